@@ -1,0 +1,89 @@
+"""Every exception that may cross a room's door, grouped by who can act on it.
+
+Expected obstacles are values, not exceptions; what stands here are surprises from the outside.
+
+    BridgeError
+    ├── OperatorMustAct            retrying alone will not help
+    │   ├── BadConfiguration       a setting, file or address that cannot work
+    │   ├── NotAuthenticated       the server does not know who we are (token, certificate)
+    │   ├── NotAuthorized          the server knows us and says no
+    │   └── NoCommonVersion        the server speaks no API version that we speak
+    ├── TryLater                   nobody has to act yet
+    │   ├── Unavailable            not reached, or it says that it cannot serve now: nothing was done
+    │   ├── Unanswered             it was asked and may have acted; the answer is missing
+    │   ├── BadAnswer              truncated, too large, not JSON, or of an impossible shape
+    │   └── Expired                the remembered resource version is too old: list again
+    └── Disagreement               the server understood and refused; the caller decides what follows
+        ├── NotFound               no such object
+        ├── Conflict               it exists already, changed meanwhile, or is in the wrong state
+        └── Invalid                the request itself is unacceptable
+"""
+
+
+class BridgeError(Exception):
+    """The root of all errors of this program."""
+
+
+class OperatorMustAct(BridgeError):
+    """Retrying alone will not help."""
+
+
+class BadConfiguration(OperatorMustAct):
+    """A setting, file or address that cannot work."""
+
+
+class NotAuthenticated(OperatorMustAct):
+    """The server does not know who we are."""
+
+
+class NotAuthorized(OperatorMustAct):
+    """The server knows us and says no."""
+
+
+class NoCommonVersion(OperatorMustAct):
+    """The server speaks no API version that we speak."""
+
+
+class TryLater(BridgeError):
+    """Nobody has to act yet; `retry_after` is the server's own wish in seconds, where it named one."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Unavailable(TryLater):
+    """Not reached, or it says that it cannot serve now: nothing was done."""
+
+
+class Unanswered(TryLater):
+    """It was asked and may have acted; the answer is missing."""
+
+
+class BadAnswer(TryLater):
+    """Truncated, too large, not JSON, or of an impossible shape."""
+
+
+class Expired(TryLater):
+    """The remembered resource version is too old: list again."""
+
+
+class Disagreement(BridgeError):
+    """The server understood and refused; `code` is its own number (Slurm's error_number, or the HTTP status)."""
+
+    def __init__(self, message: str, *, code: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+class NotFound(Disagreement):
+    """No such object."""
+
+
+class Conflict(Disagreement):
+    """It exists already, changed meanwhile, or is in the wrong state."""
+
+
+class Invalid(Disagreement):
+    """The request itself is unacceptable."""

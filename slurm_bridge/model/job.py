@@ -1,0 +1,276 @@
+"""Placeholder jobs: what is asked of Slurm, what Slurm says of them, and how an order to Slurm can end."""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import JobId
+
+
+class MemoryPer(enum.Enum):
+    """What one amount of memory is counted for."""
+
+    NODE = "node"
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+class GresPer(enum.Enum):
+    """What one amount of generic resources is counted for."""
+
+    NODE = "node"
+    TASK = "task"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """An amount in MiB; Slurm counts it per node, per cpu or per GPU."""
+
+    mib: int
+    per: MemoryPer = MemoryPer.NODE
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Gres:
+    """A generic resource, for example two `gpu` of type `v100`."""
+
+    name: str
+    count: int
+    type: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobRequest:
+    """One placeholder job, or one component of a heterogeneous one. What is None or empty is left to Slurm.
+
+    `minimum_nodes` and `maximum_nodes` stay None unless the user set them: a maximum makes Slurm spread.
+    """
+
+    name: str
+    owner: Owner
+    job_id: JobId | None = None
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    wckey: str | None = None
+    licenses: str | None = None
+    constraints: str | None = None
+    user: str | None = None
+    group: str | None = None
+    priority: int | None = None
+    nice: int | None = None
+    hold: bool = False
+    time_limit_minutes: int | None = None
+    minimum_nodes: int | None = None
+    maximum_nodes: int | None = None
+    tasks: int = 1
+    cpus_per_task: int = 1
+    memory: Memory
+    gres: tuple[Gres, ...] = ()
+    gres_per: GresPer = GresPer.NODE
+    exclusive: bool = False
+    required_nodes: tuple[str, ...] = ()
+    excluded_nodes: tuple[str, ...] = ()
+    mcs_label: str = ""
+    comment: str = ""
+
+
+class Phase(enum.Enum):
+    """What a job's state words come down to for somebody who waits for it."""
+
+    PENDING = "pending"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    ENDED = "ended"
+    UNKNOWN = "unknown"
+
+
+#: Slurm's base states; exactly one of them is in every answer.
+BASE_STATES: Mapping[str, Phase] = {
+    "PENDING": Phase.PENDING,
+    "RUNNING": Phase.RUNNING,
+    "SUSPENDED": Phase.STOPPED,
+    "COMPLETED": Phase.ENDED,
+    "CANCELLED": Phase.ENDED,
+    "FAILED": Phase.ENDED,
+    "TIMEOUT": Phase.ENDED,
+    "NODE_FAIL": Phase.ENDED,
+    "PREEMPTED": Phase.ENDED,
+    "BOOT_FAIL": Phase.ENDED,
+    "DEADLINE": Phase.ENDED,
+    "OUT_OF_MEMORY": Phase.ENDED,
+}
+
+#: Words beside RUNNING that say that nothing may be bound yet.
+NOT_YET = frozenset({"CONFIGURING", "POWER_UP_NODE", "STAGE_OUT", "RESIZING"})
+
+#: Words beside any base state that say that the job runs nothing now.
+STOPPED = frozenset({"STOPPED", "SIGNALING"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class JobState:
+    """The state words of one job, as sent. Words that nobody knows are kept and never crash anything."""
+
+    words: frozenset[str]
+
+    @property
+    def phase(self) -> Phase:
+        """The words in one word; COMPLETING beside RUNNING counts as ended, its nodes are no longer ours."""
+        bases = [phase for word, phase in BASE_STATES.items() if word in self.words]
+        if len(bases) != 1:
+            return Phase.UNKNOWN
+        if bases[0] is not Phase.RUNNING:
+            return bases[0]
+        if "COMPLETING" in self.words:
+            return Phase.ENDED
+        return self._running()
+
+    def _running(self) -> Phase:
+        if self.words & NOT_YET:
+            return Phase.STARTING
+        return Phase.STOPPED if self.words & STOPPED else Phase.RUNNING
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One part of a heterogeneous job as `jobs/state` lists it."""
+
+    offset: int
+    state: JobState
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobStates:
+    """What `jobs/state` says of one id: one state, or one for each component."""
+
+    job_id: JobId
+    components: tuple[Component, ...]
+
+    @property
+    def phase(self) -> Phase:
+        """All components together: as far as the one that is least far; one that ended alone shows in `torn`."""
+        phases = {component.state.phase for component in self.components}
+        if len(phases) == 1:
+            return phases.pop()
+        alive = phases - {Phase.ENDED}
+        return next((phase for phase in _LEAST_FAR_FIRST if phase in alive), Phase.UNKNOWN)
+
+    @property
+    def torn(self) -> bool:
+        """A component has ended while another lives: the whole has to end."""
+        ended = [component.state.phase is Phase.ENDED for component in self.components]
+        return any(ended) and not all(ended)
+
+
+_LEAST_FAR_FIRST = (Phase.UNKNOWN, Phase.PENDING, Phase.STARTING, Phase.STOPPED, Phase.RUNNING)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """One job as Slurm describes it. `owner` is None when the job is not a placeholder of any bridge.
+
+    Times are Slurm's own clock in Unix seconds, 0 when unset; they are compared with each other, never with ours.
+    """
+
+    job_id: JobId
+    name: str
+    state: JobState
+    reason: str = ""
+    owner: Owner | None = None
+    admin_comment: str = ""
+    comment: str = ""
+    user: str = ""
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    held: bool = False
+    priority: int = 0
+    submit_time: int = 0
+    start_time: int = 0
+    end_time: int = 0
+    last_evaluation: int = 0
+    time_limit_minutes: int | None = None
+    nodes: tuple[str, ...] = ()
+    required_nodes: tuple[str, ...] = ()
+    excluded_nodes: tuple[str, ...] = ()
+    constraints: str = ""
+    minimum_nodes: int | None = None
+    maximum_nodes: int | None = None
+    tasks: int | None = None
+    cpus: int | None = None
+    cpus_per_task: int | None = None
+    memory: Memory | None = None
+    gres: str = ""
+    licenses: str = ""
+    mcs_label: str = ""
+    het_job_id: JobId | None = None
+    het_offset: int = 0
+    sluid: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeShare:
+    """What a job got of one node. A GRES count of 0 is "unknown", never "none"."""
+
+    node: str
+    cpus: int
+    memory_mib: int
+    gres: tuple[Gres, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """What a running job holds, in Slurm's node order."""
+
+    job_id: JobId
+    shares: tuple[NodeShare, ...]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of the nodes, in the same order."""
+        return tuple(share.node for share in self.shares)
+
+
+class Refusal(enum.Enum):
+    """Why Slurm said no, in the words of what the caller does next."""
+
+    INVALID = "the request cannot work as it is"
+    FORBIDDEN = "the token may not do this"
+    BUSY = "the controller is full or busy: later"
+    EXISTS = "this job id is taken"
+    STARTED = "the job is no longer pending"
+    OVER = "the job has ended"
+    NO_SUCH_JOB = "no such job"
+    UNKNOWN_NODE = "the request names a node that Slurm does not know"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """Slurm did it."""
+
+    job_id: JobId
+    warnings: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Slurm did nothing, and says why. `code` is its error_number."""
+
+    why: Refusal
+    code: int
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """Slurm may have done it. Nothing may be repeated before somebody has looked; `job_id` is where to look first."""
+
+    message: str
+    job_id: JobId | None = None
+
+
+Outcome = Done | Refused | Unknown

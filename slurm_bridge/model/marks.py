@@ -1,0 +1,52 @@
+"""The owner record: what the bridge writes into a placeholder job so that anybody can tell whose it is.
+
+It travels in `admin_comment`, which only an operator can write; `comment` is open to every Slurm user and therefore
+never evidence. Reading is strict: JSON that merely looks similar belongs to somebody else.
+"""
+
+import msgspec
+
+#: Marks the record as ours; a later incompatible layout gets a new value.
+MARK = "slurm-bridge/1"
+
+#: Accounting keeps more, but a short record keeps full job lists readable.
+MOST_BYTES = 2048
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Which incarnation of which workload a placeholder stands for."""
+
+    cluster: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    members: str = ""
+    attempt: int = 0
+    note: str = ""
+
+    def same_workload(self, other: "Owner") -> bool:
+        """Both speak of the same object, whatever the attempt."""
+        return (self.cluster, self.kind, self.uid) == (other.cluster, other.kind, other.uid)
+
+
+class _Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    mark: str
+    owner: Owner
+
+
+def write(owner: Owner) -> str:
+    """The record as one line of JSON; raises ValueError when it would not fit."""
+    text = msgspec.json.encode(_Stored(mark=MARK, owner=owner)).decode()
+    if len(text.encode()) > MOST_BYTES:
+        raise ValueError(f"owner record of {owner.kind} {owner.namespace}/{owner.name} exceeds {MOST_BYTES} bytes")
+    return text
+
+
+def read(text: str) -> Owner | None:
+    """The owner, or None when the text is not exactly a record of ours."""
+    try:
+        stored = msgspec.json.decode(text, type=_Stored)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    return stored.owner if stored.mark == MARK else None

@@ -1,0 +1,55 @@
+"""A Kubernetes node as the bridge sees it."""
+
+import msgspec
+
+from slurm_bridge.model import names
+from slurm_bridge.model.meta import Condition, Object, Record
+
+
+class Taint(Record, frozen=True, kw_only=True):
+    """A mark that keeps pods away unless they tolerate it."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+class NodeSpec(Record, frozen=True, kw_only=True):
+    """What administrators and controllers decided."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    provider_id: str = msgspec.field(default="", name="providerID")
+
+
+class ContainerImage(Record, frozen=True, kw_only=True):
+    """An image that the node holds already."""
+
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
+class NodeStatus(Record, frozen=True, kw_only=True):
+    """What the kubelet reports."""
+
+    capacity: dict[str, str | int | float] = {}
+    allocatable: dict[str, str | int | float] = {}
+    conditions: tuple[Condition, ...] = ()
+    images: tuple[ContainerImage, ...] = ()
+
+
+class Node(Object, frozen=True, kw_only=True):
+    """One node."""
+
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def slurm_name(self) -> str:
+        """Its name in Slurm: the label when an administrator set one, else the same name."""
+        return self.metadata.labels.get(names.LABEL_SLURM_NODE_NAME) or self.metadata.name
+
+    @property
+    def ready(self) -> bool:
+        """Its kubelet says so."""
+        return any(line.type == "Ready" and line.status == "True" for line in self.status.conditions)

@@ -1,0 +1,120 @@
+"""A pod as the bridge sees it: enough to translate, place and follow it, and no more."""
+
+import msgspec
+
+from slurm_bridge.model.meta import Condition, Object, Record
+
+PodTerm = dict[str, object]
+
+
+class ResourceNeeds(Record, frozen=True, kw_only=True):
+    """Requests and limits as written; quantities stay text until somebody calculates."""
+
+    requests: dict[str, str | int | float] = {}
+    limits: dict[str, str | int | float] = {}
+
+
+class ContainerPort(Record, frozen=True, kw_only=True):
+    """A port that may be claimed on the host."""
+
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class Container(Record, frozen=True, kw_only=True):
+    """What one container asks for."""
+
+    name: str
+    image: str = ""
+    restart_policy: str | None = None
+    resources: ResourceNeeds = ResourceNeeds()
+    ports: tuple[ContainerPort, ...] = ()
+
+
+class Toleration(Record, frozen=True, kw_only=True):
+    """A taint that the pod accepts."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class NamedThing(Record, frozen=True, kw_only=True):
+    """A gate, or a reference of which only the name matters."""
+
+    name: str
+
+
+class SchedulingGroup(Record, frozen=True, kw_only=True):
+    """The built-in PodGroup that this pod belongs to."""
+
+    pod_group_name: str | None = None
+
+
+class PodSpec(Record, frozen=True, kw_only=True):
+    """What the user asked for."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: ResourceNeeds | None = None
+    overhead: dict[str, str | int | float] = {}
+    node_selector: dict[str, str] = {}
+    affinity: PodTerm | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[PodTerm, ...] = ()
+    volumes: tuple[PodTerm, ...] = ()
+    resource_claims: tuple[PodTerm, ...] = ()
+    scheduling_gates: tuple[NamedThing, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
+    service_account_name: str = ""
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str | None = None
+    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: int | None = None
+    restart_policy: str = "Always"
+    host_network: bool = False
+
+
+class PodStatus(Record, frozen=True, kw_only=True):
+    """What became of it."""
+
+    phase: str = "Pending"
+    reason: str | None = None
+    message: str | None = None
+    conditions: tuple[Condition, ...] = ()
+    nominated_node_name: str | None = None
+    start_time: str | None = None
+
+
+class Pod(Object, frozen=True, kw_only=True):
+    """One pod."""
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def bound(self) -> bool:
+        """A node has been chosen; this never changes again."""
+        return bool(self.spec.node_name)
+
+    @property
+    def gated(self) -> bool:
+        """Somebody holds it back from every scheduler."""
+        return bool(self.spec.scheduling_gates)
+
+    @property
+    def terminal(self) -> bool:
+        """It holds no resources any more."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def terminating(self) -> bool:
+        """Its deletion was asked for; it may still run."""
+        return self.metadata.deletion_timestamp is not None

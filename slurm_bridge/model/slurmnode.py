@@ -1,0 +1,52 @@
+"""Slurm's nodes and partitions, as far as the bridge asks for them."""
+
+import dataclasses
+
+from slurm_bridge.model.job import Gres
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmNode:
+    """One node as Slurm knows it."""
+
+    name: str
+    states: frozenset[str]
+    cpus: int
+    memory_mib: int
+    gres: tuple[Gres, ...] = ()
+    features: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    threads_per_core: int = 1
+    reason: str = ""
+
+    @property
+    def external(self) -> bool:
+        """No slurmd runs there: Slurm only counts, the kubelet runs."""
+        return "EXTERNAL" in self.states
+
+    @property
+    def poisoned(self) -> bool:
+        """An external node can answer nothing, so Slurm gives it no more jobs until somebody reconfigures."""
+        return self.external and "NOT_RESPONDING" in self.states
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One partition. Limits are minutes; None is no limit (or none set)."""
+
+    name: str
+    states: frozenset[str]
+    nodes: tuple[str, ...]
+    default_minutes: int | None = None
+    maximum_minutes: int | None = None
+    preempt_grace_seconds: int = 0
+    exclusive: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ping:
+    """What slurmrestd says of the controllers behind it. It can lie: readiness follows the last good read instead."""
+
+    responding: bool
+    version: str = ""
+    problem: str = ""

@@ -1,0 +1,187 @@
+"""All that the program asks of the outside, as Protocols: adapters and fakes implement these, nobody else is asked.
+
+Only errors of `slurm_bridge.errors` cross a port. Reads raise them; orders to Slurm end in an `Outcome`, because
+"we do not know" is an answer there that a caller has to handle and must not be able to overlook.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from slurm_bridge.model.job import Allocation, JobRequest, JobStates, JobView, Outcome
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.lease import Lease
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+
+T = TypeVar("T", bound=Object)
+T_co = TypeVar("T_co", bound=Object, covariant=True)
+
+
+class Clock(Protocol):
+    """Time that tests can hold still: `now` never jumps and has no zero, `wall` is Unix time, for people."""
+
+    def now(self) -> float: ...
+
+    def wall(self) -> float: ...
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """Let time pass, at most so long; True when `stop` was set meanwhile."""
+
+
+class Slurm(Protocol):
+    """slurmctld as the bridge uses it."""
+
+    def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
+        """Ask for a placeholder; further components make it heterogeneous."""
+
+    def update(self, job_id: JobId, request: JobRequest) -> Outcome:
+        """Change a placeholder that still pends; one that has started is refused (STARTED) and stays as it is."""
+
+    def cancel(self, job_id: JobId) -> Outcome:
+        """End a job; one that has ended or never was is refused with OVER or NO_SUCH_JOB."""
+
+    def cancel_many(self, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
+        """End many jobs in few calls."""
+
+    def note(self, job_id: JobId, owner: Owner) -> Outcome:
+        """Rewrite the owner record of a job of ours, running or pending, for example with a last note."""
+
+    def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
+        """The state words of these jobs, or of all; ids that Slurm does not know are left out."""
+
+    def job(self, job_id: JobId) -> JobView | None:
+        """One job in full, None when Slurm does not know the id. Of a heterogeneous job, the leader."""
+
+    def jobs(self) -> Sequence[JobView]:
+        """Every job in full: expensive, for recovery only."""
+
+    def allocation(self, job_id: JobId) -> Allocation | None:
+        """What a running job holds, None while (or when no longer) it holds nothing."""
+
+    def find(self, owner: Owner) -> Sequence[JobView]:
+        """Every job whose owner record speaks of the same workload; a full scan."""
+
+    def nodes(self) -> Sequence[SlurmNode]: ...
+
+    def partitions(self) -> Sequence[Partition]: ...
+
+    def ping(self) -> Ping: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Which objects of a kind: a namespace, and selectors in Kubernetes' own notation."""
+
+    namespace: str | None = None
+    labels: str | None = None
+    fields: str | None = None
+
+
+EVERYWHERE = Scope()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Listing(Generic[T_co]):
+    """All objects of a kind at one moment."""
+
+    items: tuple[T_co, ...]
+    resource_version: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Put(Generic[T_co]):
+    """The object exists and is now this."""
+
+    object: T_co
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gone(Generic[T_co]):
+    """The object was deleted (or left the scope); this is its last shape."""
+
+    object: T_co
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Nothing happened up to here."""
+
+    resource_version: str
+
+
+class Changes(Protocol[T_co]):
+    """A running watch: changes in order, until the server ends it or `close` does."""
+
+    def __iter__(self) -> Iterator[Put[T_co] | Gone[T_co] | Bookmark]: ...
+
+    def close(self) -> None:
+        """End it, from any thread: whoever waits for the next change sees the end at once."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """Put this very pod, as we last saw it, on that node, and leave our marks in the same write."""
+
+    namespace: str
+    pod: str
+    uid: str
+    node: str
+    resource_version: str = ""
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """An event for the user: about which object, what happened, in whose words."""
+
+    kind: str
+    api_version: str
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    message: str
+    action: str = "Scheduling"
+    warning: bool = False
+
+
+class Cluster(Protocol):
+    """The Kubernetes API as the bridge uses it. NotFound, Conflict and Invalid are raised where they answer a write."""
+
+    def served(self, kind: Kind[T]) -> str | None:
+        """The version of this kind that both sides speak, None while the cluster does not serve it."""
+
+    def list(self, kind: Kind[T], scope: Scope = EVERYWHERE) -> Listing[T]: ...
+
+    def watch(self, kind: Kind[T], since: str, scope: Scope = EVERYWHERE) -> Changes[T]:
+        """Changes after that resource version, until the server ends the stream; Expired means: list again."""
+
+    def get(self, kind: Kind[T], namespace: str, name: str) -> T | None: ...
+
+    def create(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T: ...
+
+    def patch(self, kind: Kind[T], target: T, changes: Manifest, subresource: str = "") -> T:
+        """Merge these changes into exactly this incarnation (its uid is a precondition)."""
+
+    def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
+        """Server-side apply: own exactly the fields that the manifest names."""
+
+    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
+        """Delete exactly this incarnation (its uid is a precondition)."""
+
+    def evict(self, namespace: str, name: str, uid: str) -> None:
+        """Ask for a voluntary eviction; Unavailable with `retry_after` while a disruption budget forbids it."""
+
+    def bind(self, binding: Binding) -> None: ...
+
+    def event(self, note: Note) -> None: ...
+
+    def lease(self, namespace: str, name: str) -> Lease | None: ...
+
+    def write_lease(self, lease: Lease) -> Lease:
+        """Create it (no resource version) or replace exactly the version read; Conflict when somebody was faster."""

@@ -1,0 +1,22 @@
+"""The only place that configures loguru: lines for people or JSON for machines, and never a secret.
+
+`diagnose` stays off: it would print the values of local variables, tokens among them, into tracebacks.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from loguru import logger
+
+_HUMAN = "{time:HH:mm:ss.SSS} {level: <8} {message} {extra}"
+
+#: Verbosities that users of Kubernetes schedulers know, and the level from which lines are then shown.
+LEVELS: Mapping[int, str | int] = {0: "INFO", 4: "DEBUG", 7: "TRACE", 10: 3}
+
+
+def configure(*, verbosity: int = 0, as_json: bool = False, sink: TextIO = sys.stderr) -> None:
+    """Send all lines from here on to one sink; a second call replaces the first."""
+    reached = max(step for step in LEVELS if step <= max(0, verbosity))
+    logger.remove()
+    logger.add(sink, level=LEVELS[reached], format=_HUMAN, serialize=as_json, diagnose=False, backtrace=False)

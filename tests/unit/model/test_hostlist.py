@@ -1,0 +1,60 @@
+"""Hostlists are read and written as Slurm does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_bridge.model import hostlist
+
+NAMES = st.lists(
+    st.builds(
+        lambda prefix, number, width: f"{prefix}{number:0{width}}",
+        st.sampled_from(["ext", "gpu-", "rack1-n", "n"]),
+        st.integers(0, 2000),
+        st.integers(1, 5),
+    ),
+    max_size=40,
+)
+
+
+@given(NAMES)
+def test_what_is_written_reads_back_as_the_same_set(names: list[str]) -> None:
+    """Compressing loses no name and adds none."""
+    assert sorted(hostlist.expand(hostlist.compress(names))) == sorted(set(names))
+
+
+@given(NAMES)
+def test_the_spelling_does_not_depend_on_the_order(names: list[str]) -> None:
+    """The same set is always written the same way, so that an unchanged list is seen as unchanged."""
+    assert hostlist.compress(names) == hostlist.compress(reversed(names))
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("", ()),
+        ("a", ("a",)),
+        ("a,b", ("a", "b")),
+        ("ext[001-003]", ("ext001", "ext002", "ext003")),
+        ("ext[1,3-4],login", ("ext1", "ext3", "ext4", "login")),
+        ("r[1-2]n[1-2]", ("r1n1", "r1n2", "r2n1", "r2n2")),
+        ("n[9-11]", ("n9", "n10", "n11")),
+        ("n[2-2]x", ("n2x",)),
+        ("n[3-1]", ()),
+    ],
+)
+def test_a_hostlist_names_these_hosts(text: str, hosts: tuple[str, ...]) -> None:
+    """Brackets, ranges, several brackets and leading zeros are understood."""
+    assert hostlist.expand(text) == hosts
+
+
+@pytest.mark.parametrize("text", ["a[", "a]", "a[[1]]", "a[x]", "a[]", "a,,b", ",", "a, b", "n[1-999999999]"])
+def test_what_is_no_hostlist_is_refused(text: str) -> None:
+    """A broken list is an error, never a shorter list."""
+    with pytest.raises(ValueError, match=r"hostlist|range|hosts"):
+        hostlist.expand(text)
+
+
+def test_numbers_of_different_width_stay_different_names() -> None:
+    """ext1 and ext01 are two nodes."""
+    assert hostlist.compress(["ext1", "ext01", "ext02"]) == "ext1,ext[01-02]"
