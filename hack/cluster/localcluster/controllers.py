@@ -1,0 +1,186 @@
+"""JobSet and LeaderWorkerSet: their real controllers, run outside the cluster, with their real webhooks.
+
+The manifests come out of the Go modules as they are published; only the webhooks are redirected, from a service in the
+cluster to a port on loopback.
+"""
+
+import base64
+import dataclasses
+import json
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from localcluster import api, certs, gomodules, kubeconfig, manifests, probe, server, waiting
+from localcluster.config import Config
+
+_CRD_SECONDS = 30.0
+_SERVICE = re.compile(r"^    service:\n      name: .*\n      namespace: .*\n      path: (?P<path>\S+)\n", re.MULTILINE)
+_POD_WEBHOOK = re.compile(r"^  name: [mv]pod\.kb\.io\n", re.MULTILINE)
+_CONFIGURATION_NAME = re.compile(r"^  name: (?P<name>(mutating|validating)-webhook-configuration)$", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Definitions:
+    """A CRD that came out of a Go module, served."""
+
+    name: str
+    folder: str
+    file: str
+    resource: str
+
+    def state(self, config: Config) -> str | None:
+        found = api.Client(config).find(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{self.resource}")
+        return None if found is None or _unserved(found) else self.resource
+
+    def start(self, config: Config) -> None:
+        client = api.Client(config)
+        (document,) = manifests.from_file(gomodules.manifest(config, self.folder, self.file))
+        client.apply(document)
+        waiting.until(lambda: _unserved(client.get(document.path)), _CRD_SECONDS)
+
+    def stop(self, config: Config) -> None:
+        """It lives in etcd and goes with it."""
+
+
+def _unserved(definition: dict[str, Any]) -> str:
+    listed = definition.get("status", {}).get("conditions") or []
+    conditions = {entry["type"]: entry["status"] for entry in listed}
+    return "" if conditions.get("Established") == "True" else "the CRD is not established yet"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Webhooks:
+    """The webhook configurations of one controller; registered after it answers, or nothing could be created."""
+
+    name: str
+    folder: str
+    port: str
+    label: str
+
+    def state(self, config: Config) -> str | None:
+        client = api.Client(config)
+        found = [client.find(document.path) for document in self._documents(config)]
+        current = all(_calls(entry, self._url(config), certs.authority(config)) for entry in found)
+        return self._url(config) if current else None
+
+    def start(self, config: Config) -> None:
+        client = api.Client(config)
+        for document in self._documents(config):
+            client.delete(document.path)  # applying would keep entries that an older version named differently
+            client.apply(document)
+
+    def stop(self, config: Config) -> None:
+        """They live in etcd and go with it."""
+
+    def _url(self, config: Config) -> str:
+        return f"https://127.0.0.1:{config.port(self.port)}"
+
+    def _documents(self, config: Config) -> list[manifests.Document]:
+        text = gomodules.manifest(config, self.folder, "manifests.yaml").read_text()
+        return list(manifests.documents(redirect(text, self, self._url(config), certs.authority(config))))
+
+
+def redirect(text: str, webhooks: Webhooks, url: str, authority: bytes) -> str:
+    """The published manifest, with the service replaced by a URL and pod webhooks limited to pods of their own."""
+    bundle = base64.b64encode(authority).decode()
+    text = _SERVICE.sub(lambda found: f"    url: {url}{found['path']}\n    caBundle: {bundle}\n", text)
+    selector = f"  objectSelector:\n    matchExpressions:\n    - key: {webhooks.label}\n      operator: Exists\n"
+    text = _POD_WEBHOOK.sub(lambda found: found[0] + selector, text)
+    return _CONFIGURATION_NAME.sub(lambda found: f"  name: {webhooks.folder}-{found['name']}", text)
+
+
+def _calls(configuration: dict[str, Any] | None, url: str, authority: bytes) -> bool:
+    if configuration is None:
+        return False
+    bundle = base64.b64encode(authority).decode()
+    clients = [entry["clientConfig"] for entry in configuration["webhooks"]]
+    return all(entry.get("url", "").startswith(url) and entry.get("caBundle") == bundle for entry in clients)
+
+
+def _configuration(config: Config, name: str, group: str) -> str:
+    document = {
+        "apiVersion": f"config.{group}/v1alpha1",
+        "kind": "Configuration",
+        "internalCertManagement": {"enable": False},
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"qps": 1000, "burst": 2000},
+        "webhook": {
+            "host": "127.0.0.1",
+            "port": config.port(f"{name}-webhook"),
+            "certDir": str(certs.folder(config)),
+        },
+        "metrics": {"bindAddress": f"127.0.0.1:{config.port(f'{name}-metrics')}"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{config.port(f'{name}-health')}"},
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def controller(name: str, group: str) -> server.Server:
+    """Both controllers are made by the same framework and differ in names only."""
+
+    def file(config: Config) -> pathlib.Path:
+        return config.directory / f"{name}.yaml"
+
+    def arguments(config: Config) -> list[str]:
+        return [
+            f"--config={file(config)}",
+            f"--kubeconfig={kubeconfig.of_client(config, name)}",
+            "--zap-log-level=info",
+        ]
+
+    def files(config: Config) -> Mapping[pathlib.Path, str]:
+        return {file(config): _configuration(config, name, group)}
+
+    def ask(config: Config) -> str:
+        """LWS says it is ready before its webhook listens: the port is asked as well."""
+        ready = probe.http_ok(f"http://127.0.0.1:{config.port(f'{name}-health')}/readyz")
+        return ready or probe.tcp_open(config.port(f"{name}-webhook"))
+
+    return server.Server(
+        name=name,
+        binary=name,
+        arguments=arguments,
+        files=files,
+        probe=ask,
+        address=lambda config: f"https://127.0.0.1:{config.port(f'{name}-webhook')}",
+    )
+
+
+COSCHEDULING = Definitions(
+    name="coscheduling-crd",
+    folder="coscheduling",
+    file="scheduling.x-k8s.io_podgroups.yaml",
+    resource="podgroups.scheduling.x-k8s.io",
+)
+JOBSET = (
+    Definitions(
+        name="jobset-crd",
+        folder="jobset",
+        file="jobset.x-k8s.io_jobsets.yaml",
+        resource="jobsets.jobset.x-k8s.io",
+    ),
+    controller("jobset", "jobset.x-k8s.io"),
+    Webhooks(
+        name="jobset-webhooks",
+        folder="jobset",
+        port="jobset-webhook",
+        label="jobset.sigs.k8s.io/jobset-name",
+    ),
+)
+LWS = (
+    Definitions(
+        name="lws-crd",
+        folder="lws",
+        file="leaderworkerset.x-k8s.io_leaderworkersets.yaml",
+        resource="leaderworkersets.leaderworkerset.x-k8s.io",
+    ),
+    controller("lws", "lws.x-k8s.io"),
+    Webhooks(
+        name="lws-webhooks",
+        folder="lws",
+        port="lws-webhook",
+        label="leaderworkerset.sigs.k8s.io/name",
+    ),
+)

@@ -1,0 +1,102 @@
+"""The machines of the local cluster: one list that both halves (Slurm nodes and Kubernetes nodes) are made from.
+
+Kinds of machines stand in contiguous runs, so that every kind is one short hostlist in slurm.conf:
+
+    plain | gpu (untyped) | v100 | a100 | smt (two threads per core) | mapped (another name in Kubernetes)
+"""
+
+import dataclasses
+from collections.abc import Iterable
+
+from localcluster.config import Config
+
+#: Every ordinary machine is in these: the same machines under different rules.
+COMMON = ("debug", "batch", "limited", "exclusive", "closed", "blocks")
+
+#: Up to so many machines racks and blocks are small too.
+SMALL = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One machine as both schedulers know it."""
+
+    slurm_name: str
+    kube_name: str
+    cpus: int
+    memory_mib: int
+    gpus: int
+    gpu_type: str  # "" = the GPUs have no type
+    features: tuple[str, ...]
+    partitions: tuple[str, ...]
+    rack: str
+    block: str
+    threads_per_core: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A run of equal machines."""
+
+    name: str
+    percent: int
+    partitions: tuple[str, ...]
+    has_gpus: bool = False
+    gpu_type: str = ""
+    threads_per_core: int = 1
+    renamed: bool = False
+
+
+#: The order is the order of the names; the first kind takes what the others leave. Hyperthreaded and renamed machines
+#: stay out of the default partition (a job there would get two CPUs for one, or a node whose name has to be mapped)
+#: and come last, so that the others fill whole blocks.
+KINDS = (
+    Kind(name="plain", percent=0, partitions=COMMON),
+    Kind(name="gpu", percent=30, partitions=(*COMMON, "gpu"), has_gpus=True),
+    Kind(name="v100", percent=10, partitions=(*COMMON, "gpu"), has_gpus=True, gpu_type="v100"),
+    Kind(name="a100", percent=10, partitions=(*COMMON, "gpu"), has_gpus=True, gpu_type="a100"),
+    Kind(name="smt", percent=10, partitions=("smt",), threads_per_core=2),
+    Kind(name="mapped", percent=10, partitions=("mapped",), renamed=True),
+)
+
+
+def slurm_nodes(config: Config) -> tuple[Host, ...]:
+    """All machines in the order of their names."""
+    width = max(3, len(str(config.nodes)))
+    return tuple(_host(config, kind, number, width) for number, kind in enumerate(_kinds(config.nodes), start=1))
+
+
+def _kinds(nodes: int) -> Iterable[Kind]:
+    """The kind of each machine; a cluster too small for all kinds keeps the plain ones."""
+    counts = {kind.name: nodes * kind.percent // 100 for kind in KINDS}
+    counts["plain"] = nodes - sum(counts.values())
+    return (kind for kind in KINDS for _ in range(counts[kind.name]))
+
+
+def _host(config: Config, kind: Kind, number: int, width: int) -> Host:
+    slurm_name = f"ext{number:0{width}}"
+    rack = f"rack{(number - 1) // rack_size(config.nodes) + 1}"
+    block = f"block{(number - 1) // block_size(config.nodes) + 1}"
+    return Host(
+        slurm_name=slurm_name,
+        kube_name=f"kube-{number}" if kind.renamed else slurm_name,
+        cpus=config.cpus,
+        memory_mib=config.memory_mib,
+        gpus=config.gpus if kind.has_gpus else 0,
+        gpu_type=kind.gpu_type,
+        features=(kind.name, rack, block),
+        partitions=kind.partitions,
+        rack=rack,
+        block=block,
+        threads_per_core=kind.threads_per_core,
+    )
+
+
+def rack_size(nodes: int) -> int:
+    """Machines below one leaf switch: small enough that a default cluster has several racks."""
+    return 5 if nodes <= SMALL else 20
+
+
+def block_size(nodes: int) -> int:
+    """Machines in one block of the block topology; deliberately not the racks, so that a mix-up shows."""
+    return 4 if nodes <= SMALL else 10
