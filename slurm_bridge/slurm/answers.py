@@ -1,0 +1,199 @@
+"""Slurm's answers as records of the model: parsed once, here, and frozen."""
+
+import functools
+from collections.abc import Iterable, Mapping
+
+from slurm_bridge.model import hostlist, marks
+from slurm_bridge.model.job import (
+    Allocation,
+    Component,
+    Gres,
+    JobState,
+    JobStates,
+    JobView,
+    Memory,
+    MemoryPer,
+    NodeShare,
+)
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+from slurm_bridge.slurm import gres_text, shapes
+from slurm_bridge.slurm.shapes import number
+
+_IMPLIED_MAXIMUM = "JOB_IMPLICIT_MAX_NODES"
+
+
+def state(row: shapes.JobRow) -> JobState:
+    """The state words of a full record."""
+    return state_of(row.job_state)
+
+
+def state_of(words: list[str] | str | None) -> JobState:
+    """State words; thousands of jobs share a few combinations of them."""
+    return _shared(frozenset([words] if isinstance(words, str) else words or ()))
+
+
+@functools.lru_cache(maxsize=256)
+def _shared(words: frozenset[str]) -> JobState:
+    return JobState(words)
+
+
+def states(rows: Iterable[shapes.StateRow]) -> Mapping[JobId, JobStates]:
+    """Every id of its own; the leader of a heterogeneous job has all components, in their order."""
+    parts: dict[JobId, dict[JobId, JobState]] = {}
+    for row in rows:
+        for whole in (ids := _ids(row.job_id)):
+            parts.setdefault(whole, {})[ids[0]] = state_of(row.state)
+    return {whole: JobStates(job_id=whole, components=_components(found)) for whole, found in parts.items()}
+
+
+def _components(found: Mapping[JobId, JobState]) -> tuple[Component, ...]:
+    return tuple(Component(offset=offset, state=words) for offset, words in enumerate(found.values()))
+
+
+def job(row: shapes.JobRow) -> JobView:
+    """One full record."""
+    return JobView(
+        job_id=JobId(row.job_id),
+        name=row.name or "",
+        state=state(row),
+        reason=row.state_reason or "",
+        owner=marks.read(row.admin_comment or ""),
+        admin_comment=row.admin_comment or "",
+        comment=row.comment or "",
+        user=row.user_name or "",
+        partition=row.partition or "",
+        account=row.account or "",
+        qos=row.qos or "",
+        held=bool(row.hold),
+        priority=number(row.priority) or 0,
+        submit_time=number(row.submit_time) or 0,
+        start_time=number(row.start_time) or 0,
+        end_time=number(row.end_time) or 0,
+        last_evaluation=number(row.last_sched_evaluation) or 0,
+        time_limit_minutes=number(row.time_limit),
+        nodes=hosts(row.nodes),
+        required_nodes=hosts(row.required_nodes),
+        excluded_nodes=hosts(row.excluded_nodes),
+        constraints=row.features or "",
+        minimum_nodes=number(row.node_count),
+        maximum_nodes=maximum_nodes(row),
+        tasks=number(row.tasks),
+        cpus=number(row.cpus),
+        cpus_per_task=number(row.cpus_per_task),
+        memory=memory(row),
+        gres=row.tres_per_node or row.tres_per_task or "",
+        licenses=row.licenses or "",
+        mcs_label=row.mcs_label or "",
+        het_job_id=JobId(number(row.het_job_id) or 0) or None,
+        het_offset=number(row.het_job_offset) or 0,
+        sluid=(row.step_id.sluid or "") if row.step_id else "",
+    )
+
+
+def memory(row: shapes.JobRow) -> Memory | None:
+    """Per GPU stands beside a per-node amount that Slurm derived from it."""
+    per_gpu = gres_text.read(row.memory_per_tres or "")
+    if per_gpu:
+        return Memory(mib=per_gpu[0].count, per=MemoryPer.GPU)
+    per_cpu, per_node = number(row.memory_per_cpu), number(row.memory_per_node)
+    if per_cpu is not None:
+        return Memory(mib=per_cpu, per=MemoryPer.CPU)
+    return None if per_node is None else Memory(mib=per_node)
+
+
+def maximum_nodes(row: shapes.JobRow) -> int | None:
+    """A maximum that somebody asked for. Before v0.0.45 one that Slurm implied (the tasks) looks the same."""
+    return None if _IMPLIED_MAXIMUM in (row.flags or ()) else number(row.max_nodes) or None
+
+
+def hosts(text: str | None) -> tuple[str, ...]:
+    """A hostlist; what is none is one name that no node will have."""
+    try:
+        return hostlist.expand(text or "")
+    except ValueError:
+        return (text or "",)
+
+
+def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mapping[str, int]) -> Allocation | None:
+    """From `resources/{id}`, which counts cores: a job always holds all threads of its cores."""
+    shares = tuple(
+        NodeShare(
+            node=row.node,
+            cpus=int(row.core_bitmap or "0", 16).bit_count() * threads.get(row.node, 1),
+            memory_mib=row.mem_alloc,
+            gres=_plausible(Gres(name=one.name, type=one.type or "", count=one.count) for one in row.gres or ()),
+        )
+        for row in rows
+    )
+    return Allocation(job_id=job_id, shares=shares) if shares else None
+
+
+def allocation_of_job(row: shapes.JobRow) -> Allocation | None:
+    """From the full record."""
+    nodes = (row.job_resources.nodes.allocation if row.job_resources and row.job_resources.nodes else None) or ()
+    details = [gres_text.read(text) for text in row.gres_detail or ()]
+    details += [()] * (len(nodes) - len(details))
+    shares = tuple(
+        NodeShare(node=node.name, cpus=node.cpus.count, memory_mib=node.memory.allocated, gres=_plausible(gres))
+        for node, gres in zip(nodes, details, strict=False)
+    )
+    return Allocation(job_id=JobId(row.job_id), shares=shares) if shares else None
+
+
+def node(row: shapes.NodeRow) -> SlurmNode:
+    """One node."""
+    features = row.features.split(",") if isinstance(row.features, str) else row.features
+    return SlurmNode(
+        name=row.name,
+        states=shapes.words(row.state),
+        cpus=row.cpus,
+        memory_mib=row.real_memory,
+        gres=gres_text.read(row.gres or ""),
+        features=tuple(feature for feature in features or () if feature),
+        partitions=tuple(row.partitions or ()),
+        threads_per_core=max(1, row.threads),
+        reason=row.reason or "",
+    )
+
+
+def partition(row: shapes.PartitionRow) -> Partition:
+    """One partition."""
+    exclusive = row.maximums.shares == 0 if row.partition.exclusive is None else row.partition.exclusive == "NODE"
+    return Partition(
+        name=row.name,
+        states=shapes.words(row.partition.state),
+        nodes=hosts(row.nodes.configured),
+        default_minutes=number(row.defaults.time),
+        maximum_minutes=number(row.maximums.time),
+        preempt_grace_seconds=row.grace_time,
+        exclusive=exclusive,
+    )
+
+
+def ping(answer: shapes.Pings) -> Ping:
+    """Any controller that responds will do; if none does, the first says why."""
+    responding = any(row.responding for row in answer.pings)
+    problem = "" if responding else next((row.status for row in answer.pings if row.status), "no controller responds")
+    release = answer.meta.slurm.release if answer.meta and answer.meta.slurm else None
+    return Ping(responding=responding, version=release or "", problem=problem)
+
+
+def _plausible(found: Iterable[Gres]) -> tuple[Gres, ...]:
+    """Slurm lists every type of the cluster on every node: a 0 beside a count of the same name says nothing."""
+    gres = tuple(found)
+    counted = {one.name for one in gres if one.count}
+    return tuple(one for one in gres if one.count or one.name not in counted)
+
+
+def _ids(text: str | int) -> tuple[JobId, ...]:
+    """`235` → 235; `236+1` → 236 and its leader 235; rows of array jobs (`7_[1-3]`) are nobody's placeholder.
+
+    What stands behind the plus is the distance to the leader as an unsigned number of 32 bits: the leader of
+    `27+4294467323` was submitted as 500000.
+    """
+    own, _, distance = str(text).partition("+")
+    if not own.isdecimal() or (distance and not distance.isdecimal()):
+        return ()
+    leader = (int(own) - int(distance or 0)) % 2**32
+    return tuple(JobId(one) for one in dict.fromkeys((int(own), leader)))

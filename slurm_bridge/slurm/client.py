@@ -1,0 +1,203 @@
+"""`ports.Slurm` over slurmrestd: the list of verbs. How each of them can go wrong stands in the modules beside it."""
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from slurm_bridge import errors, ports
+from slurm_bridge.model import marks
+from slurm_bridge.model.job import (
+    Allocation,
+    Done,
+    JobRequest,
+    JobStates,
+    JobView,
+    Outcome,
+    Phase,
+    Refusal,
+    Refused,
+    Unknown,
+)
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+from slurm_bridge.runtime import retrying
+from slurm_bridge.slurm import answers, calls, error_numbers, fields, outcomes, readback, replies, shapes
+from slurm_bridge.slurm.dialogue import Dialogue
+from slurm_bridge.slurm.kept import Kept
+from slurm_bridge.slurm.settings import SlurmSettings
+from slurm_bridge.slurm.transport import Answer, Call
+
+T = TypeVar("T", bound=shapes.Envelope)
+
+
+class SlurmClient:
+    """One slurmrestd. Makes no call before it is asked something, and may be used by many threads."""
+
+    def __init__(self, settings: SlurmSettings, *, clock: ports.Clock, stop: threading.Event) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._stop = stop
+        self._dialogue = Dialogue(settings)
+        self._threads: Mapping[str, int] = {}
+        ttl, now = settings.cache_ttl, clock.now
+        self._nodes: Kept[tuple[SlurmNode, ...]] = Kept(self._read_nodes, ttl=ttl, now=now)
+        self._partitions: Kept[tuple[Partition, ...]] = Kept(self._read_partitions, ttl=ttl, now=now)
+        self._ping: Kept[Ping] = Kept(self._read_ping, ttl=ttl, now=now)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop all connections."""
+        self._dialogue.close()
+
+    @property
+    def version(self) -> str:
+        """The API version in use; negotiates it when nobody has yet."""
+        return self._dialogue.wire().name
+
+    # Orders: every one ends in an Outcome.
+
+    def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
+        try:
+            call = calls.submit([fields.submit(each) for each in (request, *components)])
+        except ValueError as mistake:
+            return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
+        return self._order(call, lambda answer: outcomes.of_submit(answer, request.job_id), request.job_id)
+
+    def update(self, job_id: JobId, request: JobRequest) -> Outcome:
+        try:
+            call = calls.update(job_id, fields.update(request))
+        except ValueError as mistake:
+            return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
+        outcome = self._order(call, lambda answer: outcomes.of_update(answer, job_id), job_id)
+        return self._confirmed(request, outcome) if isinstance(outcome, Done) else outcome
+
+    def note(self, job_id: JobId, owner: Owner) -> Outcome:
+        try:
+            call = calls.update(job_id, {"admin_comment": marks.write(owner)})
+        except ValueError as mistake:
+            return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
+        return self._order(call, lambda answer: outcomes.of_update(answer, job_id), job_id)
+
+    def cancel(self, job_id: JobId) -> Outcome:
+        return self._end(calls.cancel(job_id), (job_id,))[job_id]
+
+    def cancel_many(self, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
+        ended: dict[JobId, Outcome] = {}
+        for chunk in calls.chunks(list(job_ids)):
+            ended |= self._end(calls.cancel_many(chunk), chunk)
+        return ended
+
+    # Reads: tried again a few times, then raised.
+
+    def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
+        if job_ids is None:
+            return answers.states(self._read(calls.ALL_STATES, shapes.States).jobs)
+        wanted = set(job_ids)
+        rows = [row for call in _state_calls(wanted) for row in self._read(call, shapes.States).jobs]
+        return {job_id: found for job_id, found in answers.states(rows).items() if job_id in wanted}
+
+    def job(self, job_id: JobId) -> JobView | None:
+        row = self._row(job_id)
+        return None if row is None else answers.job(row)
+
+    def jobs(self) -> Sequence[JobView]:
+        rows = self._read(calls.jobs(self._settings.recovery_timeout), shapes.Jobs).jobs
+        return [answers.job(row) for row in rows]
+
+    def find(self, owner: Owner) -> Sequence[JobView]:
+        return [view for view in self.jobs() if view.owner is not None and view.owner.same_workload(owner)]
+
+    def allocation(self, job_id: JobId) -> Allocation | None:
+        if not self._dialogue.wire().resources:
+            row = self._row(job_id)
+            holding = row is not None and answers.state(row).phase not in (Phase.PENDING, Phase.ENDED)
+            return answers.allocation_of_job(row) if row is not None and holding else None
+        try:
+            rows = self._read(calls.resources(job_id), shapes.Resources).nodes
+        except (errors.NotFound, errors.Conflict) as problem:
+            # Not there, or there and not running; any other conflict is not about that.
+            if problem.code in (error_numbers.INVALID_JOB_ID, error_numbers.JOB_NOT_RUNNING):
+                return None
+            raise
+        return answers.allocation(job_id, rows, self._threads_of(rows))
+
+    def nodes(self) -> Sequence[SlurmNode]:
+        return self._nodes.get()
+
+    def partitions(self) -> Sequence[Partition]:
+        return self._partitions.get()
+
+    def ping(self) -> Ping:
+        return self._ping.get()
+
+    # How all of them talk.
+
+    def _order(self, call: Call, judge: Callable[[Answer], Outcome], job_id: JobId | None) -> Outcome:
+        try:
+            return judge(self._dialogue.ask(call))
+        except errors.BridgeError as problem:
+            return outcomes.of_problem(problem, job_id)
+
+    def _end(self, call: Call, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
+        try:
+            return outcomes.of_cancel(self._dialogue.ask(call), job_ids)
+        except errors.BridgeError as problem:
+            return {job_id: outcomes.of_problem(problem, job_id) for job_id in job_ids}
+
+    def _confirmed(self, request: JobRequest, done: Done) -> Outcome:
+        """Slurm says 200 to fields that it did not change: only what can be read back is done."""
+        try:
+            row = self._row(done.job_id)
+        except errors.BridgeError as problem:
+            return Unknown(message=f"updated, but not read back: {problem}", job_id=done.job_id)
+        if row is None:
+            return Unknown(message="updated, but gone since", job_id=done.job_id)
+        wrong = readback.differences(request, row)
+        return Unknown(message=f"not as asked: {', '.join(wrong)}", job_id=done.job_id) if wrong else done
+
+    def _read(self, call: Call, shape: type[T]) -> T:
+        return retrying.read(
+            lambda: replies.read(self._dialogue.ask(call), shape), pause=self._pause, tries=self._settings.read_tries
+        )
+
+    def _pause(self, seconds: float) -> None:
+        if self._clock.wait(self._stop, seconds):
+            raise errors.Unavailable("stopping")
+
+    def _row(self, job_id: JobId) -> shapes.JobRow | None:
+        try:
+            rows = self._read(calls.job(job_id), shapes.Jobs).jobs
+        except errors.NotFound:
+            return None
+        # Of a heterogeneous leader all components are in the answer.
+        return next((row for row in rows if row.job_id == job_id), None)
+
+    def _threads_of(self, rows: Sequence[shapes.ResourceRow]) -> Mapping[str, int]:
+        """Threads per core of these nodes; only a node never seen before costs another call."""
+        if any(row.node not in self._threads for row in rows):
+            self._nodes.renew()
+        return self._threads
+
+    def _read_nodes(self) -> tuple[SlurmNode, ...]:
+        found = tuple(answers.node(row) for row in self._read(calls.NODES, shapes.Nodes).nodes)
+        self._threads = {node.name: node.threads_per_core for node in found}
+        return found
+
+    def _read_partitions(self) -> tuple[Partition, ...]:
+        return tuple(answers.partition(row) for row in self._read(calls.PARTITIONS, shapes.Partitions).partitions)
+
+    def _read_ping(self) -> Ping:
+        return answers.ping(self._read(calls.PING, shapes.Pings))
+
+
+def _state_calls(job_ids: Collection[JobId]) -> Sequence[Call]:
+    if len(job_ids) > calls.FULL_LIST_FROM:
+        return [calls.ALL_STATES]
+    return [calls.states(chunk) for chunk in calls.chunks(sorted(job_ids))]

@@ -1,0 +1,81 @@
+"""An answer to a read: either exactly the shape that was asked for, or an error of ours."""
+
+from typing import TypeVar
+
+import msgspec
+
+from slurm_bridge import errors
+from slurm_bridge.slurm import error_numbers, shapes
+from slurm_bridge.slurm.transport import Answer
+
+T = TypeVar("T", bound=shapes.Envelope)
+
+#: Long enough for Slurm's own words, short enough for a log line when a proxy sends a page instead.
+_MOST_WORDS = 300
+
+
+def read(answer: Answer, shape: type[T]) -> T:
+    """Decode what a read returned; whatever is not a whole and error-free answer is raised."""
+    if not answer.ok:
+        raise failure(answer, envelope(answer))
+    decoded = decode(answer, shape)
+    if decoded is None:
+        raise errors.BadAnswer(f"slurmrestd's answer makes no sense: {excerpt(answer)}")
+    if decoded.errors:
+        raise failure(answer, decoded)
+    return decoded
+
+
+def decode(answer: Answer, shape: type[T]) -> T | None:
+    """The body in this shape, None when it is something else."""
+    try:
+        return msgspec.json.decode(answer.body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def envelope(answer: Answer) -> shapes.Envelope:
+    """Errors and warnings of any answer; none when the body is not Slurm's."""
+    return decode(answer, shapes.Envelope) or shapes.Envelope()
+
+
+def failure(answer: Answer, said: shapes.Envelope) -> errors.BridgeError:
+    """What a failed answer means to somebody who only wanted to read."""
+    problem = decisive(said)
+    if problem is None:
+        meaning, words = error_numbers.of_status(answer.status), f"HTTP {answer.status}: {excerpt(answer)}"
+    else:
+        meaning, words = error_numbers.of_number(problem.error_number), describe(said)
+    if issubclass(meaning.error, errors.Disagreement):
+        return meaning.error(words, code=problem.error_number if problem else answer.status)
+    if issubclass(meaning.error, errors.TryLater):
+        return meaning.error(words, retry_after=answer.retry_after)
+    return meaning.error(words)
+
+
+def decisive(said: shapes.Envelope) -> shapes.Problem | None:
+    """The error to go by: one that leaves doubt weighs more than one that refuses."""
+    numbered = [problem for problem in said.errors or () if problem.error_number != 0]
+    doubtful = (each for each in numbered if error_numbers.of_number(each.error_number).refusal is None)
+    return next(doubtful, numbered[0] if numbered else None)
+
+
+def describe(said: shapes.Envelope) -> str:
+    """All errors in Slurm's words."""
+    return "; ".join(_one(problem) for problem in said.errors or ())[:_MOST_WORDS]
+
+
+def warnings(said: shapes.Envelope) -> tuple[str, ...]:
+    """All warnings in Slurm's words, each once."""
+    return tuple(dict.fromkeys(problem.description or problem.error or "" for problem in said.warnings or ()))
+
+
+def excerpt(answer: Answer) -> str:
+    """The beginning of a body that is not what it should be, on one line."""
+    text = bytes(answer.body[:_MOST_WORDS]).decode("utf-8", errors="replace")
+    return " ".join(text.split()) or "no body"
+
+
+def _one(problem: shapes.Problem) -> str:
+    said = ": ".join(part for part in (problem.description, problem.error) if part)
+    return f"{said} ({problem.error_number}{f' at {problem.source}' if problem.source else ''})"

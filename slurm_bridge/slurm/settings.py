@@ -1,0 +1,50 @@
+"""What the adapter needs to know to reach slurmrestd; filled by the composition root."""
+
+import dataclasses
+import pathlib
+import urllib.parse
+
+from slurm_bridge import errors
+
+SCHEMES = ("http://", "https://", "unix:///", "http+unix://")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmSettings:
+    """Where slurmrestd is, how we prove who we are, and how long we wait.
+
+    `url` is `http://host:port`, `https://host:port`, `unix:///path/to/socket` or, quoted, `http+unix://%2Fpath`.
+    `api_versions` stands in order of preference; one name alone pins the version. `recovery_timeout` is for full job
+    lists, which take seconds. A `cache_ttl` of 0 asks Slurm every time.
+    """
+
+    url: str
+    token_file: pathlib.Path
+    user_name: str | None = None
+    api_versions: tuple[str, ...] = ("v0.0.45", "v0.0.44", "v0.0.43")
+    ca_file: pathlib.Path | None = None
+    cert_file: pathlib.Path | None = None
+    key_file: pathlib.Path | None = None
+    connect_timeout: float = 3.0
+    read_timeout: float = 15.0
+    recovery_timeout: float = 60.0
+    max_answer_bytes: int = 256 * 2**20
+    cache_ttl: float = 5.0
+    read_tries: int = 2
+    connections: int = 8
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(SCHEMES):
+            raise errors.BadConfiguration(f"the address of slurmrestd has to start with one of {', '.join(SCHEMES)}")
+        if "@" in self.url:
+            raise errors.BadConfiguration("the address of slurmrestd must not carry a user name or password")
+        if self.key_file is not None and self.cert_file is None:
+            raise errors.BadConfiguration("a client key needs its certificate")
+
+    @property
+    def socket_path(self) -> str | None:
+        """The unix socket, None when there is a host to dial."""
+        if self.url.startswith("unix://"):
+            return self.url.removeprefix("unix://")
+        quoted = self.url.removeprefix("http+unix://")
+        return urllib.parse.unquote(quoted) if quoted != self.url else None

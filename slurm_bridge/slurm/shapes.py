@@ -1,0 +1,298 @@
+"""The JSON of slurmrestd's answers, as far as anybody asks; everything else is skipped without being built.
+
+Slurm writes null for empty lists, an object for numbers that may be unset or infinite, and ids as text or number.
+Nothing here is kept: records of the model are made from it at once, so none of it takes part in garbage collection.
+"""
+
+import msgspec
+
+
+class Shape(msgspec.Struct, frozen=True, gc=False):
+    """Base of all answers."""
+
+
+class Number(Shape, frozen=True, gc=False):
+    """A number that may be absent or without end."""
+
+    set: bool = False
+    infinite: bool = False
+    number: float = 0
+
+
+MaybeNumber = Number | int | float | None
+
+
+class Problem(Shape, frozen=True, gc=False):
+    """One entry of `errors` or `warnings`."""
+
+    description: str | None = None
+    error_number: int = 0
+    error: str | None = None
+    source: str | None = None
+
+
+class Envelope(Shape, frozen=True, gc=False):
+    """What every answer of slurmrestd has around its content."""
+
+    errors: list[Problem] | None = None
+    warnings: list[Problem] | None = None
+
+
+class Submitted(Envelope, frozen=True, gc=False):
+    """POST job/submit."""
+
+    job_id: MaybeNumber = None
+
+
+class KillError(Shape, frozen=True, gc=False):
+    """Why one job was not ended."""
+
+    code: int = 0
+    message: str | None = None
+
+
+class Killed(Shape, frozen=True, gc=False):
+    """One job that was not simply ended; `step_id` is the id that was asked for."""
+
+    error: KillError | None = None
+    step_id: str | int = ""
+
+
+class Kills(Envelope, frozen=True, gc=False, kw_only=True):
+    """DELETE job or jobs: only what did *not* go smoothly is listed."""
+
+    status: list[Killed] | None
+
+
+class UpdateResult(Shape, frozen=True, gc=False):
+    """One of several records that an update touched."""
+
+    error_code: MaybeNumber = None
+    error: str | None = None
+
+
+class Updated(Envelope, frozen=True, gc=False, kw_only=True):
+    """POST job/{id}."""
+
+    results: list[UpdateResult] | None
+
+
+class StateRow(Shape, frozen=True, gc=False):
+    """One job in jobs/state; a component of a heterogeneous job calls itself `235+0`."""
+
+    job_id: str | int
+    state: list[str] | str | None = None
+
+
+class States(Envelope, frozen=True, gc=False, kw_only=True):
+    """GET jobs/state."""
+
+    jobs: list[StateRow]
+
+
+class StepId(Shape, frozen=True, gc=False):
+    """Carries the only identity of a job that is never issued twice."""
+
+    sluid: str | None = None
+
+
+class CpuCount(Shape, frozen=True, gc=False):
+    """Cpus of one node of an allocation."""
+
+    count: int = 0
+
+
+class MemoryCount(Shape, frozen=True, gc=False):
+    """Memory of one node of an allocation, MiB."""
+
+    allocated: int = 0
+
+
+class AllocatedNode(Shape, frozen=True, gc=False):
+    """One node of `job_resources`."""
+
+    name: str
+    cpus: CpuCount = CpuCount()
+    memory: MemoryCount = MemoryCount()
+
+
+class AllocatedNodes(Shape, frozen=True, gc=False):
+    """The nodes of `job_resources`."""
+
+    allocation: list[AllocatedNode] | None = None
+
+
+class JobResources(Shape, frozen=True, gc=False):
+    """What a running job holds, inside its full record."""
+
+    nodes: AllocatedNodes | None = None
+
+
+class JobRow(Shape, frozen=True, gc=False, kw_only=True):
+    """One full job record."""
+
+    job_id: int
+    name: str | None = None
+    job_state: list[str] | str | None = None
+    state_reason: str | None = None
+    admin_comment: str | None = None
+    comment: str | None = None
+    user_name: str | None = None
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    hold: bool | None = None
+    priority: MaybeNumber = None
+    nice: MaybeNumber = None
+    submit_time: MaybeNumber = None
+    start_time: MaybeNumber = None
+    end_time: MaybeNumber = None
+    last_sched_evaluation: MaybeNumber = None
+    time_limit: MaybeNumber = None
+    nodes: str | None = None
+    required_nodes: str | None = None
+    excluded_nodes: str | None = None
+    features: str | None = None
+    node_count: MaybeNumber = None
+    max_nodes: MaybeNumber = None
+    tasks: MaybeNumber = None
+    cpus: MaybeNumber = None
+    cpus_per_task: MaybeNumber = None
+    memory_per_node: MaybeNumber = None
+    memory_per_cpu: MaybeNumber = None
+    memory_per_tres: str | None = None
+    tres_per_node: str | None = None
+    tres_per_task: str | None = None
+    licenses: str | None = None
+    mcs_label: str | None = None
+    het_job_id: MaybeNumber = None
+    het_job_offset: MaybeNumber = None
+    step_id: StepId | None = None
+    flags: list[str] | None = None
+    gres_detail: list[str] | None = None
+    job_resources: JobResources | None = None
+
+
+class Jobs(Envelope, frozen=True, gc=False, kw_only=True):
+    """GET job/{id} and jobs."""
+
+    jobs: list[JobRow]
+
+
+class ResourceGres(Shape, frozen=True, gc=False):
+    """A generic resource of one node in resources/{id}."""
+
+    name: str
+    type: str | None = None
+    count: int = 0
+
+
+class ResourceRow(Shape, frozen=True, gc=False):
+    """One node in resources/{id}. The bitmap counts cores, not threads."""
+
+    node: str
+    mem_alloc: int = 0
+    core_bitmap: str | None = None
+    gres: list[ResourceGres] | None = None
+
+
+class Resources(Envelope, frozen=True, gc=False, kw_only=True):
+    """GET resources/{id}."""
+
+    nodes: list[ResourceRow]
+
+
+class NodeRow(Shape, frozen=True, gc=False):
+    """One node."""
+
+    name: str
+    state: list[str] | str | None = None
+    cpus: int = 0
+    real_memory: int = 0
+    gres: str | None = None
+    features: list[str] | str | None = None
+    partitions: list[str] | None = None
+    threads: int = 1
+    reason: str | None = None
+
+
+class Nodes(Envelope, frozen=True, gc=False, kw_only=True):
+    """GET nodes."""
+
+    nodes: list[NodeRow]
+
+
+class PartitionNodes(Shape, frozen=True, gc=False):
+    """Members of a partition, as a hostlist."""
+
+    configured: str | None = None
+
+
+class PartitionLimits(Shape, frozen=True, gc=False):
+    """`defaults` and `maximums`; before v0.0.45 zero `shares` among the maximums mean that jobs get whole nodes."""
+
+    time: MaybeNumber = None
+    shares: int = 1
+
+
+class PartitionState(Shape, frozen=True, gc=False):
+    """`partition`; only v0.0.45 has a word for exclusive."""
+
+    state: list[str] | None = None
+    exclusive: str | None = None
+
+
+class PartitionRow(Shape, frozen=True, gc=False):
+    """One partition."""
+
+    name: str
+    nodes: PartitionNodes = PartitionNodes()
+    partition: PartitionState = PartitionState()
+    defaults: PartitionLimits = PartitionLimits()
+    maximums: PartitionLimits = PartitionLimits()
+    grace_time: int = 0
+
+
+class Partitions(Envelope, frozen=True, gc=False, kw_only=True):
+    """GET partitions."""
+
+    partitions: list[PartitionRow]
+
+
+class PingRow(Shape, frozen=True, gc=False):
+    """One controller."""
+
+    hostname: str | None = None
+    responding: bool = False
+    status: str | None = None
+
+
+class Release(Shape, frozen=True, gc=False):
+    """Part of `meta`."""
+
+    release: str | None = None
+
+
+class Meta(Shape, frozen=True, gc=False):
+    """Who answered."""
+
+    slurm: Release | None = None
+
+
+class Pings(Envelope, frozen=True, gc=False, kw_only=True):
+    """GET ping."""
+
+    pings: list[PingRow]
+    meta: Meta | None = None
+
+
+def number(value: MaybeNumber) -> int | None:
+    """The number, None when it is unset or without end."""
+    if isinstance(value, Number):
+        return int(value.number) if value.set and not value.infinite else None
+    return None if value is None else int(value)
+
+
+def words(value: list[str] | str | None) -> frozenset[str]:
+    """State words, however they are sent."""
+    return frozenset([value] if isinstance(value, str) else value or ())

@@ -1,0 +1,5 @@
+"""Slurm 26.05: adds the state of a controller to ping, and tells an implied node maximum from a wanted one."""
+
+from slurm_bridge.slurm.wire import Wire
+
+WIRE = Wire(name="v0.0.45")

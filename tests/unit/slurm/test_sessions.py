@@ -1,0 +1,233 @@
+"""The wire itself, against a server on loopback: what a mock of `requests` would not show."""
+
+import socket
+import ssl
+import subprocess
+import threading
+
+import pytest
+
+from slurm_bridge import errors
+from slurm_bridge.model.job import Done, Refusal, Unknown
+from slurm_bridge.sim import faults, http
+from tests.unit.slurm.samples import request
+
+ANSWERS = {
+    "ping": b'{"pings": [{"responding": true}], "errors": []}',
+    "state": b'{"jobs": [{"job_id": "7", "state": ["RUNNING"]}], "errors": []}',
+    "submit": b'{"job_id": 5, "errors": []}',
+    "nodes": b'{"nodes": [], "errors": []}',
+}
+
+
+def handler(asked: http.Request) -> http.Response:
+    """Answers by the last word of the path."""
+    return http.Response(status=200, body=ANSWERS[asked.path.rstrip("/").rsplit("/", 1)[-1]])
+
+
+@pytest.fixture
+def server():
+    """A slurmrestd that always has the same to say."""
+    with http.Server(handler) as running:
+        yield running
+
+
+def plan(server: http.Server, fault: faults.Fault, target: str) -> None:
+    """Break the next call to this path."""
+    server.faults.plan(fault, target=target)
+
+
+def test_nobody_there_means_nothing_was_done(make, server):
+    """A refused connection refuses the order; the read is unavailable."""
+    url = server.url
+    server.stop()
+    client = make(url)
+    assert client.submit(request()).why is Refusal.BUSY
+    with pytest.raises(errors.Unavailable):
+        client.states()
+
+
+def test_a_slurmrestd_that_went_away_did_nothing(make, server):
+    """Also after a good start: the dead kept connection is noticed before anything is written."""
+    client = make(server.url)
+    assert client.states()
+    server.stop()
+    assert client.submit(request()).why is Refusal.BUSY
+
+
+def test_a_slurmrestd_that_comes_back_is_found(make, server):
+    """The connection that died with it costs no call."""
+    client = make(server.url)
+    assert client.submit(request()) == Done(job_id=5)
+    server.stop()
+    server.start()
+    assert client.submit(request()) == Done(job_id=5)
+
+
+def test_no_answer_in_time_is_unknown(make, server):
+    """The order may have been carried out."""
+    client = make(server.url, read_timeout=0.1, read_tries=1)
+    assert client.version
+    plan(server, faults.Hang(), "submit")
+    plan(server, faults.Hang(), "nodes")
+    assert isinstance(client.submit(request()), Unknown)
+    with pytest.raises(errors.Unanswered):
+        client.nodes()
+
+
+@pytest.mark.parametrize("fault", [faults.Reset(), faults.Drop(), faults.Truncate(10), faults.Garble(b"<html>")])
+def test_a_broken_answer_is_unknown(make, server, fault):
+    """Reset before, cut in the middle, or not JSON: nobody can tell whether the job exists."""
+    client = make(server.url)
+    assert client.version
+    plan(server, fault, "submit")
+    assert isinstance(client.submit(request()), Unknown)
+    assert client.submit(request()) == Done(job_id=5)
+
+
+@pytest.mark.parametrize("fault", [faults.Reset(), faults.Drop(), faults.Truncate(10), faults.Garble(b"<html>")])
+def test_a_broken_read_is_read_again(make, server, fault):
+    """The same breakage heals itself for reads."""
+    client = make(server.url)
+    plan(server, fault, "state")
+    assert set(client.states()) == {7}
+
+
+def test_an_answer_beyond_the_limit_is_not_swallowed(make, server):
+    """It is dropped while it arrives, not after it has filled the memory."""
+    client = make(server.url, max_answer_bytes=50, read_tries=1)
+    with pytest.raises(errors.BadAnswer, match="50 bytes"):
+        client.states()
+
+
+def test_redirects_are_not_followed(make):
+    """The token would travel to wherever the answer points."""
+    asked: list[str] = []
+
+    def away(call: http.Request) -> http.Response:
+        asked.append(call.path)
+        return http.Response(status=307, headers={"Location": "/elsewhere"})
+
+    with http.Server(away) as server, pytest.raises(errors.BadConfiguration):
+        make(server.url).states()
+    assert len(asked) == 1
+
+
+def test_the_environment_has_no_say(make, server, monkeypatch):
+    """Neither a proxy nor a CA bundle of the environment."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert set(make(server.url).states()) == {7}
+
+
+def test_connections_are_kept_and_orders_have_their_own(make):
+    """Ten reads and ten orders need two connections."""
+    with http.Server(handler) as server:
+        client = make(server.url)
+        for _ in range(10):
+            client.states()
+            client.submit(request())
+        assert len(server._open) == 2
+
+
+@pytest.mark.parametrize("form", ["unix://{}", None])
+def test_a_unix_socket(make, tmp_path, form):
+    """Slurmrestd beside us needs no port; a socket that is not there did nothing."""
+    path = tmp_path / "restd.sock"
+    with http.Server(handler, unix_socket=path) as server:
+        client = make(form.format(path) if form else server.url)
+        assert client.submit(request()) == Done(job_id=5)
+        assert set(client.states()) == {7}
+        assert len(server._open) == 2
+    assert client.submit(request()).why is Refusal.BUSY
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    """A CA, and certificates for the server on 127.0.0.1 and for a client."""
+    here = tmp_path_factory.mktemp("tls")
+
+    def run(*words: str) -> None:
+        subprocess.run(["openssl", *words], cwd=here, check=True, capture_output=True, timeout=60)
+
+    new = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+    run(*new, "-x509", "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")
+    for name in ("server", "client"):
+        names = ("-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE")
+        signed = ("-x509", "-CA", "ca.pem", "-CAkey", "ca.key")
+        run(*new, *signed, "-subj", f"/CN={name}", *names, "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    return here
+
+
+@pytest.fixture
+def secure(certificates):
+    """A slurmrestd that wants to see a client certificate."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=certificates / "ca.pem")
+    context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+    context.verify_mode = ssl.CERT_REQUIRED
+    with http.Server(handler, tls=context) as running:
+        yield running
+
+
+def test_tls_with_a_client_certificate(make, secure, certificates):
+    """Our own CA is trusted, and we show who we are."""
+    client = make(
+        secure.url,
+        ca_file=certificates / "ca.pem",
+        cert_file=certificates / "client.pem",
+        key_file=certificates / "client.key",
+    )
+    assert client.submit(request()) == Done(job_id=5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"ca_file": "ca.pem"},
+        {"ca_file": "client.pem", "cert_file": "client.pem", "key_file": "client.key"},
+        {"ca_file": "ca.pem", "cert_file": "client.pem", "key_file": "server.key"},
+        {"ca_file": "nowhere.pem"},
+        {"ca_file": "ca.pem", "cert_file": "nowhere.pem", "key_file": "nowhere.key"},
+    ],
+)
+def test_tls_that_cannot_work_is_for_the_operator(make, secure, certificates, wrong):
+    """An unknown CA, no or the wrong client certificate, files that are not there: nothing was sent."""
+    client = make(secure.url, **{name: certificates / file for name, file in wrong.items()})
+    with pytest.raises(errors.BadConfiguration):
+        client.states()
+    assert client.submit(request()).why is Refusal.BUSY
+
+
+@pytest.fixture
+def plain():
+    """A port whose owner answers a TLS greeting in plain words."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuse() -> None:
+            for _ in range(2):
+                talking, _ = listening.accept()
+                with talking:
+                    talking.recv(4096)
+                    talking.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=refuse, daemon=True)
+        thread.start()
+        yield f"https://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join(5)
+
+
+def test_tls_towards_plain_http_is_for_the_operator(make, plain):
+    """A wrong scheme in the address is not a reason to try for ever."""
+    client = make(plain)
+    with pytest.raises(errors.BadConfiguration):
+        client.states()
+    assert client.submit(request()).why is Refusal.BUSY
+
+
+def test_a_tls_greeting_without_reply_did_nothing(make):
+    """The request follows only after the handshake."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = make(f"https://127.0.0.1:{listening.getsockname()[1]}", connect_timeout=0.1, read_timeout=0.1)
+        assert client.submit(request()).why is Refusal.BUSY
