@@ -1,0 +1,169 @@
+"""The objects of one kind as last heard: frozen, by key and by uid, written by one thread and read by all."""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from slurm_bridge import ports
+from slurm_bridge.model.meta import Object
+
+T = TypeVar("T", bound=Object)
+
+Key = tuple[str, str]
+#: The values under which an object is found, for example the node it runs on.
+Index = Callable[[T], Iterable[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """What happened to one incarnation: appeared (no old), changed, or went (no new)."""
+
+    old: T | None
+    new: T | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot(Generic[T]):
+    """All objects of one moment."""
+
+    items: tuple[T, ...]
+    resource_version: str
+
+
+class Store(Generic[T]):
+    """A name that comes to stand for another uid is told as two changes: one object went, another appeared."""
+
+    def __init__(self, indexes: Mapping[str, Index[T]] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._objects: dict[Key, T] = {}
+        self._by_uid: dict[str, T] = {}
+        self._indexes = {name: _Indexed(keys) for name, keys in (indexes or {}).items()}
+        self._resource_version = ""
+        self._synced = threading.Event()
+
+    @property
+    def synced(self) -> bool:
+        """A whole list has been taken in at least once; before that, absence means nothing."""
+        return self._synced.is_set()
+
+    @property
+    def resource_version(self) -> str:
+        """How far the server's history has been followed; empty when there is nothing to continue from."""
+        with self._lock:
+            return self._resource_version
+
+    def wait_synced(self, seconds: float) -> bool:
+        """Wait for the first whole list."""
+        return self._synced.wait(seconds)
+
+    def get(self, namespace: str, name: str) -> T | None:
+        """The object of this name."""
+        with self._lock:
+            return self._objects.get((namespace, name))
+
+    def by_uid(self, uid: str) -> T | None:
+        """The object of this uid."""
+        with self._lock:
+            return self._by_uid.get(uid)
+
+    def where(self, index: str, value: str) -> tuple[T, ...]:
+        """The objects that the index files under this value."""
+        with self._lock:
+            keys = self._indexes[index].files.get(value, ())
+            return tuple(self._objects[key] for key in keys)
+
+    def snapshot(self) -> Snapshot[T]:
+        """Everything, at one moment."""
+        with self._lock:
+            return Snapshot(items=tuple(self._objects.values()), resource_version=self._resource_version)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._objects)
+
+    def take(self, change: ports.Put[T] | ports.Gone[T] | ports.Bookmark) -> tuple[Change[T], ...]:
+        """Follow one step of a watch."""
+        with self._lock:
+            match change:
+                case ports.Put(new):
+                    made = tuple(self._put(new))
+                    self._resource_version = new.metadata.resource_version
+                case ports.Gone(last):
+                    made = tuple(self._drop(last.key, last))
+                    self._resource_version = last.metadata.resource_version
+                case ports.Bookmark(version):
+                    made = ()
+                    self._resource_version = version
+        return made
+
+    def replace(self, listing: ports.Listing[T]) -> tuple[Change[T], ...]:
+        """Become equal to a list; what it does not hold has gone, however we missed it."""
+        with self._lock:
+            listed = {item.key for item in listing.items}
+            gone = [key for key in self._objects if key not in listed]
+            changes = [change for key in gone for change in self._drop(key, None)]
+            changes += [change for item in listing.items for change in self._put(item)]
+            self._resource_version = listing.resource_version
+        return tuple(changes)
+
+    def mark_synced(self) -> None:
+        """The first list and all that follows from it has been dealt with."""
+        self._synced.set()
+
+    def expire(self) -> None:
+        """The server no longer knows the history that we followed; what is stored stays until the next list."""
+        with self._lock:
+            self._resource_version = ""
+
+    def _put(self, new: T) -> Iterator[Change[T]]:
+        old = self._objects.get(new.key)
+        if old is not None and old.uid == new.uid:
+            if old.metadata.resource_version != new.metadata.resource_version:
+                self._file(old, new)
+                yield Change(old, new)
+            return
+        if old is not None:
+            yield from self._drop(new.key, None)
+        self._file(None, new)
+        yield Change(None, new)
+
+    def _drop(self, key: Key, last: T | None) -> Iterator[Change[T]]:
+        """Forget an object; handlers get its last shape when the server told it."""
+        old = self._objects.get(key)
+        if old is not None:
+            self._file(old, None)
+            yield Change(last if last is not None and last.uid == old.uid else old, None)
+
+    def _file(self, old: T | None, new: T | None) -> None:
+        """The only place that changes what is stored, so that all ways of finding it stay equal."""
+        if old is not None:
+            del self._objects[old.key], self._by_uid[old.uid]
+        if new is not None:
+            self._objects[new.key] = self._by_uid[new.uid] = new
+        for index in self._indexes.values():
+            index.refile(old, new)
+
+
+class _Indexed(Generic[T]):
+    """Keys of objects under the values that a function finds in them."""
+
+    def __init__(self, values: Index[T]) -> None:
+        self._values = values
+        self.files: dict[str, dict[Key, None]] = {}
+
+    def refile(self, old: T | None, new: T | None) -> None:
+        before = set(self._values(old)) if old is not None else set()
+        after = set(self._values(new)) if new is not None else set()
+        for value in before - after:
+            self._remove(value, old)
+        for value in after - before:
+            if new is not None:
+                self.files.setdefault(value, {})[new.key] = None
+
+    def _remove(self, value: str, old: T | None) -> None:
+        filed = self.files[value]
+        if old is not None:
+            del filed[old.key]
+        if not filed:
+            del self.files[value]
