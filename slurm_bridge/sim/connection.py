@@ -1,0 +1,171 @@
+"""One client's connection to a pocket server: requests in, answers out, and what should go wrong in between."""
+
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+import urllib.parse
+from collections.abc import Generator, Iterator, Mapping
+
+from slurm_bridge.sim import faults as faults_
+from slurm_bridge.sim import wire
+
+
+class _Over(Exception):
+    """The conversation ends here."""
+
+
+class Connection:
+    """One client's connection: requests in, answers out, one after the other."""
+
+    def __init__(
+        self, sock: socket.socket, handler: wire.Handler, faults: faults_.Faults, stopping: threading.Event
+    ) -> None:
+        self._socket = sock
+        self._handler = handler
+        self._faults = faults
+        self._stopping = stopping
+        self._unread = b""
+
+    def serve(self) -> None:
+        """Talk until either side hangs up."""
+        try:
+            while self._converse():
+                pass
+        except (_Over, OSError):
+            pass  # the client or the server hung up: nobody is left to be told
+        except wire.Refused as refusal:
+            with contextlib.suppress(OSError):
+                self._send(wire.Response(status=refusal.status, body=str(refusal).encode(), close=True), None)
+        finally:
+            self._socket.close()
+
+    def _converse(self) -> bool:
+        request = self._read()
+        if request is None:
+            return False
+        return self._obey(request) and request.headers.get("connection", "").lower() != "close"
+
+    def _obey(self, request: wire.Request) -> bool:
+        fault = self._faults.strike(request.method, request.target)
+        if fault is not None:
+            self._before(request, fault)
+        response = _planned(fault) or self._handler(request)
+        if fault is not None:
+            response = self._after(request, fault, response)
+        self._note(request, response.status)
+        self._send(response, fault)
+        return not response.close
+
+    def _note(self, request: wire.Request, status: int) -> None:
+        self._faults.note(faults_.Call(method=request.method, target=request.target, status=status))
+
+    def _before(self, request: wire.Request, fault: faults_.Fault) -> None:
+        match fault:
+            case faults_.Delay(seconds):
+                self._stopping.wait(seconds)
+            case faults_.Meanwhile(action):
+                action()
+            case faults_.Hang(acted=False) | faults_.Reset(acted=False):
+                self._vanish(request, fault)
+
+    def _after(self, request: wire.Request, fault: faults_.Fault, response: wire.Response) -> wire.Response:
+        match fault:
+            case faults_.Hang() | faults_.Reset() | faults_.Drop():
+                self._vanish(request, fault)
+            case faults_.Garble(body, content_type, status):
+                return wire.Response(status=status or response.status, body=body, content_type=content_type)
+        return response
+
+    def _vanish(self, request: wire.Request, fault: faults_.Fault) -> None:
+        self._note(request, 0)
+        if isinstance(fault, faults_.Hang):
+            self._faults.hang()
+        if isinstance(fault, faults_.Reset):
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raise _Over
+
+    def _send(self, response: wire.Response, fault: faults_.Fault | None) -> None:
+        if isinstance(response.body, bytes):
+            self._send_whole(response, response.body, fault)
+            return
+        self._socket.sendall(wire.head(response, None))
+        with contextlib.closing(_closable(response.body)) as pieces:
+            self._stream(pieces, fault.after if isinstance(fault, faults_.Cut) else None)
+
+    def _send_whole(self, response: wire.Response, body: bytes, fault: faults_.Fault | None) -> None:
+        head = wire.head(response, len(body))
+        if isinstance(fault, faults_.Truncate):
+            self._socket.sendall(head + body[: fault.after])
+            raise _Over
+        self._socket.sendall(head + body)
+
+    def _stream(self, pieces: Iterator[bytes], cut: int | None) -> None:
+        sent = 0
+        while sent != cut and (piece := next(pieces, None)) is not None:
+            if self._stopping.is_set() or (not piece and self._client_left()):
+                raise _Over
+            if piece:
+                self._socket.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
+                sent += 1
+        if sent == cut:
+            raise _Over
+        self._socket.sendall(b"0\r\n\r\n")
+
+    def _client_left(self) -> bool:
+        if isinstance(self._socket, ssl.SSLSocket):
+            return False  # TLS cannot peek; the next piece will tell
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+
+    def _read(self) -> wire.Request | None:
+        while (end := self._unread.find(b"\r\n\r\n")) < 0:
+            if len(self._unread) > wire.MOST_HEAD:
+                raise wire.Refused(431, "head too large")
+            if not self._receive():
+                return None
+        method, target, headers = wire.parse_head(self._unread[:end])
+        body = self._read_body(end + 4, headers)
+        path, _, query = target.partition("?")
+        return wire.Request(
+            method=method,
+            path=urllib.parse.unquote(path),
+            query=wire.parse_query(query),
+            headers=headers,
+            body=body,
+            target=target,
+        )
+
+    def _read_body(self, start: int, headers: Mapping[str, str]) -> bytes:
+        length = wire.body_length(headers)
+        if length and headers.get("expect", "").lower() == "100-continue":
+            self._socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        pieces = [self._unread[start:]]
+        have = len(pieces[0])
+        while have < length:
+            pieces.append(self._socket.recv(min(1 << 18, length - have)))
+            if not pieces[-1]:
+                raise _Over
+            have += len(pieces[-1])
+        everything = b"".join(pieces)
+        self._unread = everything[length:]
+        return everything[:length]
+
+    def _receive(self) -> bool:
+        piece = self._socket.recv(65536)
+        self._unread += piece
+        return bool(piece)
+
+
+def _planned(fault: faults_.Fault | None) -> wire.Response | None:
+    if not isinstance(fault, faults_.Answer):
+        return None
+    headers = dict(fault.headers)
+    return wire.Response(status=fault.status, body=fault.body, content_type=fault.content_type, headers=headers)
+
+
+def _closable(pieces: Iterator[bytes]) -> Generator[bytes, None, None]:
+    yield from pieces

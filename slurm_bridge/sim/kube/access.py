@@ -1,0 +1,83 @@
+"""Who may do what: bearer tokens, and allow rules where a user has any."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from slurm_bridge.sim.kube import refusals
+from slurm_bridge.sim.kube.resources import Resource
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """These verbs on these resources ("pods", "pods/binding", "jobs.batch"); "*" is any. No namespaces: everywhere."""
+
+    verbs: tuple[str, ...]
+    resources: tuple[str, ...]
+    namespaces: tuple[str, ...] = ()
+
+    def allows(self, verb: str, what: str, namespace: str) -> bool:
+        """This very deed."""
+        if self.namespaces and namespace not in self.namespaces:
+            return False
+        return bool({verb, "*"} & set(self.verbs)) and bool({what, "*"} & set(self.resources))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Somebody; without rules they may do everything."""
+
+    name: str
+    rules: tuple[Rule, ...] | None = None
+
+
+ADMIN = User(name="admin")
+ANONYMOUS = User(name="system:anonymous", rules=())
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """What somebody wants to do."""
+
+    verb: str
+    resource: Resource
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def what(self) -> str:
+        return self.resource.key + (f"/{self.subresource}" if self.subresource else "")
+
+
+class Access:
+    """Knows the users by their tokens; tokens may be added and revoked while the server runs."""
+
+    def __init__(self, tokens: Mapping[str, User]) -> None:
+        self._users = dict(tokens)
+
+    def grant(self, token: str, user: User) -> None:
+        """Let this token mean that user."""
+        self._users[token] = user
+
+    def revoke(self, token: str) -> None:
+        """From now on nobody."""
+        self._users.pop(token, None)
+
+    def user(self, headers: Mapping[str, str]) -> User:
+        """Who asks; a wrong token is refused, no token is anonymous."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return ANONYMOUS
+        if token not in self._users:
+            raise refusals.unauthorized()
+        return self._users[token]
+
+    def check(self, user: User, deed: Deed) -> None:
+        """Refuse what no rule allows."""
+        if user.rules is None or any(rule.allows(deed.verb, deed.what, deed.namespace) for rule in user.rules):
+            return
+        where = f'in the namespace "{deed.namespace}"' if deed.namespace else "at the cluster scope"
+        plural = deed.resource.plural + (f"/{deed.subresource}" if deed.subresource else "")
+        group = deed.resource.group
+        why = f'User "{user.name}" cannot {deed.verb} resource "{plural}" in API group "{group}" {where}'
+        raise refusals.forbidden(deed.resource, deed.name, why)

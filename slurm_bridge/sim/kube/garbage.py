@@ -1,0 +1,125 @@
+"""What follows a deletion: dependents go (or are set free), protections end, namespaces are emptied."""
+
+import collections
+from collections.abc import Iterable, Iterator
+
+from slurm_bridge.sim.kube import defaults, following
+from slurm_bridge.sim.kube.following import Tail
+from slurm_bridge.sim.kube.objects import Change, Deletion, Objects, Target
+from slurm_bridge.sim.kube.resources import NAMESPACES, Resource
+from slurm_bridge.sim.kube.store import Event, Manifest, Stored
+
+Place = tuple[Resource, str, str]
+
+
+class Garbage:
+    """Follows every resource, because anything may own anything."""
+
+    def __init__(self, objects: Objects, resources: Iterable[Resource]) -> None:
+        self._objects = objects
+        self._resources = tuple(resources)
+        self._tails = {resource: Tail(objects.store, resource) for resource in self._resources}
+        self._owned: dict[str, set[Place]] = collections.defaultdict(set)
+
+    def next_due(self) -> float | None:
+        return None
+
+    def settle(self) -> bool:
+        news = [(resource, event) for resource, tail in self._tails.items() for event in tail.news()]
+        for resource, event in news:
+            self._remember(resource, event.new)
+        return following.each(self._objects.store, self._follow, news)
+
+    def _remember(self, resource: Resource, stored: Stored) -> None:
+        if b'"ownerReferences"' not in stored.body:
+            return
+        for owner in stored.manifest()["metadata"].get("ownerReferences") or ():
+            self._owned[owner["uid"]].add((resource, stored.namespace, stored.name))
+
+    def _follow(self, told: tuple[Resource, Event]) -> bool:
+        resource, event = told
+        if event.gone:
+            return self._clear(event.new.uid) or self._empty_again(event.new)
+        if b'"deletionTimestamp"' not in event.new.body:
+            return False
+        if resource == NAMESPACES:
+            return self._end_namespace(event.new)
+        return self._release(resource, event.new)
+
+    def _clear(self, uid: str) -> bool:
+        """The owner is gone: so are those whom nobody else owns."""
+        dependents = list(self._dependents(uid))
+        self._owned.pop(uid, None)
+        for resource, stored in dependents:
+            self._delete(resource, stored)
+        return bool(dependents)
+
+    def _dependents(self, uid: str) -> Iterator[tuple[Resource, Stored]]:
+        for resource, namespace, name in sorted(self._owned.get(uid, ()), key=str):
+            stored = self._objects.store.get(resource, namespace, name)
+            if stored is not None and f'"{uid}"'.encode() in stored.body:
+                yield resource, stored
+
+    def _release(self, resource: Resource, stored: Stored) -> bool:
+        held = stored.manifest()["metadata"].get("finalizers") or []
+        dependents = list(self._dependents(stored.uid))
+        if "orphan" in held:
+            for kind, dependent in dependents:
+                self._change(kind, dependent, lambda manifest: _set_free(manifest, stored.uid))
+            return self._let_go(resource, stored, "orphan")
+        if "foregroundDeletion" in held:
+            waiting = [self._delete(kind, dependent) for kind, dependent in dependents]
+            return any(waiting) or (not dependents and self._let_go(resource, stored, "foregroundDeletion"))
+        if defaults.GROUP_PROTECTION in held:
+            return self._let_go(resource, stored, defaults.GROUP_PROTECTION)
+        return False
+
+    def _let_go(self, resource: Resource, stored: Stored, finalizer: str) -> bool:
+        def change(manifest: Manifest) -> Manifest:
+            kept = [name for name in manifest["metadata"].get("finalizers") or () if name != finalizer]
+            manifest["metadata"]["finalizers"] = kept
+            return manifest
+
+        return self._change(resource, stored, change)
+
+    def _change(self, resource: Resource, stored: Stored, change: Change) -> bool:
+        target = Target(resource=resource, namespace=stored.namespace, name=stored.name)
+        if self._objects.store.get(resource, *stored.key) is None:
+            return False
+        self._objects.change(target, change)
+        return True
+
+    def _delete(self, resource: Resource, stored: Stored) -> bool:
+        target = Target(resource=resource, namespace=stored.namespace, name=stored.name)
+        now = self._objects.store.get(resource, *stored.key)
+        if now is None or now.uid != stored.uid or b'"deletionTimestamp"' in now.body:
+            return False
+        self._objects.delete(target, Deletion(propagation="Background"))
+        return True
+
+    def _end_namespace(self, namespace: Stored) -> bool:
+        """Everything in it is deleted; it goes when the last thing went."""
+        name = namespace.name
+        inside = [
+            (resource, stored)
+            for resource in self._resources
+            if resource.namespaced
+            for stored in self._objects.store.all(resource, name)
+        ]
+        for resource, stored in inside:
+            self._delete(resource, stored)
+        if not inside:
+            self._objects.finish(NAMESPACES, namespace)
+        return True
+
+    def _empty_again(self, gone: Stored) -> bool:
+        namespace = self._objects.store.get(NAMESPACES, "", gone.namespace) if gone.namespace else None
+        if namespace is None or namespace.fields["status.phase"] != "Terminating":
+            return False
+        return self._end_namespace(namespace)
+
+
+def _set_free(manifest: Manifest, uid: str) -> Manifest:
+    owners = manifest["metadata"].get("ownerReferences") or ()
+    manifest["metadata"]["ownerReferences"] = [owner for owner in owners if owner["uid"] != uid]
+    return manifest

@@ -1,0 +1,282 @@
+"""The verbs that change objects: identity, versions, generations, preconditions, finalizers, deletion."""
+
+import dataclasses
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from slurm_bridge import ports
+from slurm_bridge.sim.kube import checks, defaults, refusals, resources
+from slurm_bridge.sim.kube.ownership import Ownership
+from slurm_bridge.sim.kube.resources import Resource
+from slurm_bridge.sim.kube.store import Manifest, Store, Stored
+
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+Change = Callable[[Manifest], Manifest]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Which object, and which door to it ("" or "status")."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    subresource: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """The options of a DELETE."""
+
+    uid: str = ""
+    version: str = ""
+    grace: int | None = None
+    propagation: str = ""
+
+
+class Objects:
+    """Objects and the rules for changing them."""
+
+    def __init__(self, store: Store, clock: ports.Clock, *, seed: int = 0) -> None:
+        self.store = store
+        self.clock = clock
+        self.ownership = Ownership()
+        self._dice = random.Random(seed)
+
+    def now(self, ahead: float = 0.0) -> str:
+        """This moment as it is written into objects."""
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.clock.wall() + ahead))
+
+    def existing(self, target: Target) -> Stored:
+        """The object, or the refusal that it does not exist."""
+        stored = self.store.get(target.resource, target.namespace, target.name)
+        if stored is None:
+            raise refusals.not_found(target.resource, target.name)
+        return stored
+
+    def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Stored:
+        """A new object, completed and checked."""
+        new = {name: value for name, value in manifest.items() if name not in ("kind", "apiVersion")}
+        new["metadata"] = self._fresh_metadata(resource, namespace, dict(manifest.get("metadata") or {}))
+        new.setdefault("spec", {})
+        if resource.has_status:
+            new.pop("status", None)
+        if resource.key in ("events.events.k8s.io", "configmaps"):
+            new.pop("spec")
+        with self.store.changed:
+            self._name(resource, new["metadata"])
+            self._admit(resource, namespace, new["metadata"].get("name", ""))
+            checks.new(resource, new)
+            defaults.fill(resource.key, new)
+            return self.store.write(resource, new)
+
+    def _fresh_metadata(self, resource: Resource, namespace: str, metadata: Manifest) -> Manifest:
+        if metadata.get("resourceVersion"):
+            raise refusals.plain_error("resourceVersion should not be set on objects to be created")
+        if metadata.get("namespace", namespace) != namespace:
+            why = "the namespace of the provided object does not match the namespace sent on the request"
+            raise refusals.bad_request(why)
+        if not metadata.get("name"):
+            metadata.pop("name", None)
+        for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"):
+            metadata.pop(field, None)
+        metadata["uid"] = str(uuid.UUID(int=self._dice.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = self.now()
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+        if resource.counted:
+            metadata["generation"] = 1
+        return metadata
+
+    def _name(self, resource: Resource, metadata: Manifest) -> None:
+        if metadata.get("name") or not metadata.get("generateName"):
+            return
+        while "name" not in metadata or self.store.get(resource, metadata.get("namespace", ""), metadata["name"]):
+            metadata["name"] = metadata["generateName"] + "".join(self._dice.choices(_SUFFIX_LETTERS, k=5))
+
+    def _admit(self, resource: Resource, namespace: str, name: str) -> None:
+        if resource.namespaced:
+            self._admit_into(resource, namespace, name)
+        if self.store.get(resource, namespace if resource.namespaced else "", name) is not None:
+            raise refusals.already_exists(resource, name)
+
+    def _admit_into(self, resource: Resource, namespace: str, name: str) -> None:
+        room = self.store.get(resources.NAMESPACES, "", namespace)
+        if room is None:
+            raise refusals.not_found(resources.NAMESPACES, namespace)
+        if room.fields["status.phase"] == "Terminating":
+            cause = refusals.Cause(
+                reason="NamespaceTerminating",
+                message=f"namespace {namespace} is being terminated",
+                field="metadata.namespace",
+            )
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise refusals.forbidden(resource, name, why, cause)
+
+    def change(self, target: Target, change: Change, *, manager: str = "") -> Stored:
+        """Change an object through one of its doors; a change that changes nothing writes nothing."""
+        resource = target.resource
+        with self.store.changed:
+            stored = self.existing(target)
+            old = stored.manifest()
+            new = self._through(target, old, change(stored.manifest()))
+            self._check_version(resource, old, new)
+            checks.change(resource, old, new)
+            if new == old:
+                return stored
+            _count(resource, old, new)
+            if manager:
+                self.ownership.updated(stored.uid, manager, old, new)
+            return self._file(resource, new)
+
+    def _file(self, resource: Resource, manifest: Manifest) -> Stored:
+        metadata = manifest["metadata"]
+        if _lingers(metadata):
+            return self.store.write(resource, manifest)
+        # The answer to the write that lets go of an object still carries the version before it went.
+        version = int(metadata["resourceVersion"])
+        gone = self._remove(resource, manifest)
+        metadata["resourceVersion"] = str(version)
+        return dataclasses.replace(gone, version=version, body=msgspec.json.encode(manifest))
+
+    def _remove(self, resource: Resource, manifest: Manifest) -> Stored:
+        self.ownership.forget(manifest["metadata"]["uid"])
+        return self.store.remove(resource, manifest)
+
+    def _check_version(self, resource: Resource, old: Manifest, new: Manifest) -> None:
+        if new["metadata"].get("resourceVersion") != old["metadata"]["resourceVersion"]:
+            raise refusals.stale(resource, old["metadata"]["name"])
+
+    def _through(self, target: Target, old: Manifest, new: Manifest) -> Manifest:
+        """What of a change passes through this door, and what cannot be changed through any."""
+        new = {name: value for name, value in new.items() if name not in ("kind", "apiVersion")}
+        if target.subresource == "status":
+            new = _status_door(target.resource, old, new)
+        elif target.resource.has_status:
+            new.pop("status", None)
+            new.update({"status": old["status"]} if "status" in old else {})
+        new["metadata"] = _kept_metadata(old["metadata"], new.get("metadata") or {})
+        if target.resource.key == "pods":
+            defaults.tolerate(new["spec"])
+        return new
+
+    def delete(self, target: Target, deletion: Deletion) -> tuple[Stored, bool]:
+        """The object's last or marked shape, and whether it is gone already."""
+        with self.store.changed:
+            stored = self.existing(target)
+            _check_deletion(target, stored, deletion)
+            manifest = stored.manifest()
+            grace = _grace(target.resource, manifest, deletion)
+            if grace > 0:
+                return self._mark(target.resource, manifest, grace), False
+            return self._end(target.resource, manifest, deletion)
+
+    def _mark(self, resource: Resource, manifest: Manifest, grace: int) -> Stored:
+        metadata = manifest["metadata"]
+        first = "deletionTimestamp" not in metadata
+        if not first and grace >= metadata.get("deletionGracePeriodSeconds", grace):
+            return self.existing(
+                Target(resource=resource, namespace=metadata.get("namespace", ""), name=metadata["name"])
+            )
+        metadata["deletionTimestamp"] = self.now(grace)
+        metadata["deletionGracePeriodSeconds"] = grace
+        if first and "generation" in metadata:
+            metadata["generation"] += 1
+        return self.store.write(resource, manifest)
+
+    def _end(self, resource: Resource, manifest: Manifest, deletion: Deletion) -> tuple[Stored, bool]:
+        metadata = manifest["metadata"]
+        if resource.key == "namespaces":
+            return self._end_namespace(manifest), False
+        _keep_for_dependents(resource, metadata, deletion)
+        if metadata.get("finalizers"):
+            return self._mark(resource, manifest, 0), False
+        if resource.key == "pods":
+            self._mark(resource, manifest, 0)
+        return self._remove(resource, manifest), True
+
+    def _end_namespace(self, manifest: Manifest) -> Stored:
+        metadata = manifest["metadata"]
+        if "deletionTimestamp" not in metadata:
+            metadata["deletionTimestamp"] = self.now()
+            manifest["status"]["phase"] = "Terminating"
+            return self.store.write(resources.NAMESPACES, manifest)
+        return self.existing(Target(resource=resources.NAMESPACES, namespace="", name=metadata["name"]))
+
+    def finish(self, resource: Resource, stored: Stored) -> None:
+        """Take an object away without asking anybody: the end of a namespace."""
+        with self.store.changed:
+            if self.store.get(resource, stored.namespace, stored.name) is not None:
+                self._remove(resource, stored.manifest())
+
+
+def _status_door(resource: Resource, old: Manifest, new: Manifest) -> Manifest:
+    if resource.custom:
+        passed = dict(old)
+    else:
+        # Labels and annotations pass through the status door of built-in kinds.
+        passed = {**old, "metadata": {**(new.get("metadata") or {})}}
+        passed["metadata"]["ownerReferences"] = old["metadata"].get("ownerReferences")
+        passed["metadata"]["finalizers"] = old["metadata"].get("finalizers")
+    if "uid" in (new.get("metadata") or {}):
+        passed["metadata"] = {**passed["metadata"], "uid": new["metadata"]["uid"]}
+    passed["metadata"] = {**passed["metadata"], "resourceVersion": new["metadata"].get("resourceVersion")}
+    passed["status"] = new.get("status") or {}
+    return passed
+
+
+def _kept_metadata(old: Manifest, new: Manifest) -> Manifest:
+    kept = {field: old[field] for field in old if field not in ("labels", "annotations", "finalizers")}
+    kept.pop("ownerReferences", None)
+    for field in ("labels", "annotations", "finalizers", "ownerReferences"):
+        if new.get(field):
+            kept[field] = new[field]
+    kept["uid"] = new.get("uid") or old["uid"]
+    kept["resourceVersion"] = new.get("resourceVersion") or old["resourceVersion"]
+    return kept
+
+
+def _count(resource: Resource, old: Manifest, new: Manifest) -> None:
+    if resource.counted and old.get("spec") != new.get("spec"):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def _lingers(metadata: Mapping[str, Any]) -> bool:
+    """It stays: not deleted, or somebody still has to let go."""
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return True
+    return bool(metadata.get("deletionGracePeriodSeconds", 1))
+
+
+def _check_deletion(target: Target, stored: Stored, deletion: Deletion) -> None:
+    for what, given, found in (
+        ("UID", deletion.uid, stored.uid),
+        ("ResourceVersion", deletion.version, str(stored.version)),
+    ):
+        if given and given != found:
+            raise refusals.delete_precondition(target.resource, stored.name, what, (given, found))
+
+
+def _grace(resource: Resource, manifest: Manifest, deletion: Deletion) -> int:
+    """Only pods die slowly, and only those that a kubelet has to stop."""
+    if resource.key != "pods" or not manifest["spec"].get("nodeName"):
+        return 0
+    if manifest["status"].get("phase") in ("Succeeded", "Failed"):
+        return 0
+    if deletion.grace is not None:
+        return deletion.grace if deletion.grace >= 0 else 1
+    return int(manifest["spec"].get("terminationGracePeriodSeconds", 30))
+
+
+def _keep_for_dependents(resource: Resource, metadata: Manifest, deletion: Deletion) -> None:
+    # A Job deleted through the API without a word leaves its pods behind; clients usually ask for Background.
+    wanted = deletion.propagation or ("Orphan" if resource.key == "jobs.batch" else "Background")
+    finalizer = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}.get(wanted)
+    if finalizer and finalizer not in metadata.get("finalizers", ()):
+        metadata.setdefault("finalizers", []).append(finalizer)

@@ -1,0 +1,95 @@
+"""Which resources the pocket API serves: those of `model.kinds`, and the few that only their users create."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from slurm_bridge.model import kinds
+
+#: What 1.36 serves where our records could read more.
+SERVED = {"scheduling.k8s.io": ("v1alpha2",)}
+
+#: Resources that live in definitions of their own (CRDs), not in the apiserver: they differ in many small ways.
+_CUSTOM_GROUPS = {"jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "scheduling.x-k8s.io"}
+
+_WITHOUT_STATUS = {"events", "leases", "workloads"}
+
+#: The apiserver counts the changes of their spec.
+_COUNTED = {"pods", "jobs", "replicasets", "statefulsets", "poddisruptionbudgets"}
+
+#: An update without a resourceVersion is refused for these (and for every custom resource).
+_VERSION_REQUIRED = {"leases", "poddisruptionbudgets"}
+
+#: DELETE answers with the object itself rather than with a Status.
+_DELETED_IS_SHOWN = {"pods", "namespaces"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One served resource. `key` names it whatever the version, as its error messages do."""
+
+    group: str
+    versions: tuple[str, ...]
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def key(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def custom(self) -> bool:
+        return self.group in _CUSTOM_GROUPS
+
+    @property
+    def has_status(self) -> bool:
+        return self.plural not in _WITHOUT_STATUS
+
+    @property
+    def counted(self) -> bool:
+        return self.custom or self.plural in _COUNTED
+
+    @property
+    def version_required(self) -> bool:
+        return self.custom or self.plural in _VERSION_REQUIRED
+
+    @property
+    def deleted_is_shown(self) -> bool:
+        return self.plural in _DELETED_IS_SHOWN
+
+    def api_version(self, version: str = "") -> str:
+        """What its objects carry as apiVersion."""
+        version = version or self.versions[0]
+        return f"{self.group}/{version}" if self.group else version
+
+
+_BUDGETS = Resource(group="policy", versions=("v1",), plural="poddisruptionbudgets", kind="PodDisruptionBudget")
+_SERVICE_ACCOUNTS = Resource(group="", versions=("v1",), plural="serviceaccounts", kind="ServiceAccount")
+_CONFIG_MAPS = Resource(group="", versions=("v1",), plural="configmaps", kind="ConfigMap")
+
+EXTRA = (_BUDGETS, _SERVICE_ACCOUNTS, _CONFIG_MAPS)
+
+
+def of(kind: kinds.Kind[Any], served: Mapping[str, tuple[str, ...]] = SERVED) -> Resource:
+    """The resource of one of the bridge's kinds."""
+    return Resource(
+        group=kind.group,
+        versions=served.get(kind.group, kind.versions),
+        plural=kind.plural,
+        kind=kind.kind,
+        namespaced=kind.namespaced,
+    )
+
+
+def table(served: Mapping[str, tuple[str, ...]] = SERVED) -> tuple[Resource, ...]:
+    """All that is served; a group that is served in no version is left out."""
+    everything: Iterable[Resource] = (*(of(kind, served) for kind in kinds.ALL), *EXTRA)
+    return tuple(resource for resource in everything if resource.versions)
+
+
+PODS = of(kinds.PODS)
+NODES = of(kinds.NODES)
+NAMESPACES = of(kinds.NAMESPACES)
+JOBS = of(kinds.JOBS)
+BUDGETS = _BUDGETS

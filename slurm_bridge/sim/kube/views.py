@@ -1,0 +1,79 @@
+"""How objects look through one served version: the same object may be readable as two kinds of Event, say."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from slurm_bridge.sim.kube.resources import Resource
+from slurm_bridge.sim.kube.store import Manifest, Stored
+
+#: The old Event's name of each field that was renamed.
+_CORE_EVENT = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedCount": "count",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A resource in one of its served versions; `renamed` maps its fields to what they are called here."""
+
+    resource: Resource
+    group: str
+    version: str
+    renamed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def list_kind(self) -> str:
+        return self.resource.kind + "List"
+
+    def read(self, manifest: Manifest) -> Manifest:
+        """What was sent, as it is stored."""
+        names = {there: here for here, there in self.renamed.items()}
+        return {names.get(name, name): value for name, value in manifest.items()}
+
+    def show(self, stored: Stored) -> bytes:
+        """The object as it is answered."""
+        head = f'{{"kind":"{self.resource.kind}","apiVersion":"{self.api_version}",'
+        return head.encode() + self._body(stored)[1:]
+
+    def show_list(self, items: Iterable[Stored], metadata: Manifest) -> bytes:
+        """A list; the items of custom resources carry kind and apiVersion, the others do not."""
+        show = self.show if self.resource.custom else self._body
+        head = f'{{"kind":"{self.list_kind}","apiVersion":"{self.api_version}","metadata":'
+        return b"".join(
+            (
+                head.encode(),
+                msgspec.json.encode(metadata),
+                b',"items":[',
+                b",".join(map(show, items)),
+                b"]}",
+            )
+        )
+
+    def _body(self, stored: Stored) -> bytes:
+        if not self.renamed:
+            return stored.body
+        return msgspec.json.encode({self.renamed.get(name, name): value for name, value in stored.manifest().items()})
+
+
+def of(resources: Iterable[Resource]) -> dict[tuple[str, str, str], View]:
+    """Every served view, by group, version and plural."""
+    views = {
+        (resource.group, version, resource.plural): View(resource=resource, group=resource.group, version=version)
+        for resource in resources
+        for version in resource.versions
+    }
+    events = views["events.k8s.io", "v1", "events"]
+    views["", "v1", "events"] = dataclasses.replace(events, group="", renamed=_CORE_EVENT)
+    return views

@@ -1,0 +1,240 @@
+"""A pocket Kubernetes as one thing: the API, its controllers and its time, for tests and for the demo."""
+
+import json
+import secrets
+import ssl
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from slurm_bridge import ports
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.runtime import clock as clocks
+from slurm_bridge.sim import faults as faults_
+from slurm_bridge.sim import http
+from slurm_bridge.sim.kube import access, patch, resources, views
+from slurm_bridge.sim.kube.api import Api
+from slurm_bridge.sim.kube.budgets import Budgets
+from slurm_bridge.sim.kube.following import Controller
+from slurm_bridge.sim.kube.garbage import Garbage
+from slurm_bridge.sim.kube.jobs import Jobs
+from slurm_bridge.sim.kube.kubelet import Kubelet
+from slurm_bridge.sim.kube.objects import Deletion, Objects, Target
+from slurm_bridge.sim.kube.resources import Resource
+from slurm_bridge.sim.kube.store import Manifest, Store
+
+_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+#: Real seconds after which the background controllers look at the clock again.
+_LOOK = 0.05
+
+
+class PocketKube:
+    """The world. Objects may be written through the API or, by tests that set a scene, directly."""
+
+    def __init__(
+        self,
+        *,
+        clock: ports.Clock | None = None,
+        tokens: Mapping[str, access.User] | None = None,
+        history: int = 100_000,
+        served: Mapping[str, tuple[str, ...]] = resources.SERVED,
+        seed: int = 0,
+    ) -> None:
+        self.clock: ports.Clock = clock or clocks.SystemClock()
+        self.token = secrets.token_urlsafe(16)
+        self.access = access.Access({self.token: access.ADMIN, **(tokens or {})})
+        self.store = Store(history=history)
+        self.objects = Objects(self.store, self.clock, seed=seed)
+        self._resources = resources.table(served)
+        self._api = Api(self.objects, self.clock, views.of(self._resources), self.access)
+        self._settling = threading.Lock()
+        self._furnish()
+
+    def __repr__(self) -> str:
+        return f"PocketKube(version={self.store.version})"
+
+    def handler(self, request: http.Request) -> http.Response:
+        """Answer one request; what `sim.http.Server` calls."""
+        return self._api.handle(request)
+
+    def _furnish(self) -> None:
+        self._controllers: tuple[Controller, ...] = (
+            Garbage(self.objects, self._resources),
+            Jobs(self.objects),
+            Kubelet(self.objects),
+            Budgets(self.objects),
+        )
+        for name in _NAMESPACES:
+            self.objects.create(resources.NAMESPACES, "", {"metadata": {"name": name}})
+
+    def create(self, kind: Kind[Any], manifest: Manifest) -> Manifest:
+        """A new object, in the namespace that its metadata names (default: default)."""
+        copy: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))
+        resource = resources.of(kind)
+        namespace = copy.get("metadata", {}).get("namespace") or "default"
+        return self.objects.create(resource, namespace if resource.namespaced else "", copy).manifest()
+
+    def get(self, kind: Kind[Any], namespace: str, name: str) -> Manifest | None:
+        """An object as it is now."""
+        stored = self.store.get(resources.of(kind), namespace, name)
+        return stored.manifest() if stored else None
+
+    def list(self, kind: Kind[Any], namespace: str | None = None) -> list[Manifest]:
+        """All of a kind, in order of their keys."""
+        items = self.store.all(resources.of(kind), namespace)
+        return [item.manifest() for item in sorted(items, key=lambda item: item.key)]
+
+    def merge(self, kind: Kind[Any], name: tuple[str, str], changes: Manifest, subresource: str = "") -> Manifest:
+        """Merge changes into an object (namespace, name)."""
+        target = self._target(resources.of(kind), name, subresource)
+        return self.objects.change(target, lambda old: patch.merge(old, changes)).manifest()
+
+    def delete(self, kind: Kind[Any], name: tuple[str, str], *, grace: int | None = None) -> None:
+        """Delete an object (namespace, name) as a client would, its dependents in the background."""
+        deletion = Deletion(grace=grace, propagation="Background")
+        self.objects.delete(self._target(resources.of(kind), name), deletion)
+
+    def _target(self, resource: Resource, name: tuple[str, str], subresource: str = "") -> Target:
+        return Target(resource=resource, namespace=name[0], name=name[1], subresource=subresource)
+
+    def add_nodes(
+        self,
+        *names: str,
+        capacity: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        taints: Iterable[Mapping[str, str]] = (),
+    ) -> None:
+        """Nodes that are ready, with a kubelet each."""
+        amounts = dict(capacity or {"cpu": "64", "memory": "256000Mi", "pods": "110"})
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": self.objects.now()}
+        status = {"capacity": amounts, "allocatable": amounts, "conditions": [ready]}
+        for name in names:
+            marks = {"kubernetes.io/hostname": name, **(labels or {})}
+            node = {"metadata": {"name": name, "labels": marks}, "spec": {"taints": [dict(taint) for taint in taints]}}
+            self.objects.create(resources.NODES, "", node)
+            target = self._target(resources.NODES, ("", name), "status")
+            self.objects.change(target, lambda old: {**old, "status": status})
+
+    def settle(self) -> None:
+        """Let the controllers work until nothing is left to do at this moment."""
+        with self._settling:
+            while any(controller.settle() for controller in self._controllers):
+                pass
+
+    def next_due(self) -> float | None:
+        """When a controller will act although nothing changes."""
+        moments = [moment for controller in self._controllers if (moment := controller.next_due()) is not None]
+        return min(moments, default=None)
+
+    def advance(self, seconds: float) -> None:
+        """Let virtual time pass, stopping at every moment at which something falls due."""
+        if not isinstance(self.clock, clocks.VirtualClock):
+            raise TypeError("real time passes by itself")
+        end = self.clock.now() + seconds
+        self.settle()
+        while (due := self.next_due()) is not None and due <= end:
+            self.clock.advance(max(0.0, due - self.clock.now()))
+            self.settle()
+        self.clock.advance(end - self.clock.now())
+
+    def compact(self) -> None:
+        """Forget all history: every version that somebody remembers is too old now."""
+        self.store.compact()
+
+    def wipe(self) -> None:
+        """Lose all objects, as a restored or recreated cluster has; versions start again."""
+        with self._settling:
+            self.store.wipe()
+            self._furnish()
+
+
+class PocketKubeServer:
+    """Serves a pocket Kubernetes on loopback, its controllers working in the background."""
+
+    def __init__(
+        self,
+        kube: PocketKube,
+        *,
+        faults: faults_.Faults | None = None,
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        controllers: bool = True,
+    ) -> None:
+        self.kube = kube
+        self.http = http.Server(kube.handler, faults=faults, port=port, tls=tls)
+        self._controllers = controllers
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        return self.http.url
+
+    @property
+    def faults(self) -> faults_.Faults:
+        return self.http.faults
+
+    def start(self) -> Self:
+        """Serve."""
+        self.http.start()
+        if self._controllers:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._control, name="pocket-controllers", daemon=True)
+            self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End every connection at once, and the controllers."""
+        self.http.stop()
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def restart(self, *, keep: bool = True, forget_history: bool = True) -> None:
+        """Come back at the same address: without the watches, without history, and on wish without any object."""
+        self.stop()
+        if not keep:
+            self.kube.wipe()
+        elif forget_history:
+            self.kube.compact()
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def write_kubeconfig(self, path: Path, *, token: str = "") -> Path:
+        """A kubeconfig for the admin (or for whomever the token names), readable by its owner only."""
+        user = {"token": token or self.kube.token}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "pocket", "cluster": {"server": self.url}}],
+            "users": [{"name": "pocket", "user": user}],
+            "contexts": [{"name": "pocket", "context": {"cluster": "pocket", "user": "pocket"}}],
+            "current-context": "pocket",
+        }
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(content))
+        return path
+
+    def _control(self) -> None:
+        seen = -1
+        while not self._stopping.is_set():
+            with self.kube.store.changed:
+                if self.kube.store.version == seen:
+                    self.kube.store.changed.wait(_LOOK)
+            due = self.kube.next_due()
+            if self.kube.store.version != seen or (due is not None and due <= self.kube.clock.now()):
+                seen = self.kube.store.version
+                self.kube.settle()

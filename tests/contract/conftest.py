@@ -1,0 +1,69 @@
+"""What the contract suites share: which servers to ask, where the real ones are, and how many cases ran on each.
+
+A case that takes the fixture `server_kind` runs once per kind of server: "pocket", and "real" (marked `real`). The real
+ones are asked only with `--servers real|both` or SLURM_BRIDGE_CONTRACT_REAL=1; their addresses are in the `env` file
+that `make cluster-up` writes.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Generator
+
+import pytest
+
+KINDS = ("pocket", "real")
+
+_cases: Counter[str] = Counter()
+_seconds: Counter[str] = Counter()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the caller choose the servers."""
+    default = "both" if os.environ.get("SLURM_BRIDGE_CONTRACT_REAL") == "1" else "pocket"
+    parser.addoption(
+        "--servers", choices=("pocket", "real", "both"), default=default, help="servers that contract cases ask"
+    )
+
+
+def chosen(config: pytest.Config) -> tuple[str, ...]:
+    """The kinds of servers that this run asks."""
+    asked = str(config.getoption("--servers"))
+    return KINDS if asked == "both" else (asked,)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One run of the case per kind of server; a run of the real ones alone does not mention the pocket ones."""
+    if "server_kind" not in metafunc.fixturenames:
+        return
+    asked = chosen(metafunc.config)
+    skip = pytest.mark.skip(reason="asks the local cluster: needs --servers real|both and make cluster-up")
+    marks = [pytest.mark.real] if "real" in asked else [pytest.mark.real, skip]
+    kinds = [pytest.param("real", marks=marks)]
+    if "pocket" in asked:
+        kinds.insert(0, pytest.param("pocket"))
+    metafunc.parametrize("server_kind", kinds, scope="session")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Write the kind of server into the report, which travels where the item does not."""
+    report = yield
+    callspec = getattr(item, "callspec", None)
+    report.server_kind = callspec.params.get("server_kind") if callspec else None
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count cases and time per kind of server."""
+    kind = getattr(report, "server_kind", None)
+    if kind is None or report.skipped:
+        return
+    _cases[kind] += report.when == "call"
+    _seconds[kind] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say it in one line."""
+    told = [f"{_cases[kind]} cases on {kind} servers in {_seconds[kind]:.1f} s" for kind in KINDS if _cases[kind]]
+    if told:
+        terminalreporter.write_line("contract: " + ", ".join(told))
