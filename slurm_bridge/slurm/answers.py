@@ -57,7 +57,7 @@ def job(row: shapes.JobRow) -> JobView:
         job_id=JobId(row.job_id),
         name=row.name or "",
         state=state(row),
-        reason=row.state_reason or "",
+        reason=_reason(row.state_reason),
         owner=marks.read(row.admin_comment or ""),
         admin_comment=row.admin_comment or "",
         comment=row.comment or "",
@@ -197,3 +197,8 @@ def _ids(text: str | int) -> tuple[JobId, ...]:
         return ()
     leader = (int(own) - int(distance or 0)) % 2**32
     return tuple(JobId(one) for one in dict.fromkeys((int(own), leader)))
+
+
+def _reason(text: str | None) -> str:
+    """Slurm writes the absence of a reason as the word None."""
+    return "" if text is None or text == "None" else text

@@ -1,0 +1,267 @@
+"""Jobs in the JSON of slurmrestd, in the shape of each API version."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from slurm_bridge.model import hostlist
+from slurm_bridge.sim.slurm import shapes, state, tres
+from slurm_bridge.sim.slurm.shapes import Json, number
+from slurm_bridge.sim.slurm.world import World
+
+_NEWEST = "v0.0.45"
+
+
+def job(world: World, record: state.Job, version: str) -> Json:
+    """One job in full."""
+    ask, identity = record.ask, world.config.users.get(record.user, 0)
+    answer: Json = {
+        **shapes.JOB,
+        **{name: ask.text(name) for name in _TEXTS},
+        **_times(world, record),
+        **_size(world, record),
+        **_het(record),
+        "batch_host": record.grant.nodes[0] if record.grant else "",
+        "flags": list(_flags(record)),
+        "cluster": world.config.cluster,
+        "derived_exit_code": shapes.SUCCESS,
+        "exit_code": shapes.HUNG_UP if record.failed_node or record.reason == "BadConstraints" else shapes.SUCCESS,
+        "failed_node": record.failed_node,
+        "features": ask.constraints,
+        "group_id": identity,
+        "group_name": record.user,
+        "user_id": identity,
+        "user_name": record.user,
+        "mail_user": record.user,
+        "hold": record.held,
+        "job_id": record.job_id,
+        "job_state": state_words(record),
+        "licenses_allocated": ask.text("licenses") if record.running else "",
+        "name": ask.name,
+        "nice": ask.nice,
+        "partition": record.grant.partition if record.grant else ",".join(ask.partitions),
+        "priority": number(record.priority),
+        "resv_name": ask.reservation,
+        "shared": [],
+        "state_description": record.description,
+        "state_reason": record.reason,
+    }
+    return _of_version(answer, version)
+
+
+_TEXTS = (
+    "account admin_comment comment current_working_directory dependency excluded_nodes extra licenses mcs_label"
+    " memory_per_tres prefer qos required_nodes tres_per_job tres_per_node tres_per_task wckey"
+).split()
+
+
+def state_words(record: state.Job) -> list[str]:
+    """The base state and what stands beside it."""
+    return [record.state, "CONFIGURING"] if record.configuring else [record.state]
+
+
+def job_state(record: state.Job) -> Json:
+    """One line of jobs/state: the id is text, and `+N` is a difference of ids, whatever that means for chosen ones."""
+    text = str(record.job_id)
+    if record.leader:
+        text += f"+{(record.job_id - record.leader) % 2**32}"
+    return {"job_id": text, "state": state_words(record)}
+
+
+def allocation(world: World, record: state.Job) -> list[Json]:
+    """What a running job holds, node by node; GPUs of which Slurm lost count are shown as 0."""
+    assert record.grant is not None
+    kinds = dict.fromkeys((part.name, part.type) for share in record.grant.shares for part in share.gres)
+    return [
+        {
+            "node": share.node,
+            "sockets_per_node": 1,
+            "cores_per_socket": _cores(world, share),
+            "mem_alloc": share.memory_mib,
+            "core_bitmap": _bitmap(share.cores, _cores(world, share)),
+            "channel": shapes.UNSET,
+            "gres": [
+                {"name": name, "type": kind, "count": _shown(share, name, kind), "index": None} for name, kind in kinds
+            ],
+        }
+        for share in record.grant.shares
+    ]
+
+
+# -- parts of a job --------------------------------------------------------------------------------------------------
+
+
+def _times(world: World, record: state.Job) -> Json:
+    plan = world.plans.get(record.job_id) if record.pending else None
+    start = plan.start if plan else record.started
+    end = record.ended or (record.deadline if record.running else 0)
+    seen = record.pending and not record.held and record.submitted <= world.last_pass
+    return {
+        "accrue_time": number(record.eligible),
+        "eligible_time": number(record.eligible),
+        "submit_time": number(record.submitted),
+        "start_time": number(start),
+        "end_time": number(end if end != math.inf else record.started + 365 * 86400),
+        "last_sched_evaluation": number(world.last_pass if seen else record.evaluated),
+        "time_limit": shapes.INFINITE if record.ask.minutes is None else number(record.ask.minutes),
+        "scheduled_nodes": hostlist.compress(plan.nodes) if plan else "",
+    }
+
+
+def _size(world: World, record: state.Job) -> Json:
+    ask, grant = record.ask, record.grant
+    cpus = grant.cpus if grant else ask.minimum_cpus
+    nodes = len(grant.shares) if grant else _fewest_nodes(world, ask)
+    granted = tres.write(cpus=cpus, mib=sum(share.memory_mib for share in grant.shares), nodes=nodes) if grant else ""
+    return {
+        "billable_tres": {"set": grant is not None, "infinite": False, "number": float(cpus if grant else 0)},
+        "cpus": number(cpus),
+        "cpus_per_task": number(ask.cpus_per_task),
+        "minimum_cpus_per_node": number(ask.cpus_per_task),
+        "node_count": number(nodes),
+        "max_nodes": number(0 if grant else (ask.maximum_nodes or ask.tasks)),
+        "tasks": number(ask.tasks if ask.tasks_given or not grant else max(ask.tasks, nodes)),
+        "memory_per_cpu": _memory(ask, state.MemoryPer.CPU),
+        "memory_per_node": _memory(ask, state.MemoryPer.NODE),
+        "nodes": hostlist.compress(grant.nodes) if grant else "",
+        "gres_detail": [_gres_detail(share) for share in grant.shares] if grant and _has_gres(grant) else [],
+        "job_resources": _resources(world, grant) if grant else None,
+        "tres_req_str": _requested(world, ask),
+        "tres_alloc_str": granted,
+    }
+
+
+def _memory(ask: state.Ask, per: state.MemoryPer) -> Json:
+    if ask.memory_per is per and (ask.memory_given or per is state.MemoryPer.NODE):
+        return number(ask.memory_mib)
+    return shapes.UNSET
+
+
+def _fewest_nodes(world: World, ask: state.Ask) -> int:
+    sizes = [world.nodes[name].cpus for part in ask.partitions for name in _nodes_of(world, part)]
+    return max(ask.minimum_nodes, -(-ask.minimum_cpus // max(sizes, default=1)))
+
+
+def _nodes_of(world: World, name: str) -> Sequence[str]:
+    found = world.partitions.get(name)
+    return [node for node in found.nodes[:1] if node in world.nodes] if found else []
+
+
+def _requested(world: World, ask: state.Ask) -> str:
+    nodes = ask.minimum_nodes
+    mib = (
+        ask.memory_mib
+        * {
+            state.MemoryPer.NODE: nodes,
+            state.MemoryPer.CPU: ask.minimum_cpus,
+            state.MemoryPer.GPU: sum(part.count for part in ask.gres_per_node) * nodes
+            + sum(part.count for part in ask.gres_per_task) * ask.tasks,
+        }[ask.memory_per]
+    )
+    whole = [world.nodes[name].memory_mib for part in ask.partitions for name in _nodes_of(world, part)]
+    return tres.write(
+        cpus=ask.minimum_cpus, mib=mib if ask.memory_given else max(whole, default=0) * nodes, nodes=nodes
+    )
+
+
+def _het(record: state.Job) -> Json:
+    return {
+        "het_job_id": number(record.leader),
+        "het_job_offset": number(record.offset),
+        "het_job_id_set": _id_set(record.components),
+        "step_id": {
+            "sluid": record.sluid,
+            "job_id": number(record.job_id),
+            "step_het_component": shapes.UNSET,
+            "step_id": "entire",
+        },
+    }
+
+
+def _id_set(ids: Sequence[int]) -> str:
+    """`93-94,950`: ascending, wherever the leader stands."""
+    runs: list[list[int]] = []
+    for job_id in sorted(ids):
+        if runs and job_id == runs[-1][-1] + 1:
+            runs[-1].append(job_id)
+        else:
+            runs.append([job_id])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _flags(record: state.Job) -> Iterator[str]:
+    ask = record.ask
+    if ask.tasks_given:
+        yield "EXACT_TASK_COUNT_REQUESTED"
+    if record.running:
+        yield "JOB_WAS_RUNNING"
+    if ask.memory_given and ask.memory_per is not state.MemoryPer.GPU:
+        yield "EXACT_MEMORY_REQUESTED"
+    yield "EXTERNAL_JOB"
+    yield "USING_DEFAULT_ACCOUNT"
+    if ask.default_partition:
+        yield "USING_DEFAULT_PARTITION"
+    yield from ("USING_DEFAULT_QOS", "USING_DEFAULT_WCKEY")
+    if ask.default_partition and record.grant:
+        yield "PARTITION_ASSIGNED"
+    if ask.maximum_nodes is None:
+        yield "JOB_IMPLICIT_MAX_NODES"
+
+
+def _has_gres(grant: state.Grant) -> bool:
+    return any(share.gres for share in grant.shares)
+
+
+def _gres_detail(share: state.Share) -> str | None:
+    return None if share.hidden else tres.details(share.gres)
+
+
+def _shown(share: state.Share, name: str, kind: str) -> int:
+    return 0 if share.hidden else sum(part.count for part in share.gres if (part.name, part.type) == (name, kind))
+
+
+def _cores(world: World, share: state.Share) -> int:
+    found = world.nodes.get(share.node)
+    return found.cpus // found.threads_per_core if found else share.cpus
+
+
+def _bitmap(cores: Sequence[int], size: int) -> str:
+    return f"0x{sum(1 << core for core in cores):0{-(-size // 4)}X}"
+
+
+def _resources(world: World, grant: state.Grant) -> Json:
+    return {
+        "select_type": ["CR_CORE_MEMORY"],
+        "nodes": {
+            "count": len(grant.shares),
+            "select_type": ["ONE_ROW"],
+            "list": hostlist.compress(grant.nodes),
+            "whole": grant.whole,
+            "allocation": [_share(world, index, share) for index, share in enumerate(grant.shares)],
+        },
+        "cpus": grant.cpus,
+        "threads_per_core": shapes.UNSET,
+    }
+
+
+_CORE = tuple(
+    tuple({"index": index, "status": [word]} for index in range(1024)) for word in ("UNALLOCATED", "ALLOCATED")
+)
+
+
+def _share(world: World, index: int, share: state.Share) -> Json:
+    taken = set(share.cores)
+    return {
+        "index": index,
+        "name": share.node,
+        "cpus": {"count": share.cpus, "used": 0},
+        "memory": {"used": 0, "allocated": share.memory_mib},
+        "sockets": [{"index": 0, "cores": [_CORE[core in taken][core] for core in range(_cores(world, share))]}],
+    }
+
+
+def _of_version(answer: Json, version: str) -> Json:
+    if version < _NEWEST:
+        for name in shapes.JOB_LACKS[version]:
+            answer.pop(name, None)
+        answer.update(shapes.JOB_INSTEAD)
+    return answer

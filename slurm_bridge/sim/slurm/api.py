@@ -1,0 +1,143 @@
+"""The doors of slurmrestd: paths, versions, tokens, bodies; behind each of them one verb."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from slurm_bridge.sim.slurm import cancelling, fields, nodework, reading, replies, requeueing, submitting, updating
+from slurm_bridge.sim.slurm.call import Verb
+from slurm_bridge.sim.wire import Request
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One door: the name under which it fails, and the first version that has it."""
+
+    method: str
+    pattern: str
+    name: str
+    verb: Verb
+    since: str = "v0.0.42"
+    handler: str = "op_handler_job"
+
+
+#: The first that matches is taken: `job/submit` is no job.
+ROUTES = (
+    Route(method="GET", pattern="ping", name="ping", verb=reading.ping),
+    Route(method="GET", pattern="diag", name="diag", verb=reading.diag),
+    Route(method="POST", pattern="job/submit", name="submit", verb=submitting.submit),
+    Route(method="GET", pattern="jobs", name="jobs", verb=reading.jobs),
+    Route(method="DELETE", pattern="jobs", name="cancel", verb=cancelling.cancel_many),
+    Route(method="GET", pattern="jobs/state", name="jobs/state", verb=reading.job_states),
+    Route(method="GET", pattern="job/{job_id}", name="job", verb=reading.job),
+    Route(method="POST", pattern="job/{job_id}", name="update", verb=updating.update),
+    Route(method="DELETE", pattern="job/{job_id}", name="cancel", verb=cancelling.cancel),
+    Route(method="GET", pattern="job/{job_id}/requeue", name="requeue", verb=requeueing.requeue, since="v0.0.45"),
+    Route(method="POST", pattern="jobs/requeue", name="requeue", verb=requeueing.requeue_many, since="v0.0.45"),
+    Route(
+        method="GET",
+        pattern="resources/{job_id}",
+        name="resources",
+        verb=reading.resources,
+        since="v0.0.44",
+        handler="op_handler_resources",
+    ),
+    Route(method="GET", pattern="nodes", name="nodes", verb=reading.nodes),
+    Route(method="POST", pattern="nodes", name="update-nodes", verb=nodework.update_many),
+    Route(method="GET", pattern="node/{node_name}", name="node", verb=reading.node),
+    Route(method="POST", pattern="node/{node_name}", name="update-node", verb=nodework.update_one),
+    Route(method="DELETE", pattern="node/{node_name}", name="delete-node", verb=nodework.delete),
+    Route(method="POST", pattern="new/node", name="create-node", verb=nodework.create, since="v0.0.44"),
+    Route(method="GET", pattern="partitions", name="partitions", verb=reading.partitions),
+    Route(method="GET", pattern="partition/{partition_name}", name="partition", verb=reading.partition),
+    Route(method="GET", pattern="reservations", name="reservations", verb=reading.reservations),
+    Route(method="GET", pattern="reservation/{reservation_name}", name="reservations", verb=reading.reservation),
+    Route(method="GET", pattern="licenses", name="licenses", verb=reading.licenses),
+    Route(method="GET", pattern="reconfigure", name="reconfigure", verb=nodework.reconfigure),
+)
+
+_PATH = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/(.*?)/?")
+_JOB_ID = re.compile(r"\d+(\+\d+)?")
+
+
+def _compiled(route: Route) -> re.Pattern[str]:
+    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", route.pattern))
+
+
+_COMPILED = tuple((route, _compiled(route)) for route in ROUTES)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The door that a request goes through."""
+
+    route: Route
+    version: str
+    params: Mapping[str, str]
+
+
+def find(request: Request, versions: tuple[str, ...]) -> Found | None:
+    """The route of a request, None when nothing is there (a wrong method counts as nothing, too)."""
+    path = _PATH.fullmatch(request.path)
+    if path is None or path[1] not in versions:
+        return None
+    for route, pattern in _COMPILED:
+        match = pattern.fullmatch(path[2])
+        if match is not None and route.method == request.method and route.since <= path[1]:
+            return Found(route=route, version=path[1], params=match.groupdict())
+    return None
+
+
+def misread(found: Found) -> replies.Reply | None:
+    """What is said of a job id that is not one."""
+    job_id = found.params.get("job_id")
+    if job_id is None or _JOB_ID.fullmatch(job_id):
+        return None
+    return replies.refusal(9000, "Rejecting request. Failure parsing parameters", found.route.handler)
+
+
+def decode(request: Request) -> Any | replies.Plain | replies.Reply:
+    """The body of a request as JSON, or what is wrong with it."""
+    if not request.body:
+        return None
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind != "application/json":
+        return UNKNOWN_TYPE if kind else replies.UNSPECIFIED
+    try:
+        body = msgspec.json.decode(request.body)
+    except msgspec.DecodeError:
+        return NOT_JSON
+    if body is None:
+        return NOT_JSON
+    if not isinstance(body, dict):
+        return replies.refusal(9209, f"Rejecting {fields.kind(body)} when dictionary expected", "#/")
+    return body
+
+
+UNKNOWN_TYPE = replies.Plain(status=415, text="MIME type is unknown to any loaded plugins")
+NOT_JSON = replies.Plain(status=400, text="Failure during parsing")
+
+
+def document(release: str, versions: tuple[str, ...]) -> dict[str, Any]:
+    """What /openapi/v3 says, as far as somebody who negotiates a version reads it."""
+    major, minor, micro = release.split(".")
+    paths = {
+        f"/slurm/{version}/{route.pattern}{'' if '{' in route.pattern or route.name == 'submit' else '/'}": {
+            route.method.lower(): {"tags": ["slurm"]}
+        }
+        for version in versions
+        for route in ROUTES
+        if route.since <= version
+    }
+    plugins = [{"plugin": version, "flags": ["NONE"]} for version in versions]
+    slurm = {
+        "data_parsers": plugins,
+        "openapi": ["openapi/slurmctld"],
+        "version": {"major": major, "micro": micro, "minor": minor},
+        "release": release,
+    }
+    info = {"title": "Slurm REST API", "version": f"Slurm-{release}", "x-slurm": slurm}
+    return {"openapi": "3.0.3", "info": info, "paths": paths, "components": {"schemas": {}}}

@@ -1,0 +1,47 @@
+"""One call of slurmrestd after the door: who asks for what, in which world, in which version."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from slurm_bridge.sim.slurm import replies, state
+from slurm_bridge.sim.slurm.world import World
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a verb may look at."""
+
+    world: World
+    version: str
+    caller: str
+    params: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    query: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
+    body: Any = None
+
+    @property
+    def operator(self) -> bool:
+        """The caller may do everything."""
+        return self.caller in self.world.config.operators
+
+    def asked(self, name: str) -> str | None:
+        """The first value of a query parameter."""
+        return next(iter(self.query.get(name, ())), None)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The body, where it is an object."""
+        return self.body if isinstance(self.body, Mapping) else {}
+
+    def job(self) -> state.Job | None:
+        """The job that the path names; `12+1` is a component of job 12."""
+        leader, _, offset = self.params["job_id"].partition("+")
+        job = self.world.jobs.get(int(leader))
+        if job is None or not offset:
+            return job
+        family = job.components
+        return self.world.jobs.get(family[int(offset)]) if int(offset) < len(family) else None
+
+
+Verb = Callable[[Call], replies.Reply | replies.Plain]
+"""Does one thing, or says why not."""

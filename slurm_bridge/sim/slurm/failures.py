@@ -1,0 +1,93 @@
+"""What each verb answers when slurmctld cannot be asked: a wrong token, a hung controller, none at all.
+
+Observed verb by verb, because they disagree: some hide the reason, one forgets its errors, and a cancel says
+"not permitted" (403) when in truth nobody knows.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from slurm_bridge.sim.slurm import reading, replies, shapes
+from slurm_bridge.sim.slurm.call import Call
+
+WRONG_TOKEN, HUNG, DOWN = 1007, 5004, 1800
+
+_NO_JOBS = {"jobs": [], "last_backfill": shapes.ZERO, "last_update": shapes.ZERO}
+_NO_UPDATE = {"last_update": shapes.ZERO}
+_PING = {
+    WRONG_TOKEN: "Protocol authentication error",
+    HUNG: "Unable to contact slurm controller (receive failure)",
+    DOWN: "Unable to contact slurm controller (connect failure)",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """How one verb words a failure. `outage` replaces the number when slurmctld is hung or down."""
+
+    description: str
+    source: str
+    fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    outage: int | None = None
+    silent: bool = False
+    patience: int = 1
+
+
+VOICES: Mapping[str, Voice] = {
+    "jobs/state": Voice(
+        description="Unable to query job states", source="slurm_load_job_state()", fields={"jobs": None}, outage=-1
+    ),
+    "jobs": Voice(description="Unable to query jobs", source="slurm_load_jobs()", fields=_NO_JOBS),
+    "job": Voice(
+        description="Unable to query JobId={job_id}", source="_handle_job_get", fields=_NO_JOBS, outage=-1, patience=2
+    ),
+    "resources": Voice(
+        description="Unable to query JobId={job_id}", source="_handle_get", fields={"nodes": []}, outage=-1
+    ),
+    "nodes": Voice(description="Failure to query nodes", source="_dump_nodes"),
+    "node": Voice(description="Failure to query node {node_name}", source="_dump_nodes"),
+    "partitions": Voice(description="", source="", silent=True),
+    "partition": Voice(description="Unable to query partitions", source="_partition_get"),
+    "licenses": Voice(
+        description="slurm_load_licenses() was unable to load licenses",
+        source="op_handler_licenses",
+        fields={"licenses": [], **_NO_UPDATE},
+    ),
+    "reservations": Voice(description="Unable to query reservations", source="slurm_load_reservations()"),
+    "diag": Voice(description="slurm_get_statistics() failed to get slurmctld statistics", source="op_handler_diag"),
+    "cancel": Voice(description="Signal request failed", source="slurm_kill_jobs()", fields={"status": []}, outage=1),
+    "update": Voice(
+        description="Job update requested failed", source="slurm_update_job2()", fields={"results": None}, outage=1000
+    ),
+    "submit": Voice(description="Batch job submission failed", source="slurm_submit_batch_job()"),
+    "submit-het": Voice(description="HetJob submission failed", source="slurm_submit_batch_het_job()"),
+    "requeue": Voice(description="Requeue JobID={job_id} failed", source="op_handler_job_requeue"),
+    "update-node": Voice(description="Failure to update node {node_name}", source="_update_node"),
+    "update-nodes": Voice(description="Failure to update nodes", source="_update_nodes"),
+    "create-node": Voice(description="Failure to create node", source="_create_node"),
+    "delete-node": Voice(description="Failure to delete node {node_name}", source="op_handler_node"),
+    "reconfigure": Voice(description="slurm_reconfigure() failed", source="op_handler_reconfigure"),
+}
+
+
+def answer(name: str, call: Call, number: int) -> replies.Reply:
+    """What the verb of this name says when it cannot ask slurmctld for this reason."""
+    if name == "ping":
+        return reading.ping_answer(call.version, responding=False, status=_PING[number])
+    if name == "submit" and "jobs" in call.fields:
+        name = "submit-het"
+    voice = VOICES[name]
+    if voice.silent:
+        return replies.Reply(status=replies.STATUS[number])
+    if voice.outage is not None and number != WRONG_TOKEN:
+        number = voice.outage
+    error = replies.Error(number, voice.description.format(**call.params), voice.source)
+    return replies.Reply(fields=voice.fields, errors=[error])
+
+
+def patience(name: str, number: int) -> int:
+    """How many timeouts the verb waits through before it answers."""
+    if number == WRONG_TOKEN or (name == "ping" and number == DOWN):
+        return 0
+    return VOICES[name].patience if name in VOICES else 1

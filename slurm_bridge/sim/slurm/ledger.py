@@ -1,0 +1,117 @@
+"""What is free on every node at this moment: taken when a job starts, given back when it ends.
+
+GPUs that Slurm loses count of (`hidden` shares on nodes with typed GPUs) are not given back: only `recount`, which is
+what a reconfiguration does, finds them again.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Self
+
+from slurm_bridge.sim.slurm import state
+
+GresKey = tuple[str, str]
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Free:
+    """What one node has left. `cores` has a bit for every core that is taken."""
+
+    cpus: int
+    memory_mib: int
+    gres: dict[GresKey, int]
+    lost: dict[GresKey, int] = dataclasses.field(default_factory=dict)
+    cores: int = 0
+    jobs: int = 0
+
+    def copy(self) -> Self:
+        """To try something without doing it."""
+        return dataclasses.replace(self, gres=dict(self.gres))
+
+    def count(self, wanted: state.Gres) -> int:
+        """How many of these are left; no type means any."""
+        return sum(
+            left
+            for (name, kind), left in self.gres.items()
+            if name == wanted.name and (not wanted.type or kind == wanted.type)
+        )
+
+
+def everything(node: state.Node) -> Free:
+    """A node on which nothing runs."""
+    gres: dict[GresKey, int] = {}
+    for pool in node.gres:
+        gres[pool.name, pool.type] = gres.get((pool.name, pool.type), 0) + pool.count
+    return Free(cpus=node.cpus, memory_mib=node.memory_mib, gres=gres)
+
+
+class Ledger:
+    """The free resources of all nodes."""
+
+    def __init__(self, nodes: Iterable[state.Node]) -> None:
+        self._free = {node.name: everything(node) for node in nodes}
+
+    def __getitem__(self, node: str) -> Free:
+        return self._free[node]
+
+    def copy(self) -> "Ledger":
+        """An independent ledger, for looking ahead."""
+        other = Ledger(())
+        other._free = {name: free.copy() for name, free in self._free.items()}
+        return other
+
+    def add(self, node: state.Node) -> None:
+        """A new node, or one that was emptied."""
+        self._free[node.name] = everything(node)
+
+    def remove(self, name: str) -> None:
+        """The node is gone."""
+        self._free.pop(name, None)
+
+    def take(self, grant: state.Grant) -> None:
+        """A job starts."""
+        for share in grant.shares:
+            free = self._free[share.node]
+            free.cpus -= share.cpus
+            free.memory_mib -= share.memory_mib
+            free.cores |= _bits(share.cores)
+            free.jobs += 1
+            for part in share.gres:
+                free.gres[part.name, part.type] -= part.count
+                if share.hidden:
+                    free.lost[part.name, part.type] = free.lost.get((part.name, part.type), 0) + part.count
+
+    def give(self, shares: Sequence[state.Share]) -> None:
+        """A job ends, or lets go of some nodes."""
+        for share in shares:
+            free = self._free.get(share.node)
+            if free is not None:
+                self._give(free, share)
+
+    def recount(self, nodes: Mapping[str, state.Node], grants: Iterable[state.Grant]) -> None:
+        """Count everything anew from the jobs that run: lost GPUs are found."""
+        self._free = {name: everything(node) for name, node in nodes.items()}
+        for grant in grants:
+            self.take(grant)
+
+    def _give(self, free: Free, share: state.Share) -> None:
+        free.cpus += share.cpus
+        free.memory_mib += share.memory_mib
+        free.cores &= ~_bits(share.cores)
+        free.jobs -= 1
+        if not share.hidden:
+            for part in share.gres:
+                free.gres[part.name, part.type] += part.count
+
+
+def free_cores(taken: int) -> Iterator[int]:
+    """The cores that are not taken, lowest first, without end."""
+    core = 0
+    while True:
+        if not taken >> core & 1:
+            yield core
+        core += 1
+
+
+def _bits(cores: Iterable[int]) -> int:
+    return sum(1 << core for core in cores)

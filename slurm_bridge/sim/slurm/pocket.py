@@ -1,0 +1,146 @@
+"""A whole pocket Slurm: the world, the doors to it, and the hand that moves it."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from slurm_bridge.ports import Clock
+from slurm_bridge.runtime import clock as clocks
+from slurm_bridge.sim.slurm import api, control, defaults, failures, replies, schedule, state, tokens
+from slurm_bridge.sim.slurm.call import Call
+from slurm_bridge.sim.slurm.world import World
+from slurm_bridge.sim.wire import Request, Response
+
+OPERATOR_TOKEN, ALICE_TOKEN = "pocket-operator-token", "pocket-alice-token"
+TOKENS = {OPERATOR_TOKEN: "root", ALICE_TOKEN: "alice"}
+
+
+#: Some 6 000 ids in a query work, 8 000 do not.
+_LONGEST_TARGET = 100_000
+
+
+class PocketSlurm:
+    """slurmrestd and slurmctld in one; every call and every tick is one step under one lock."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock | None = None,
+        nodes: Sequence[state.Node] | None = None,
+        partitions: Sequence[state.Partition] | None = None,
+        reservations: Iterable[state.Reservation] | None = None,
+        tokens: Mapping[str, str] | None = None,
+        config: state.Config | None = None,
+    ) -> None:
+        machines = defaults.nodes() if nodes is None else nodes
+        self.world = World(
+            clock or clocks.SystemClock(),
+            config or state.Config(),
+            nodes=machines,
+            partitions=defaults.partitions(machines) if partitions is None else partitions,
+            reservations=defaults.reservations(machines) if reservations is None else reservations,
+        )
+        self.tokens = dict(TOKENS if tokens is None else tokens)
+        self.lock = threading.RLock()
+        self.control = control.Control(self.world, self.lock)
+        self.on_change: Callable[[], object] = _nothing
+
+    @property
+    def secret(self) -> str:
+        """A token that may do everything."""
+        operators = self.world.config.operators
+        return next(token for token, user in self.tokens.items() if user in operators)
+
+    def tick(self) -> None:
+        """One pass of the scheduler, and everything that time has brought."""
+        if self.control.outage is None:
+            with self.lock:
+                schedule.tick(self.world)
+
+    def handler(self, request: Request) -> Response:
+        """What `sim.http.Server` asks."""
+        config = self.world.config
+        who = tokens.identify(request.headers, self.tokens, config.operators)
+        if isinstance(who, tokens.Nobody):
+            return replies.encode(replies.NO_CREDENTIALS, {})
+        if request.path == "/openapi/v3":
+            return Response(body=msgspec.json.encode(api.document(config.release, config.versions)))
+        if len(request.target) > _LONGEST_TARGET:
+            return replies.encode(replies.TOO_LONG, {})
+        found = api.find(request, config.versions)
+        if found is None:
+            return replies.encode(replies.NOWHERE, {})
+        reply = api.misread(found) or self._answer(request, found, who)
+        return replies.encode(reply, self._meta(found.version, who))
+
+    def _answer(
+        self, request: Request, found: api.Found, who: tokens.Stranger | tokens.User
+    ) -> replies.Reply | replies.Plain:
+        body = api.decode(request)
+        if isinstance(body, (replies.Plain, replies.Reply)):
+            return body
+        call = Call(
+            world=self.world,
+            version=found.version,
+            caller=who.name if isinstance(who, tokens.User) else "",
+            params=found.params,
+            query=request.query,
+            body=body,
+        )
+        if isinstance(who, tokens.Stranger):
+            return failures.answer(found.route.name, call, failures.WRONG_TOKEN)
+        if self.control.outage is not None:
+            return self._fail(found.route, call, self.control.outage)
+        return self._act(found.route, call)
+
+    def _act(self, route: api.Route, call: Call) -> replies.Reply | replies.Plain:
+        if route.name == "cancel" and self._deadlocks(call):
+            self.control.hang()
+            return self._fail(route, call, failures.HUNG)
+        with self.lock:
+            reply = route.verb(call)
+        if route.method != "GET":
+            self.on_change()
+        return reply
+
+    def _fail(self, route: api.Route, call: Call, outage: int) -> replies.Reply:
+        """A hung slurmctld does what it was told once it wakes up, long after slurmrestd gave up waiting."""
+        config = self.world.config
+        delay = config.hang_delay if outage == failures.HUNG else config.down_delay
+        if outage == failures.HUNG and route.method != "GET":
+            self.control.remember(lambda: route.verb(call))
+        self.control.linger(delay * failures.patience(route.name, outage))
+        return failures.answer(route.name, call, outage)
+
+    def _deadlocks(self, call: Call) -> bool:
+        """Without accounting, a plain user who cancels somebody else's job stops slurmctld altogether."""
+        if call.operator or not self.world.config.hang_on_foreign_cancel:
+            return False
+        ids = [call.params["job_id"]] if "job_id" in call.params else call.fields.get("jobs", [])
+        jobs = [self.world.jobs.get(int(str(job_id).partition("+")[0])) for job_id in ids]
+        return any(job is not None and job.user != call.caller and not job.over for job in jobs)
+
+    def _meta(self, version: str, who: tokens.Identity) -> dict[str, object]:
+        config = self.world.config
+        major, minor, micro = config.release.split(".")
+        user = who.name if isinstance(who, tokens.User) else config.default_user
+        return {
+            "plugin": {
+                "type": "openapi/slurmctld",
+                "name": "Slurm OpenAPI slurmctld",
+                "data_parser": f"data_parser/{version}",
+                "accounting_storage": "",
+            },
+            "client": {"source": "127.0.0.1", "user": user, "group": user},
+            "command": [],
+            "slurm": {
+                "version": {"major": major, "micro": micro, "minor": minor},
+                "release": config.release,
+                "cluster": config.cluster,
+            },
+        }
+
+
+def _nothing() -> None:
+    """Nobody is interested in changes unless a server with a ticker is there."""

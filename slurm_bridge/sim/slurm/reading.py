@@ -1,0 +1,201 @@
+"""Everything that only looks: ping, jobs, states, allocations, nodes, partitions, reservations, licenses, diag."""
+
+import time
+from typing import Any
+
+from slurm_bridge.sim.slurm import answers, machines, replies, shapes, state
+from slurm_bridge.sim.slurm.call import Call
+from slurm_bridge.sim.slurm.replies import Plain, Reply, Warn
+from slurm_bridge.sim.slurm.shapes import number
+
+
+def ping_answer(version: str, *, responding: bool, status: str, latency: int = 500) -> Reply:
+    """Always 200: whether slurmctld is there has to be read inside."""
+    line: dict[str, Any] = {"hostname": "slurm", "responding": responding, "latency": latency, "primary": True}
+    if version >= "v0.0.45":
+        line["status"] = status
+    else:
+        line |= {"pinged": "UP" if responding else "DOWN", "mode": "primary"}
+    return Reply(fields={"pings": [line]})
+
+
+def ping(call: Call) -> Reply:
+    """GET ping/."""
+    return ping_answer(call.version, responding=True, status="No error")
+
+
+def jobs(call: Call) -> Reply:
+    """GET jobs/: everything, or nothing when nothing has changed; the empty list then does not mean "no jobs"."""
+    since = call.asked("update_time")
+    if since is not None and not since.isdigit():
+        return _bad_time(since, "op_handler_jobs")
+    if since is not None and call.world.jobs_changed < int(since):
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(int(since)))
+        warning = Warn(f"No job changes since update_time[{since}]={stamp}", "op_handler_jobs")
+        return Reply(fields=_job_list(call, [], updated=0), warnings=[warning])
+    warnings = unknown_parameters(call, "JOB_INFO", "update_time", "flags")
+    if not call.world.jobs:
+        warnings.append(Warn("Zero jobs to dump", ""))
+    return Reply(fields=_job_list(call, list(call.world.jobs.values()), updated=call.world.now), warnings=warnings)
+
+
+def job(call: Call) -> Reply:
+    """GET job/{id}: of a het leader all components, each in full."""
+    found = call.job()
+    if found is None:
+        missing = _job_list(call, [], updated=0)
+        return replies.refusal(2017, f"Unable to query JobId={call.params['job_id']}", "_handle_job_get", **missing)
+    family = call.world.family(found) if found.offset == 0 else [found]
+    return Reply(fields=_job_list(call, family, updated=call.world.now))
+
+
+def _job_list(call: Call, found: list[state.Job], *, updated: float) -> dict[str, Any]:
+    return {
+        "jobs": [answers.job(call.world, record, call.version) for record in found],
+        "last_backfill": number(call.world.last_pass if updated else 0),
+        "last_update": number(updated),
+    }
+
+
+def job_states(call: Call) -> Reply | Plain:
+    """GET jobs/state/: all, or the ids asked for, one by one; ids that are unknown are left out."""
+    warnings = unknown_parameters(call, "JOB_STATE", "job_id")
+    asked = call.query.get("job_id")
+    if asked is None:
+        found = list(call.world.jobs.values())
+    elif any("," in text for text in asked):
+        return replies.UNSPECIFIED
+    elif not all(text.replace("+", "").isdigit() for text in asked):
+        return replies.refusal(9000, "Rejecting request. Failure parsing query", "op_handler_job_states")
+    else:
+        found = [record for text in asked for record in _asked_for(call, text)]
+    return Reply(fields={"jobs": [answers.job_state(record) for record in found]}, warnings=warnings)
+
+
+def unknown_parameters(call: Call, parser: str, *known: str) -> list[Warn]:
+    """Parameters that nobody reads are only worth a warning."""
+    text = "Ignoring unknown field {name!r} of type string in DATA_PARSER_OPENAPI_{parser}_QUERY"
+    return [
+        Warn(text.format(name=name, parser=parser).replace("'", '"'), f"#/{name}/")
+        for name in call.query
+        if name not in known
+    ]
+
+
+def _asked_for(call: Call, text: str) -> list[state.Job]:
+    """A leader stands for all its components."""
+    found = Call(world=call.world, version=call.version, caller=call.caller, params={"job_id": text}).job()
+    if found is None:
+        return []
+    return call.world.family(found) if found.offset == 0 else [found]
+
+
+def resources(call: Call) -> Reply:
+    """GET resources/{id}."""
+    found = call.job()
+    if found is None or not found.running:
+        number_ = 2017 if found is None else 2085
+        return replies.refusal(number_, f"Unable to query JobId={call.params['job_id']}", "_handle_get", nodes=[])
+    return Reply(fields={"nodes": answers.allocation(call.world, found)})
+
+
+def _bad_time(since: str, source: str) -> Reply:
+    errors = [
+        replies.Error(9202, f"Parsing of {since} for timestamp failed", "#/update_time/"),
+        replies.Error(9000, "Rejecting request. Failure parsing query.", source),
+    ]
+    return Reply(errors=errors, status=422)
+
+
+def nodes(call: Call) -> Reply | Plain:
+    """GET nodes/."""
+    since = call.asked("update_time")
+    if since is not None and not since.isdigit():
+        return _bad_time(since, "_dump_nodes")
+    if _unchanged(call, call.world.nodes_changed):
+        return replies.NOT_MODIFIED
+    return _node_list(call, list(call.world.nodes.values()))
+
+
+def node(call: Call) -> Reply:
+    """GET node/{name}: an unknown name is 200 with error number 0 and no nodes at all."""
+    name = call.params["node_name"]
+    if name not in call.world.nodes:
+        return replies.refusal(0, f"Failure to query node {name}", "_dump_nodes")
+    return _node_list(call, [call.world.nodes[name]])
+
+
+def _node_list(call: Call, found: list[state.Node]) -> Reply:
+    answer = [machines.node(call.world, record, call.version) for record in found]
+    return Reply(fields={"nodes": answer, "last_update": number(call.world.nodes_changed)})
+
+
+def partitions(call: Call) -> Reply | Plain:
+    """GET partitions/."""
+    if _unchanged(call, call.world.booted):
+        return replies.NOT_MODIFIED
+    return _partition_list(call, list(call.world.partitions.values()))
+
+
+def partition(call: Call) -> Reply:
+    """GET partition/{name}: an unknown name is 200 with a warning."""
+    name = call.params["partition_name"]
+    if name not in call.world.partitions:
+        return Reply(warnings=[Warn(f"Unable to find partition {name}", "_partition_get")])
+    return _partition_list(call, [call.world.partitions[name]])
+
+
+def _partition_list(call: Call, found: list[state.Partition]) -> Reply:
+    answer = [machines.partition(call.world, record, call.version) for record in found]
+    text = "Slurm accounting storage is disabled. Could not query the following: [TRES]."
+    fields = {"partitions": answer, "last_update": number(call.world.booted)}
+    return Reply(fields=fields, warnings=[Warn(text, "")])
+
+
+def reservations(call: Call) -> Reply:
+    """GET reservations/."""
+    answer = [machines.reservation(call.world, record) for record in call.world.reservations.values()]
+    return Reply(fields={"reservations": answer, "last_update": number(call.world.now)})
+
+
+def reservation(call: Call) -> Reply:
+    """GET reservation/{name}: an unknown name is 200 with error number 0."""
+    found = call.world.reservations.get(call.params["reservation_name"])
+    if found is None:
+        return replies.refusal(0, "Unable to query reservations", "slurm_load_reservations()")
+    answer = [machines.reservation(call.world, found)]
+    return Reply(fields={"reservations": answer, "last_update": number(call.world.now)})
+
+
+def licenses(call: Call) -> Reply:
+    """GET licenses/."""
+    answer = [machines.license_(call.world, name, call.version) for name in call.world.licenses]
+    return Reply(fields={"licenses": answer, "last_update": number(call.world.now)})
+
+
+def diag(call: Call) -> Reply:
+    """GET diag/: the few numbers that mean something here."""
+    world = call.world
+    ended = [record.state for record in world.jobs.values() if record.over]
+    statistics = {
+        "req_time": number(world.now),
+        "req_time_start": number(world.booted),
+        "server_thread_count": 1,
+        "schedule_queue_length": len(world.pending),
+        "jobs_submitted": world.next_id - world.config.first_job_id,
+        "jobs_started": sum(1 for record in world.jobs.values() if record.started),
+        "jobs_completed": ended.count("COMPLETED"),
+        "jobs_canceled": ended.count("CANCELLED"),
+        "jobs_failed": ended.count("FAILED"),
+        "jobs_pending": len(world.pending),
+        "jobs_running": len(world.running),
+        "job_states_ts": number(world.last_pass),
+        "bf_when_last_cycle": number(world.last_pass) if world.last_pass else shapes.ZERO,
+        "bf_active": False,
+    }
+    return Reply(fields={"statistics": statistics})
+
+
+def _unchanged(call: Call, changed: float) -> bool:
+    since = call.asked("update_time")
+    return since is not None and since.isdigit() and changed < int(since)

@@ -1,0 +1,239 @@
+"""One pass of the scheduler: limits, then every waiting job in order of priority, then what backfill allows.
+
+reason               when
+-------------------  ------------------------------------------------------------
+JobHeldUser/Admin    priority 0 (set elsewhere, kept here)
+BeginTime            its begin lies ahead
+PartitionDown        the partition starts no jobs; PartitionInactive likewise
+PartitionTimeLimit   asks for more time than the partition allows: waits for ever
+PartitionNodeLimit   asks for more nodes than the partition has
+ReqNodeNotAvail      a required node is down, drained or reserved for others
+Licenses             fits, but licenses are used up
+Resources            the first job of its partition that does not fit
+Priority             behind such a job, and would delay it
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from slurm_bridge.sim.slurm import lookahead, prospects, select, state
+from slurm_bridge.sim.slurm.world import World
+
+_UNAVAILABLE = "ReqNodeNotAvail, May be reserved for other job"
+
+#: How long the reason that was given at submit stands before the scheduler has its own.
+_FRESH_SECONDS = 1.0
+
+_HOPELESS = {
+    prospects.Outlook.NEVER: ("BadConstraints", ""),
+    prospects.Outlook.TOO_LARGE: ("PartitionConfig", ""),
+    prospects.Outlook.STRANDED: ("ReqNodeNotAvail", _UNAVAILABLE),
+}
+
+
+def tick(world: World) -> None:
+    """Everything that happens by itself up to this moment."""
+    _finish_configuring(world)
+    for job in list(world.expired()):
+        world.end(job, "TIMEOUT", reason="TimeLimit")
+    _close_reservations(world)
+    world.forget_old()
+    if not world.paused:
+        world.last_pass = world.now
+        if world.dirty or _time_alone_matters(world):
+            world.dirty = False
+            world.last_look = world.now
+            Pass(world).run()
+
+
+def start_now(world: World, job: state.Job) -> bool:
+    """Start this job at once if nobody waits before it and it fits."""
+    if world.paused or any(not world.jobs[other].held for other in world.pending if other != job.job_id):
+        return False
+    Pass(world).consider(job)
+    return world.jobs[job.job_id].running
+
+
+class Pass:
+    """What one look at the whole queue remembers on its way."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._grounds: dict[tuple[str, str], list[state.Node]] = {}
+        self._hopeless: set[object] = set()
+        self._outlooks: dict[object, prospects.Outlook] = {}
+        self._blocked: set[str] = set()
+        self._plans: dict[int, state.Plan] = {}
+
+    def run(self) -> None:
+        """Consider every waiting job, the most important first."""
+        world = self._world
+        waiting = [world.jobs[job_id] for job_id in world.pending]
+        for job in sorted(waiting, key=lambda job: (-job.priority, job.submitted, job.job_id)):
+            if not job.held and job.leader in (0, job.job_id):
+                self.consider(job)
+        world.plans = self._plans
+
+    def consider(self, job: state.Job) -> None:
+        """Start it, or say why not."""
+        obstacle = self._obstacle(job)
+        if obstacle is not None:
+            self._world.explain(job, *obstacle)
+        elif job.components:
+            self._together(job)
+        else:
+            self._alone(job)
+
+    def _alone(self, job: state.Job) -> None:
+        key = job.ask.shape
+        grant = None if key in self._hopeless else self._find(job)
+        if grant is None:
+            self._hopeless.add(key)
+            self._wait(job)
+        elif not self._licensed(job):
+            self._world.explain(job, "Licenses")
+        else:
+            self._start(job, grant)
+
+    def _together(self, leader: state.Job) -> None:
+        """All components or none, every component on other nodes than the ones before."""
+        used: tuple[str, ...] = ()
+        found = []
+        for job in self._world.family(leader):
+            apart = dataclasses.replace(job, ask=dataclasses.replace(job.ask, excluded=job.ask.excluded + used))
+            grant = self._find(apart)
+            if grant is None or job.held:
+                for member in self._world.family(leader):
+                    self._world.explain(member, "Resources")
+                return
+            used += grant.nodes
+            found.append((job, grant))
+        for job, grant in found:
+            self._start(job, grant)
+
+    def _start(self, job: state.Job, grant: state.Grant) -> None:
+        self._world.start(job, grant)
+        full = {name for name in grant.nodes if not self._world.free[name].cpus}
+        if full:
+            for nodes in self._grounds.values():
+                nodes[:] = [node for node in nodes if node.name not in full]
+
+    def _wait(self, job: state.Job) -> None:
+        outlook = self._outlook(job)
+        if outlook is not prospects.Outlook.GOOD:  # so nobody waits behind it
+            self._world.explain(job, *_HOPELESS[outlook])
+            return
+        behind = any(name in self._blocked for name in job.ask.partitions)
+        self._world.explain(job, "Priority" if behind else "Resources")
+        self._blocked.update(job.ask.partitions)
+        if self._world.config.backfill and len(self._plans) < self._world.config.backfill_depth:
+            plan = lookahead.plan(self._world, job, [self._ground(job, name) for name in job.ask.partitions])
+            if plan is not None:
+                self._plans[job.job_id] = plan
+
+    def _outlook(self, job: state.Job) -> prospects.Outlook:
+        key = job.ask.shape
+        if key not in self._outlooks:
+            self._outlooks[key] = prospects.best(self._world, job.ask)
+        return self._outlooks[key]
+
+    def _find(self, job: state.Job) -> state.Grant | None:
+        for name in job.ask.partitions:
+            if _partition_obstacle(job, self._world.partitions.get(name)) is not None:
+                continue
+            grant = select.choose(job.ask, self._ground(job, name))
+            if grant is not None and self._delays_nobody(job, grant):
+                return grant
+        return None
+
+    def _delays_nobody(self, job: state.Job, grant: state.Grant) -> bool:
+        """A later job may go first only where, or as long as, the planned ones do not need the nodes."""
+        end = float("inf") if job.ask.minutes is None else self._world.now + job.ask.minutes * 60
+        return all(end <= plan.start or not set(plan.nodes) & set(grant.nodes) for plan in self._plans.values())
+
+    def _ground(self, job: state.Job, name: str) -> select.Ground:
+        partition = self._world.partitions[name]
+        key = (name, job.ask.reservation)
+        if key not in self._grounds:
+            self._grounds[key] = usable(self._world, partition, job)
+        return select.Ground(nodes=self._grounds[key], free=self._world.free, partition=partition)
+
+    def _licensed(self, job: state.Job) -> bool:
+        world = self._world
+        return all(
+            world.licenses.get(name, 0) - world.licenses_used[name] >= count for name, count in job.ask.licenses.items()
+        )
+
+    def _obstacle(self, job: state.Job) -> tuple[str, str] | None:
+        """What no amount of free resources would change; reason and description."""
+        if job.ask.begin > self._world.now:
+            return "BeginTime", ""
+        reasons = [_partition_obstacle(job, self._world.partitions.get(name)) for name in job.ask.partitions]
+        if None not in reasons:
+            fresh = job.reason == "PartitionConfig" and self._world.now < job.submitted + _FRESH_SECONDS
+            return (job.reason if fresh else reasons[0] or ""), ""
+        return self._missing_node(job)
+
+    def _missing_node(self, job: state.Job) -> tuple[str, str] | None:
+        """A node that the job insists on cannot be had."""
+        ask = job.ask
+        if not ask.required or ask.candidates:
+            return None
+        nodes = [self._world.nodes.get(name) for name in ask.required]
+        closed = self._world.closed_nodes(job.ask.reservation)
+        if all(node is not None and node.usable and node.name not in closed for node in nodes):
+            return None
+        return "ReqNodeNotAvail", _UNAVAILABLE
+
+
+def usable(world: World, partition: state.Partition, job: state.Job) -> list[state.Node]:
+    """The nodes of a partition on which this job may start."""
+    closed = world.closed_nodes(job.ask.reservation)
+    nodes = [world.nodes[name] for name in partition.nodes if name in world.nodes and name not in closed]
+    reservation = world.reservations.get(job.ask.reservation)
+    if reservation is not None and "FLEX" not in reservation.flags:
+        nodes = [node for node in nodes if node.name in reservation.nodes]
+    return [node for node in nodes if node.usable and world.free[node.name].cpus > 0]
+
+
+def _partition_obstacle(job: state.Job, partition: state.Partition | None) -> str | None:
+    if partition is None or not partition.starts_jobs:
+        return "PartitionDown" if partition is None or partition.state == "DOWN" else "PartitionInactive"
+    limit = partition.maximum_minutes
+    if limit is not None and (job.ask.minutes is None or job.ask.minutes > limit):
+        return "PartitionTimeLimit"
+    return "PartitionNodeLimit" if job.ask.minimum_nodes > len(partition.nodes) else None
+
+
+def _finish_configuring(world: World) -> None:
+    seconds = world.config.configuring_seconds
+    ready: Sequence[state.Job] = [
+        job
+        for job in (world.jobs[job_id] for job_id in (world.running if seconds else ()))
+        if job.configuring and job.started + seconds <= world.now
+    ]
+    for job in ready:
+        world.put(dataclasses.replace(job, configuring=False))
+
+
+def _close_reservations(world: World) -> None:
+    """A reservation that is over goes away and, unless it was a flexible one, takes its jobs with it."""
+    over = [reservation for reservation in world.reservations.values() if reservation.end <= world.now]
+    for reservation in over:
+        del world.reservations[reservation.name]
+        world.dirty = True
+        if "FLEX" not in reservation.flags:
+            running = [world.jobs[job_id] for job_id in world.running]
+            for job in running:
+                if job.ask.reservation == reservation.name:
+                    world.end(job, "TIMEOUT", reason="TimeLimit")
+
+
+def _time_alone_matters(world: World) -> bool:
+    """Time makes jobs eligible and reservations begin; once a second is soon enough to look."""
+    if world.now < world.last_look + _FRESH_SECONDS:
+        return False
+    return any(world.jobs[job_id].reason in _AGEING for job_id in world.pending)
+
+
+_AGEING = ("BeginTime", "PartitionConfig", "ReqNodeNotAvail")

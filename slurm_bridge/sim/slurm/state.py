@@ -1,0 +1,281 @@
+"""The records of the pocket slurmctld: machines, partitions, what a job asks for, what it got, what became of it.
+
+Everything here is frozen; the world replaces records, so that a crash can put yesterday's back.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+#: How Slurm writes that there is nothing to explain.
+NO_REASON = "None"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Gres:
+    """Some generic resources of one name; the type is empty where there is none."""
+
+    name: str
+    count: int
+    type: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One machine. `switch` is its leaf of the topology tree, `block` its block where a partition has blocks."""
+
+    name: str
+    cpus: int = 64
+    threads_per_core: int = 1
+    memory_mib: int = 256_000
+    gres: tuple[Gres, ...] = ()
+    features: tuple[str, ...] = ()
+    switch: str = ""
+    block: str = ""
+    external: bool = True
+    down: bool = False
+    drain: bool = False
+    responding: bool = True
+    reason: str = ""
+    reason_by: str = ""
+    reason_at: float = 0.0
+    comment: str = ""
+    dynamic: bool = False
+
+    @property
+    def usable(self) -> bool:
+        """New jobs may start here."""
+        return self.responding and not (self.down or self.drain)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """A set of nodes with rules. Times are minutes, None is no limit."""
+
+    name: str
+    nodes: tuple[str, ...]
+    state: str = "UP"
+    default: bool = False
+    default_minutes: int | None = None
+    maximum_minutes: int | None = None
+    exclusive: bool = False
+    topology: str = ""
+    priority: int = 1
+    grace_seconds: int = 0
+
+    @property
+    def has_blocks(self) -> bool:
+        """Its nodes stand in blocks, which bind, and not below switches, which are a wish."""
+        return self.topology == "blocks"
+
+    @property
+    def starts_jobs(self) -> bool:
+        """Pending jobs may start."""
+        return self.state in ("UP", "DRAIN")
+
+    @property
+    def accepts_jobs(self) -> bool:
+        """New jobs are taken in."""
+        return self.state in ("UP", "DOWN")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Nodes that only some users may use for a while. Times are Unix seconds."""
+
+    name: str
+    nodes: tuple[str, ...]
+    users: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    start: float = 0.0
+    end: float = float("inf")
+    flags: tuple[str, ...] = ()
+
+    def active(self, wall: float) -> bool:
+        """It holds at this moment."""
+        return self.start <= wall < self.end
+
+    def admits(self, user: str) -> bool:
+        """Root enters every reservation, whoever it was made for."""
+        return user == "root" or not self.users or user in self.users
+
+
+class MemoryPer(enum.Enum):
+    """What an amount of memory is counted for."""
+
+    NODE = "node"
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What a job asks for. `minimum_cpus` is what Slurm shows as `cpus` while it pends; updates can leave it stale."""
+
+    name: str = ""
+    partitions: tuple[str, ...] = ()
+    default_partition: bool = False
+    tasks: int = 1
+    tasks_given: bool = False
+    cpus_per_task: int = 1
+    minimum_cpus: int = 1
+    minimum_nodes: int = 1
+    maximum_nodes: int | None = None
+    memory_mib: int = 0
+    memory_per: MemoryPer = MemoryPer.NODE
+    memory_given: bool = False
+    gres_per_node: tuple[Gres, ...] = ()
+    gres_per_task: tuple[Gres, ...] = ()
+    gres_per_job: tuple[Gres, ...] = ()
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    constraints: str = ""
+    exclusive: bool = False
+    kill_on_node_fail: bool = True
+    begin: float = 0.0
+    licenses: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    reservation: str = ""
+    minutes: int | None = None
+    priority: int | None = None
+    nice: int = 0
+    hold: bool = False
+    texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def candidates(self) -> bool:
+        """The required nodes are a set to choose from: fewer nodes than names were explicitly enough."""
+        return len(self.required) > self.minimum_nodes
+
+    def text(self, name: str) -> str:
+        """A field that Slurm merely carries, or shows as it was written."""
+        return self.texts.get(name, "")
+
+    @property
+    def shape(self) -> object:
+        """Two asks of equal shape start or wait alike; whatever says who asks is left out."""
+        return (
+            (self.partitions, self.tasks, self.cpus_per_task, self.minimum_cpus, self.minimum_nodes),
+            (self.maximum_nodes, self.memory_mib, self.memory_per, self.exclusive, self.minutes, self.reservation),
+            (self.gres_per_node, self.gres_per_task, self.gres_per_job, tuple(self.licenses.items())),
+            (self.required, self.excluded, self.constraints),
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What a job holds of one node. `hidden` GPUs are held, but Slurm shows a count of 0 for them."""
+
+    node: str
+    cpus: int
+    memory_mib: int
+    cores: tuple[int, ...] = ()
+    gres: tuple[Gres, ...] = ()
+    hidden: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a job got: its shares in the order of node names."""
+
+    shares: tuple[Share, ...]
+    partition: str
+    whole: bool = False
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of the nodes."""
+        return tuple(share.node for share in self.shares)
+
+    @property
+    def cpus(self) -> int:
+        """All cpus together."""
+        return sum(share.cpus for share in self.shares)
+
+
+PENDING, RUNNING, SUSPENDED = "PENDING", "RUNNING", "SUSPENDED"
+ALIVE = frozenset({PENDING, RUNNING, SUSPENDED})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job, or one component of a heterogeneous one. Times are Unix seconds, 0 while unset."""
+
+    job_id: int
+    ask: Ask
+    user: str = "root"
+    state: str = PENDING
+    configuring: bool = False
+    reason: str = NO_REASON
+    description: str = ""
+    priority: int = 1
+    submitted: float = 0.0
+    eligible: float = 0.0
+    evaluated: float = 0.0
+    started: float = 0.0
+    ended: float = 0.0
+    grant: Grant | None = None
+    failed_node: str = ""
+    leader: int = 0
+    offset: int = 0
+    components: tuple[int, ...] = ()
+    sluid: str = ""
+
+    @property
+    def pending(self) -> bool:
+        return self.state == PENDING
+
+    @property
+    def running(self) -> bool:
+        """It holds resources."""
+        return self.state in (RUNNING, SUSPENDED)
+
+    @property
+    def over(self) -> bool:
+        """It will not change any more."""
+        return self.state not in ALIVE
+
+    @property
+    def held(self) -> bool:
+        """Priority 0 is how Slurm holds a job."""
+        return self.priority == 0
+
+    @property
+    def deadline(self) -> float:
+        """When its time limit passes."""
+        return float("inf") if self.ask.minutes is None else self.started + self.ask.minutes * 60
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """When backfill means to start a job that waits, and where."""
+
+    start: float
+    nodes: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Knobs of the pocket slurmctld; the defaults are those of the local cluster, with the delays made short."""
+
+    cluster: str = "local"
+    release: str = "26.05.5"
+    default_user: str = "root"
+    versions: tuple[str, ...] = ("v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45")
+    minimum_job_age: float = 30.0
+    maximum_job_count: int = 50_000
+    first_job_id: int = 1
+    highest_job_id: int = 67_043_328
+    configuring_seconds: float = 0.0
+    backfill: bool = True
+    backfill_depth: int = 1
+    down_delay: float = 0.05
+    hang_delay: float = 0.05
+    maximum_nodes: int = 10_000
+    poison_on_signal: bool = True
+    poison_on_shrink: bool = True
+    hang_on_foreign_cancel: bool = True
+    licenses: Mapping[str, int] = dataclasses.field(default_factory=lambda: {"matlab": 10, "ansys": 2})
+    users: Mapping[str, int] = dataclasses.field(
+        default_factory=lambda: {"root": 0, "slurm": 64030, "slurm-bridge": 5001, "alice": 5002, "bob": 5003}
+    )
+    operators: frozenset[str] = frozenset({"root", "slurm"})
