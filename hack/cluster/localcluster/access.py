@@ -1,11 +1,9 @@
 """The daemon's own identity: its service account with exactly the rights of `deploy/`, and a kubeconfig for it."""
 
-import hashlib
 import json
-import pathlib
 from typing import Any
 
-from localcluster import api, certs, kubeconfig, manifests, secret, waiting
+from localcluster import api, applied, kubeconfig, manifests, secret, waiting
 from localcluster.config import PROJECT, Config
 
 MANIFEST = PROJECT / "deploy" / "rbac.yaml"
@@ -22,7 +20,7 @@ class Access:
 
     def state(self, config: Config) -> str | None:
         file = config.directory / kubeconfig.DAEMON
-        if not file.exists() or _applied(config) != _digest():
+        if not file.exists() or not applied.is_current(config, self.name, MANIFEST.read_text()):
             return None
         token = json.loads(file.read_text())["users"][0]["user"]["token"]
         valid = file.read_text() == _text(config, token) and _accepted(config, token)
@@ -35,26 +33,14 @@ class Access:
         for namespace in ("default", NAMESPACE):
             waiting.until(lambda namespace=namespace: _no_default(client, namespace), _SECONDS)  # type: ignore[misc]
         secret.write(config.directory / kubeconfig.DAEMON, _text(config, _request_token(client)))
-        _record(config).write_text(_digest() + "\n")
+        applied.remember(config, self.name, MANIFEST.read_text())
 
     def stop(self, config: Config) -> None:
         (config.directory / kubeconfig.DAEMON).unlink(missing_ok=True)
-        _record(config).unlink(missing_ok=True)
+        applied.forget(config, self.name)
 
     def environment(self, config: Config) -> dict[str, str]:
         return {"KUBECONFIG_DAEMON": str(config.directory / kubeconfig.DAEMON), "DAEMON_NAMESPACE": NAMESPACE}
-
-
-def _record(config: Config) -> pathlib.Path:
-    return certs.folder(config) / "rbac.applied"
-
-
-def _applied(config: Config) -> str:
-    return _record(config).read_text().strip() if _record(config).exists() else ""
-
-
-def _digest() -> str:
-    return hashlib.sha256(MANIFEST.read_bytes()).hexdigest()
 
 
 def _text(config: Config, token: str) -> str:

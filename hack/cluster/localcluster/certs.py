@@ -12,7 +12,7 @@ import pathlib
 import shutil
 import subprocess
 
-from localcluster import secret
+from localcluster import packages, secret
 from localcluster.config import Config
 from localcluster.part import PartError
 
@@ -59,6 +59,7 @@ def present(config: Config) -> bool:
 
 def make(config: Config) -> None:
     """All or nothing: a half-made set is made anew, because its pieces have to fit."""
+    packages.require(packages.OPENSSL)
     shutil.rmtree(folder(config), ignore_errors=True)
     folder(config).mkdir(parents=True, mode=0o700)
     _authority(config, "ca", "/CN=local cluster")
@@ -110,7 +111,5 @@ def _openssl(config: Config, *arguments: str) -> None:
             timeout=60,
             check=True,
         )
-    except FileNotFoundError as error:
-        raise PartError("certificates are made by the `openssl` command: install OpenSSL 3") from error
     except subprocess.CalledProcessError as error:
         raise PartError(f"openssl {arguments[0]} failed: {error.stderr.strip()}") from error

@@ -80,8 +80,9 @@ class Config:
 
     def save(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(dataclasses.asdict(self), default=str, indent=2)
-        (self.directory / "config.json").write_text(text + "\n")
+        fresh = self.directory / "config.json.new"
+        fresh.write_text(json.dumps(dataclasses.asdict(self), default=str, indent=2) + "\n")
+        fresh.replace(self.directory / "config.json")
 
     @classmethod
     def load(cls, directory: pathlib.Path) -> Self | None:

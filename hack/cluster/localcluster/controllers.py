@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from localcluster import api, certs, gomodules, kubeconfig, manifests, probe, server, waiting
+from localcluster import api, applied, certs, gomodules, kubeconfig, manifests, probe, server, waiting
 from localcluster.config import Config
 
 _CRD_SECONDS = 30.0
@@ -23,7 +23,7 @@ _CONFIGURATION_NAME = re.compile(r"^  name: (?P<name>(mutating|validating)-webho
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
-    """A CRD that came out of a Go module, served."""
+    """A CRD that came out of a Go module, served in the version that was built."""
 
     name: str
     folder: str
@@ -32,16 +32,23 @@ class Definitions:
 
     def state(self, config: Config) -> str | None:
         found = api.Client(config).find(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{self.resource}")
-        return None if found is None or _unserved(found) else self.resource
+        if found is None or _unserved(found):
+            return None
+        return self.resource if applied.is_current(config, self.name, self._document(config).text) else None
 
     def start(self, config: Config) -> None:
         client = api.Client(config)
-        (document,) = manifests.from_file(gomodules.manifest(config, self.folder, self.file))
+        document = self._document(config)
         client.apply(document)
         waiting.until(lambda: _unserved(client.get(document.path)), _CRD_SECONDS)
+        applied.remember(config, self.name, document.text)
 
     def stop(self, config: Config) -> None:
         """It lives in etcd and goes with it."""
+
+    def _document(self, config: Config) -> manifests.Document:
+        (document,) = manifests.from_file(gomodules.manifest(config, self.folder, self.file))
+        return document
 
 
 def _unserved(definition: dict[str, Any]) -> str:
@@ -61,15 +68,15 @@ class Webhooks:
 
     def state(self, config: Config) -> str | None:
         client = api.Client(config)
-        found = [client.find(document.path) for document in self._documents(config)]
-        current = all(_calls(entry, self._url(config), certs.authority(config)) for entry in found)
-        return self._url(config) if current else None
+        present = all(client.find(document.path) for document in self._documents(config))
+        return self._url(config) if present and applied.is_current(config, self.name, self._text(config)) else None
 
     def start(self, config: Config) -> None:
         client = api.Client(config)
         for document in self._documents(config):
             client.delete(document.path)  # applying would keep entries that an older version named differently
             client.apply(document)
+        applied.remember(config, self.name, self._text(config))
 
     def stop(self, config: Config) -> None:
         """They live in etcd and go with it."""
@@ -78,8 +85,11 @@ class Webhooks:
         return f"https://127.0.0.1:{config.port(self.port)}"
 
     def _documents(self, config: Config) -> list[manifests.Document]:
-        text = gomodules.manifest(config, self.folder, "manifests.yaml").read_text()
-        return list(manifests.documents(redirect(text, self, self._url(config), certs.authority(config))))
+        return list(manifests.documents(self._text(config)))
+
+    def _text(self, config: Config) -> str:
+        published = gomodules.manifest(config, self.folder, "manifests.yaml").read_text()
+        return redirect(published, self, self._url(config), certs.authority(config))
 
 
 def redirect(text: str, webhooks: Webhooks, url: str, authority: bytes) -> str:
@@ -89,14 +99,6 @@ def redirect(text: str, webhooks: Webhooks, url: str, authority: bytes) -> str:
     selector = f"  objectSelector:\n    matchExpressions:\n    - key: {webhooks.label}\n      operator: Exists\n"
     text = _POD_WEBHOOK.sub(lambda found: found[0] + selector, text)
     return _CONFIGURATION_NAME.sub(lambda found: f"  name: {webhooks.folder}-{found['name']}", text)
-
-
-def _calls(configuration: dict[str, Any] | None, url: str, authority: bytes) -> bool:
-    if configuration is None:
-        return False
-    bundle = base64.b64encode(authority).decode()
-    clients = [entry["clientConfig"] for entry in configuration["webhooks"]]
-    return all(entry.get("url", "").startswith(url) and entry.get("caBundle") == bundle for entry in clients)
 
 
 def _configuration(config: Config, name: str, group: str) -> str:

@@ -8,6 +8,12 @@ from collections.abc import Mapping
 from localcluster import config
 
 
+def write(directory: pathlib.Path, variables: Mapping[str, str]) -> None:
+    """So that a shell may read the file as well."""
+    text = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
+    (directory / "env").write_text(text)
+
+
 def read(directory: pathlib.Path | None = None) -> Mapping[str, str]:
     """Its variables; FileNotFoundError says how to get one."""
     folder = directory or pathlib.Path(os.environ.get("CLUSTER_DIR", config.PROJECT / ".cluster"))

@@ -6,13 +6,14 @@ they change.
 """
 
 import dataclasses
+import filecmp
 import hashlib
 import pathlib
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 
-from localcluster import progress
+from localcluster import locking, progress
 from localcluster.config import PROJECT, Config
 from localcluster.part import PartError
 
@@ -40,8 +41,8 @@ MODULES = (
         folder="kubernetes",
         binaries=tuple(
             (name, f"k8s.io/kubernetes/cmd/{name}")
-            # kube-scheduler is not started: it is there to be compared with
-            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+            # kubectl is for people and tests; kube-scheduler is not started: it is there to be compared with
+            for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kube-scheduler")
         ),
         # without it the server calls itself v0.0.0 and clients guess wrong about what it can do
         link=f" -X {_VERSION}.gitVersion=v{_KUBERNETES} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36",
@@ -104,11 +105,17 @@ class Product:
         return self.file.exists() and self.stamp.exists() and self.stamp.read_text().strip() == self.digest
 
     def build(self) -> None:
-        """Beside the old one first, so that a failed build leaves it, and a running server keeps its file."""
+        """Beside the old one first, so that a failed build leaves it, and a running server keeps its file.
+
+        When nothing came out differently the old file stays as it is: no server is restarted for an equal binary.
+        """
         self.file.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.file.with_name(self.file.name + ".new")
         self.make(fresh)
-        fresh.replace(self.file)
+        if self.file.exists() and filecmp.cmp(fresh, self.file, shallow=False):
+            fresh.unlink()
+        else:
+            fresh.replace(self.file)
         self.stamp.write_text(self.digest + "\n")
 
 
@@ -181,9 +188,11 @@ class Binaries:
     name = "binaries"
 
     def prepare(self, config: Config) -> None:
-        """One after the other: the compiler uses every core by itself."""
-        for product in products(config):
-            if not product.is_fresh():
+        """One after the other: the compiler uses every core by itself, and clusters share what it makes."""
+        with locking.exclusive(config.binaries, self.name):
+            for product in products(config):
+                if product.is_fresh():
+                    continue
                 with progress.timed(self.name, f"building {product.name}", f"built {product.name}"):
                     product.build()
 

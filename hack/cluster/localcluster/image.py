@@ -9,10 +9,11 @@ import re
 import shutil
 import subprocess
 
-from localcluster import engine
+from localcluster import engine, locking, packages, progress
 from localcluster.config import PROJECT, Config
 
 FOLDER = PROJECT / "hack" / "cluster" / "slurm"
+REPOSITORY = "slurm-bridge/slurm"
 BASE = "debian:forky-slim"
 SUITE = "forky"
 #: What the build reads; compose.yaml and the like may change without a new image.
@@ -30,22 +31,40 @@ class Image:
         return tag() if _known(config, tag()) else None
 
     def prepare(self, config: Config) -> None:
+        """The engine is an earlier part, but starting is quick and building is slow."""
         private = engine.Engine()
         if private.state(config) is None:
-            private.start(config)
+            with progress.timed(private.name, "starting", "up"):
+                private.start(config)
         if self.state(config) is None:
-            self.start(config)
+            with progress.timed(self.name, "building", "built"):
+                self.start(config)
 
     def start(self, config: Config) -> None:
-        if not _known(config, BASE):
-            _fetch_base(config)
-        arguments = ("--network=host", f"--build-arg=BASE={BASE}", f"--build-arg=MIRROR={machine_mirror() or ''}")
-        command = ("docker", "build", *arguments, f"--tag={tag()}", str(FOLDER))
-        # The classic builder needs no plugin and no image from a registry.
-        engine.run(config, command, extra={"DOCKER_BUILDKIT": "0"}, seconds=BUILD_SECONDS)
+        """Under the lock of the cache: a neighbour may build the same."""
+        with locking.exclusive(config.cache, self.name):
+            if self.state(config) is None:
+                _build(config)
+                _forget_superseded(config)
 
     def stop(self, config: Config) -> None:
         """Nothing to do: images are a cache."""
+
+
+def _build(config: Config) -> None:
+    if not _known(config, BASE):
+        _fetch_base(config)
+    arguments = ("--network=host", f"--build-arg=BASE={BASE}", f"--build-arg=MIRROR={machine_mirror() or ''}")
+    command = ("docker", "build", *arguments, f"--tag={tag()}", str(FOLDER))
+    # The classic builder needs no plugin and no image from a registry.
+    engine.run(config, command, extra={"DOCKER_BUILDKIT": "0"}, seconds=BUILD_SECONDS)
+
+
+def _forget_superseded(config: Config) -> None:
+    """Images of earlier inputs; the engine itself refuses to remove one that a neighbour's container uses."""
+    for name in engine.docker(config, "images", "--format", "{{.Repository}}:{{.Tag}}", REPOSITORY).split():
+        if name != tag():
+            engine.succeeds(config, "rmi", name)
 
 
 def tag() -> str:
@@ -53,7 +72,7 @@ def tag() -> str:
     digest = hashlib.sha256()
     for name in INPUTS:
         digest.update((FOLDER / name).read_bytes())
-    return f"slurm-bridge/slurm:{digest.hexdigest()[:12]}"
+    return f"{REPOSITORY}:{digest.hexdigest()[:12]}"
 
 
 def machine_mirror() -> str | None:
@@ -80,7 +99,7 @@ def _fetch_base(config: Config) -> None:
 
 
 def _bootstrap_base(config: Config) -> None:
-    engine.require("debootstrap", "gpgv")
+    packages.require(packages.DEBOOTSTRAP, packages.GPGV)
     root = config.cache / "debootstrap"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)

@@ -6,7 +6,7 @@ import pathlib
 import shutil
 
 from localcluster import certs, secret
-from localcluster.config import Config
+from localcluster.config import PROJECT, Config
 
 ADMIN = "kubeconfig"
 DAEMON = "kubeconfig-daemon"
@@ -58,7 +58,12 @@ class Credentials:
         shutil.rmtree(certs.folder(config), ignore_errors=True)
 
     def environment(self, config: Config) -> dict[str, str]:
-        return {"KUBECONFIG": str(of_client(config, "admin")), "APISERVER_URL": url(config)}
+        return {
+            "KUBECONFIG": str(of_client(config, "admin")),
+            "KUBECTL": str(PROJECT / "hack" / "cluster" / "kubectl"),
+            "APISERVER_URL": url(config),
+            "ETCD_URL": f"http://127.0.0.1:{config.port('etcd-client')}",
+        }
 
 
 def _is_current(config: Config, client: str) -> bool:

@@ -9,17 +9,15 @@ part     hurt or heal one part, for tests
 import argparse
 import concurrent.futures
 import contextlib
-import fcntl
 import functools
 import os
-import pathlib
 import shutil
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from localcluster import parts, progress, table
+from localcluster import dockerd, engine, envfile, leftovers, locking, packages, parts, progress, table
 from localcluster.config import Config
 from localcluster.part import Contributing, Hurtable, Part, PartError, Prepared
 
@@ -27,6 +25,7 @@ from localcluster.part import Contributing, Hurtable, Part, PartError, Prepared
 def up(config: Config) -> None:
     """Whatever runs as configured is left alone; everything else is started or repaired."""
     begin = time.monotonic()
+    packages.require(*packages.ALWAYS)
     _leave_other_ports(config)
     config.save()
     _in_parallel([functools.partial(_bring_half_up, half, config) for half in parts.HALVES])
@@ -96,18 +95,27 @@ def _write_environment(config: Config) -> None:
     for part in parts.PARTS:
         if isinstance(part, Contributing):
             lines |= part.environment(config)
-    text = "".join(f"{name}={value}\n" for name, value in lines.items())
-    (config.directory / "env").write_text(text)
+    envfile.write(config.directory, lines)
 
 
 def down(config: Config, *, purge: bool) -> None:
     """Leave nothing of the cluster; what was built stays for the next one, unless it is purged."""
+    engine.require_no_borrowers(config)
     _stop_all(config)
+    if left := leftovers.found(config):
+        raise PartError("\n  ".join(["this is left:", *left]))
     if config.directory.exists():
         shutil.rmtree(config.directory)
     if purge:
-        shutil.rmtree(config.cache, ignore_errors=True)
+        _purge(config)
     progress.say("cluster", "down" + (", build products removed" if purge else ""))
+
+
+def _purge(config: Config) -> None:
+    """Not under a neighbour's engine, which has its images there."""
+    if not dockerd.is_own(config) and dockerd.home(config).exists():
+        raise PartError(f"the cluster in {dockerd.home(config).parent} works with {config.cache}: stop it first")
+    shutil.rmtree(config.cache, ignore_errors=True)
 
 
 def _stop_all(config: Config) -> None:
@@ -128,9 +136,8 @@ def _stop_all(config: Config) -> None:
 
 def status(config: Config) -> int:
     """0 when everything runs that should."""
-    with concurrent.futures.ThreadPoolExecutor(
-        len(parts.PARTS)
-    ) as pool:  # a frozen server must not be waited for in turn
+    # All at once: a frozen server must not be waited for in turn.
+    with concurrent.futures.ThreadPoolExecutor(len(parts.PARTS)) as pool:
         lines = list(pool.map(lambda part: table.line(part, config, state(part, config)), parts.PARTS))
     print(table.render(lines))
     return 0 if all(line.state is not None for line in lines) else 1
@@ -147,7 +154,7 @@ def _do(verb: str, part: Part, config: Config) -> None:
             raise PartError(f"{part.name} has no process of its own")
         part.signal(config, SIGNALS[verb])
         return
-    with _exclusive(config.directory):
+    with _exclusive(config):
         if verb in ("stop", "restart"):
             part.stop(config)
         if verb in ("start", "restart"):
@@ -158,20 +165,9 @@ def _part(name: str) -> Part:
     return next(part for part in parts.PARTS if part.name == name)
 
 
-@contextlib.contextmanager
-def _exclusive(directory: pathlib.Path) -> Iterator[None]:
-    """One at a time per cluster. The lock is on the folder above: it leaves no file, and outlives the cluster's own."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(directory.parent, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress.say("cluster", "another command works on it: waiting")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def _exclusive(config: Config) -> contextlib.AbstractContextManager[None]:
+    """One command at a time per cluster; on the folder above, because `down` removes the cluster's own."""
+    return locking.exclusive(config.directory.parent, "cluster")
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -190,10 +186,10 @@ def _run(arguments: argparse.Namespace) -> int:
     config = Config.resolve(os.environ)
     match arguments.command:
         case "up":
-            with _exclusive(config.directory):
+            with _exclusive(config):
                 up(config)
         case "down":
-            with _exclusive(config.directory):
+            with _exclusive(config):
                 down(Config.load(config.directory) or config, purge=arguments.purge)
         case "part":
             _do(arguments.verb, _part(arguments.name), config)

@@ -19,6 +19,7 @@ from localcluster.config import PROJECT, Config
 
 READY_SECONDS = 90.0
 REMOVE_SECONDS = 30.0
+RECOVERY_SECONDS = 5.0
 READ_SECONDS = 5.0
 EXECUTE_SECONDS = 20.0
 API_VERSION = "v0.0.45"
@@ -41,6 +42,7 @@ class Server:
 
     service: str
     complaint: Callable[[Config], str]  # "" when it answers
+    prepare_disk: Callable[[Config], None] | None = None  # before a new container finds its old disk
     fill: Callable[[Config], None] | None = None  # what it has to hold before anyone uses it
     optional: bool = False  # runs only with accounting
 
@@ -63,14 +65,34 @@ class Server:
         if not self._wanted(config):
             self.stop(config)
             return
-        if _fits(_inspect(config, self.service), config) and _halted(config, self.service):
+        fits = _fits(_inspect(config, self.service), config)
+        if not (fits and self._recovers(config)):
+            self._launch(config, fits=fits)
+        if self.fill is not None:
+            self.fill(config)
+
+    def _recovers(self, config: Config) -> bool:
+        """A frozen one goes on, one whose engine was just repaired is found again; both sooner than it starts anew."""
+        name, status = container(config, self.service), _inspect(config, self.service)["State"]["Status"]
+        if status == "paused":
+            engine.succeeds(config, "unpause", name)
+        elif status != "running":
+            return False
+        try:
+            waiting.until(lambda: self.complaint(config), RECOVERY_SECONDS)
+        except part.PartError:
+            return False
+        return True
+
+    def _launch(self, config: Config, *, fits: bool) -> None:
+        if fits and _halted(config, self.service):
             engine.docker(config, "start", container(config, self.service))
         else:
             self.stop(config)
+            if self.prepare_disk is not None:
+                self.prepare_disk(config)
             _compose(config, "up", "--detach", "--no-deps", self.service)
         self._await(config)
-        if self.fill is not None:
-            self.fill(config)
 
     def stop(self, config: Config) -> None:
         """Gently, so that the state is saved; the disk stays until the folder goes."""
@@ -231,13 +253,23 @@ def reserved_node(config: Config) -> str:
     return [machine for machine in hosts.slurm_nodes(config) if machine.features[0] == "plain"][-1].slurm_name
 
 
+def _forget_cluster_id(config: Config) -> None:
+    """A slurmctld that ran without accounting chose its own id, and would refuse the one that slurmdbd gives it."""
+    volume = f"{slurm_files.prefix(config)}_state"
+    if config.accounting and engine.succeeds(config, "volume", "inspect", volume):
+        command = ("run", "--rm", "--network=none", "--log-driver=none", f"--volume={volume}:/state", "--entrypoint=rm")
+        engine.docker(config, *command, image.tag(), "--force", "/state/clustername")
+
+
 def _create_accounts(config: Config) -> None:
     accounting.fill(lambda *command: execute(config, "slurmdbd", *command))
 
 
 MARIADB = Server(service="mariadb", complaint=_mariadb_complaint, optional=True)
 SLURMDBD = Server(service="slurmdbd", complaint=_slurmdbd_complaint, fill=_create_accounts, optional=True)
-SLURMCTLD = Server(service="slurmctld", complaint=_slurmctld_complaint, fill=_create_reservation)
+SLURMCTLD = Server(
+    service="slurmctld", complaint=_slurmctld_complaint, prepare_disk=_forget_cluster_id, fill=_create_reservation
+)
 SLURMRESTD = Server(service="slurmrestd", complaint=_slurmrestd_complaint)
 
 #: The Slurm half in starting order: each needs the ones before it.

@@ -78,6 +78,8 @@ def _servers(config: Config) -> Iterable[str]:
         # Ended jobs count towards MaxJobCount until MinJobAge: tests want to see a job end, and then to see it gone.
         "MinJobAge=30",
         "MaxJobCount=50000",
+        # Without room in its table slurmctld refuses every node that a client adds.
+        f"MaxNodeCount={config.nodes + 64}",
     )
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import pathlib
-import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 
 import kubetalk
@@ -79,8 +78,7 @@ def forget_beginnings(server_kind: str) -> Callable[[], None]:
     if server_kind == "pocket":
         return lambda: None  # it is born so
     variables: Mapping[str, str] = envfile.read()
-    parts = urllib.parse.urlsplit(variables["APISERVER_URL"])
-    etcd = variables.get("ETCD_URL") or f"http://{parts.hostname}:{(parts.port or 0) + 1}"
+    etcd = variables["ETCD_URL"]
 
     def compact() -> None:
         answer = urllib3.PoolManager().request("POST", f"{etcd}/v3/kv/compaction", json={"revision": 20}, timeout=10)
