@@ -1,0 +1,81 @@
+# Every target works on a fresh clone, makes what it needs, and says in one line what it is about to do.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check cluster-up cluster-down cluster-status cluster-test contract e2e soak bench docs lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): requirements/dev.lock pyproject.toml
+	@echo "make: installing the pinned Python packages into $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slurm-bridge needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
+	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is incomplete: on Debian install python3-venv" >&2; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+run: $(READY) ## take pods from pending to done in the pocket world, no servers needed
+	@echo "make run: pods through the pocket Kubernetes and the pocket Slurm, by the adapters alone"
+	@$(BIN)/slurm-bridge demo --once
+
+test: $(READY) ## unit tests and the contract suite against the pocket servers
+	@echo "make test: unit tests, and the contract suite on the pocket servers"
+	@$(BIN)/pytest -q -n 4 --dist loadfile
+
+check: $(READY) ## format, lint, types, layers, and whether the generated pages are current
+	@echo "make check: ruff, mypy --strict, import-linter, generated docs"
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@MYPYPATH=hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p localcluster
+	@MYPYPATH=hack/cluster $(BIN)/mypy --strict hack/docs.py hack/bench/adapters.py hack/soak/watch_soak.py
+	@$(BIN)/lint-imports --no-cache --no-logo
+	@$(BIN)/python hack/docs.py --check
+
+cluster-up: ## real Slurm and Kubernetes on loopback (NODES=, CPUS=, GPUS=, ACCOUNTING=1)
+	@echo "make cluster-up: Slurm 26.05 in a container and Kubernetes 1.36 on loopback"
+	@hack/cluster/up
+
+cluster-down: ## stop the local cluster and remove what it wrote
+	@echo "make cluster-down: stopping every part of the local cluster and removing its files"
+	@hack/cluster/down
+
+cluster-status: ## what runs, where, and its log
+	@hack/cluster/status
+
+cluster-test: $(READY) ## start, hurt, repair and stop a second local cluster, and look for leftovers
+	@echo "make cluster-test: a second cluster beside yours: started, killed part by part, repaired, enlarged, removed"
+	@$(BIN)/pytest -q tests/cluster
+
+contract: $(READY) ## the same cases on the pocket servers and on the real ones
+	@echo "make contract: one suite per port, on the pocket servers and on the local cluster"
+	@$(BIN)/pytest -q tests/contract --servers both
+
+e2e: $(READY) ## pods and groups through both real servers at once
+	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
+	@$(BIN)/pytest -q tests/e2e
+
+soak: $(READY) ## 10 000 pods while the apiserver is killed five times
+	@echo "make soak: the watched cache against a fresh list while the real apiserver dies five times"
+	@$(BIN)/python hack/soak/watch_soak.py
+
+bench: $(READY) ## what our adapters cost beside bare calls, on the local cluster
+	@echo "make bench: calls of the adapters beside bare calls of the same kind, in one run; writes build/bench.json"
+	@PYTHONPATH=hack/cluster $(BIN)/python hack/bench/adapters.py
+
+docs: $(READY) ## write the generated pages again
+	@echo "make docs: writing docs/contract.md and the table of rooms in docs/architecture.md"
+	@$(BIN)/python hack/docs.py
+
+lock: $(READY) ## pin the dependencies anew
+	@echo "make lock: resolving the ranges of pyproject.toml into requirements/*.lock"
+	@hack/lock
+
+clean: ## remove the virtual environment and build products
+	@echo "make clean: removing $(VENV) and build/"
+	@rm -rf $(VENV) build
