@@ -6,8 +6,7 @@ import ssl
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -15,7 +14,7 @@ from slurm_bridge import ports
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime import clock as clocks
 from slurm_bridge.sim import faults as faults_
-from slurm_bridge.sim import http
+from slurm_bridge.sim import http, serving
 from slurm_bridge.sim.kube import access, patch, resources, views
 from slurm_bridge.sim.kube.api import Api
 from slurm_bridge.sim.kube.budgets import Budgets
@@ -153,7 +152,7 @@ class PocketKube:
             self._furnish()
 
 
-class PocketKubeServer:
+class PocketKubeServer(serving.Serving):
     """Serves a pocket Kubernetes on loopback, its controllers working in the background."""
 
     def __init__(
@@ -166,35 +165,8 @@ class PocketKubeServer:
         controllers: bool = True,
     ) -> None:
         self.kube = kube
-        self.http = http.Server(kube.handler, faults=faults, port=port, tls=tls)
-        self._controllers = controllers
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    @property
-    def url(self) -> str:
-        return self.http.url
-
-    @property
-    def faults(self) -> faults_.Faults:
-        return self.http.faults
-
-    def start(self) -> Self:
-        """Serve."""
-        self.http.start()
-        if self._controllers:
-            self._stopping.clear()
-            self._thread = threading.Thread(target=self._control, name="pocket-controllers", daemon=True)
-            self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        """End every connection at once, and the controllers."""
-        self.http.stop()
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        server = http.Server(kube.handler, faults=faults, port=port, tls=tls)
+        super().__init__(server, self._control if controllers else None, name="pocket-controllers")
 
     def restart(self, *, keep: bool = True, forget_history: bool = True) -> None:
         """Come back at the same address: without the watches, without history, and on wish without any object."""
@@ -204,14 +176,6 @@ class PocketKubeServer:
         elif forget_history:
             self.kube.compact()
         self.start()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def write_kubeconfig(self, path: Path, *, token: str = "") -> Path:
         """A kubeconfig for the admin (or for whomever the token names), readable by its owner only."""
@@ -228,9 +192,9 @@ class PocketKubeServer:
         path.write_text(json.dumps(content))
         return path
 
-    def _control(self) -> None:
+    def _control(self, stopping: threading.Event) -> None:
         seen = -1
-        while not self._stopping.is_set():
+        while not stopping.is_set():
             with self.kube.store.changed:
                 if self.kube.store.version == seen:
                     self.kube.store.changed.wait(_LOOK)

@@ -3,15 +3,13 @@
 import ssl
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from slurm_bridge.sim import faults as faults_
-from slurm_bridge.sim import http
+from slurm_bridge.sim import http, serving
 from slurm_bridge.sim.slurm import pocket
 
 
-class PocketSlurmServer:
+class PocketSlurmServer(serving.Serving):
     """Serves a pocket; started jobs follow their submit within `period`."""
 
     def __init__(
@@ -25,45 +23,10 @@ class PocketSlurmServer:
         unix_socket: Path | None = None,
     ) -> None:
         self.slurm = slurm
-        self.http = http.Server(slurm.handler, faults=faults, port=port, tls=tls, unix_socket=unix_socket)
         self._period = period
-        self._stopping = threading.Event()
-        self._ticker: threading.Thread | None = None
+        server = http.Server(slurm.handler, faults=faults, port=port, tls=tls, unix_socket=unix_socket)
+        super().__init__(server, self._tick, name="pocket-slurm")
 
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return self.http.url
-
-    @property
-    def faults(self) -> faults_.Faults:
-        """What shall go wrong, and what was called."""
-        return self.http.faults
-
-    def start(self) -> Self:
-        """Serve, and let time pass."""
-        self.http.start()
-        self._stopping.clear()
-        self._ticker = threading.Thread(target=self._tick, name="pocket-slurm", daemon=True)
-        self._ticker.start()
-        return self
-
-    def stop(self) -> None:
-        """End all connections and the ticker; the world stays as it is."""
-        self._stopping.set()
-        self.http.stop()
-        if self._ticker is not None:
-            self._ticker.join()
-            self._ticker = None
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _tick(self) -> None:
-        while not self._stopping.wait(self._period):
+    def _tick(self, stopping: threading.Event) -> None:
+        while not stopping.wait(self._period):
             self.slurm.tick()
