@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import machine
 import pytest
-from conftest import PORT_BASE, Cluster
+from second_cluster import PORT_BASE, Cluster
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(2000)]
 
