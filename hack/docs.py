@@ -1,0 +1,75 @@
+"""Writes the generated pages of docs/ from the code, or with --check says which are out of date.
+
+A table that is written by hand beside the code it describes is wrong after the first change.
+"""
+
+import argparse
+import ast
+import pathlib
+import sys
+from collections.abc import Iterator
+
+PROJECT = pathlib.Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- generated: {} -->\n", "<!-- end -->\n"
+
+
+def main() -> int:
+    """Write or compare every page; the exit status says whether all were current."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail when a page is out of date")
+    check = parser.parse_args().check
+    stale = [page for page, text in pages().items() if page.read_text() != text]
+    for page in stale:
+        print(f"{page.relative_to(PROJECT)} {'is out of date: run make docs' if check else 'written'}")
+        if not check:
+            page.write_text(pages()[page])
+    return 1 if check and stale else 0
+
+
+def pages() -> dict[pathlib.Path, str]:
+    """Every page that has generated parts, as it should be."""
+    docs = PROJECT / "docs"
+    return {
+        docs / "architecture.md": _replace(docs / "architecture.md", "rooms", rooms()),
+        docs / "contract.md": _replace(docs / "contract.md", "cases", cases()),
+    }
+
+
+def rooms() -> str:
+    """One row for each package: its charter's first paragraph."""
+    charters = sorted((PROJECT / "slurm_bridge").glob("*/__init__.py"))
+    rows = [f"| `{init.parent.name}/` | {_first_paragraph(init)} |" for init in charters]
+    return "\n".join(["| room | what it is |", "|---|---|", *rows]) + "\n"
+
+
+def cases() -> str:
+    """One line for each contract case, grouped by file: the fact that it states."""
+    return "\n".join(_file_section(file) for file in sorted((PROJECT / "tests" / "contract").glob("*/test_*.py")))
+
+
+def _file_section(file: pathlib.Path) -> str:
+    lines = [f"### {file.parent.name}: {_first_paragraph(file)}", ""]
+    lines += [f"- {fact}" for fact in _facts(file)]
+    return "\n".join(lines) + "\n"
+
+
+def _facts(file: pathlib.Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            name = node.name.removeprefix("test_").replace("_", " ")
+            yield f"{name}: {' '.join((ast.get_docstring(node) or '').split())}"
+
+
+def _first_paragraph(file: pathlib.Path) -> str:
+    docstring = ast.get_docstring(ast.parse(file.read_text())) or ""
+    return " ".join(docstring.split("\n\n")[0].split())
+
+
+def _replace(page: pathlib.Path, name: str, text: str) -> str:
+    head, rest = page.read_text().split(BEGIN.format(name))
+    _, tail = rest.split(END, 1)
+    return f"{head}{BEGIN.format(name)}{text}{END}{tail}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

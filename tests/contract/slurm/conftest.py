@@ -1,0 +1,108 @@
+"""The desk at which the cases of the Slurm suite work, on the pocket servers and on the real ones alike."""
+
+import contextlib
+import pathlib
+import secrets
+from collections.abc import Iterator
+
+import pytest
+import slurm_desk
+import slurm_early
+import slurm_line
+import slurm_pocket
+import slurm_port
+import slurm_servers
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+#: Cases that only look at what became of a job of the session's beginning come late, those that hurt a server last.
+LATE = {"ageing": 1, "disruptive": 2}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the mark that only this suite has."""
+    config.addinivalue_line("markers", "ageing: looks at what became of a job of the session's beginning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Servers by servers, or the session would begin anew; else stable, in the order of the files."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> tuple[bool, str, int]:
+    """Other suites' cases stay where they are, before ours."""
+    if HERE not in item.path.parents:
+        return False, "", 0
+    callspec = getattr(item, "callspec", None)
+    kind = callspec.params.get("server_kind", "") if callspec else ""
+    return True, kind, max((LATE.get(mark.name, 0) for mark in item.iter_markers()), default=0)
+
+
+@pytest.fixture(scope="session")
+def servers(server_kind: str, request: pytest.FixtureRequest) -> Iterator[slurm_servers.Servers]:
+    """The slurmrestd that is asked."""
+    with contextlib.ExitStack() as stack:
+        if server_kind == "real":
+            yield slurm_servers.real_servers(request.getfixturevalue("cluster"))
+        else:
+            yield stack.enter_context(slurm_pocket.serving())
+
+
+@pytest.fixture(scope="session")
+def desk(servers: slurm_servers.Servers) -> Iterator[slurm_desk.Desk]:
+    """One name for all jobs of the session, so that nothing of it stays and nothing else is touched."""
+    name = f"contract-{secrets.token_hex(4)}"
+    session = slurm_desk.Desk(servers=servers, version=slurm_desk.NEWEST, job_name=name, token=servers.operator_token)
+    yield session
+    slurm_desk.sweep_all(session)
+
+
+@pytest.fixture(scope="session")
+def early(desk: slurm_desk.Desk) -> Iterator[slurm_early.Early]:
+    """Submitted before the first case, looked at by the last."""
+    with slurm_early.begun(desk.fresh()) as jobs:
+        yield jobs
+
+
+@pytest.fixture
+def slurm(desk: slurm_desk.Desk, request: pytest.FixtureRequest) -> Iterator[slurm_desk.Desk]:
+    """The newest API version; everything that the case submits is ended afterwards."""
+    request.getfixturevalue("early")  # those begin to age with the first case
+    mine = desk.fresh()
+    yield mine
+    mine.sweep()
+
+
+@pytest.fixture(params=slurm_desk.VERSIONS)
+def each(slurm: slurm_desk.Desk, request: pytest.FixtureRequest) -> slurm_desk.Desk:
+    """Every API version."""
+    return slurm.at(request.param)
+
+
+@pytest.fixture
+def token_file(servers: slurm_servers.Servers, tmp_path: pathlib.Path) -> pathlib.Path:
+    """The operator's token in a file of this case alone."""
+    file = tmp_path / "token"
+    file.write_text(servers.operator_token)
+    return file
+
+
+@pytest.fixture
+def port(slurm: slurm_desk.Desk, token_file: pathlib.Path) -> Iterator[slurm_port.Port]:
+    """The adapter, free to choose the version."""
+    with slurm_port.connect(slurm.servers.url, token_file) as client:
+        yield slurm_port.Port(client=client, desk=slurm)
+
+
+@pytest.fixture
+def each_port(each: slurm_desk.Desk, token_file: pathlib.Path) -> Iterator[slurm_port.Port]:
+    """The adapter, held to one version after the other."""
+    with slurm_port.connect(each.servers.url, token_file, (each.version,)) as client:
+        yield slurm_port.Port(client=client, desk=each)
+
+
+@pytest.fixture
+def line(tmp_path: pathlib.Path) -> Iterator[slurm_line.Line]:
+    """A pocket of this case alone, and faults on the way to it."""
+    with slurm_line.breakable(tmp_path) as found:
+        yield found

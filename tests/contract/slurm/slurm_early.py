@@ -1,0 +1,57 @@
+"""Jobs of the session's beginning, for facts that need minutes: they age while the other cases run.
+
+An ended job is soon forgotten, and nobody knows how long the other cases take: so somebody has to watch.
+"""
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterator
+
+from slurm_desk import Desk, number
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+class Witness:
+    """Writes down every state that a job has, until it has ended."""
+
+    def __init__(self, desk: Desk, job_id: int) -> None:
+        self.seen: list[set[str]] = []
+        self._desk = desk
+        self._job_id = job_id
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="witness", daemon=True)
+        self._thread.start()
+
+    def leave(self) -> None:
+        """Watch no longer."""
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(SECONDS_BETWEEN_LOOKS):
+            state = self._desk.state(self._job_id)
+            self.seen.append(state)
+            if state - {"PENDING", "RUNNING"}:
+                return
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Early:
+    """One that runs into its limit, under observation, and one that was cancelled at once."""
+
+    short: Witness
+    cancelled: int
+
+
+@contextlib.contextmanager
+def begun(desk: Desk) -> Iterator[Early]:
+    """Submit both; they stay out of the way of cases that need free nodes."""
+    cancelled = desk.held()
+    desk.delete(cancelled)
+    short = desk.pending(time_limit=number(1), partition="gpu", constraints="gpu")
+    with contextlib.ExitStack() as stack:
+        witness = Witness(desk, short)
+        stack.callback(witness.leave)
+        yield Early(short=witness, cancelled=cancelled)

@@ -1,0 +1,106 @@
+"""What an operator does to nodes: drain, resume, add, remove."""
+
+from slurm_desk import VERSIONS, Desk
+
+DRAIN = {"state": ["DRAIN"], "reason": "contract"}
+RESUME = {"state": ["RESUME"]}
+
+
+def test_a_drained_node_says_why_and_who(each: Desk) -> None:
+    """DRAIN beside the other words, the reason and its author; RESUME takes them away."""
+    (node,) = each.idle("mapped")
+    assert each.ask("POST", f"node/{node}", DRAIN).verdict == (200, [])
+    drained = each.node(node)
+    assert each.ask("POST", f"node/{node}", RESUME).verdict == (200, [])
+    assert "DRAIN" in drained["state"]
+    assert (drained["reason"], drained["reason_set_by_user"]) == ("contract", "slurm")
+    assert "DRAIN" not in each.node(node)["state"]
+    assert each.node(node)["reason"] == ""
+
+
+def test_many_nodes_drain_in_one_call(each: Desk) -> None:
+    """POST nodes/ takes the names as `name`."""
+    nodes = each.idle("mapped", 2)
+    assert each.ask("POST", "nodes/", {"name": nodes, **DRAIN}).verdict == (200, [])
+    drained = [each.node(node)["state"] for node in nodes]
+    assert each.ask("POST", "nodes/", {"name": nodes, **RESUME}).verdict == (200, [])
+    assert all("DRAIN" in words for words in drained)
+    assert not any("DRAIN" in each.node(node)["state"] for node in nodes)
+
+
+def test_names_under_another_key_are_none(each: Desk) -> None:
+    """`nodes` is not the field: 422 with 2018."""
+    assert each.ask("POST", "nodes/", {"nodes": each.machines("mapped"), **DRAIN}).verdict == (422, [2018])
+
+
+def test_an_unknown_node_is_refused(each: Desk) -> None:
+    """422 with 2018."""
+    assert each.ask("POST", "node/nowhere", DRAIN).verdict == (422, [2018])
+
+
+def test_a_plain_user_may_not_drain(each: Desk) -> None:
+    """422 with 2010."""
+    assert each.plain_user.ask("POST", f"node/{each.machines('mapped')[0]}", DRAIN).verdict == (422, [2010])
+
+
+def test_a_drained_node_keeps_its_jobs_and_takes_none(slurm: Desk) -> None:
+    """What runs there runs on; a new job for it waits, with a warning at submit."""
+    (node,) = slurm.idle("mapped")
+    placed = {"partition": "mapped", "required_nodes": [node]}
+    running = slurm.running(**placed)
+    slurm.ask("POST", f"node/{node}", DRAIN)
+    answer = slurm.submit(**placed)
+    reason = slurm.job(answer.job_id)["state_reason"]
+    state = slurm.state(running)
+    slurm.ask("POST", f"node/{node}", RESUME)
+    assert "drained" in answer.warnings
+    assert reason.startswith("ReqNodeNotAvail")
+    assert state == {"RUNNING"}
+    slurm.started(answer.job_id)
+
+
+def test_a_range_of_nodes_is_added_in_one_call(slurm: Desk) -> None:
+    """New external nodes are idle at once, and dynamic."""
+    assert slurm.add_nodes("added1", "added2").verdict == (200, [])
+    for name in ("added1", "added2"):
+        assert {"IDLE", "EXTERNAL", "DYNAMIC_NORM"} <= set(slurm.node(name)["state"])
+
+
+def test_an_existing_node_is_not_added_again(slurm: Desk) -> None:
+    """422 with 2168 in v0.0.44 and v0.0.45, and the node is unharmed."""
+    (node,) = slurm.idle("mapped")
+    for version in VERSIONS[1:]:
+        body = {"node_conf": f"NodeName={node} CPUs=4 RealMemory=4000 State=EXTERNAL"}
+        assert slurm.at(version).ask("POST", "new/node", body).verdict == (422, [2168])
+    assert "IDLE" in slurm.node(node)["state"]
+
+
+def test_nodes_cannot_be_added_in_v0_0_43(slurm: Desk) -> None:
+    """404: the call came with v0.0.44."""
+    assert slurm.at("v0.0.43").ask("POST", "new/node", {"node_conf": "NodeName=added1"}).status == 404
+
+
+def test_a_removed_node_is_gone(slurm: Desk) -> None:
+    """DELETE takes it away; a second one is refused with 2018."""
+    slurm.add_nodes("added1")
+    assert slurm.ask("DELETE", "node/added1").verdict == (200, [])
+    assert not slurm.get("node/added1").json.get("nodes")
+    assert slurm.ask("DELETE", "node/added1").verdict == (422, [2018])
+
+
+def test_a_script_never_lands_on_external_nodes(each: Desk) -> None:
+    """A batch job is refused with 2014 where all nodes are external."""
+    assert each.submit(flags=..., script="#!/bin/sh\ntrue\n").verdict == (422, [2014])
+
+
+def test_a_failed_node_ends_its_jobs(slurm: Desk) -> None:
+    """Jobs on a node that goes DOWN end as NODE_FAIL, not requeued; without kill_on_node_fail one runs on, smaller."""
+    nodes = slurm.idle("mapped", 2)
+    placed = {"partition": "mapped", "tasks": 2, "required_nodes": nodes}
+    strict, lenient = slurm.running(**placed), slurm.running(kill_on_node_fail=False, **placed)
+    slurm.ask("POST", f"node/{nodes[1]}", {"state": ["DOWN"], "reason": "contract"})
+    slurm.until(lambda: "NODE_FAIL" in slurm.state(strict), "the job ends")
+    left = slurm.job(lenient)
+    slurm.ask("POST", f"node/{nodes[1]}", RESUME)
+    assert (left["job_state"], left["nodes"]) == (["RUNNING"], nodes[0])
+    slurm.idle("mapped", 1)
