@@ -4,7 +4,8 @@ import dataclasses
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 
-MOST_HEAD = 64 * 1024
+#: Above the longest address that any of the pocket servers has an answer of its own for.
+MOST_HEAD = 256 * 1024
 MOST_BODY = 32 * 1024 * 1024
 
 _PHRASES = {200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 404: "Not Found"}
