@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_bridge.sim import faults
+from slurm_bridge.sim import faults, wire
 from slurm_bridge.sim import http as pocket
 
 TIMEOUT = 5
@@ -117,7 +117,7 @@ def test_pipelined_requests_are_answered_in_order(server: pocket.Server) -> None
         (b"POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n", 400),
         (b"nonsense\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000, 431),
+        (b"GET / HTTP/1.1\r\nX: " + b"y" * wire.MOST_HEAD, 431),
     ],
 )
 def test_what_cannot_be_read_is_refused(server: pocket.Server, text: bytes, status: int) -> None:
