@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check cluster-up cluster-down cluster-status cluster-test contract e2e soak bench docs lock clean
+.PHONY: help run test coverage check cluster-up cluster-down cluster-status cluster-test contract e2e soak bench docs lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,6 +26,11 @@ run: $(READY) ## take pods from pending to done in the pocket world, no servers 
 test: $(READY) ## unit tests and the contract suite against the pocket servers
 	@echo "make test: unit tests, and the contract suite on the pocket servers"
 	@$(BIN)/pytest -q -n 4 --dist loadfile
+
+coverage: $(READY) ## which lines no unit test and no pocket case has run
+	@echo "make coverage: the tests of make test once more, slower, counting lines and branches"
+	@$(BIN)/coverage run -m pytest -q
+	@$(BIN)/coverage report
 
 check: $(READY) ## format, lint, types, layers, and whether the generated pages are current
 	@echo "make check: ruff, mypy --strict, import-linter, generated docs"

@@ -36,7 +36,10 @@ class Slurm(Protocol):
     """slurmctld as the bridge uses it."""
 
     def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
-        """Ask for a placeholder; further components make it heterogeneous."""
+        """Ask for a placeholder; further components make it heterogeneous.
+
+        EXISTS says only that the chosen id is taken, perhaps by a job that a refused submit left behind: look at it.
+        """
 
     def update(self, job_id: JobId, request: JobRequest) -> Outcome:
         """Change a placeholder that still pends; one that has started is refused (STARTED) and stays as it is."""
