@@ -132,7 +132,7 @@ def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mappi
 def allocation_of_job(row: shapes.JobRow) -> Allocation | None:
     """From the full record."""
     nodes = (row.job_resources.nodes.allocation if row.job_resources and row.job_resources.nodes else None) or ()
-    details = [gres_text.read(text) for text in row.gres_detail or ()]
+    details = [gres_text.read(text or "") for text in row.gres_detail or ()]
     details += [()] * (len(nodes) - len(details))
     shares = tuple(
         NodeShare(node=node.name, cpus=node.cpus.count, memory_mib=node.memory.allocated, gres=_plausible(gres))

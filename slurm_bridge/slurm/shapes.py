@@ -169,7 +169,8 @@ class JobRow(Shape, frozen=True, gc=False, kw_only=True):
     het_job_offset: MaybeNumber = None
     step_id: StepId | None = None
     flags: list[str] | None = None
-    gres_detail: list[str] | None = None
+    #: null for a node on which Slurm lost count of the GPUs.
+    gres_detail: list[str | None] | None = None
     job_resources: JobResources | None = None
 
 

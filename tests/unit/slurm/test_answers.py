@@ -105,6 +105,15 @@ def test_a_single_zero_count_stays():
     assert answers.allocation(1, [row_], {}).shares[0].gres == (Gres(name="gpu", type="a100", count=0),)
 
 
+def test_a_job_that_lost_its_gpus_spoils_no_list():
+    """Of a leaked GPU the full record says null instead of a text; every other job must stay readable beside it."""
+    nodes = {"allocation": [{"name": "n", "cpus": {"count": 2}, "memory": {"allocated": 64}}]}
+    leaked = {"job_id": 1, "job_resources": {"nodes": nodes}, "gres_detail": [None]}
+    rows = replies.read(answer({"jobs": [leaked, {"job_id": 2}]}), shapes.Jobs).jobs
+    assert [row_.job_id for row_ in rows] == [1, 2]
+    assert answers.allocation_of_job(rows[0]).shares == (NodeShare(node="n", cpus=2, memory_mib=64),)
+
+
 def test_no_nodes_is_no_allocation():
     """An empty list is not an allocation of nothing."""
     assert answers.allocation(1, [], {}) is None
