@@ -18,11 +18,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, fail when a page is out of date")
     check = parser.parse_args().check
-    stale = [page for page, text in pages().items() if page.read_text() != text]
-    for page in stale:
+    stale = {page: text for page, text in pages().items() if page.read_text() != text}
+    for page, text in stale.items():
         print(f"{page.relative_to(PROJECT)} {'is out of date: run make docs' if check else 'written'}")
         if not check:
-            page.write_text(pages()[page])
+            page.write_text(text)
     return 1 if check and stale else 0
 
 

@@ -37,17 +37,17 @@ class PocketWorld:
 @contextlib.contextmanager
 def pocket_world(*, nodes: int) -> Iterator[PocketWorld]:
     """A pocket Kubernetes and a pocket Slurm with the same nodes, until the block ends."""
-    clock = SystemClock()
+    clock, machines = SystemClock(), defaults.nodes(nodes)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-bridge-")))
-        slurm = pocket_slurm.PocketSlurm(clock=clock, nodes=defaults.nodes(nodes), reservations=())
+        slurm = pocket_slurm.PocketSlurm(clock=clock, nodes=machines, reservations=())
         slurm_server = stack.enter_context(pocket_slurm_server.PocketSlurmServer(slurm))
         kube = pocket_kube.PocketKube(clock=clock)
-        kube.add_nodes(*(node.name for node in defaults.nodes(nodes)))
+        kube.add_nodes(*(node.name for node in machines))
         kube_server = stack.enter_context(pocket_kube.PocketKubeServer(kube))
         yield PocketWorld(
             cluster=_cluster(stack, kube_server, folder / "kubeconfig", clock),
-            slurm=_slurm(stack, slurm_server, folder / "token", slurm.secret),
+            slurm=_slurm(stack, slurm_server, folder / "token", clock),
             clock=clock,
             kube_url=kube_server.url,
             slurm_url=slurm_server.url,
@@ -73,9 +73,9 @@ def _slurm(
     stack: contextlib.ExitStack,
     server: pocket_slurm_server.PocketSlurmServer,
     token_file: pathlib.Path,
-    token: str,
+    clock: ports.Clock,
 ) -> ports.Slurm:
     token_file.touch(mode=0o600)
-    token_file.write_text(token)
+    token_file.write_text(server.slurm.secret)
     chosen = settings.SlurmSettings(url=server.url, token_file=token_file)
-    return stack.enter_context(slurm_client.SlurmClient(chosen, clock=SystemClock(), stop=threading.Event()))
+    return stack.enter_context(slurm_client.SlurmClient(chosen, clock=clock, stop=threading.Event()))

@@ -42,7 +42,8 @@ class Walk:
         """All these pods, step by step; raises TryLater when they are not done in time."""
         bound = []
         for step in self.place(pods):
-            bound += [step] if step.what == "bound" else []
+            if step.what == "bound":
+                bound.append(step)
             yield step
         yield from self.finish(bound)
 

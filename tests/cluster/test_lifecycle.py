@@ -6,13 +6,13 @@ import os
 import pathlib
 import signal
 import subprocess
-import threading
-import time
 from collections.abc import Callable, Iterator
 
 import machine
 import pytest
 from second_cluster import PORT_BASE, Cluster
+
+from tests import waiting
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(2000)]
 
@@ -21,14 +21,6 @@ WORKLOADS = pathlib.Path(__file__).with_name("workloads.yaml")
 PROCESSES = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok", "jobset", "lws")
 CONTAINERS = ("slurmctld", "slurmrestd")
 REPAIR_SECONDS = 60.0
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    """Wait until it holds, or say what did not come."""
-    end, pause = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        assert time.monotonic() < end, f"no {what} within {seconds} s"
-        pause.wait(0.2)
 
 
 def assert_sizes(cluster: Cluster, count: int) -> None:
@@ -83,9 +75,9 @@ def test_controllers_make_pods(cluster: Cluster) -> None:
     def pods(selector: str) -> int:
         return len(cluster.objects("pods", f"--selector={selector}"))
 
-    eventually(lambda: pods("job-name=job") == 2, "pods of the Job")
-    eventually(lambda: pods("jobset.sigs.k8s.io/jobset-name=jobset") == 2, "pods of the JobSet")
-    eventually(lambda: pods("leaderworkerset.sigs.k8s.io/name=lws") == 3, "pods of the LeaderWorkerSet")
+    waiting.until(lambda: pods("job-name=job") == 2, "pods of the Job")
+    waiting.until(lambda: pods("jobset.sigs.k8s.io/jobset-name=jobset") == 2, "pods of the JobSet")
+    waiting.until(lambda: pods("leaderworkerset.sigs.k8s.io/name=lws") == 3, "pods of the LeaderWorkerSet")
     cluster.do("kubectl", "delete", "--filename=-", text=WORKLOADS.read_text())
 
 
@@ -103,7 +95,7 @@ def test_up_replaces_a_killed_server(cluster: Cluster, name: str) -> None:
     """After a kill -9 that server is started again, and no other one is."""
     before = cluster.pids()
     os.kill(before[name], signal.SIGKILL)
-    eventually(lambda: cluster.run("status").returncode == 1, f"notice that {name} is gone", 10)
+    waiting.until(lambda: cluster.run("status").returncode == 1, f"notice that {name} is gone", 10)
     assert cluster.up() < REPAIR_SECONDS
     changed = {part for part, pid in cluster.pids().items() if before[part] != pid}
     assert changed == {name}

@@ -2,8 +2,7 @@
 
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.slurm.client import SlurmClient
+from tests import waiting
 
 Manifest = dict[str, Any]
 
@@ -65,7 +65,7 @@ class Ground:
     def apply(self, kind: Kind[meta.Object], manifest: Manifest, members: int) -> meta.Object:
         """Create it, and wait until its controller has made so many pods."""
         made = self._admin.create(kind, self.namespace, manifest)
-        eventually(lambda: len(self.pods()) == members, f"{members} pods")
+        waiting.until(lambda: len(self.pods()) == members, f"{members} pods")
         return made
 
     def delete(self, kind: Kind[meta.Object], made: meta.Object) -> None:
@@ -95,14 +95,6 @@ def ground(admin: KubeClient, daemon: KubeClient, slurm: SlurmClient, namespace:
     return Ground(admin, daemon, slurm, namespace)
 
 
-def eventually(condition: Callable[[], object], what: str, seconds: float = 60) -> None:
-    """Wait until it holds, or say what did not come."""
-    end, pause = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        assert time.monotonic() < end, f"no {what} within {seconds} s"
-        pause.wait(0.1)
-
-
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("kind", "manifest"),
@@ -120,7 +112,7 @@ def test_pods_of_a_controller_run_where_slurm_allocated(ground: Ground, kind: An
         assert ground.slurm_nodes(step) == (pod.metadata.annotations[names.ANNOTATION_SLURM_NODE],)
     states = ground.slurm.states([step.job_id for step in bound.values()])
     assert {state.phase for state in states.values()} == {job.Phase.ENDED}
-    eventually(ground.jobs_complete, "complete Jobs")
+    waiting.until(ground.jobs_complete, "complete Jobs")
 
 
 @pytest.mark.real
@@ -128,11 +120,11 @@ def test_a_leader_and_its_workers_run_where_slurm_allocated(ground: Ground) -> N
     """A group of three runs side by side until its owner deletes it; then its placeholders can go."""
     made = ground.apply(kinds.LEADERWORKERSETS, leader_worker_set("serve"), members=3)
     bound = [step for step in ground.walk.place(ground.pods()) if step.what == "bound"]
-    eventually(lambda: [pod.status.phase for pod in ground.pods()] == ["Running"] * 3, "three running pods")
+    waiting.until(lambda: [pod.status.phase for pod in ground.pods()] == ["Running"] * 3, "three running pods")
     assert sorted(pod.spec.node_name for pod in ground.pods()) == sorted(step.node for step in bound)
     ground.delete(kinds.LEADERWORKERSETS, made)
     assert {step.what for step in ground.walk.finish(bound)} <= {"gone", "failed"}
-    eventually(lambda: not ground.pods(), "end of the group")
+    waiting.until(lambda: not ground.pods(), "end of the group")
 
 
 @pytest.mark.real

@@ -1,0 +1,13 @@
+"""Waiting for what real servers do in their own time."""
+
+import threading
+import time
+from collections.abc import Callable
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    """Wait until it holds, or say what did not come."""
+    end, pause = time.monotonic() + seconds, threading.Event()
+    while not condition():
+        assert time.monotonic() < end, f"no {what} within {seconds} s"
+        pause.wait(0.1)
