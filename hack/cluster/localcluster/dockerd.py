@@ -94,7 +94,11 @@ def _command(config: Config) -> tuple[str, ...]:
     folder = home(config)
     # The configuration file of this machine's own engine must not mix in: options given twice are refused.
     (folder / "daemon.json").write_text("{}\n")
+    # dockerd lets a containerd that is slow to answer write its stacks into the temporary folder: into one that goes.
+    (folder / "tmp").mkdir(exist_ok=True)
     return (
+        shutil.which("env") or "/usr/bin/env",
+        f"TMPDIR={folder / 'tmp'}",
         shutil.which("dockerd") or "dockerd",
         f"--config-file={folder / 'daemon.json'}",
         f"--data-root={images(config)}",
