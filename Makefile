@@ -38,7 +38,7 @@ check: $(READY) ## format, lint, types, layers, and whether the generated pages 
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@MYPYPATH=hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p localcluster
-	@MYPYPATH=hack/cluster $(BIN)/mypy --strict hack/docs.py hack/bench/adapters.py hack/soak/watch_soak.py
+	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/bench/adapters.py hack/soak/watch_soak.py
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python hack/docs.py --check
 

@@ -9,6 +9,10 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+import docs_annotations
+import docs_metrics
+import docs_settings
+
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- generated: {} -->\n", "<!-- end -->\n"
 
@@ -29,10 +33,15 @@ def main() -> int:
 def pages() -> dict[pathlib.Path, str]:
     """Every page that has generated parts, as it should be."""
     docs = PROJECT / "docs"
-    return {
-        docs / "architecture.md": _replace(docs / "architecture.md", "rooms", rooms()),
-        docs / "contract.md": _replace(docs / "contract.md", "cases", cases()),
+    generated: dict[str, tuple[str, str]] = {
+        "annotations.md": ("annotations", docs_annotations.table()),
+        "architecture.md": ("rooms", rooms()),
+        "configuration.md": ("settings", docs_settings.reference()),
+        "contract.md": ("cases", cases()),
+        "metrics.md": ("metrics", docs_metrics.table()),
+        "operating.md": ("checks", docs_settings.checks_table()),
     }
+    return {docs / name: _replace(docs / name, section, text) for name, (section, text) in generated.items()}
 
 
 def rooms() -> str:

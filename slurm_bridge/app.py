@@ -1,4 +1,4 @@
-"""The composition root: the only module that constructs concrete classes and joins them."""
+"""The composition root: the only module that constructs the adapters, from settings or around a pocket world."""
 
 import contextlib
 import dataclasses
@@ -6,76 +6,203 @@ import pathlib
 import random
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from slurm_bridge import ports
+from slurm_bridge.checks import findings, gathering, table
+from slurm_bridge.checks.facts import Expectations
+from slurm_bridge.daemon import configuration as daemon_configuration
+from slurm_bridge.daemon.process import Daemon, Source
+from slurm_bridge.explain import explaining
+from slurm_bridge.explain.explainer import Explainer
+from slurm_bridge.explain.looking import Sides
+from slurm_bridge.hooks import chain
 from slurm_bridge.kube import client as kube_client
 from slurm_bridge.kube import config as kube_config
 from slurm_bridge.runtime.clock import SystemClock
-from slurm_bridge.sim import faults
+from slurm_bridge.settings import loading, sources
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.sim import faults, twins
 from slurm_bridge.sim.kube import world as pocket_kube
 from slurm_bridge.sim.slurm import defaults
 from slurm_bridge.sim.slurm import pocket as pocket_slurm
 from slurm_bridge.sim.slurm import server as pocket_slurm_server
 from slurm_bridge.slurm import client as slurm_client
-from slurm_bridge.slurm import settings
+from slurm_bridge.slurm import fields
+from slurm_bridge.slurm import settings as slurm_settings
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """Where settings are written: one file, over it the environment, over both what the command line says."""
+
+    path: pathlib.Path
+    environ: Mapping[str, str]
+    overrides: Sequence[str] = ()
+
+    def load(self) -> Settings:
+        """Read it all again."""
+        return loading.load(self.path, self.environ, self.overrides)
+
+    def fingerprint(self) -> str:
+        """Changes whenever the file's content does."""
+        return sources.fingerprint(self.path)
+
+
+@contextlib.contextmanager
+def daemon(configuration: Configuration) -> Iterator[Daemon]:
+    """The daemon against the real servers that the settings name."""
+    settings, clock = configuration.load(), SystemClock()
+    with both(settings, clock) as (cluster, slurm):
+        source = Source(fingerprint=configuration.fingerprint, load=configuration.load)
+        yield Daemon(settings, cluster, slurm, clock, source)
+
+
+@contextlib.contextmanager
+def both(settings: Settings, clock: ports.Clock) -> Iterator[tuple[ports.Cluster, slurm_client.SlurmClient]]:
+    """Both adapters, until the block ends."""
+    with contextlib.ExitStack() as stack:
+        kubeconfig = settings.kubernetes.kubeconfig
+        access = kube_config.from_kubeconfig(kubeconfig) if kubeconfig else kube_config.in_cluster()
+        cluster = _cluster(stack, access, clock)
+        yield cluster, _slurm(stack, adapter_settings(settings), clock)
+
+
+def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
+    """What the Slurm adapter needs to know. It keeps nothing: whoever asks for nodes wants them fresh."""
+    given = settings.slurm
+    return slurm_settings.SlurmSettings(
+        url=given.url,
+        token_file=given.token_file,
+        user_name=given.user_name,
+        api_versions=given.api_versions,
+        ca_file=given.ca,
+        cert_file=given.cert,
+        key_file=given.key,
+        connect_timeout=given.connect_timeout_seconds,
+        read_timeout=given.read_timeout_seconds,
+        recovery_timeout=given.recovery_timeout_seconds,
+        connections=max(given.connections, settings.scheduling.workers + 2),
+    )
+
+
+@contextlib.contextmanager
+def explainer(settings: Settings, *, offline: bool) -> Iterator[Explainer]:
+    """Explains what the daemon would do with these settings; offline it asks no server."""
+    clock = SystemClock()
+    around = chain.Surroundings(clock=clock, limits=daemon_configuration.attempt_limits(settings))
+    against = dataclasses.replace(around, settle=daemon_configuration.settle())
+    means = explaining.Means(
+        rules=daemon_configuration.rules(settings),
+        chain=daemon_configuration.changeable(settings, against).chain,
+        around=around,
+        ids=daemon_configuration.limits(settings).ids,
+        write=lambda request: {"job": fields.submit(request)},
+        clock=clock,
+    )
+    with contextlib.ExitStack() as stack:
+        stack.callback(means.chain.close)
+        sides = None if offline else Sides(*stack.enter_context(both(settings, clock)))
+        yield Explainer(means, sides, daemon_configuration.owner_kinds(settings))
+
+
+def check(settings: Settings) -> tuple[findings.Finding, ...]:
+    """Look whether both servers are as scheduling through Slurm needs them."""
+    clock, wanted = SystemClock(), expectations(settings)
+    with both(settings, clock) as (cluster, slurm):
+        facts = gathering.gather(
+            slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf
+        )
+    return table.findings(facts, wanted)
+
+
+def expectations(settings: Settings) -> Expectations:
+    """The part of the settings that the servers have to agree with."""
+    given, ids = settings.defaults, settings.slurm.job_ids
+    return Expectations(
+        cluster_id=settings.cluster_id,
+        partitions=tuple(given.partition.split(",")) if given.partition else (),
+        account=given.account,
+        qos=given.qos,
+        user=given.user,
+        group=given.group,
+        mcs_label=given.mcs_label,
+        job_ids=(ids.first, ids.last) if ids is not None else None,
+        gres=settings.gres,
+        unstarted_window=settings.scheduling.unstarted_window,
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PocketWorld:
-    """Both pocket servers, running, and both adapters that talk to them over HTTP."""
+    """Both pocket servers, running, and what a daemon (or kubectl) needs to reach them over HTTP."""
 
     cluster: ports.Cluster
-    slurm: ports.Slurm
     clock: ports.Clock
     kube_url: str
     slurm_url: str
     kube_calls: faults.Faults
     slurm_calls: faults.Faults
+    kube: pocket_kube.PocketKube
+    slurmctld: pocket_slurm.PocketSlurm
+    folder: pathlib.Path
+
+    @property
+    def kubeconfig(self) -> pathlib.Path:
+        """For kubectl, and for a daemon."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def token_file(self) -> pathlib.Path:
+        """An operator's token of the pocket Slurm."""
+        return self.folder / "token"
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """What a configuration has to say differently here, as `--set` would."""
+        return (
+            f"slurm.url={self.slurm_url}",
+            f"slurm.token_file={self.token_file}",
+            f"kubernetes.kubeconfig={self.kubeconfig}",
+            "web.host=127.0.0.1",
+            "web.port=0",
+        )
 
 
 @contextlib.contextmanager
-def pocket_world(*, nodes: int) -> Iterator[PocketWorld]:
+def pocket_world(*, nodes: int, cpus: int = 64) -> Iterator[PocketWorld]:
     """A pocket Kubernetes and a pocket Slurm with the same nodes, until the block ends."""
-    clock, machines = SystemClock(), defaults.nodes(nodes)
+    clock, machines = SystemClock(), defaults.nodes(nodes, cpus=cpus)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-bridge-")))
         slurm = pocket_slurm.PocketSlurm(clock=clock, nodes=machines, reservations=())
         slurm_server = stack.enter_context(pocket_slurm_server.PocketSlurmServer(slurm))
         kube = pocket_kube.PocketKube(clock=clock)
-        kube.add_nodes(*(node.name for node in machines))
+        twins.join(kube, machines)
         kube_server = stack.enter_context(pocket_kube.PocketKubeServer(kube))
+        kube_server.write_kubeconfig(folder / "kubeconfig")
+        (folder / "token").touch(mode=0o600)
+        (folder / "token").write_text(slurm.secret)
         yield PocketWorld(
-            cluster=_cluster(stack, kube_server, folder / "kubeconfig", clock),
-            slurm=_slurm(stack, slurm_server, folder / "token", clock),
+            cluster=_cluster(stack, kube_config.from_kubeconfig(folder / "kubeconfig"), clock),
             clock=clock,
             kube_url=kube_server.url,
             slurm_url=slurm_server.url,
             kube_calls=kube_server.faults,
             slurm_calls=slurm_server.faults,
+            kube=kube,
+            slurmctld=slurm,
+            folder=folder,
         )
 
 
-def _cluster(
-    stack: contextlib.ExitStack,
-    server: pocket_kube.PocketKubeServer,
-    kubeconfig: pathlib.Path,
-    clock: ports.Clock,
-) -> ports.Cluster:
-    server.write_kubeconfig(kubeconfig)
-    access = kube_config.from_kubeconfig(kubeconfig)
+def _cluster(stack: contextlib.ExitStack, access: kube_config.Access, clock: ports.Clock) -> ports.Cluster:
     client = kube_client.KubeClient(access, clock=clock, dice=random.Random())  # noqa: S311 - jitter is no secret
     stack.callback(client.close)
     return client
 
 
 def _slurm(
-    stack: contextlib.ExitStack,
-    server: pocket_slurm_server.PocketSlurmServer,
-    token_file: pathlib.Path,
-    clock: ports.Clock,
-) -> ports.Slurm:
-    token_file.touch(mode=0o600)
-    token_file.write_text(server.slurm.secret)
-    chosen = settings.SlurmSettings(url=server.url, token_file=token_file)
+    stack: contextlib.ExitStack, chosen: slurm_settings.SlurmSettings, clock: ports.Clock
+) -> slurm_client.SlurmClient:
     return stack.enter_context(slurm_client.SlurmClient(chosen, clock=clock, stop=threading.Event()))

@@ -1,14 +1,25 @@
 """The command line. Each subcommand is one function that prints for people and returns an exit status."""
 
 import argparse
+import json
+import os
+import pathlib
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import rich.console
 
 import slurm_bridge
-from slurm_bridge import app, demo, errors
-from slurm_bridge.model import kinds, names
-from slurm_bridge.model.meta import Manifest
+from slurm_bridge import app, errors
+from slurm_bridge.checks import report
+from slurm_bridge.demo import lines, screen, show, troubles
+from slurm_bridge.explain import text
+from slurm_bridge.explain.explainer import Explainer
+from slurm_bridge.explain.explaining import Explanation
+from slurm_bridge.kube import manifests
+from slurm_bridge.runtime import threads
+from slurm_bridge.settings import shown
 from slurm_bridge.telemetry import logs
 
 
@@ -33,14 +44,85 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     version = commands.add_parser("version", help="print the version")
     version.set_defaults(run=_version)
-    shown = commands.add_parser("demo", help="take pods from pending to done in the pocket world")
-    shown.add_argument("--pods", type=_positive, default=12, metavar="N", help="how many (default: %(default)s)")
-    shown.add_argument(
-        "--nodes", type=_positive, default=4, metavar="N", help="nodes of both worlds (default: %(default)s)"
-    )
-    shown.add_argument("--once", action="store_true", help="end after the summary; else serve both APIs until Ctrl-C")
-    shown.set_defaults(run=_demo)
+    _configured(commands, "run", "schedule, until told to stop", _run)
+    _configured(commands, "check", "test what scheduling through Slurm rests on", _check)
+    _configured(commands, "check-config", "print the effective configuration, or all that is wrong", _effective)
+    _explain_options(_configured(commands, "explain", "what would become of a pod, and why", _explain))
+    _demo_options(commands.add_parser("demo", help="the daemon in a pocket world, without any servers"))
     return parser
+
+
+def _configured(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    words: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """A command that reads the configuration."""
+    parser = commands.add_parser(name, help=words)
+    parser.add_argument(
+        "--config", type=pathlib.Path, required=True, metavar="FILE", help="the configuration, one YAML file"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help="one key of it, last word"
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _configuration(options: argparse.Namespace) -> app.Configuration:
+    return app.Configuration(path=options.config, environ=os.environ, overrides=options.overrides)
+
+
+def _run(options: argparse.Namespace) -> int:
+    configuration = _configuration(options)
+    log = configuration.load().log
+    logs.configure(verbosity=max(options.verbosity, log.verbosity), as_json=options.log_json or log.as_json)
+    with app.daemon(configuration) as daemon:
+        threads.install_signals(daemon.supervisor.stop)
+        return daemon.run()
+
+
+def _check(options: argparse.Namespace) -> int:
+    found = app.check(_configuration(options).load())
+    print(report.render(found))
+    return report.status(found)
+
+
+def _effective(options: argparse.Namespace) -> int:
+    print(shown.effective(_configuration(options).load()), end="")
+    return 0
+
+
+def _explain_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("subject", help="a file with manifests, - for standard input, or NAMESPACE/POD")
+    parser.add_argument("--offline", action="store_true", help="ask no server: translation and policy only")
+    parser.add_argument("--verbose", action="store_true", help="also what hooks say to operators only")
+    parser.add_argument("--json", action="store_true", dest="as_json", help="for machines")
+
+
+def _explain(options: argparse.Namespace) -> int:
+    """Status 0 would be submitted, 3 would wait, 4 would be refused; of several the highest."""
+    settings = _configuration(options).load()
+    with app.explainer(settings, offline=options.offline) as explainer:
+        found = _explained(explainer, options.subject)
+    if options.as_json:
+        print(json.dumps([text.document(one, verbose=options.verbose) for one in found], indent=2))
+    else:
+        print("\n\n".join(text.render(one, verbose=options.verbose) for one in found))
+    return max(one.status for one in found)
+
+
+def _explained(explainer: Explainer, subject: str) -> Sequence[Explanation]:
+    path = pathlib.Path(subject)
+    namespace, slash, name = subject.partition("/")
+    if subject == "-":
+        return explainer.manifests(manifests.documents(sys.stdin.read(), "standard input"))
+    if path.is_file():
+        return explainer.manifests(manifests.documents(path.read_text(encoding="utf-8"), subject))
+    if not slash or "/" in name or path.suffix in (".yaml", ".yml", ".json"):
+        raise errors.BadConfiguration(f"{subject!r} is neither a file nor NAMESPACE/POD")
+    return [explainer.pod(namespace, name)]
 
 
 def _positive(text: str) -> int:
@@ -50,36 +132,72 @@ def _positive(text: str) -> int:
     return number
 
 
+def _fleet(text: str) -> int:
+    """So many that every example can run."""
+    number = int(text)
+    if number < show.FEWEST_NODES:
+        raise argparse.ArgumentTypeError(f"has to be at least {show.FEWEST_NODES}")
+    return number
+
+
 def _version(_: argparse.Namespace) -> int:
     print(f"slurm-bridge {slurm_bridge.__version__}")
     return 0
 
 
+def _demo_options(parser: argparse.ArgumentParser) -> None:
+    usual = show.Options()
+    parser.add_argument(
+        "--pods",
+        type=_positive,
+        default=usual.pods,
+        metavar="N",
+        help="pods beside the examples (default: %(default)s)",
+    )
+    parser.add_argument("--nodes", type=_fleet, default=usual.nodes, metavar="N", help="nodes (default: %(default)s)")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME",
+        dest="faults",
+        help="let something go wrong; repeatable, `help` lists what there is",
+    )
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="end when all work has ended, status 1 if it did not end well; the default without a terminal",
+    )
+    parser.set_defaults(run=_demo)
+
+
 def _demo(options: argparse.Namespace) -> int:
+    if "help" in options.faults:
+        print(troubles.listed())
+        return 0
+    for name in options.faults:
+        troubles.trouble(name)
+    watched = sys.stdout.isatty()
+    wanted = show.Options(
+        pods=options.pods, nodes=options.nodes, faults=tuple(options.faults), once=options.once or not watched
+    )
     stop = threading.Event()
-    with app.pocket_world(nodes=options.nodes) as world:
-        print(f"pocket Kubernetes {world.kube_url}   pocket slurmrestd {world.slurm_url}")
-        walk = demo.Walk(cluster=world.cluster, slurm=world.slurm, clock=world.clock, stop=stop)
-        begin = world.clock.now()
-        pods = [world.cluster.create(kinds.PODS, "default", _pod(number)) for number in range(options.pods)]
-        for step in walk.run(pods):
-            name = step.pod.metadata.name
-            print(f"{world.clock.now() - begin:6.2f} s  {name:<10} {step.what:<10} job {step.job_id}  {step.node}")
-        calls = len(world.kube_calls.journal), len(world.slurm_calls.journal)
-        print(f"{len(pods)} pods done; {calls[0]} calls to Kubernetes, {calls[1]} to Slurm")
-        if not options.once:
-            print("both servers stay up until Ctrl-C")
-            stop.wait()
-    return 0
+    threads.install_signals(stop)
+    summary = _show(wanted, stop, options) if watched else show.play(wanted, lines.Lines(_print), stop)
+    print(summary)
+    return 0 if summary.good or not wanted.once else 1
 
 
-def _pod(number: int) -> Manifest:
-    """A pod that ends by itself after a second."""
-    container = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}
-    marks = {"kwok.local/outcome": "succeed", "kwok.local/seconds": "1"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"pod-{number:02}", "annotations": marks},
-        "spec": {"schedulerName": names.SCHEDULER_NAME, "containers": [container], "restartPolicy": "Never"},
-    }
+def _show(wanted: show.Options, stop: threading.Event, options: argparse.Namespace) -> show.Summary:
+    """On a terminal; the log would tear the picture, so it becomes a part of it."""
+    corner = screen.LogCorner()
+    logs.configure(verbosity=options.verbosity, sink=corner)
+    try:
+        with screen.Screen(rich.console.Console(), corner) as drawn:
+            return show.play(wanted, drawn, stop)
+    finally:
+        logs.configure(verbosity=options.verbosity, as_json=options.log_json)
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)

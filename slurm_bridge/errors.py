@@ -12,7 +12,8 @@ Expected obstacles are values, not exceptions; what stands here are surprises fr
     │   ├── Unavailable            not reached, or it says that it cannot serve now: nothing was done
     │   ├── Unanswered             it was asked and may have acted; the answer is missing
     │   ├── BadAnswer              truncated, too large, not JSON, or of an impossible shape
-    │   └── Expired                the remembered resource version is too old: list again
+    │   ├── Expired                the remembered resource version is too old: list again
+    │   └── NotLeading             another replica leads, or may: nothing was asked of anybody
     └── Disagreement               the server understood and refused; the caller decides what follows
         ├── NotFound               no such object
         ├── Conflict               it exists already, changed meanwhile, or is in the wrong state
@@ -66,6 +67,10 @@ class BadAnswer(TryLater):
 
 class Expired(TryLater):
     """The remembered resource version is too old: list again."""
+
+
+class NotLeading(TryLater):
+    """Another replica leads, or may: nothing was asked of anybody."""
 
 
 class Disagreement(BridgeError):

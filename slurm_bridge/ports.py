@@ -169,7 +169,10 @@ class Cluster(Protocol):
     def create(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T: ...
 
     def patch(self, kind: Kind[T], target: T, changes: Manifest, subresource: str = "") -> T:
-        """Merge these changes into exactly this incarnation (its uid is a precondition)."""
+        """Merge these changes into exactly this incarnation: its uid is a precondition, and a resource version given.
+
+        Lists are replaced, except in the status of built-in kinds: there conditions are merged one by one, by type.
+        """
 
     def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
         """Server-side apply: own exactly the fields that the manifest names."""

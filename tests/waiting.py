@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Wait until it holds, or say what did not come."""
+def until(condition: Callable[[], object], what: str, seconds: float = 60.0, *, every: float = 0.1) -> None:
+    """Wait until it holds, or say what did not come; what is expensive to ask is asked less often."""
     end, pause = time.monotonic() + seconds, threading.Event()
     while not condition():
         assert time.monotonic() < end, f"no {what} within {seconds} s"
-        pause.wait(0.1)
+        pause.wait(every)

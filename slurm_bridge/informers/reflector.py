@@ -73,6 +73,7 @@ class Reflector(Generic[T]):
         self._backoff = backoff.Backoff(dice)
         self._lock = threading.Lock()
         self._running: ports.Changes[T] | None = None
+        self._listed = float("-inf")
         self.counters = Counters()
 
     def run(self, stop: threading.Event) -> None:
@@ -97,6 +98,7 @@ class Reflector(Generic[T]):
     def _list(self) -> None:
         listing = self._subject.cluster.list(self._subject.kind, self._subject.scope)
         self.counters.lists += 1
+        self._listed = self._clock.now()
         self._tell(self._store.replace(listing))
         self._store.mark_synced()
 
@@ -147,6 +149,9 @@ class Reflector(Generic[T]):
         self.counters.failures += 1
         if isinstance(problem, errors.Expired):
             self._store.expire()
+            if self._clock.now() - self._listed >= LIVED:
+                # The answer of a healthy server that has forgotten: it says "list", not "later".
+                self._backoff.reset()
         wish = problem.retry_after if isinstance(problem, errors.TryLater) else None
         seconds = self._backoff.next(at_least=wish)
         logger.bind(kind=self._subject.kind.plural).warning("lost touch, next try in {:.1f} s: {}", seconds, problem)

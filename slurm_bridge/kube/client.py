@@ -8,7 +8,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from slurm_bridge import errors, ports
-from slurm_bridge.kube import codec, config, events, lease, status, transport, watch
+from slurm_bridge.kube import codec, events, lease, status, transport, watch
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
@@ -19,6 +19,7 @@ T = TypeVar("T", bound=Object)
 FIELD_MANAGER = events.CONTROLLER
 
 _MERGE_PATCH = "application/merge-patch+json"
+_KEYED_PATCH = "application/strategic-merge-patch+json"
 _APPLY_PATCH = "application/apply-patch+yaml"
 _PAGE = "500"
 #: How often a list may be overtaken by compaction before the caller hears of it.
@@ -32,7 +33,7 @@ class KubeClient:
 
     def __init__(
         self,
-        access: config.Access,
+        access: transport.Access,
         *,
         clock: ports.Clock,
         dice: random.Random,
@@ -97,7 +98,9 @@ class KubeClient:
         namespace, name = target.key
         pinned = {**changes, "metadata": {**changes.get("metadata", {}), "uid": target.uid}}
         path = self._path(kind, namespace, name, subresource)
-        return self._write(kind, "PATCH", path, pinned, content_type=_MERGE_PATCH)
+        # A plain merge replaces lists: whoever writes one condition would erase those that others wrote meanwhile.
+        keyed = subresource == "status" and not kind.custom
+        return self._write(kind, "PATCH", path, pinned, content_type=_KEYED_PATCH if keyed else _MERGE_PATCH)
 
     def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
         request = transport.Request(

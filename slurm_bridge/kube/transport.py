@@ -10,14 +10,14 @@ import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import NoReturn
+from typing import NoReturn, Protocol
 from urllib.parse import urlencode
 
 import urllib3
 from urllib3 import exceptions
 
 from slurm_bridge import errors, ports
-from slurm_bridge.kube import config, status
+from slurm_bridge.kube import status
 
 _PIECE = 1 << 20
 _NEVER = urllib3.Retry(total=False, redirect=False)
@@ -75,10 +75,60 @@ class Answer:
         return HTTPStatus.OK <= self.number < HTTPStatus.MULTIPLE_CHOICES
 
 
+class Response(Protocol):
+    """What is read of an answer of `urllib3`."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def read(self, amt: int, /) -> bytes: ...
+
+    def read1(self, amt: int, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+    def shutdown(self) -> None: ...
+
+
+class Pool(Protocol):
+    """What is asked of `urllib3`: everything below this line is the library's, or a pocket server's in its place."""
+
+    def urlopen(  # noqa: PLR0913 - the library's signature
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        timeout: urllib3.Timeout,
+        retries: urllib3.Retry,
+        redirect: bool,
+        preload_content: bool,
+    ) -> Response: ...
+
+    def close(self) -> None: ...
+
+
+class Access(Protocol):
+    """Where the server is and who we are there (`config.Access`)."""
+
+    @property
+    def prefix(self) -> str: ...
+
+    def headers(self) -> Mapping[str, str]: ...
+
+    def renew(self) -> None: ...
+
+    def pool(self, connections: int, /) -> Pool: ...
+
+
 class Transport:
     """The connections to one API server; safe to use from any thread."""
 
-    def __init__(self, access: config.Access, *, clock: ports.Clock, limits: Limits) -> None:
+    def __init__(self, access: Access, *, clock: ports.Clock, limits: Limits) -> None:
         self._access = access
         self._clock = clock
         self._limits = limits
@@ -115,13 +165,11 @@ class Transport:
         timeout = urllib3.Timeout(connect=self._limits.connect, read=self._limits.answer)
         return self._read(request, self._send(self._calls, request, timeout))
 
-    def _stream_once(self, request: Request) -> urllib3.BaseHTTPResponse:
+    def _stream_once(self, request: Request) -> Response:
         timeout = urllib3.Timeout(connect=self._limits.connect, read=self._limits.silence)
         return self._send(self._watches, request, timeout)
 
-    def _send(
-        self, pool: urllib3.HTTPConnectionPool, request: Request, timeout: urllib3.Timeout
-    ) -> urllib3.BaseHTTPResponse:
+    def _send(self, pool: Pool, request: Request, timeout: urllib3.Timeout) -> Response:
         query = "?" + urlencode(request.query) if request.query else ""
         headers = {"accept": _JSON, "user-agent": "slurm-bridge", **self._access.headers()}
         if request.body is not None:
@@ -140,7 +188,7 @@ class Transport:
         except exceptions.HTTPError as error:
             _not_answered(request, error)
 
-    def _read(self, request: Request, response: urllib3.BaseHTTPResponse) -> Answer:
+    def _read(self, request: Request, response: Response) -> Answer:
         """The whole body, in bounded time and size; the connection goes back only when all of it was read."""
         until = self._clock.now() + self._limits.whole_answer
         body = bytearray()
@@ -157,7 +205,7 @@ class Transport:
 class Stream:
     """The body of a watch as it arrives; `close` may come from any thread and ends the iteration."""
 
-    def __init__(self, request: Request, response: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, request: Request, response: Response) -> None:
         self._request = request
         self._response = response
         self._closed = threading.Event()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Mapping
 
 from slurm_bridge.model.marks import Owner
@@ -120,19 +121,24 @@ class JobState:
     @property
     def phase(self) -> Phase:
         """The words in one word; COMPLETING beside RUNNING counts as ended, its nodes are no longer ours."""
-        bases = [phase for word, phase in BASE_STATES.items() if word in self.words]
-        if len(bases) != 1:
-            return Phase.UNKNOWN
-        if bases[0] is not Phase.RUNNING:
-            return bases[0]
-        if "COMPLETING" in self.words:
-            return Phase.ENDED
-        return self._running()
+        return _phase(self.words)
 
-    def _running(self) -> Phase:
-        if self.words & NOT_YET:
-            return Phase.STARTING
-        return Phase.STOPPED if self.words & STOPPED else Phase.RUNNING
+
+@functools.lru_cache(maxsize=1024)
+def _phase(words: frozenset[str]) -> Phase:
+    """Few sets of words ever occur, and everybody asks for their meaning."""
+    bases = [phase for word, phase in BASE_STATES.items() if word in words]
+    if len(bases) != 1:
+        return Phase.UNKNOWN
+    if bases[0] is not Phase.RUNNING:
+        return bases[0]
+    return Phase.ENDED if "COMPLETING" in words else _running(words)
+
+
+def _running(words: frozenset[str]) -> Phase:
+    if words & NOT_YET:
+        return Phase.STARTING
+    return Phase.STOPPED if words & STOPPED else Phase.RUNNING
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,17 @@ from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.storage import Claim, StorageClass, Volume
 
 T_co = TypeVar("T_co", bound=Object, covariant=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(Generic[T_co]):
-    """One resource of the API; `versions` are those that our records can read, the preferred one first."""
+    """One resource of the API; `versions` are those that our records can read, the preferred one first.
+
+    `custom`: it comes from a custom resource definition, and the API server does not know how its lists are keyed.
+    """
 
     group: str
     versions: tuple[str, ...]
@@ -22,6 +26,7 @@ class Kind(Generic[T_co]):
     kind: str
     record: type[T_co]
     namespaced: bool = True
+    custom: bool = False
 
 
 PODS = Kind(group="", versions=("v1",), plural="pods", kind="Pod", record=Pod)
@@ -32,13 +37,19 @@ LEASES = Kind(group="coordination.k8s.io", versions=("v1",), plural="leases", ki
 JOBS = Kind(group="batch", versions=("v1",), plural="jobs", kind="Job", record=Job)
 REPLICASETS = Kind(group="apps", versions=("v1",), plural="replicasets", kind="ReplicaSet", record=Object)
 STATEFULSETS = Kind(group="apps", versions=("v1",), plural="statefulsets", kind="StatefulSet", record=Object)
-JOBSETS = Kind(group="jobset.x-k8s.io", versions=("v1alpha2",), plural="jobsets", kind="JobSet", record=JobSet)
+DEPLOYMENTS = Kind(group="apps", versions=("v1",), plural="deployments", kind="Deployment", record=Object)
+DAEMONSETS = Kind(group="apps", versions=("v1",), plural="daemonsets", kind="DaemonSet", record=Object)
+CRONJOBS = Kind(group="batch", versions=("v1",), plural="cronjobs", kind="CronJob", record=Object)
+JOBSETS = Kind(
+    group="jobset.x-k8s.io", versions=("v1alpha2",), plural="jobsets", kind="JobSet", record=JobSet, custom=True
+)
 LEADERWORKERSETS = Kind(
     group="leaderworkerset.x-k8s.io",
     versions=("v1",),
     plural="leaderworkersets",
     kind="LeaderWorkerSet",
     record=LeaderWorkerSet,
+    custom=True,
 )
 PODGROUPS = Kind(
     group="scheduling.k8s.io",
@@ -60,6 +71,25 @@ COSCHEDULING_PODGROUPS = Kind(
     plural="podgroups",
     kind="PodGroup",
     record=CoschedulingPodGroup,
+    custom=True,
+)
+SERVICES = Kind(group="", versions=("v1",), plural="services", kind="Service", record=Object)
+PODDISRUPTIONBUDGETS = Kind(
+    group="policy", versions=("v1",), plural="poddisruptionbudgets", kind="PodDisruptionBudget", record=Object
+)
+PERSISTENTVOLUMECLAIMS = Kind(
+    group="", versions=("v1",), plural="persistentvolumeclaims", kind="PersistentVolumeClaim", record=Claim
+)
+PERSISTENTVOLUMES = Kind(
+    group="", versions=("v1",), plural="persistentvolumes", kind="PersistentVolume", record=Volume, namespaced=False
+)
+STORAGECLASSES = Kind(
+    group="storage.k8s.io",
+    versions=("v1",),
+    plural="storageclasses",
+    kind="StorageClass",
+    record=StorageClass,
+    namespaced=False,
 )
 
 ALL: tuple[Kind[Object], ...] = (
@@ -71,9 +101,17 @@ ALL: tuple[Kind[Object], ...] = (
     JOBS,
     REPLICASETS,
     STATEFULSETS,
+    DEPLOYMENTS,
+    DAEMONSETS,
+    CRONJOBS,
     JOBSETS,
     LEADERWORKERSETS,
     PODGROUPS,
     WORKLOADS,
     COSCHEDULING_PODGROUPS,
+    SERVICES,
+    PODDISRUPTIONBUDGETS,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    STORAGECLASSES,
 )

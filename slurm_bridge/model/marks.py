@@ -14,7 +14,11 @@ MOST_BYTES = 2048
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Which incarnation of which workload a placeholder stands for."""
+    """Which incarnation of which workload a placeholder stands for.
+
+    `request` is a digest of what was asked for and `plan` says which attempt at which nodes it was, so that a restart
+    sees what has changed since and goes on where it was. `note` is the last word on an ended job.
+    """
 
     cluster: str
     kind: str
@@ -23,6 +27,8 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     uid: str
     members: str = ""
     attempt: int = 0
+    request: str = ""
+    plan: str = ""
     note: str = ""
 
     def same_workload(self, other: "Owner") -> bool:

@@ -32,7 +32,7 @@ class SlurmNode:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """One partition. Limits are minutes; None is no limit (or none set)."""
+    """One partition. Limits are minutes; None is no limit (or none set). `default` is only told from v0.0.45 on."""
 
     name: str
     states: frozenset[str]
@@ -41,6 +41,7 @@ class Partition:
     maximum_minutes: int | None = None
     preempt_grace_seconds: int = 0
     exclusive: bool = False
+    default: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,6 +125,8 @@ class Faults:
         self._generation = 0
         self._plans: list[_Plan] = []
         self._calls: collections.deque[Call] = collections.deque(maxlen=JOURNAL_LENGTH)
+        #: How many calls there were, and how many of them went wrong on order; both only grow.
+        self.calls = self.struck = 0
 
     def plan(self, fault: Fault, *, method: str = "*", target: str = "", nth: int = 1, times: int = 1) -> None:
         """Strike the nth matching call from now on, and so many in a row; `target` is searched in path and query."""
@@ -172,10 +174,13 @@ class Faults:
         with self._lock:
             plan = next((plan for plan in self._plans if plan.strikes(method, target)), None)
             self._plans = [plan for plan in self._plans if plan.left]
+            self.struck += plan is not None
             return plan.fault if plan else None
 
     def note(self, call: Call) -> None:
         """Write a call into the journal."""
+        with self._lock:
+            self.calls += 1
         self._calls.append(call)
 
     @property

@@ -13,7 +13,7 @@ _PHRASES = {200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 404: 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request; header names are lower case."""
+    """One request; header names are lower case. An impatient one ends a stream where it would have to wait."""
 
     method: str
     path: str
@@ -21,6 +21,7 @@ class Request:
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
     body: bytes = b""
     target: str = ""
+    patient: bool = True
 
     def asked(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

@@ -40,11 +40,31 @@ def _shared(words: frozenset[str]) -> JobState:
 
 def states(rows: Iterable[shapes.StateRow]) -> Mapping[JobId, JobStates]:
     """Every id of its own; the leader of a heterogeneous job has all components, in their order."""
+    alone: dict[JobId, JobStates] = {}
+    apart: list[shapes.StateRow] = []
+    for row in rows:
+        text = str(row.job_id)
+        # Looked at before `int`, which would read the array task 7_1 as 71.
+        if text.isdecimal():
+            job_id = JobId(int(text))
+            alone[job_id] = JobStates(job_id=job_id, components=_alone(state_of(row.state)))
+        else:
+            apart.append(row)
+    return alone | _groups(apart)
+
+
+def _groups(rows: Iterable[shapes.StateRow]) -> dict[JobId, JobStates]:
+    """Slurm names every part of a heterogeneous job by its distance to the leader, the leader's own is 0."""
     parts: dict[JobId, dict[JobId, JobState]] = {}
     for row in rows:
         for whole in (ids := _ids(row.job_id)):
             parts.setdefault(whole, {})[ids[0]] = state_of(row.state)
     return {whole: JobStates(job_id=whole, components=_components(found)) for whole, found in parts.items()}
+
+
+@functools.lru_cache(maxsize=256)
+def _alone(words: JobState) -> tuple[Component, ...]:
+    return (Component(offset=0, state=words),)
 
 
 def _components(found: Mapping[JobId, JobState]) -> tuple[Component, ...]:
@@ -168,6 +188,7 @@ def partition(row: shapes.PartitionRow) -> Partition:
         maximum_minutes=number(row.maximums.time),
         preempt_grace_seconds=row.grace_time,
         exclusive=exclusive,
+        default="DEFAULT" in (row.flags or ()),
     )
 
 

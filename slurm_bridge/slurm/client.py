@@ -21,13 +21,14 @@ from slurm_bridge.model.job import (
 )
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
+from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 from slurm_bridge.runtime import retrying
-from slurm_bridge.slurm import answers, calls, error_numbers, fields, outcomes, readback, replies, shapes
+from slurm_bridge.slurm import answers, calls, conf, error_numbers, fields, outcomes, readback, replies, shapes
 from slurm_bridge.slurm.dialogue import Dialogue
 from slurm_bridge.slurm.kept import Kept
 from slurm_bridge.slurm.settings import SlurmSettings
-from slurm_bridge.slurm.transport import Answer, Call
+from slurm_bridge.slurm.transport import Answer, Call, Connect, pool
 
 T = TypeVar("T", bound=shapes.Envelope)
 
@@ -35,11 +36,13 @@ T = TypeVar("T", bound=shapes.Envelope)
 class SlurmClient:
     """One slurmrestd. Makes no call before it is asked something, and may be used by many threads."""
 
-    def __init__(self, settings: SlurmSettings, *, clock: ports.Clock, stop: threading.Event) -> None:
+    def __init__(
+        self, settings: SlurmSettings, *, clock: ports.Clock, stop: threading.Event, connect: Connect = pool
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._stop = stop
-        self._dialogue = Dialogue(settings)
+        self._dialogue = Dialogue(settings, now=clock.now, connect=connect)
         self._threads: Mapping[str, int] = {}
         ttl, now = settings.cache_ttl, clock.now
         self._nodes: Kept[tuple[SlurmNode, ...]] = Kept(self._read_nodes, ttl=ttl, now=now)
@@ -116,7 +119,7 @@ class SlurmClient:
 
     def allocation(self, job_id: JobId) -> Allocation | None:
         if not self._dialogue.wire().resources:
-            row = self._row(job_id)
+            row = self._row(job_id, shares=True)
             holding = row is not None and answers.state(row).phase not in (Phase.PENDING, Phase.ENDED)
             return answers.allocation_of_job(row) if row is not None and holding else None
         try:
@@ -136,6 +139,12 @@ class SlurmClient:
 
     def ping(self) -> Ping:
         return self._ping.get()
+
+    def conf(self) -> SlurmConf | None:
+        """Some of slurm.conf, None where this API version does not tell it. Only for checks, so no part of the port."""
+        if not self._dialogue.wire().conf:
+            return None
+        return conf.read(self._read(conf.CALL, conf.Conf).conf)
 
     # How all of them talk.
 
@@ -171,9 +180,9 @@ class SlurmClient:
         if self._clock.wait(self._stop, seconds):
             raise errors.Unavailable("stopping")
 
-    def _row(self, job_id: JobId) -> shapes.JobRow | None:
+    def _row(self, job_id: JobId, *, shares: bool = False) -> shapes.JobRow | None:
         try:
-            rows = self._read(calls.job(job_id), shapes.Jobs).jobs
+            rows = self._read(calls.job(job_id, shares=shares), shapes.Jobs).jobs
         except errors.NotFound:
             return None
         # Of a heterogeneous leader all components are in the answer.

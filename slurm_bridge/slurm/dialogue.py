@@ -5,12 +5,13 @@ whatever it orders. Nothing else is ever repeated here.
 """
 
 import threading
+from collections.abc import Callable
 
 from slurm_bridge import errors
 from slurm_bridge.slurm import calls, error_numbers, replies
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.slurm.token import TokenFile
-from slurm_bridge.slurm.transport import Answer, Call, Transport
+from slurm_bridge.slurm.transport import Answer, Call, Connect, Transport, pool
 from slurm_bridge.slurm.versions import WIRES
 from slurm_bridge.slurm.wire import Wire
 
@@ -21,9 +22,9 @@ _UNAUTHORIZED = (401, 511)
 class Dialogue:
     """Adds version and credentials to calls."""
 
-    def __init__(self, settings: SlurmSettings) -> None:
-        self._token = TokenFile(settings.token_file)
-        self._transport = Transport(settings)
+    def __init__(self, settings: SlurmSettings, *, now: Callable[[], float], connect: Connect = pool) -> None:
+        self._token = TokenFile(settings.token_file, now)
+        self._transport = Transport(settings, connect)
         self._user = {"X-SLURM-USER-NAME": settings.user_name} if settings.user_name else {}
         self._wires = _wires(settings.api_versions)
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What it means that `requests` gave up: was nothing sent, or is only the answer missing?
+"""What it means that `urllib3` gave up: was nothing sent, or is only the answer missing?
 
 The difference decides whether an order may be given again, so anything doubtful counts as sent.
 """
@@ -6,41 +6,56 @@ The difference decides whether an order may be given again, so anything doubtful
 import ssl
 from collections.abc import Iterator
 
-import requests
-import urllib3.exceptions
+from urllib3 import exceptions
 
 from slurm_bridge import errors
 
 #: Words of OpenSSL's reasons that only occur before the server has read a request.
 _HANDSHAKE = ("CERTIFICATE", "UNKNOWN_CA", "KEY_VALUES", "PEM", "WRONG_VERSION", "PROTOCOL_VERSION", "HANDSHAKE")
 
-_ADDRESS = (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema)
+#: Before the first byte of a request; a closed pool is our own end.
+_NEVER_LEFT = (exceptions.NewConnectionError, exceptions.ConnectTimeoutError, exceptions.ClosedPoolError)
+
+#: CA, certificate and key files that are not there or not ours to read, a key with a password, a host that is no name.
+_OURS = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ValueError)
 
 
-def while_sending(problem: OSError) -> errors.BridgeError:
-    """No answer has begun."""
-    if isinstance(problem, _ADDRESS) or not isinstance(problem, requests.RequestException):
-        # requests raises a bare OSError for a CA or client certificate file that is not there.
-        return errors.BadConfiguration(f"slurmrestd cannot be asked: {problem}")
+def while_connecting(problem: Exception) -> errors.BridgeError:
+    """Nothing was sent, for sure."""
     causes = list(_causes(problem))
+    if isinstance(problem, _NEVER_LEFT):
+        return _unreached(causes)
     if any(_before_the_request(cause) for cause in causes):
-        return errors.BadConfiguration(f"no TLS connection to slurmrestd: {_innermost(causes)}")
-    if isinstance(problem, requests.ConnectTimeout) or any(_never_connected(cause) for cause in causes):
-        return errors.Unavailable(f"slurmrestd is not reached: {_innermost(causes)}")
+        return _no_tls(causes)
+    if isinstance(causes[-1], (*_OURS, exceptions.SSLError)):
+        return errors.BadConfiguration(f"slurmrestd cannot be asked: {_innermost(causes)}")
+    return _unreached(causes)
+
+
+def while_sending(problem: Exception) -> errors.BridgeError:
+    """No answer has begun."""
+    causes = list(_causes(problem))
+    if isinstance(problem, _NEVER_LEFT):
+        return _unreached(causes)
+    # With TLS 1.3 the server's opinion of our certificate comes after what we have sent, and instead of reading that.
+    if any(_before_the_request(cause) for cause in causes):
+        return _no_tls(causes)
     return errors.Unanswered(f"slurmrestd did not answer: {_innermost(causes)}")
 
 
-def while_reading(problem: OSError) -> errors.BridgeError:
+def while_reading(problem: Exception) -> errors.BridgeError:
     """The status line came, the whole body did not."""
-    if any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in _causes(problem)):
+    if any(isinstance(cause, TimeoutError | exceptions.TimeoutError) for cause in _causes(problem)):
         return errors.Unanswered("slurmrestd stopped in the middle of its answer")
     return errors.BadAnswer("slurmrestd's answer is cut off")
 
 
-def _never_connected(cause: BaseException) -> bool:
-    """Python has no class of its own for a handshake that takes too long."""
-    silent = isinstance(cause, TimeoutError) and "handshake" in str(cause)
-    return silent or isinstance(cause, urllib3.exceptions.NewConnectionError)
+def _unreached(causes: list[BaseException]) -> errors.BridgeError:
+    return errors.Unavailable(f"slurmrestd is not reached: {_innermost(causes)}")
+
+
+def _no_tls(causes: list[BaseException]) -> errors.BridgeError:
+    return errors.BadConfiguration(f"no TLS connection to slurmrestd: {_innermost(causes)}")
 
 
 def _before_the_request(cause: BaseException) -> bool:
@@ -53,11 +68,11 @@ def _innermost(causes: list[BaseException]) -> str:
 
 
 def _causes(problem: BaseException) -> Iterator[BaseException]:
-    """The error and what it wraps, outermost first: requests and urllib3 hide causes in arguments and `reason`."""
+    """The error and what it wraps, outermost first: urllib3 hides causes in arguments."""
     current: object = problem
     seen: set[int] = set()
     while isinstance(current, BaseException) and id(current) not in seen:
         seen.add(id(current))
         yield current
-        wrapped = [getattr(current, "reason", None), *current.args, current.__cause__, current.__context__]
+        wrapped = [*current.args, current.__cause__, current.__context__]
         current = next((inner for inner in wrapped if isinstance(inner, BaseException) and id(inner) not in seen), None)

@@ -162,7 +162,6 @@ FIELDS: tuple[Field, ...] = (
 
 #: What makes a job a placeholder: nothing runs, yet Slurm insists on an environment and a directory.
 _PLACEHOLDER: Mapping[str, object] = {
-    "flags": ["EXTERNAL_JOB"],
     "environment": ["PATH=/usr/bin:/bin"],
     "current_working_directory": "/",
     # Else a job that lost a node stays RUNNING on the others.
@@ -173,7 +172,17 @@ _PLACEHOLDER: Mapping[str, object] = {
 def submit(request: JobRequest) -> dict[str, object]:
     """A new placeholder; ValueError says what Slurm would silently have cast or cut."""
     check(request)
-    return {**_PLACEHOLDER, **dict(pair for field in FIELDS for pair in field.submit(request))}
+    return {
+        "flags": _flags(request),
+        **_PLACEHOLDER,
+        **dict(pair for field in FIELDS for pair in field.submit(request)),
+    }
+
+
+def _flags(request: JobRequest) -> list[str]:
+    """With a maximum Slurm takes that many nodes, even for fewer tasks than nodes, and wastes all but one each."""
+    few = ["PREFER_MINIMUM_NODE_COUNT"] if (request.maximum_nodes or 0) > request.tasks else []
+    return ["EXTERNAL_JOB", *few]
 
 
 def update(request: JobRequest) -> dict[str, object]:

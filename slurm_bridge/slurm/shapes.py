@@ -252,6 +252,7 @@ class PartitionRow(Shape, frozen=True, gc=False):
     defaults: PartitionLimits = PartitionLimits()
     maximums: PartitionLimits = PartitionLimits()
     grace_time: int = 0
+    flags: list[str] | None = None
 
 
 class Partitions(Envelope, frozen=True, gc=False, kw_only=True):

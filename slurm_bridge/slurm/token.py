@@ -6,19 +6,25 @@ All of them change what `stat` says of the path. The token itself is in no messa
 
 import pathlib
 import threading
+from collections.abc import Callable
 
 from slurm_bridge import errors
 
 _PREFIX = "SLURM_JWT="
 
+#: Seconds between two looks at a file; a token that is refused meanwhile is read again at once.
+_BETWEEN_LOOKS = 1.0
+
 Mark = tuple[int, int, int]
 
 
 class TokenFile:
-    """The current content of a token file."""
+    """The current content of a token file, as old as a second of the clock `now`."""
 
-    def __init__(self, path: pathlib.Path) -> None:
+    def __init__(self, path: pathlib.Path, now: Callable[[], float]) -> None:
         self._path = path
+        self._now = now
+        self._fresh_until = 0.0
         self._lock = threading.Lock()
         self._mark: Mark | None = None
         self._token = ""
@@ -29,9 +35,12 @@ class TokenFile:
     def current(self) -> str:
         """The token, read again when the file has changed."""
         with self._lock:
-            mark = self._look()
-            if mark != self._mark:
-                self._load(mark)
+            now = self._now()
+            if not self._token or now >= self._fresh_until:
+                mark = self._look()
+                if mark != self._mark:
+                    self._load(mark)
+                self._fresh_until = now + _BETWEEN_LOOKS
             return self._token
 
     def changed_since(self, refused: str) -> bool:
@@ -51,7 +60,7 @@ class TokenFile:
         token = self._read()
         if not token and self._token:
             # `scontrol token > file` empties the file first and writes a moment later: not marked as seen, so that
-            # the next call looks again.
+            # the next look reads it again.
             return
         if not token:
             raise errors.BadConfiguration(f"token file {self._path} is empty")

@@ -1,21 +1,26 @@
 """Bytes to slurmrestd and back: kept connections, time limits, bounded answers, and nothing followed or inherited.
 
-Polls and orders have a session each, so that a hung poll never holds the connection that a submit would use.
+Polls and orders have a pool each, so that a hung poll never holds the connection that a submit would use.
 """
 
+import contextlib
 import dataclasses
 import enum
-import http.cookiejar
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
-import requests
-import requests.adapters
+import urllib3
+from urllib3 import exceptions
 
 from slurm_bridge import errors
 from slurm_bridge.slurm import failures, sockets
 from slurm_bridge.slurm.settings import SlurmSettings
 
-_PIECE = 64 * 1024
+_PIECE = 1 << 20
+_NEVER = urllib3.Retry(total=False, redirect=False)
+
+#: An identity encoding keeps a compressed answer from growing past the limit unseen.
+_ALWAYS = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "slurm-bridge"}
 
 
 class Lane(enum.Enum):
@@ -56,83 +61,103 @@ class Answer:
         return self.content_type.startswith("application/json")
 
 
-class Transport:
-    """The sessions of one address."""
+class Response(Protocol):
+    """What is read of an answer of `urllib3`."""
 
-    def __init__(self, settings: SlurmSettings) -> None:
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def read(self, amt: int, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class Pool(Protocol):
+    """What is asked of `urllib3`: everything below this line is the library's, or a pocket server's in its place."""
+
+    def urlopen(  # noqa: PLR0913 - the library's signature
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        timeout: urllib3.Timeout,
+        retries: urllib3.Retry,
+        redirect: bool,
+        preload_content: bool,
+    ) -> Response: ...
+
+    def close(self) -> None: ...
+
+
+Connect = Callable[[SlurmSettings], Pool]
+
+
+def pool(settings: SlurmSettings) -> Pool:
+    """Connections that take nothing from the environment."""
+    return sockets.pool(settings)
+
+
+class Transport:
+    """The pools of one address."""
+
+    def __init__(self, settings: SlurmSettings, connect: Connect = pool) -> None:
         self._limit = settings.max_answer_bytes
         self._connect_timeout = settings.connect_timeout
-        self._read_timeout = settings.read_timeout
-        self._base = sockets.BASE_URL if settings.socket_path else settings.url.rstrip("/")
-        self._sessions = {lane: _session(settings) for lane in Lane}
+        self._patience = self._timeout(settings.read_timeout)
+        self._base = sockets.base(settings)
+        self._pools = {lane: connect(settings) for lane in Lane}
 
     def send(self, call: Call, prefix: str, headers: Mapping[str, str]) -> Answer:
         """Ask once. Raises Unavailable when nothing was sent, Unanswered or BadAnswer when no whole answer came."""
-        patience = call.patience if call.patience is not None else self._read_timeout
-        try:
-            response = self._sessions[call.lane].request(
-                call.method,
-                self._base + prefix + call.path,
-                data=call.body,
-                headers=headers,
-                timeout=(self._connect_timeout, patience),
-                allow_redirects=False,
-                stream=True,
-            )
-        except OSError as problem:
-            raise failures.while_sending(problem) from problem
-        with response:
+        with contextlib.closing(self._ask(call, prefix, headers)) as response:
             return Answer(
-                status=response.status_code,
+                status=response.status,
                 body=self._whole(response),
-                content_type=response.headers.get("Content-Type", ""),
-                retry_after=_seconds(response.headers.get("Retry-After", "")),
+                content_type=response.headers.get("content-type", ""),
+                retry_after=_seconds(response.headers.get("retry-after", "")),
             )
 
     def close(self) -> None:
         """Drop all kept connections."""
-        for session in self._sessions.values():
-            session.close()
+        for each in self._pools.values():
+            each.close()
 
-    def _whole(self, response: requests.Response) -> bytearray:
+    def _ask(self, call: Call, prefix: str, headers: Mapping[str, str]) -> Response:
+        try:
+            return self._pools[call.lane].urlopen(
+                call.method,
+                f"{self._base}{prefix}{call.path}",
+                body=call.body,
+                headers={**_ALWAYS, **headers},
+                timeout=self._patience if call.patience is None else self._timeout(call.patience),
+                retries=_NEVER,
+                redirect=False,
+                preload_content=False,
+            )
+        except exceptions.HTTPError as problem:
+            raise failures.while_sending(problem) from problem
+        except ValueError:
+            # Not chained: http.client quotes the header that it cannot send.
+            raise errors.BadConfiguration("slurmrestd cannot be asked: a header or path cannot be sent") from None
+
+    def _whole(self, response: Response) -> bytearray:
         body = bytearray()
         try:
-            for piece in response.iter_content(_PIECE):
+            while piece := response.read(_PIECE):
                 body += piece
                 if len(body) > self._limit:
                     raise errors.BadAnswer(f"slurmrestd's answer exceeds {self._limit} bytes")
-        except OSError as problem:
+        except (exceptions.HTTPError, OSError) as problem:
             raise failures.while_reading(problem) from problem
         return body
 
-
-def _session(settings: SlurmSettings) -> requests.Session:
-    session = requests.Session()
-    # Else the environment's proxies, CA bundle and .netrc override what is said here.
-    session.trust_env = False
-    session.verify = str(settings.ca_file) if settings.ca_file is not None else True
-    session.cert = _client_certificate(settings)
-    # An identity encoding keeps a compressed answer from growing past the limit unseen.
-    session.headers.update({"Accept": "application/json", "Accept-Encoding": "identity"})
-    session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
-    session.mount("http://", _adapter(settings))
-    session.mount("https://", _adapter(settings))
-    return session
-
-
-def _adapter(settings: SlurmSettings) -> requests.adapters.HTTPAdapter:
-    size = settings.connections
-    if settings.socket_path is not None:
-        return sockets.UnixAdapter(settings.socket_path, size)
-    return requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=size, max_retries=0)
-
-
-def _client_certificate(settings: SlurmSettings) -> tuple[str, str] | str | None:
-    if settings.cert_file is None:
-        return None
-    if settings.key_file is None:
-        return str(settings.cert_file)
-    return str(settings.cert_file), str(settings.key_file)
+    def _timeout(self, patience: float) -> urllib3.Timeout:
+        return urllib3.Timeout(connect=self._connect_timeout, read=patience)
 
 
 def _seconds(text: str) -> float | None:

@@ -8,10 +8,12 @@ class Wire:
     """One API version.
 
     `resources`: `resources/{id}` is served; elsewhere an allocation is read from the full job, which is larger.
+    `conf`: slurm.conf is told.
     """
 
     name: str
     resources: bool = True
+    conf: bool = True
 
     @property
     def prefix(self) -> str:

@@ -1,8 +1,10 @@
 """What the contract suites share: which servers to ask, where the real ones are, and how many cases ran on each.
 
-A case that takes the fixture `server_kind` runs once per kind of server: "pocket", and "real" (marked `real`). The real
-ones are asked only with `--servers real|both` or SLURM_BRIDGE_CONTRACT_REAL=1; their addresses are in the `env` file
-that `make cluster-up` writes.
+A case that takes the fixture `server_kind` runs once per kind of server: "pocket", and "real" (marked `real`). A case
+that asks a port also runs on "direct": the same adapter before the same pocket, without a socket between them; one
+that needs a watch which stays open is marked `streams`, and left out there. The real ones are asked only with
+`--servers real|both` or SLURM_BRIDGE_CONTRACT_REAL=1; their addresses are in the `env` file that `make cluster-up`
+writes.
 """
 
 import os
@@ -11,7 +13,10 @@ from collections.abc import Generator
 
 import pytest
 
-KINDS = ("pocket", "real")
+KINDS = ("pocket", "direct", "real")
+
+#: Who takes one of these asks a port, and not HTTP.
+PORTS = frozenset({"port", "each_port", "cluster_port"})
 
 _cases: Counter[str] = Counter()
 _seconds: Counter[str] = Counter()
@@ -25,10 +30,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the mark that both port suites may use."""
+    config.addinivalue_line("markers", "streams: needs a watch that stays open")
+
+
 def chosen(config: pytest.Config) -> tuple[str, ...]:
     """The kinds of servers that this run asks."""
     asked = str(config.getoption("--servers"))
-    return KINDS if asked == "both" else (asked,)
+    return {"both": KINDS, "pocket": ("pocket", "direct")}.get(asked, (asked,))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -41,7 +51,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     kinds = [pytest.param("real", marks=marks)]
     if "pocket" in asked:
         kinds.insert(0, pytest.param("pocket"))
+    if "direct" in asked and asks_a_port(metafunc):
+        kinds.insert(1, pytest.param("direct"))
     metafunc.parametrize("server_kind", kinds, scope="session")
+
+
+def asks_a_port(metafunc: pytest.Metafunc) -> bool:
+    """The case has a port, and does not need its watches to stay open."""
+    streams = next(metafunc.definition.iter_markers("streams"), None)
+    return streams is None and not PORTS.isdisjoint(metafunc.fixturenames)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,40 +1,54 @@
-"""The rights in deploy/ are what the adapters need, and no more."""
+"""deploy/ is what the program needs: its rights exactly, a configuration that loads, and pods confined as promised."""
 
 import itertools
 import pathlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
 
-from slurm_bridge.model import kinds
+from slurm_bridge.hooks import needs, registry
+from slurm_bridge.hooks.builtin import policy
+from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
-from slurm_bridge.model.meta import Object
+from slurm_bridge.settings import loading
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.workloads import owners
 
-RBAC = pathlib.Path(__file__).resolve().parents[2] / "deploy" / "rbac.yaml"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+RBAC = DEPLOY / "rbac.yaml"
+EXAMPLES = sorted((ROOT / "examples").glob("*/job.yaml"))
 
+Json = dict[str, Any]
 Right = tuple[str, str, str]
 
-#: What the ports write: verb by verb.
+#: What the program writes: verb by verb.
 WRITTEN: frozenset[Right] = frozenset(
     {
         ("", "pods", "patch"),
         ("", "pods", "delete"),
         ("", "pods/status", "patch"),
         ("", "pods/binding", "create"),
-        ("", "pods/eviction", "create"),
-        ("", "nodes", "patch"),
-        ("", "events", "create"),
-        ("", "events", "patch"),
         ("events.k8s.io", "events", "create"),
-        ("events.k8s.io", "events", "patch"),
         ("coordination.k8s.io", "leases", "get"),
         ("coordination.k8s.io", "leases", "create"),
         ("coordination.k8s.io", "leases", "update"),
     }
 )
 
-WATCHED = [kind for kind in kinds.ALL if kind not in (kinds.EVENTS, kinds.LEASES)]
+
+def watched() -> set[Kind[Any]]:
+    """What the daemon follows: for itself, and for the hooks of the shipped configuration."""
+    shipped = (builder(builder.Options()) for builder in registry.BUILTIN.values())
+    declared = {need for hook in shipped for need in getattr(hook, "needs", ())}
+    return {kinds.PODS, kinds.NODES, kinds.JOBS, *(needs.KINDS[need] for need in declared)}
+
+
+def read_one_by_one() -> set[Kind[Any]]:
+    """Owners, Jobs too: a pod may be heard of before its Job; pods to be sure about one of them."""
+    return set(owners.READ)
 
 
 def rights() -> Iterator[Right]:
@@ -45,17 +59,11 @@ def rights() -> Iterator[Right]:
             yield from itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"])
 
 
-@pytest.mark.parametrize("kind", WATCHED, ids=lambda kind: f"{kind.plural}.{kind.group}")
-def test_every_kind_that_is_watched_may_be_watched(kind: Kind[Object]) -> None:
-    """A kind without its rule would leave the daemon waiting for a list for ever."""
-    needed = {(kind.group, kind.plural, verb) for verb in ("get", "list", "watch")}
-    assert needed <= set(rights())
-
-
-def test_nothing_is_granted_that_nobody_uses() -> None:
-    """A right without a use is a gift to whoever steals the token."""
-    read = {(kind.group, kind.plural, verb) for kind in WATCHED for verb in ("get", "list", "watch")}
-    assert set(rights()) == read | WRITTEN
+def test_the_rights_are_what_the_program_does_and_no_more() -> None:
+    """A missing one leaves the daemon waiting for ever, one without a use is a gift to whoever steals the token."""
+    followed = {(kind.group, kind.plural, verb) for kind in watched() for verb in ("list", "watch")}
+    read = {(kind.group, kind.plural, "get") for kind in read_one_by_one()}
+    assert set(rights()) == followed | read | WRITTEN
 
 
 def test_the_daemon_may_not_act_for_others() -> None:
@@ -64,3 +72,149 @@ def test_the_daemon_may_not_act_for_others() -> None:
         assert "*" not in (group, resource, verb)
         assert resource != "secrets"
         assert verb not in ("impersonate", "bind", "escalate")
+
+
+def objects(name: str) -> list[Json]:
+    """The documents of one file."""
+    return [one for one in yaml.safe_load_all((DEPLOY / name).read_text()) if one]
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """The shipped configuration as the daemon reads it."""
+    (config_map,) = objects("config.yaml")
+    file = tmp_path_factory.mktemp("config") / "config.yaml"
+    file.write_text(config_map["data"]["config.yaml"])
+    return loading.load(file, {})
+
+
+@pytest.fixture(scope="module")
+def pod() -> Json:
+    """What the Deployment runs."""
+    (deployment,) = objects("deployment.yaml")
+    template: Json = deployment["spec"]["template"]
+    return template
+
+
+@pytest.fixture(scope="module")
+def container(pod: Json) -> Json:
+    """The only one."""
+    (only,) = pod["spec"]["containers"]
+    return dict(only)
+
+
+def test_the_kustomization_applies_every_manifest() -> None:
+    """A file that is not named is applied by nobody."""
+    (kustomization,) = objects("kustomization.yaml")
+    assert set(kustomization["resources"]) == {file.name for file in DEPLOY.glob("*.yaml")} - {"kustomization.yaml"}
+
+
+def test_all_objects_are_in_the_namespace_of_the_daemon() -> None:
+    """What has no namespace is of the cluster."""
+    files = ("rbac.yaml", "config.yaml", "deployment.yaml", "pdb.yaml")
+    loose = {one["kind"] for name in files for one in objects(name) if "namespace" not in one["metadata"]}
+    assert loose == {"Namespace", "ClusterRole", "ClusterRoleBinding"}
+    inside = [one for name in files for one in objects(name) if "namespace" in one["metadata"]]
+    assert {one["metadata"]["namespace"] for one in inside} == {"slurm-bridge"}
+
+
+def test_no_manifest_holds_a_secret() -> None:
+    """The token is made by whoever may have it."""
+    assert all(one["kind"] != "Secret" for file in DEPLOY.glob("*.yaml") for one in objects(file.name))
+
+
+def test_the_shipped_configuration_loads_and_finds_what_the_pod_mounts(
+    settings: Settings, pod: Json, container: Json
+) -> None:
+    """The token's file, the port of the probes, and the lease in the namespace in which it may be written."""
+    mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    (token,) = [one for one in pod["spec"]["volumes"] if "secret" in one]
+    (item,) = token["secret"]["items"]
+    assert str(settings.slurm.token_file) == f"{mounts[token['name']]}/{item['path']}"
+    assert [one["containerPort"] for one in container["ports"]] == [settings.web.port]
+    assert settings.web.host == "0.0.0.0"  # noqa: S104 - probes come from outside the pod
+    assert settings.leader_election.namespace == "slurm-bridge"
+    assert settings.defaults.user == "slurm-bridge"
+
+
+def test_the_daemon_is_told_the_file_that_the_config_map_becomes(pod: Json, container: Json) -> None:
+    """`--config` names a key of the ConfigMap below its mount."""
+    (config_map,) = objects("config.yaml")
+    (volume,) = [one for one in pod["spec"]["volumes"] if "configMap" in one]
+    (mount,) = [one for one in container["volumeMounts"] if one["name"] == volume["name"]]
+    assert volume["configMap"]["name"] == config_map["metadata"]["name"]
+    assert container["args"] == ["run", f"--config={mount['mountPath']}/{next(iter(config_map['data']))}"]
+
+
+def test_every_variable_of_the_pod_is_a_key(settings: Settings, container: Json, tmp_path: pathlib.Path) -> None:
+    """The environment wins over the file, and an unknown key would keep the daemon from starting."""
+    (config_map,) = objects("config.yaml")
+    file = tmp_path / "config.yaml"
+    file.write_text(config_map["data"]["config.yaml"])
+    found = loading.load(file, {one["name"]: one["value"] for one in container["env"]})
+    assert found.log.as_json
+    assert not settings.log.as_json
+
+
+def test_the_pods_are_confined(pod: Json, container: Json) -> None:
+    """Not root, no capabilities, no writable disk, the runtime's filter."""
+    outer, inner = pod["spec"]["securityContext"], container["securityContext"]
+    assert outer["runAsNonRoot"]
+    assert outer["runAsUser"] == outer["runAsGroup"] == outer["fsGroup"] == 65532
+    assert outer["seccompProfile"] == {"type": "RuntimeDefault"}
+    confined = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    assert inner == confined
+    assert "USER 65532:65532\n" in (DEPLOY / "Dockerfile").read_text()
+
+
+def test_the_daemon_does_not_schedule_itself(pod: Json, settings: Settings) -> None:
+    """It could never start."""
+    assert pod["spec"]["schedulerName"] not in settings.scheduler_names
+
+
+def test_the_selectors_find_the_pods(pod: Json) -> None:
+    """Of the Deployment, the budget, and the rule that keeps the replicas apart."""
+    labels = pod["metadata"]["labels"]
+    (deployment,), (budget,) = objects("deployment.yaml"), objects("pdb.yaml")
+    (apart,) = pod["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    selectors = [deployment["spec"], budget["spec"], {"selector": apart["podAffinityTerm"]["labelSelector"]}]
+    assert all(one["selector"]["matchLabels"] == labels for one in selectors)
+    assert deployment["spec"]["replicas"] - budget["spec"]["maxUnavailable"] >= 1
+
+
+def test_probes_ask_the_right_questions(container: Json) -> None:
+    """A Slurm that is down makes the daemon unready, and never restarts it."""
+    paths = {kind: container[kind]["httpGet"]["path"] for kind in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert paths == {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
+
+
+def test_the_image_names_no_registry() -> None:
+    """Every site has its own."""
+    text = (DEPLOY / "Dockerfile").read_text()
+    assert "http" not in "".join(line for line in text.splitlines() if not line.startswith("#"))
+    assert text.count("--require-hashes") == 2
+
+
+@pytest.mark.parametrize("manifest", EXAMPLES, ids=lambda file: file.parent.name)
+def test_an_example_is_for_the_shipped_configuration(manifest: pathlib.Path, settings: Settings) -> None:
+    """In the daemon's namespace, for its scheduler, and named like its folder."""
+    (job,) = [one for one in yaml.safe_load_all(manifest.read_text()) if one and one["kind"] == "Job"]
+    assert job["metadata"]["name"] == manifest.parent.name
+    assert job["metadata"]["namespace"] == "slurm-bridge"
+    assert job["spec"]["template"]["spec"]["schedulerName"] in settings.scheduler_names
+
+
+def test_the_shipped_policy_lets_the_first_example_run_as_it_is(settings: Settings) -> None:
+    """Its account is allowed in its namespace, for every service account."""
+    (job,) = [one for one in yaml.safe_load_all((ROOT / "examples/job-sleep-single/job.yaml").read_text()) if one]
+    (chosen,) = [one for one in settings.hooks if one.name == "policy"]
+    rules = policy.PolicyOptions.model_validate(chosen.options).rules
+    allowed = [
+        rule.allow["account"]
+        for rule in rules
+        if "account" in rule.allow
+        and job["metadata"]["namespace"] in rule.namespaces
+        and rule.service_accounts == ("*",)
+    ]
+    account = job["metadata"]["annotations"][f"{names.JOB_PREFIX}account"]
+    assert any(one.permits(account) for one in allowed)

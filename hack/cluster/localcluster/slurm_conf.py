@@ -97,7 +97,8 @@ def _scheduling() -> Iterable[str]:
 
 def _accounting(config: Config) -> Iterable[str]:
     if not config.accounting:
-        return ("AccountingStorageType=accounting_storage/none",)
+        # Without it slurmctld forgets a job's wckey; slurmdbd would have to be told as well.
+        return ("AccountingStorageType=accounting_storage/none", "TrackWCKey=yes")
     return (
         "AccountingStorageType=accounting_storage/slurmdbd",
         "AccountingStorageHost=127.0.0.1",

@@ -40,6 +40,7 @@ class Watch:
         # A version from the future is not refused: such a watch is silent until the server gets there.
         self._since = listing.version_of(request)
         self._seconds = listing.number("timeoutSeconds", request) or _LONGEST
+        self._patient = request.patient
 
     def pieces(self) -> Iterator[bytes]:
         """The lines of the stream; an empty one means that nothing happened."""
@@ -56,6 +57,9 @@ class Watch:
             if bookmark_due <= self._clock.now() < end:
                 bookmark_due = self._next_bookmark(end)
                 yield self._bookmark()
+            if not self._patient:
+                yield from (self._bookmark(),) if self._bookmarks else ()
+                return
 
     def _next_bookmark(self, end: float) -> float:
         now, last = self._clock.now(), end - _BOOKMARK_BEFORE_END
@@ -74,7 +78,7 @@ class Watch:
         resource = self._asked.view.resource
         with self._store.changed:
             events = self._store.events(resource, self._since)
-            if not events:
+            if not events and self._patient:
                 self._store.changed.wait(_LOOK)
                 events = self._store.events(resource, self._since)
             reached = self._store.version

@@ -52,6 +52,7 @@ class PocketKube:
         self._resources = resources.table(served)
         self._api = Api(self.objects, self.clock, views.of(self._resources), self.access)
         self._settling = threading.Lock()
+        self._settled = 0
         self._furnish()
 
     def __repr__(self) -> str:
@@ -122,8 +123,12 @@ class PocketKube:
     def settle(self) -> None:
         """Let the controllers work until nothing is left to do at this moment."""
         with self._settling:
+            due = self.next_due()
+            if self._settled == self.store.version and (due is None or due > self.clock.now()):
+                return
             while any(controller.settle() for controller in self._controllers):
                 pass
+            self._settled = self.store.version
 
     def next_due(self) -> float | None:
         """When a controller will act although nothing changes."""

@@ -203,6 +203,8 @@ def _flags(record: state.Job) -> Iterator[str]:
     yield from ("USING_DEFAULT_QOS", "USING_DEFAULT_WCKEY")
     if ask.default_partition and record.grant:
         yield "PARTITION_ASSIGNED"
+    if ask.prefer_few:
+        yield "PREFER_MINIMUM_NODE_COUNT"
     if ask.maximum_nodes is None:
         yield "JOB_IMPLICIT_MAX_NODES"
 

@@ -28,6 +28,7 @@ class Route:
 ROUTES = (
     Route(method="GET", pattern="ping", name="ping", verb=reading.ping),
     Route(method="GET", pattern="diag", name="diag", verb=reading.diag),
+    Route(method="GET", pattern="conf", name="conf", verb=reading.conf, since="v0.0.45"),
     Route(method="POST", pattern="job/submit", name="submit", verb=submitting.submit),
     Route(method="GET", pattern="jobs", name="jobs", verb=reading.jobs),
     Route(method="DELETE", pattern="jobs", name="cancel", verb=cancelling.cancel_many),
@@ -58,6 +59,9 @@ ROUTES = (
     Route(method="GET", pattern="licenses", name="licenses", verb=reading.licenses),
     Route(method="GET", pattern="reconfigure", name="reconfigure", verb=nodework.reconfigure),
 )
+
+#: Verbs whose documented path does not end in a slash, though no identifier stands there.
+_NO_SLASH = ("submit", "conf")
 
 _PATH = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/(.*?)/?")
 _JOB_ID = re.compile(r"\d+(\+\d+)?")
@@ -125,7 +129,7 @@ def document(release: str, versions: tuple[str, ...]) -> dict[str, Any]:
     """What /openapi/v3 says, as far as somebody who negotiates a version reads it."""
     major, minor, micro = release.split(".")
     paths = {
-        f"/slurm/{version}/{route.pattern}{'' if '{' in route.pattern or route.name == 'submit' else '/'}": {
+        f"/slurm/{version}/{route.pattern}{'' if '{' in route.pattern or route.name in _NO_SLASH else '/'}": {
             route.method.lower(): {"tags": ["slurm"]}
         }
         for version in versions

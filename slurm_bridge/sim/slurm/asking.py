@@ -106,6 +106,10 @@ def _licenses(text: str) -> Changes:
     return {"licenses": tres.parse_licenses(text)}
 
 
+def _flags(words: list[str]) -> Changes:
+    return {"prefer_few": "PREFER_MINIMUM_NODE_COUNT" in words}
+
+
 #: Order matters where two fields speak of one thing: minimum_nodes and maximum_nodes override nodes.
 _CHANGES: Mapping[str, Callable[[Any], Changes]] = {
     "tasks": _tasks,
@@ -125,4 +129,5 @@ _CHANGES: Mapping[str, Callable[[Any], Changes]] = {
     "partition": _partition,
     "shared": _shared,
     "licenses": _licenses,
+    "flags": _flags,
 }

@@ -166,9 +166,15 @@ class Control:
             horizon = self._world.now - lose_seconds
             jobs = list(self._world.jobs.values())
             lost = [job.job_id for job in jobs if job.submitted > horizon]
-            kept = [_as_of(job, horizon) for job in jobs if job.submitted <= horizon]
+            kept = [self._placed(_as_of(job, horizon)) for job in jobs if job.submitted <= horizon]
             automatic = [job_id for job_id in lost if job_id < self._world.next_id]
             self._world.restart(kept, min([self._world.next_id, *automatic]))
+
+    def _placed(self, job: state.Job) -> state.Job:
+        """A job that is remembered to run on a node which has left since has failed with it."""
+        if not job.running or job.grant is None or set(job.grant.nodes) <= self._world.nodes.keys():
+            return job
+        return dataclasses.replace(job, state="NODE_FAIL", ended=self._world.now, reason="NodeDown")
 
     def hang(self) -> None:
         """slurmctld takes calls and never answers."""

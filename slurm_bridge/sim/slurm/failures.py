@@ -56,6 +56,7 @@ VOICES: Mapping[str, Voice] = {
     ),
     "reservations": Voice(description="Unable to query reservations", source="slurm_load_reservations()"),
     "diag": Voice(description="slurm_get_statistics() failed to get slurmctld statistics", source="op_handler_diag"),
+    "conf": Voice(description="slurm_load_ctl_conf() failed", source="_dump_config"),
     "cancel": Voice(description="Signal request failed", source="slurm_kill_jobs()", fields={"status": []}, outage=1),
     "update": Voice(
         description="Job update requested failed", source="slurm_update_job2()", fields={"results": None}, outage=1000

@@ -51,10 +51,17 @@ def job(call: Call) -> Reply:
 
 def _job_list(call: Call, found: list[state.Job], *, updated: float) -> dict[str, Any]:
     return {
-        "jobs": [answers.job(call.world, record, call.version) for record in found],
+        "jobs": [_record(call, record) for record in found],
         "last_backfill": number(call.world.last_pass if updated else 0),
         "last_update": number(updated),
     }
+
+
+def _record(call: Call, record: state.Job) -> dict[str, Any]:
+    """Naming any flag but DETAIL leaves the details of the allocation out."""
+    flags = call.query.get("flags", ["DETAIL"])
+    details: dict[str, Any] = {} if "DETAIL" in flags else {"gres_detail": [], "job_resources": None}
+    return {**answers.job(call.world, record, call.version), **details}
 
 
 def job_states(call: Call) -> Reply | Plain:
@@ -171,6 +178,22 @@ def licenses(call: Call) -> Reply:
     """GET licenses/."""
     answer = [machines.license_(call.world, name, call.version) for name in call.world.licenses]
     return Reply(fields={"licenses": answer, "last_update": number(call.world.now)})
+
+
+def conf(call: Call) -> Reply:
+    """GET conf: the lines that mean something here; the pocket counts and never suspends."""
+    lines = {
+        "ClusterName": call.world.config.cluster,
+        "FirstJobId": call.world.config.first_job_id,
+        "GresTypes": sorted(call.world.known_gres),
+        "MaxJobCount": call.world.config.maximum_job_count,
+        "MaxJobId": call.world.config.highest_job_id,
+        "MinJobAge": int(call.world.config.minimum_job_age),
+        "PreemptMode": ["DISABLED"],
+        "SelectType": "select/cons_tres",
+        "SelectTypeParameters": ["CR_CORE_MEMORY"],
+    }
+    return Reply(fields={"slurm_conf": lines})
 
 
 def diag(call: Call) -> Reply:

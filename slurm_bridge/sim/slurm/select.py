@@ -123,7 +123,7 @@ def _spread(ask: state.Ask, places: list[Place]) -> list[tuple[Place, int]]:
     wanted = units(ask)
     least = max(ask.minimum_nodes, len(hard), 1)
     most = min(wanted, len(hard) + len(others)) if ask.maximum_nodes is None else ask.maximum_nodes
-    if ask.maximum_nodes is not None:
+    if ask.maximum_nodes is not None and not ask.prefer_few:
         least = max(least, min(ask.maximum_nodes, len(hard) + len(others)))
     missing, nodes = wanted - sum(place.tasks for place in hard), least - len(hard)
     by_switch = nodes > 1 or missing > 1 or not ask.tasks_given

@@ -121,6 +121,7 @@ class Ask:
     minimum_cpus: int = 1
     minimum_nodes: int = 1
     maximum_nodes: int | None = None
+    prefer_few: bool = False
     memory_mib: int = 0
     memory_per: MemoryPer = MemoryPer.NODE
     memory_given: bool = False
@@ -155,7 +156,8 @@ class Ask:
         """Two asks of equal shape start or wait alike; whatever says who asks is left out."""
         return (
             (self.partitions, self.tasks, self.cpus_per_task, self.minimum_cpus, self.minimum_nodes),
-            (self.maximum_nodes, self.memory_mib, self.memory_per, self.exclusive, self.minutes, self.reservation),
+            (self.maximum_nodes, self.prefer_few, self.memory_mib, self.memory_per),
+            (self.exclusive, self.minutes, self.reservation),
             (self.gres_per_node, self.gres_per_task, self.gres_per_job, tuple(self.licenses.items())),
             (self.required, self.excluded, self.constraints),
         )

@@ -2,4 +2,4 @@
 
 from slurm_bridge.slurm.wire import Wire
 
-WIRE = Wire(name="v0.0.44")
+WIRE = Wire(name="v0.0.44", conf=False)

@@ -1,4 +1,4 @@
-"""Slurm 26.05: adds the state of a controller to ping, and tells an implied node maximum from a wanted one."""
+"""Slurm 26.05: adds slurm.conf, the state of a controller to ping, and tells an implied node maximum from a wanted."""
 
 from slurm_bridge.slurm.wire import Wire
 

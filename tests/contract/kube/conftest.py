@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import random
 from collections.abc import Callable, Iterator, Mapping
 
 import kubetalk
@@ -9,6 +10,10 @@ import pytest
 import urllib3
 
 from localcluster import envfile
+from slurm_bridge.kube import client, config
+from slurm_bridge.runtime import clock
+from slurm_bridge.sim.direct_kube import DirectAccess
+from slurm_bridge.sim.direct_line import Line
 from slurm_bridge.sim.kube import access, world
 
 #: A token that is known and allows nothing, where the server lets us choose one.
@@ -38,7 +43,7 @@ def kube_server(
 ) -> KubeServer:
     """The server of this run of the cases; the kubeconfig is a copy of our own."""
     copied = tmp_path_factory.mktemp("kube") / "kubeconfig"
-    if server_kind == "pocket":
+    if server_kind != "real":
         server: world.PocketKubeServer = request.getfixturevalue("pocket")
         server.write_kubeconfig(copied)
     else:
@@ -46,6 +51,20 @@ def kube_server(
         copied.touch(mode=0o600)
         copied.write_bytes(pathlib.Path(variables["KUBECONFIG"]).read_bytes())
     return KubeServer(kind=server_kind, kubeconfig=copied)
+
+
+@pytest.fixture(scope="module")
+def cluster_port(kube_server: KubeServer, request: pytest.FixtureRequest) -> Iterator[client.KubeClient]:
+    """Our adapter, as an administrator."""
+    time = clock.SystemClock()
+    if kube_server.kind == "direct":
+        pocket: world.PocketKubeServer = request.getfixturevalue("pocket")
+        way = DirectAccess(Line(pocket.kube.handler, clock=time), token=pocket.kube.token)
+        made = client.KubeClient(way, clock=time, dice=random.Random(1))
+    else:
+        made = client.KubeClient(config.from_kubeconfig(kube_server.kubeconfig), clock=time, dice=random.Random(1))
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +94,7 @@ def room(talk: kubetalk.Talk, request: pytest.FixtureRequest) -> Iterator[kubeta
 @pytest.fixture(scope="session")
 def forget_beginnings(server_kind: str) -> Callable[[], None]:
     """Let the server forget its first versions, as every server has after some minutes; later ones are kept."""
-    if server_kind == "pocket":
+    if server_kind != "real":
         return lambda: None  # it is born so
     variables: Mapping[str, str] = envfile.read()
     etcd = variables["ETCD_URL"]

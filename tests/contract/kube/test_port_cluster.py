@@ -6,7 +6,7 @@ import random
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from typing import Protocol, Self
+from typing import Self
 
 import msgspec
 import pytest
@@ -14,7 +14,7 @@ import pytest
 from slurm_bridge import errors, ports
 from slurm_bridge.informers.informer import Informer
 from slurm_bridge.informers.reflector import Subject
-from slurm_bridge.kube import client, config
+from slurm_bridge.kube import client
 from slurm_bridge.model import kinds
 from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
@@ -26,19 +26,10 @@ OTHER_UID = "00000000-0000-0000-0000-000000000000"
 UNSERVED = kinds.Kind(group="nowhere.example", versions=("v1",), plural="things", kind="Thing", record=Object)
 
 
-class Server(Protocol):
-    """What is asked of the harness."""
-
-    kubeconfig: object
-
-
 @pytest.fixture(scope="module")
-def cluster(kube_server: Server) -> Iterator[client.KubeClient]:
+def cluster(cluster_port: client.KubeClient) -> client.KubeClient:
     """Our adapter, as an administrator."""
-    access = config.from_kubeconfig(kube_server.kubeconfig)
-    made = client.KubeClient(access, clock=SystemClock(), dice=random.Random(1))
-    yield made
-    made.close()
+    return cluster_port
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +172,7 @@ class TestList:
 
 
 class TestWatch:
+    @pytest.mark.streams
     def test_changes_in_order(self, cluster: client.KubeClient, namespace: str) -> None:
         """A watch from a list's version tells every change after it, in order."""
         scope = ports.Scope(namespace=namespace, labels=f"mark={secrets.token_hex(4)}")
@@ -206,6 +198,7 @@ class TestWatch:
         assert isinstance(change, ports.Put)
         assert change.object.metadata.labels == {"later": "yes"}
 
+    @pytest.mark.streams
     def test_leaving_the_scope(self, cluster: client.KubeClient, namespace: str) -> None:
         """An object that no longer fits the selector is gone for this watch."""
         mark = secrets.token_hex(4)
@@ -426,6 +419,7 @@ class TestLease:
 
 
 class TestInformer:
+    @pytest.mark.streams
     def test_follows(self, cluster: client.KubeClient, namespace: str) -> None:
         """An informer on this port holds what there is, and hears of what comes and goes."""
         mark = secrets.token_hex(4)

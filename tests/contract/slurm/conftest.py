@@ -13,6 +13,10 @@ import slurm_pocket
 import slurm_port
 import slurm_servers
 
+from slurm_bridge.sim.direct_line import Line
+from slurm_bridge.sim.direct_pool import DirectPool
+from slurm_bridge.slurm import transport
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 #: Cases that only look at what became of a job of the session's beginning come late, those that hurt a server last.
@@ -87,17 +91,27 @@ def token_file(servers: slurm_servers.Servers, tmp_path: pathlib.Path) -> pathli
     return file
 
 
+@pytest.fixture(scope="session")
+def way(server_kind: str, servers: slurm_servers.Servers) -> transport.Connect:
+    """How the adapter reaches the server: over HTTP, or straight into the pocket that the desk asks over HTTP."""
+    if server_kind != "direct":
+        return transport.pool
+    assert isinstance(servers, slurm_pocket.Pocket)
+    line = Line(servers.slurm.handler, clock=servers.clock)
+    return lambda _: DirectPool(line)
+
+
 @pytest.fixture
-def port(slurm: slurm_desk.Desk, token_file: pathlib.Path) -> Iterator[slurm_port.Port]:
+def port(slurm: slurm_desk.Desk, token_file: pathlib.Path, way: transport.Connect) -> Iterator[slurm_port.Port]:
     """The adapter, free to choose the version."""
-    with slurm_port.connect(slurm.servers.url, token_file) as client:
+    with slurm_port.connect(slurm.servers.url, token_file, by=way) as client:
         yield slurm_port.Port(client=client, desk=slurm)
 
 
 @pytest.fixture
-def each_port(each: slurm_desk.Desk, token_file: pathlib.Path) -> Iterator[slurm_port.Port]:
+def each_port(each: slurm_desk.Desk, token_file: pathlib.Path, way: transport.Connect) -> Iterator[slurm_port.Port]:
     """The adapter, held to one version after the other."""
-    with slurm_port.connect(each.servers.url, token_file, (each.version,)) as client:
+    with slurm_port.connect(each.servers.url, token_file, (each.version,), by=way) as client:
         yield slurm_port.Port(client=client, desk=each)
 
 

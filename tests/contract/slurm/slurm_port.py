@@ -12,17 +12,26 @@ from slurm_bridge.model.job import Done, JobRequest, Memory, Outcome, Unknown
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.runtime import clock
+from slurm_bridge.slurm import transport
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
 
 
-def connect(url: str, token_file: Path, versions: tuple[str, ...] = VERSIONS[::-1], **settings: Any) -> SlurmClient:
+def connect(
+    url: str,
+    token_file: Path,
+    versions: tuple[str, ...] = VERSIONS[::-1],
+    *,
+    by: transport.Connect = transport.pool,
+    **settings: Any,
+) -> SlurmClient:
     """An adapter that forgets nothing it read: no cache, unless asked for."""
     chosen = {"cache_ttl": 0.0, **settings}
     return SlurmClient(
         SlurmSettings(url=url, token_file=token_file, api_versions=versions, **chosen),
         clock=clock.SystemClock(),
         stop=threading.Event(),
+        connect=by,
     )
 
 

@@ -105,6 +105,13 @@ def test_a_range_of_nodes_spreads(slurm: Desk) -> None:
     assert len(names(slurm, slurm.running(tasks=8, nodes="1-3", constraints="plain"))) == 3
 
 
+def test_a_maximum_beyond_the_tasks_spreads_unless_few_nodes_are_preferred(slurm: Desk) -> None:
+    """One task with a maximum of three takes three nodes; with PREFER_MINIMUM_NODE_COUNT it takes one."""
+    few = ["EXTERNAL_JOB", "PREFER_MINIMUM_NODE_COUNT"]
+    assert len(names(slurm, slurm.running(tasks=1, maximum_nodes=3, constraints="plain"))) == 3
+    assert len(names(slurm, slurm.running(tasks=1, maximum_nodes=3, constraints="plain", flags=few))) == 1
+
+
 def test_minimum_and_maximum_override_nodes(slurm: Desk) -> None:
     """Where both are given, the count as text is ignored."""
     job_id = slurm.running(tasks=8, nodes="1", minimum_nodes=2, maximum_nodes=2)

@@ -203,6 +203,15 @@ def test_a_running_job_is_in_the_full_list_with_its_nodes(slurm: Desk) -> None:
     assert [node["memory"]["allocated"] for node in allocated] == [100, 100]
 
 
+def test_a_record_without_details_lacks_only_what_each_node_gives(each: Desk) -> None:
+    """Flags that leave DETAIL out save the allocation per node and its devices, and nothing else."""
+    job_id = each.running()
+    full, brief = (each.get(f"job/{job_id}{query}").json["jobs"][0] for query in ("", "?flags=ALL&flags=LOCAL"))
+    assert {name for name in full if full[name] != brief[name]} == {"job_resources"}
+    assert brief["nodes"] == full["nodes"] != ""
+    assert not (brief["job_resources"] or {}).get("nodes")
+
+
 def test_an_identity_that_is_never_reissued(slurm: Desk) -> None:
     """From v0.0.44 on, `step_id.sluid` tells two jobs of one id apart."""
     job_id = slurm.held()

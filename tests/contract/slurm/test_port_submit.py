@@ -22,7 +22,10 @@ FIELDS: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "hold": [({"hold": True}, {"held": True, "priority": 0})],
     "time_limit_minutes": [({"time_limit_minutes": 17}, {"time_limit_minutes": 17})],
     "minimum_nodes": [({"tasks": 4, "minimum_nodes": 2, "maximum_nodes": 3}, {"minimum_nodes": 2, "maximum_nodes": 3})],
-    "maximum_nodes": [({"tasks": 4, "maximum_nodes": 2}, {"maximum_nodes": 2})],
+    "maximum_nodes": [
+        ({"tasks": 4, "maximum_nodes": 2}, {"maximum_nodes": 2}),
+        ({"tasks": 1, "maximum_nodes": 3}, {"maximum_nodes": 3}),
+    ],
     "tasks": [({"tasks": 6}, {"tasks": 6, "cpus": 6})],
     "cpus_per_task": [({"tasks": 2, "cpus_per_task": 3}, {"cpus_per_task": 3, "cpus": 6})],
     "memory": [

@@ -123,6 +123,16 @@ def test_success_forgets_failures(world: World, cluster: Cluster) -> None:
     assert cluster.listed == 1
 
 
+def test_a_forgotten_version_after_an_outage_is_no_further_failure(world: World, cluster: Cluster) -> None:
+    """A server that is back and has forgotten wants a list now; the pause of the outage has lost its reason."""
+    cluster.lists = [listing(version=1), listing(version=9)]
+    down = errors.Unavailable("down")
+    outage = [down] * 9
+    cluster.watches = [*outage, errors.Expired("too old"), [world.stop.set]]
+    paused = world.run()
+    assert paused == pytest.approx(sum(min(30, 0.2 * 2**number) for number in range(9)) + 0.2)
+
+
 def test_a_long_watch_is_a_success(world: World, cluster: Cluster) -> None:
     """A connection that held for long was a good one, even if nothing happened."""
     cluster.lists = [listing(version=1)]

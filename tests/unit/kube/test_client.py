@@ -7,6 +7,7 @@ import pytest
 from slurm_bridge import errors, ports
 from slurm_bridge.kube import client
 from slurm_bridge.model import kinds
+from slurm_bridge.model.groups import JobSet
 from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
@@ -141,12 +142,23 @@ def test_create_existing(script: Script, cluster: client.KubeClient) -> None:
     assert caught.value.reason == "AlreadyExists"
 
 
-@pytest.mark.parametrize(("subresource", "path"), [("", ONE), ("status", ONE + "/status")])
-def test_patch(script: Script, cluster: client.KubeClient, subresource: str, path: str) -> None:
-    """A merge patch carries the uid of the incarnation that it is meant for."""
+@pytest.mark.parametrize(
+    ("subresource", "path", "format_"), [("", ONE, "merge-patch"), ("status", ONE + "/status", "strategic-merge-patch")]
+)
+def test_patch(script: Script, cluster: client.KubeClient, subresource: str, path: str, format_: str) -> None:
+    """A patch carries the uid of the incarnation that it is meant for; in a status, keyed lists are merged."""
     script.on("PATCH", path, pod("a"))
     cluster.patch(kinds.PODS, POD, {"metadata": {"labels": {"x": None}}}, subresource)
     assert script.sent == {"metadata": {"labels": {"x": None}, "uid": "uid-a"}}
+    assert script.requests[-1].headers["content-type"] == f"application/{format_}+json"
+
+
+def test_patch_the_status_of_a_custom_resource(script: Script, cluster: client.KubeClient) -> None:
+    """The server does not know how the lists of custom resources are keyed, and refuses that format."""
+    path = "/apis/jobset.x-k8s.io/v1alpha2"
+    script.on("GET", path, {"resources": [{"name": "jobsets"}]})
+    script.on("PATCH", f"{path}/namespaces/ns/jobsets/a/status", pod("a"))
+    cluster.patch(kinds.JOBSETS, JobSet(metadata=POD.metadata), {}, "status")
     assert script.requests[-1].headers["content-type"] == "application/merge-patch+json"
 
 

@@ -1,15 +1,14 @@
-"""Fixtures of the adapter's tests: a token file, clients that wait in virtual time, a mocked slurmrestd."""
+"""Fixtures of the adapter's tests: a token file, clients that wait in virtual time, a scripted slurmrestd."""
 
 import pathlib
 import threading
 from collections.abc import Iterator
 
 import pytest
-import responses
 
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.slurm import client, settings
-from tests.unit.slurm.samples import URL, MakeClient, Mocked
+from slurm_bridge.slurm import client, settings, transport
+from tests.unit.slurm.samples import URL, MakeClient, Script
 
 
 @pytest.fixture
@@ -27,22 +26,22 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def make(token, clock) -> Iterator[MakeClient]:
-    """Makes clients that wait in virtual time."""
+def slurm() -> Script:
+    """A slurmrestd that speaks the newest version and nothing else yet."""
+    return Script()
+
+
+@pytest.fixture
+def make(token, clock, slurm) -> Iterator[MakeClient]:
+    """Makes clients that wait in virtual time: of the scripted slurmrestd, or of a real address."""
     made: list[client.SlurmClient] = []
 
     def build(url: str = URL, **changes) -> client.SlurmClient:
         known = settings.SlurmSettings(url=url, token_file=token, **changes)
-        made.append(client.SlurmClient(known, clock=clock, stop=threading.Event()))
+        way = transport.pool if url != URL else lambda _: slurm.pool(clock)
+        made.append(client.SlurmClient(known, clock=clock, stop=threading.Event(), connect=way))
         return made[-1]
 
     yield build
     for each in made:
         each.close()
-
-
-@pytest.fixture
-def slurm() -> Iterator[Mocked]:
-    """A slurmrestd that speaks the newest version and nothing else yet."""
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as calls:
-        yield Mocked(calls)

@@ -1,13 +1,16 @@
 """What the tests of the adapter are made of: requests, answers, and a mocked address that says what it is told."""
 
+import dataclasses
 import json
 import pathlib
-from collections.abc import Callable
-
-import responses
+from collections.abc import Callable, Mapping
 
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
+from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.sim import wire
+from slurm_bridge.sim.direct_line import Line
+from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.slurm import client, transport
 
 URL = "http://slurm.test:6820"
@@ -44,19 +47,73 @@ def recorded(version: str, name: str) -> transport.Answer:
     return answer(kept["body"], kept["status"], kept["content_type"])
 
 
-class Mocked:
-    """The mocked address, in the newest version."""
+Said = str | Mapping[str, object] | Exception | Callable[[], "Said"]
 
-    def __init__(self, calls: responses.RequestsMock) -> None:
-        self.mock = calls
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """What is said to calls of one kind; a path with a query is for that query alone."""
+
+    method: str
+    path: str
+    said: Said
+    status: int
+    content_type: str
+
+    def suits(self, asked: wire.Request) -> bool:
+        """Whether this call is meant."""
+        return asked.method == self.method and self.path == (asked.target if "?" in self.path else asked.path)
+
+    def answer(self) -> wire.Response:
+        """Say it; an exception is how the call ends."""
+        said = self.said() if callable(self.said) else self.said
+        if isinstance(said, Exception):
+            raise said
+        text = said if isinstance(said, str) else json.dumps(said)
+        return wire.Response(status=self.status, body=text.encode(), content_type=self.content_type)
+
+
+class Script:
+    """A slurmrestd in this very process that says what it is told, of several lines for one call each once, in order;
+    the last is said for ever. It begins with the newest version's ping.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[wire.Request] = []
+        self._lines: list[_Line] = []
         self.says("GET", "/ping/", {"pings": [{"hostname": "c", "responding": True}]})
 
-    def says(self, method: str, path: str, body: object, status: int = 200, version: str = "v0.0.45", **more) -> None:
-        text = body if isinstance(body, str | Exception) else json.dumps(body)
-        more.setdefault("content_type", "application/json")
-        self.mock.add(method, f"{URL}/slurm/{version}{path}", body=text, status=status, **more)
+    def says(
+        self,
+        method: str,
+        path: str,
+        said: Said,
+        status: int = 200,
+        *,
+        version: str = "v0.0.45",
+        content_type: str = "application/json",
+    ) -> None:
+        """Add a line."""
+        path = f"/slurm/{version}{path}"
+        self._lines.append(_Line(method=method, path=path, said=said, status=status, content_type=content_type))
+
+    def forgets(self, path: str) -> None:
+        """Take back every line for this path."""
+        self._lines = [line for line in self._lines if not line.path.endswith(path)]
 
     def asked(self, method: str, path: str) -> list[bytes]:
-        """The bodies of the calls to this path."""
-        sent = [call.request for call in self.mock.calls]
-        return [each.body for each in sent if each.method == method and each.path_url.split("/", 3)[3] == path[1:]]
+        """The bodies of the calls to this path, with whatever query."""
+        return [call.body for call in self.calls if call.method == method and call.path.split("/", 3)[3] == path[1:]]
+
+    def pool(self, clock: VirtualClock) -> DirectPool:
+        """The way to it."""
+        return DirectPool(Line(self._answer, clock=clock))
+
+    def _answer(self, asked: wire.Request) -> wire.Response:
+        self.calls.append(asked)
+        suitable = [line for line in self._lines if line.suits(asked)]
+        if not suitable:
+            raise AssertionError(f"nobody was told what to say to {asked.method} {asked.target}")
+        if len(suitable) > 1:
+            self._lines.remove(suitable[0])
+        return suitable[0].answer()

@@ -4,7 +4,7 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.model.job import Done, Refusal, Refused
-from tests.unit.slurm.samples import URL, problem, request
+from tests.unit.slurm.samples import problem, request
 
 GONE = "Unable to find requested URL endpoint."
 PINGS = {"pings": [{"responding": True}]}
@@ -13,12 +13,13 @@ REFUSED = {"errors": [problem(1007)]}
 
 def token_of(call) -> str:
     """The token that a call carried."""
-    return call.request.headers["X-SLURM-USER-TOKEN"]
+    return call.headers["x-slurm-user-token"]
 
 
 def test_the_highest_common_version_is_spoken(make, slurm):
     """A version that is not served answers 404 in plain text."""
-    slurm.mock.replace("GET", f"{URL}/slurm/v0.0.45/ping/", body=GONE, status=404, content_type="text/plain")
+    slurm.forgets("v0.0.45/ping/")
+    slurm.says("GET", "/ping/", GONE, 404, content_type="text/plain")
     slurm.says("GET", "/ping/", PINGS, version="v0.0.44")
     assert make().version == "v0.0.44"
 
@@ -27,13 +28,14 @@ def test_a_pinned_version_is_the_only_one_tried(make, slurm):
     """One name in the settings leaves nothing to negotiate."""
     slurm.says("GET", "/ping/", PINGS, version="v0.0.43")
     assert make(api_versions=("v0.0.43",)).version == "v0.0.43"
-    assert len(slurm.mock.calls) == 1
+    assert len(slurm.calls) == 1
 
 
 def test_no_common_version_is_said(make, slurm):
     """An operator has to upgrade one side or correct the address."""
+    slurm.forgets("/ping/")
     for version in ("v0.0.44", "v0.0.45"):
-        slurm.mock.upsert("GET", f"{URL}/slurm/{version}/ping/", body=GONE, status=404, content_type="text/plain")
+        slurm.says("GET", "/ping/", GONE, 404, version=version, content_type="text/plain")
     client = make(api_versions=("v0.0.45", "v0.0.44"))
     with pytest.raises(errors.NoCommonVersion):
         client.states()
@@ -44,7 +46,8 @@ def test_a_version_that_disappears_is_negotiated_anew(make, slurm):
     """After a downgrade of Slurm even an order goes through: the unknown path did nothing."""
     client = make()
     assert client.version == "v0.0.45"
-    slurm.mock.replace("GET", f"{URL}/slurm/v0.0.45/ping/", body=GONE, status=404, content_type="text/plain")
+    slurm.forgets("v0.0.45/ping/")
+    slurm.says("GET", "/ping/", GONE, 404, content_type="text/plain")
     slurm.says("POST", "/job/submit", GONE, 404, content_type="text/plain")
     slurm.says("GET", "/ping/", PINGS, version="v0.0.44")
     slurm.says("POST", "/job/submit", {"job_id": 5}, version="v0.0.44")
@@ -61,27 +64,26 @@ def test_an_unknown_job_is_no_unknown_version(make, slurm):
 
 
 @pytest.mark.parametrize(
-    "no",
+    ("status", "said", "content_type"),
     [
-        {"json": REFUSED, "status": 511},
-        {"json": REFUSED, "status": 500},
-        {"body": "Authentication failure", "status": 401, "content_type": "text/plain"},
+        (511, REFUSED, "application/json"),
+        (500, REFUSED, "application/json"),
+        (401, "Authentication failure", "text/plain"),
     ],
 )
-def test_a_renewed_token_is_tried_once(make, slurm, token, no):
+def test_a_renewed_token_is_tried_once(make, slurm, token, status, said, content_type):
     """A refused token did nothing, so even an order is sent again with the token that came meanwhile."""
     client = make()
     assert client.version
 
-    def refuse(_):
+    def refuse():
         token.write_text("second.secret.token")
-        return no["status"], {}, str(no.get("body", "")) or '{"errors": [{"error_number": 1007}]}'
+        return said
 
-    kind = no.get("content_type", "application/json")
-    slurm.mock.add_callback("POST", f"{URL}/slurm/v0.0.45/job/submit", refuse, content_type=kind)
+    slurm.says("POST", "/job/submit", refuse, status, content_type=content_type)
     slurm.says("POST", "/job/submit", {"job_id": 5})
     assert client.submit(request()) == Done(job_id=5)
-    assert [token_of(call) for call in slurm.mock.calls][-2:] == ["first.secret.token", "second.secret.token"]
+    assert [token_of(call) for call in slurm.calls][-2:] == ["first.secret.token", "second.secret.token"]
 
 
 def test_a_token_that_stays_refused_is_not_tried_again(make, slurm):
@@ -106,19 +108,20 @@ def test_a_missing_token_file_keeps_orders_unsent(make, slurm, token):
     assert client.submit(request()).why is Refusal.BUSY
     with pytest.raises(errors.BadConfiguration):
         client.nodes()
-    assert len(slurm.mock.calls) == 0
+    assert len(slurm.calls) == 0
 
 
 def test_the_user_is_named_only_when_configured(make, slurm):
     """With a plain token slurmrestd knows the user."""
     assert make().version
     assert make(user_name="svc").version
-    assert [call.request.headers.get("X-SLURM-USER-NAME") for call in slurm.mock.calls] == [None, "svc"]
+    assert [call.headers.get("x-slurm-user-name") for call in slurm.calls] == [None, "svc"]
 
 
 def test_a_failed_negotiation_leaves_no_doubt_about_an_order(make, slurm):
     """Slurmrestd fails before the order was ever sent: refused, not unknown."""
-    slurm.mock.replace("GET", f"{URL}/slurm/v0.0.45/ping/", body="Bad Gateway", status=502, content_type="text/html")
+    slurm.forgets("/ping/")
+    slurm.says("GET", "/ping/", "Bad Gateway", 502, content_type="text/html")
     assert make().submit(request()).why is Refusal.BUSY
 
 
@@ -127,6 +130,8 @@ def test_a_failed_negotiation_leaves_no_doubt_about_an_order(make, slurm):
     [
         {"url": "slurm.test:6820"},
         {"url": "http://user:word@slurm.test"},
+        {"url": "http://"},
+        {"url": "http://slurm.test:many"},
         {"api_versions": ("v0.0.39",)},
         {"api_versions": ()},
         {"key_file": "key.pem"},

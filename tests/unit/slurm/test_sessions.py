@@ -1,8 +1,9 @@
-"""The wire itself, against a server on loopback: what a mock of `requests` would not show."""
+"""The wire itself, against a server on loopback: what a script in the same process would not show."""
 
 import socket
 import ssl
 import threading
+import traceback
 
 import pytest
 import trustme
@@ -121,6 +122,37 @@ def test_the_environment_has_no_say(make, server, monkeypatch):
     assert set(make(server.url).states()) == {7}
 
 
+def test_a_path_before_ours_is_kept(make):
+    """Slurmrestd may share its host behind a proxy."""
+    asked: list[str] = []
+
+    def behind(call: http.Request) -> http.Response:
+        asked.append(call.path)
+        return handler(call)
+
+    with http.Server(behind) as server:
+        make(server.url + "/hpc/").states()
+    assert {path.split("/slurm/")[0] for path in asked} == {"/hpc"}
+
+
+@pytest.mark.parametrize("fault", [faults.Reset(), faults.Drop(), faults.Hang(), faults.Truncate(10)])
+def test_no_failure_tells_the_token(make, server, fault):
+    """Neither the error nor anything that it was made from."""
+    client = make(server.url, read_timeout=0.1, read_tries=1)
+    assert client.version
+    plan(server, fault, "state")
+    with pytest.raises(errors.TryLater) as caught:
+        client.states()
+    assert "secret" not in "".join(traceback.format_exception(caught.value)) + repr(client)
+
+
+def test_a_header_that_cannot_be_sent_is_for_the_operator(make, server):
+    """The standard library would quote the header."""
+    with pytest.raises(errors.BadConfiguration, match="header") as caught:
+        make(server.url, user_name="svc\nx: y").states()
+    assert "svc" not in "".join(traceback.format_exception(caught.value))
+
+
 def test_connections_are_kept_and_orders_have_their_own(make):
     """Ten reads and ten orders need two connections."""
     with http.Server(handler) as server:
@@ -197,6 +229,46 @@ def test_tls_that_cannot_work_is_for_the_operator(make, secure, certificates, wr
     assert client.submit(request()).why is Refusal.BUSY
 
 
+def test_an_encrypted_key_is_for_the_operator(make, secure, certificates, tmp_path):
+    """OpenSSL would ask the terminal for its password."""
+    server, _ = secure
+    locked = tmp_path / "locked.key"
+    locked.write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n")
+    client = make(
+        server.url,
+        ca_file=certificates / "ca.pem",
+        cert_file=certificates / "client.pem",
+        key_file=locked,
+        read_tries=1,
+    )
+    with pytest.raises(errors.BadConfiguration, match="encrypted"):
+        client.states()
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"])
+def test_the_environment_names_no_authority(make, certificates, monkeypatch, variable):
+    """Whom we trust is said by the settings or by the system."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+    monkeypatch.setenv(variable, str(certificates if variable == "SSL_CERT_DIR" else certificates / "ca.pem"))
+    with http.Server(handler, tls=context) as server, pytest.raises(errors.BadConfiguration, match="certificate"):
+        make(server.url).states()
+
+
+def test_renewed_certificates_are_read_by_the_next_connection(make, certificates, tmp_path):
+    """Certificates are renewed in place while the daemon runs."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+    ours = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(ours)
+    with http.Server(handler, tls=context) as server:
+        client = make(server.url, ca_file=ours)
+        with pytest.raises(errors.BadConfiguration):
+            client.states()
+        ours.write_bytes((certificates / "ca.pem").read_bytes())
+        assert set(client.states()) == {7}
+
+
 def test_a_client_that_does_not_show_who_it_is_is_for_the_operator(make, secure, certificates):
     """The server says so within the handshake of TLS 1.2; in 1.3 it may hang up after our request was sent."""
     server, context = secure
@@ -231,6 +303,23 @@ def test_tls_towards_plain_http_is_for_the_operator(make, plain):
     with pytest.raises(errors.BadConfiguration):
         client.states()
     assert client.submit(request()).why is Refusal.BUSY
+
+
+def test_a_tls_greeting_that_is_cut_off_did_nothing(make):
+    """A slurmrestd behind a proxy that restarts: not a matter for the operator, and surely not sent."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hang_up() -> None:
+            for _ in range(2):
+                listening.accept()[0].close()
+
+        thread = threading.Thread(target=hang_up, daemon=True)
+        thread.start()
+        client = make(f"https://127.0.0.1:{listening.getsockname()[1]}", read_tries=1)
+        with pytest.raises(errors.Unavailable):
+            client.states()
+        assert client.submit(request()).why is Refusal.BUSY
+        thread.join(5)
 
 
 def test_a_tls_greeting_without_reply_did_nothing(make):

@@ -1,0 +1,69 @@
+"""`make bench`: how many pods per second get from creation to their nodes, by whom, and what that costs.
+
+The contestants take turns on one cluster, each round in another order, so that a noisy machine hurts all alike; what
+counts is the ratio within a round, and its median. Writes build/bench.json.
+"""
+
+import argparse
+import json
+import pathlib
+import signal
+import sys
+from collections.abc import Sequence
+
+from clusterbench import adapters, contestants, figures, report, testbed, turns, waiting
+from slurm_bridge.slurm.versions import WIRES
+
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
+OUTPUT = PROJECT / "build" / "bench.json"
+FOLDER = PROJECT / "build" / "bench"
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="clusterbench", description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=1000, help="how large the cluster has to be (default %(default)s)")
+    parser.add_argument("--pods", type=int, default=2000, help="workloads of one pod in a turn (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each contestant (default %(default)s)")
+    parser.add_argument("--waiting", type=int, default=10_000, help="workloads that wait; 0 leaves that out")
+    parser.add_argument("--quiet-seconds", type=float, default=60, help="how long the waiting ones are watched")
+    parser.add_argument("--no-calls", dest="calls", action="store_false", help="leave out single calls of the adapters")
+    parser.add_argument(
+        "--only", nargs="+", choices=contestants.CONTESTANTS, default=list(contestants.CONTESTANTS), help="contestants"
+    )
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print, write."""
+    given = _arguments(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a cluster of our own is stopped
+    with testbed.opened(given.nodes, next(iter(WIRES))) as bed:
+        played = _rounds(bed, given)
+        calls = list(adapters.Bench(bed.env).rows()) if given.calls else []
+        quiet = waiting.measure(bed, given.waiting, given.quiet_seconds, FOLDER) if given.waiting else None
+    print(report.text(played, quiet))
+    print(adapters.table(calls) if calls else "")
+    stored = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
+    OUTPUT.parent.mkdir(exist_ok=True)
+    OUTPUT.write_text(
+        json.dumps(
+            {**stored, **report.document(bed.config, played, quiet), **(adapters.document(calls) if calls else {})},
+            indent=2,
+        )
+        + "\n"
+    )
+    return 0
+
+
+def _rounds(bed: testbed.Bed, given: argparse.Namespace) -> list[figures.Turn]:
+    played = []
+    for round_ in range(given.rounds):
+        for name in figures.order(given.only, round_):
+            turn = turns.play(bed, contestants.CONTESTANTS[name], given.pods, FOLDER)
+            print(f"round {round_ + 1}: {report.line(turn)}", flush=True)
+            played.append(turn)
+    return played
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,190 @@
+"""Who puts pods on nodes: our daemon, the raw loop, and kube-scheduler without Slurm. Each is a process of its own."""
+
+import contextlib
+import dataclasses
+import http.client
+import pathlib
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import yaml
+
+from clusterbench import samples
+from clusterbench.testbed import Bed, until
+from localcluster import gomodules
+from slurm_bridge.slurm.versions import WIRES
+
+#: The placeholders' user; not the token's own, which is root.
+USER = "slurm-bridge"
+DAEMON = pathlib.Path(sys.executable).with_name("slurm-bridge")
+
+_READY_SECONDS = 60.0
+_STOP_SECONDS = 30.0
+_REQUESTS = {side: f"slurm_bridge_{side}_request_duration_seconds_count" for side in ("slurm", "kubernetes")}
+
+
+def _nobody(_name: str, _uid: str) -> None:
+    """It finds out by itself what was created."""
+
+
+def _uncounted() -> dict[str, dict[str, float]]:
+    """Only the servers count."""
+    return {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """One contestant at work. `calls` are those that it counts itself, by side and operation."""
+
+    pid: int
+    told: Callable[[str, str], None] = _nobody
+    calls: Callable[[], Mapping[str, Mapping[str, float]]] = _uncounted
+    cancels: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Arena:
+    """Where it works: which cluster, which namespace, and a folder for its files and its log."""
+
+    bed: Bed
+    namespace: str
+    folder: pathlib.Path
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """How to start one, and which pods are its own."""
+
+    name: str
+    scheduler: str
+    enter: Callable[[Arena], contextlib.AbstractContextManager[Running]]
+
+
+@contextlib.contextmanager
+def _raw(arena: Arena) -> Iterator[Running]:
+    env = arena.bed.env
+    arguments = {
+        "namespace": arena.namespace,
+        "kubeconfig": env["KUBECONFIG"],
+        "url": env["SLURMRESTD_URL"],
+        "token-file": env["SLURM_TOKEN_FILE"],
+        "version": next(iter(WIRES)),
+    }
+    command = [sys.executable, "-m", "clusterbench.raw", *(f"--{name}={value}" for name, value in arguments.items())]
+    with _process(arena, "raw", command, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        lines = process.stdin
+
+        def tell(name: str, uid: str) -> None:
+            lines.write(f"{name} {uid}\n".encode())
+            lines.flush()
+
+        yield Running(pid=process.pid, told=tell)
+
+
+@contextlib.contextmanager
+def _kube_scheduler(arena: Arena) -> Iterator[Running]:
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": arena.bed.env["KUBECONFIG"], "qps": 5000, "burst": 5000},
+        "leaderElection": {"leaderElect": False},
+        "profiles": [{"schedulerName": KUBE_SCHEDULER.scheduler}],
+    }
+    file = _written(arena, "kube-scheduler.yaml", configuration)
+    binary = gomodules.binary(arena.bed.config, "kube-scheduler")
+    with _process(arena, "kube-scheduler", [str(binary), f"--config={file}", "--secure-port=0"]) as process:
+        yield Running(pid=process.pid)
+
+
+@contextlib.contextmanager
+def _ours(arena: Arena, **settings: object) -> Iterator[Running]:
+    port = _free_port()
+    file = _written(arena, "slurm-bridge.yaml", configuration(arena.bed.env, port, settings))
+    with _process(arena, "slurm-bridge", [str(DAEMON), "run", "--config", str(file)]) as process:
+        page = f"http://127.0.0.1:{port}"
+        until(lambda: process.poll() is not None or _answers(f"{page}/readyz"), _READY_SECONDS, "slurm-bridge: ready")
+        yield Running(pid=process.pid, calls=lambda: _counted(f"{page}/metrics"), cancels=True)
+
+
+def configuration(env: Mapping[str, str], port: int, others: Mapping[str, object]) -> dict[str, object]:
+    """The daemon as it is shipped, on this cluster; `others` are whole groups of keys that a measurement changes."""
+    return {
+        "cluster_id": "bench",
+        "scheduler_names": [OURS.scheduler],
+        "slurm": {"url": env["SLURMRESTD_URL"], "token_file": env["SLURM_TOKEN_FILE"]},
+        "kubernetes": {"kubeconfig": env["KUBECONFIG_DAEMON"]},
+        "defaults": {"user": USER},
+        "leader_election": {"namespace": env["DAEMON_NAMESPACE"]},
+        "web": {"host": "127.0.0.1", "port": port},
+        **others,
+    }
+
+
+def ours_with(**settings: object) -> Contestant:
+    """Our daemon with other settings."""
+    return dataclasses.replace(OURS, enter=lambda arena: _ours(arena, **settings))
+
+
+RAW = Contestant(name="raw loop", scheduler="bench-raw", enter=_raw)
+KUBE_SCHEDULER = Contestant(name="kube-scheduler", scheduler="bench-kube-scheduler", enter=_kube_scheduler)
+OURS = Contestant(name="slurm-bridge", scheduler="bench-slurm-bridge", enter=_ours)
+
+CONTESTANTS: Mapping[str, Contestant] = {"ours": OURS, "raw": RAW, "kube-scheduler": KUBE_SCHEDULER}
+
+
+@contextlib.contextmanager
+def _process(
+    arena: Arena, name: str, command: Sequence[str], stdin: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Its output goes to a log beside its files; an end that nobody asked for is an error that quotes it."""
+    log = arena.folder / f"{name}.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, stdin=stdin, stdout=output, stderr=output)
+    try:
+        yield process
+        if process.poll() is not None and process.returncode != 0:
+            raise RuntimeError(f"{name} ended by itself with {process.returncode}, see {log}")
+    finally:
+        _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _written(arena: Arena, name: str, content: object) -> pathlib.Path:
+    file = arena.folder / name
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
+    return file
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return bool(answer.status == http.client.OK)
+    except OSError:
+        return False
+
+
+def _counted(url: str) -> dict[str, dict[str, float]]:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        page = answer.read().decode()
+    return {side: samples.summed(samples.parse(page, [name]), ["operation"]) for side, name in _REQUESTS.items()}

@@ -1,0 +1,103 @@
+"""Turns as a table for people and a document for programs."""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from clusterbench import figures, turns, waiting
+from clusterbench.contestants import KUBE_SCHEDULER, OURS, RAW
+from localcluster.config import Config
+
+_WHO = (OURS.name, RAW.name, KUBE_SCHEDULER.name)
+
+#: Percentiles of these two, one figure for each of the rest.
+_FIGURES: Sequence[tuple[str, Callable[[figures.Turn], float | None]]] = (
+    ("pods/s, created to bound", lambda turn: turn.rate),
+    ("ms created to bound, p50", lambda turn: turn.created_to_bound.p50 if turn.created_to_bound else None),
+    ("ms created to bound, p95", lambda turn: turn.created_to_bound.p95 if turn.created_to_bound else None),
+    ("ms created to bound, p99", lambda turn: turn.created_to_bound.p99 if turn.created_to_bound else None),
+    ("ms RUNNING to bound, p50", lambda turn: turn.running_to_bound.p50 if turn.running_to_bound else None),
+    ("ms RUNNING to bound, p95", lambda turn: turn.running_to_bound.p95 if turn.running_to_bound else None),
+    ("ms RUNNING to bound, p99", lambda turn: turn.running_to_bound.p99 if turn.running_to_bound else None),
+    ("messages to slurmctld per pod", lambda turn: turn.calls_per_pod("slurmctld")),
+    ("requests to apiserver per pod", lambda turn: turn.calls_per_pod("apiserver")),
+    ("seconds until all was gone", lambda turn: turn.emptied_seconds),
+    ("processors busy with something else", lambda turn: turn.elsewhere),
+    ("CPU ms per pod, everybody", lambda turn: turn.cpu_per_pod),
+)
+
+#: Speed is what counts; pods per second of CPU is what it would be on a machine that does nothing else.
+_COMPARED: Mapping[str, Callable[[figures.Turn], float]] = {
+    "pods/s": lambda turn: turn.rate,
+    "pods per CPU second": lambda turn: 1000 / turn.cpu_per_pod,
+}
+
+
+def line(turn: figures.Turn) -> str:
+    """One turn, as it ends."""
+    return (
+        f"{turn.who:<16} {turn.rate:7.1f} pods/s, {turn.cpu_per_pod:6.2f} ms of CPU per pod, "
+        f"{turn.elsewhere:.2f} processors busy elsewhere"
+    )
+
+
+def text(played: Sequence[figures.Turn], quiet: waiting.Quiet | None) -> str:
+    """All of it."""
+    parts = [_table(played), "\n".join(_ratios(played)), *([] if quiet is None else [str(quiet)])]
+    return "\n\n".join(part for part in parts if part)
+
+
+def document(config: Config, played: Sequence[figures.Turn], quiet: waiting.Quiet | None) -> dict[str, object]:
+    """The same, with every turn."""
+    return {
+        "throughput": {
+            "nodes": config.nodes,
+            "turns": [turns.as_json(turn) for turn in played],
+            "ratios": {
+                f"ours by {beside}: {what}": _spread(figures.ratios(played, OURS.name, beside, figure))
+                for beside in (RAW.name, KUBE_SCHEDULER.name)
+                for what, figure in _COMPARED.items()
+            },
+        },
+        **({} if quiet is None else {"waiting": quiet.document()}),
+    }
+
+
+def _table(played: Sequence[figures.Turn]) -> str:
+    present = [who for who in _WHO if any(turn.who == who for turn in played)]
+    by_who = [[turn for turn in played if turn.who == who] for who in present]
+    rows = [["median of the turns", *present]]
+    rows += [[what, *(_cell(figures.median(some, figure)) for some in by_who)] for what, figure in _FIGURES]
+    for process in _processes(played):
+        rows.append([f"CPU ms per pod, {process}", *(_cell(_cpu(some, process)) for some in by_who)])
+    return "\n".join(f"{row[0]:<40}" + "".join(f"{cell:>16}" for cell in row[1:]) for row in rows)
+
+
+def _processes(played: Sequence[figures.Turn]) -> list[str]:
+    """The contestants last: each has its own column."""
+    found = list(dict.fromkeys(name for turn in played for name in turn.cpu))
+    return sorted(found, key=lambda name: name in _WHO)
+
+
+def _cpu(some: Sequence[figures.Turn], process: str) -> float | None:
+    return figures.median(some, lambda turn: 1000 * turn.cpu[process] / turn.pods if process in turn.cpu else None)
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}" if value < 10 else f"{value:.1f}"  # noqa: PLR2004 - three digits
+
+
+def _ratios(played: Sequence[figures.Turn]) -> Iterable[str]:
+    for beside in (RAW.name, KUBE_SCHEDULER.name):
+        for what, figure in _COMPARED.items():
+            if spread := _spread(figures.ratios(played, OURS.name, beside, figure)):
+                yield (
+                    f"{OURS.name} / {beside}, {what} within a round: "
+                    f"{spread['median']:.2f} (from {spread['least']:.2f} to {spread['most']:.2f})"
+                )
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    if not values:
+        return {}
+    figures_ = {"median": statistics.median(values), "least": min(values), "most": max(values)}
+    return {name: round(value, 3) for name, value in figures_.items()}

@@ -1,0 +1,69 @@
+"""What is known of both sides, and what the bridge is configured to do with them: all that the judges look at."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from slurm_bridge.model.job import JobRequest, JobView, Outcome
+from slurm_bridge.model.node import Node
+from slurm_bridge.model.slurmconf import SlurmConf
+from slurm_bridge.model.slurmnode import Partition, SlurmNode
+
+#: The kind in the owner record of the placeholder that a check submits.
+PROBE_KIND = "Check"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Expectations:
+    """The part of the configuration that both servers have to agree with."""
+
+    cluster_id: str
+    partitions: tuple[str, ...] = ()
+    account: str | None = None
+    qos: str | None = None
+    user: str | None = None
+    group: str | None = None
+    mcs_label: str = ""
+    job_ids: tuple[int, int] | None = None
+    gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    unstarted_window: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A placeholder that was submitted on hold, read back and cancelled; `asked_at` is our own wall clock."""
+
+    request: JobRequest
+    asked_at: float
+    outcome: Outcome
+    view: JobView | None = None
+    cancelled: Outcome | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was seen. What could not be read is named in `unread` with the reason, and its field is empty."""
+
+    slurm_nodes: tuple[SlurmNode, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+    conf: SlurmConf | None = None
+    nodes: tuple[Node, ...] = ()
+    probe: Probe | None = None
+    unread: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def by_slurm_name(self) -> Mapping[str, Node]:
+        """Kubernetes' nodes under their names in Slurm."""
+        return {node.slurm_name: node for node in self.nodes}
+
+    @property
+    def external(self) -> tuple[SlurmNode, ...]:
+        """Slurm's nodes that a kubelet may run; before v0.0.44 no node says so, and the names have to do."""
+        told = tuple(node for node in self.slurm_nodes if node.external)
+        ours = self.by_slurm_name
+        return told or tuple(node for node in self.slurm_nodes if node.name in ours)
+
+    @property
+    def our_partitions(self) -> tuple[Partition, ...]:
+        """Partitions in which a placeholder could get a node."""
+        names = {node.name for node in self.external}
+        return tuple(partition for partition in self.partitions if not names.isdisjoint(partition.nodes))

@@ -1,0 +1,98 @@
+"""Judges of the placeholder that was submitted on hold: what the token may do, whose it became, what became of it."""
+
+from collections.abc import Iterator, Mapping
+
+from slurm_bridge.checks.facts import Expectations, Facts, Probe
+from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
+from slurm_bridge.model.job import Done, Refusal, Refused
+
+#: Clocks further apart make start estimates and logs misleading.
+_MOST_SKEW_SECONDS = 30
+
+#: What only an operator may: other users' jobs, admin_comment, a chosen id. Each answers with a number of its own.
+_NO_OPERATOR = frozenset({Refusal.FORBIDDEN, Refusal.NO_SUCH_JOB})
+
+#: Slurm's error_number -> the key that it means.
+_KEYS: Mapping[int, str] = {
+    2000: "defaults.partition",
+    2045: "defaults.account",
+    2066: "defaults.qos",
+    2166: "defaults.user",
+}
+
+
+def operator(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """The owner record is in a field that only an operator can write, so that nobody else can forge it."""
+    probe = facts.probe
+    if probe is not None and isinstance(probe.outcome, Refused) and probe.outcome.why in _NO_OPERATOR:
+        yield failure(f"the token is no operator's: {probe.outcome.message}")
+    elif probe is None or probe.view is None:
+        yield info("not tested: no placeholder came into being")
+    elif probe.view.owner != probe.request.owner:
+        yield failure("the owner record did not arrive in admin_comment unchanged; a job submit plugin may rewrite it")
+    elif probe.request.job_id not in (None, probe.view.job_id):
+        yield failure(f"the chosen job id {probe.request.job_id} became {probe.view.job_id}")
+    else:
+        yield ok("may write admin_comment, choose job ids and submit for others")
+
+
+def accepted(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """External jobs exist from Slurm 25.05 on, and pass the site's submit plugins and limits."""
+    outcome = facts.probe.outcome if facts.probe else None
+    if outcome is None or (isinstance(outcome, Refused) and outcome.why in _NO_OPERATOR):
+        yield info("not tested: the token is no operator's")
+    elif isinstance(outcome, Refused) and outcome.why is Refusal.BUSY:
+        yield warning(f"slurmctld takes no jobs now: {outcome.message}")
+    elif isinstance(outcome, Refused):
+        key = _KEYS.get(outcome.code)
+        yield failure(
+            f"{f'{key}: ' if key else ''}a placeholder with the configured defaults is refused: {outcome.message}"
+        )
+    elif not isinstance(outcome, Done):
+        yield warning(f"no clear answer to a submit: {outcome.message}")
+    else:
+        yield ok("a placeholder with the configured defaults is accepted")
+
+
+def removed(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """What the check submits, it takes away again."""
+    probe = facts.probe
+    if probe is None or isinstance(probe.outcome, Refused):
+        yield ok("nothing was left behind")
+    elif isinstance(probe.cancelled, Done):
+        yield ok("the placeholder of this check is cancelled")
+    elif isinstance(probe.cancelled, Refused) and probe.cancelled.why in (Refusal.OVER, Refusal.NO_SUCH_JOB):
+        yield ok("the placeholder of this check is gone")
+    else:
+        yield warning(f"the placeholder {_which(probe)} may still be there, on hold")
+
+
+def plain_user(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
+    """Root may enter anybody's reservation, and no limit holds for root."""
+    view = facts.probe.view if facts.probe else None
+    if view is None:
+        yield info("not tested: no placeholder came into being")
+    elif view.user in ("root", "0"):
+        yield failure("placeholders belong to root")
+    elif wanted.user and not wanted.user.isdigit() and view.user != wanted.user:
+        yield failure(f"placeholders belong to {view.user}, not to {wanted.user}")
+    else:
+        yield ok(f"placeholders belong to {view.user}")
+
+
+def clocks(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Slurm's estimates are told to users in our time."""
+    probe = facts.probe
+    if probe is None or probe.view is None or not probe.view.submit_time:
+        yield info("not tested: no placeholder came into being")
+        return
+    skew = round(probe.view.submit_time - probe.asked_at)
+    if abs(skew) > _MOST_SKEW_SECONDS:
+        yield warning(f"slurmctld's clock is {abs(skew)} s {'ahead of' if skew > 0 else 'behind'} ours")
+    else:
+        yield ok(f"slurmctld's clock is within {_MOST_SKEW_SECONDS} s of ours")
+
+
+def _which(probe: Probe) -> str:
+    made = probe.outcome.job_id if isinstance(probe.outcome, Done) else probe.request.job_id
+    return f"{probe.request.name}{f' (job {made})' if made else ''}"

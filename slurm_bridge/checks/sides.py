@@ -1,0 +1,124 @@
+"""Judges that compare both sides: the same machines, under known names, with the same resources."""
+
+import collections
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from slurm_bridge.checks import words
+from slurm_bridge.checks.facts import Expectations, Facts
+from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
+from slurm_bridge.model import names, quantity
+from slurm_bridge.model.node import Node
+from slurm_bridge.model.slurmnode import SlurmNode
+
+_KEEPS_PODS_AWAY = ("NoSchedule", "NoExecute")
+
+
+def same_nodes(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Every node that can be allocated can be bound to, and the other way round."""
+    ours, theirs = facts.by_slurm_name, {node.name: node for node in facts.slurm_nodes}
+    both = ours.keys() & theirs.keys()
+    if not both:
+        yield failure(
+            f"no node is on both sides: {words.count(len(facts.nodes), 'node')} in Kubernetes, "
+            f"{words.count(len(theirs), 'node')} in Slurm"
+        )
+        return
+    alone = [node.name for node in facts.slurm_nodes if node.external and node.name not in ours]
+    unknown = [node.metadata.name for name, node in ours.items() if name not in theirs and _takes_pods(node)]
+    if alone:
+        yield warning(f"external nodes of Slurm without a node in Kubernetes: {words.nodes(alone)}")
+    if unknown:
+        yield warning(f"nodes of Kubernetes that Slurm does not know: {words.nodes(unknown)}")
+    if not (alone or unknown):
+        mapped = sum(ours[name].metadata.name != name for name in both)
+        yield ok(f"{words.count(len(both), 'node')} on both sides, {mapped} of them under another name")
+
+
+def names_once(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Two nodes that stand for one in Slurm would get the pods of one."""
+    claims: dict[str, list[str]] = collections.defaultdict(list)
+    for node in facts.nodes:
+        claims[node.slurm_name].append(node.metadata.name)
+    twice = {name: nodes for name, nodes in claims.items() if len(nodes) > 1}
+    for name, nodes in sorted(twice.items()):
+        yield failure(f"{' and '.join(sorted(nodes))} both stand for {name} in Slurm")
+    if not twice:
+        yield ok("every node of Kubernetes has a name of its own in Slurm")
+
+
+def same_resources(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
+    """Where Slurm counts more than the kubelet, a pod that Slurm places is refused by its node."""
+    larger: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
+    for node, slurm in _pairs(facts):
+        for what, here, there in _amounts(node, slurm, wanted.gres):
+            if there > here:
+                larger[what].append((slurm.name, f"{_plain(there)} against {_plain(here)}"))
+    for what, found in larger.items():
+        which = words.nodes(name for name, _ in found)
+        yield warning(f"Slurm has more {what} than Kubernetes can give on {which} ({found[0][0]}: {found[0][1]})")
+    if not larger:
+        yield ok("Slurm counts no more than Kubernetes can give")
+
+
+def resources_known(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
+    """What pods may ask for as an extended resource, Slurm has to count as a generic one."""
+    missing: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+    for node, slurm in _pairs(facts):
+        known = {gres.name.lower() for gres in slurm.gres}
+        for resource, gres in wanted.gres.items():
+            if _amount(node, resource) and _bare(gres) not in known:
+                missing[resource, gres].append(slurm.name)
+    for (resource, gres), nodes in missing.items():
+        yield warning(f"{resource} of {words.nodes(nodes)} is no generic resource {gres} in Slurm")
+    types = facts.conf.gres_types if facts.conf else None
+    absent = sorted({_bare(gres) for gres in wanted.gres.values()} - {name.lower() for name in types or ()})
+    if types is not None and absent and not missing:
+        yield info(f"GresTypes does not name {', '.join(absent)}: pods that ask for it are refused")
+    elif not missing:
+        yield ok("every configured extended resource of these nodes is counted by Slurm")
+
+
+def typed_devices(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Typed static devices leak when a job spreads over them task by task."""
+    typed = [(node.name, gres) for node in facts.external for gres in node.gres if gres.type]
+    if typed:
+        kinds = ", ".join(sorted({f"{gres.name}:{gres.type}" for _, gres in typed}))
+        yield warning(f"{words.nodes(name for name, _ in typed)} have typed devices ({kinds})")
+    else:
+        yield ok("no external node has typed devices")
+
+
+def _pairs(facts: Facts) -> Iterator[tuple[Node, SlurmNode]]:
+    ours = facts.by_slurm_name
+    return ((ours[slurm.name], slurm) for slurm in facts.slurm_nodes if slurm.name in ours)
+
+
+def _amounts(node: Node, slurm: SlurmNode, gres: Mapping[str, str]) -> Iterator[tuple[str, Fraction, Fraction]]:
+    """What, how much the kubelet can give, how much Slurm counts."""
+    yield "cpus", _amount(node, "cpu"), Fraction(slurm.cpus)
+    yield "memory (MiB)", _amount(node, "memory") / quantity.MIB, Fraction(slurm.memory_mib)
+    for name in sorted({_bare(text) for text in gres.values()}):
+        devices = sum((_amount(node, resource) for resource, text in gres.items() if _bare(text) == name), Fraction())
+        yield name, devices, Fraction(sum(one.count for one in slurm.gres if one.name.lower() == name))
+
+
+def _amount(node: Node, resource: str) -> Fraction:
+    return quantity.parse(node.status.allocatable.get(resource, 0))
+
+
+def _bare(gres: str) -> str:
+    return gres.partition(":")[0].lower()
+
+
+def _plain(amount: Fraction) -> str:
+    return f"{float(amount):.10g}"
+
+
+def _takes_pods(node: Node) -> bool:
+    """Machines that run no ordinary pods need not be in Slurm."""
+    return not (node.spec.unschedulable or any(taint.effect in _KEEPS_PODS_AWAY for taint in node.spec.taints))
+
+
+#: Said in fixes.
+LABEL = names.LABEL_SLURM_NODE_NAME

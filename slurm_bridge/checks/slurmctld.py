@@ -1,0 +1,138 @@
+"""Judges of Slurm alone: its nodes, its partitions, its configuration."""
+
+from collections.abc import Iterator
+
+from slurm_bridge.checks import words
+from slurm_bridge.checks.facts import Expectations, Facts
+from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
+
+#: Placeholders wait, run, and stay for MinJobAge after their end: all three count.
+_ROOM = 2
+
+_NOT_VISIBLE = "not visible in this API version"
+
+
+def answers(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Reached, in a version that both speak, with a token that it accepts."""
+    problems = sorted({facts.unread[part] for part in ("slurm_nodes", "partitions") if part in facts.unread})
+    for problem in problems:
+        yield failure(problem)
+    if not problems:
+        yield ok(f"slurmrestd tells of {words.count(len(facts.slurm_nodes), 'node')}")
+
+
+def kubernetes_answers(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Reached, and willing to list nodes."""
+    if "nodes" in facts.unread:
+        yield failure(facts.unread["nodes"])
+    else:
+        yield ok(f"the API server tells of {words.count(len(facts.nodes), 'node')}")
+
+
+def external_nodes(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Only external nodes leave their jobs to the kubelet."""
+    told = [node.name for node in facts.slurm_nodes if node.external]
+    if told:
+        yield ok(f"{words.count(len(told), 'external node')}")
+    else:
+        yield warning(
+            "no node says that it is external: none is, or the API version is older than v0.0.44 and does not tell"
+        )
+
+
+def not_poisoned(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """A node that could not answer a signal takes no more jobs."""
+    poisoned = [node.name for node in facts.slurm_nodes if node.poisoned]
+    if poisoned:
+        yield warning(f"external nodes that Slurm waits for in vain and gives no more jobs: {words.nodes(poisoned)}")
+    else:
+        yield ok("no external node is waited for")
+
+
+def unmixed_partitions(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """A placeholder may start on any node of its partition, and only external ones have a kubelet."""
+    external = {node.name for node in facts.external}
+    mixed = [partition.name for partition in facts.our_partitions if not external.issuperset(partition.nodes)]
+    if mixed:
+        yield warning(f"partitions with external and ordinary nodes: {', '.join(mixed)}")
+    else:
+        yield ok(f"{words.count(len(facts.our_partitions), 'partition')} of external nodes only")
+
+
+def partitions_exist(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
+    """Pods that name no partition go to the configured one."""
+    there = {partition.name: partition for partition in facts.partitions}
+    for name in wanted.partitions:
+        if name not in there:
+            yield failure(f"defaults.partition: Slurm has no {name}; there are {', '.join(sorted(there))}")
+        elif there[name] not in facts.our_partitions:
+            yield failure(f"defaults.partition: {name} holds no node that a kubelet runs")
+        else:
+            yield ok(f"{name} is there")
+    if not wanted.partitions:
+        yield info("defaults.partition is not set: Slurm's own default partition is used")
+
+
+def no_grace_time(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """The signal that announces a preemption finds nobody on an external node."""
+    found = [
+        f"{partition.name} ({partition.preempt_grace_seconds} s)"
+        for partition in facts.our_partitions
+        if partition.preempt_grace_seconds
+    ]
+    if found:
+        yield failure(f"partitions with a GraceTime: {', '.join(found)}")
+    else:
+        yield ok("no partition of ours has a GraceTime")
+
+
+def no_suspension(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Suspending is a signal, too."""
+    if facts.conf is None:
+        yield info(f"PreemptMode is {_NOT_VISIBLE}")
+    elif found := sorted(facts.conf.preempt_modes & {"SUSPEND", "GANG"}):
+        yield failure(f"PreemptMode is {','.join(found)}")
+    else:
+        yield ok("nothing is suspended")
+
+
+def consumable(facts: Facts, _: Expectations) -> Iterator[Remark]:
+    """Anything else allocates whole nodes, or counts no devices."""
+    if facts.conf is None:
+        yield info(f"SelectType is {_NOT_VISIBLE}")
+    elif facts.conf.select_type != "select/cons_tres":
+        yield failure(f"SelectType is {facts.conf.select_type or 'not set'}")
+    elif not any("MEMORY" in word.upper() for word in facts.conf.select_parameters):
+        yield warning(
+            f"memory is not counted: SelectTypeParameters is {','.join(sorted(facts.conf.select_parameters))}"
+        )
+    else:
+        yield ok(f"select/cons_tres, {','.join(sorted(facts.conf.select_parameters))}")
+
+
+def room_for_jobs(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
+    """A full slurmctld refuses everybody's jobs."""
+    most = facts.conf.max_job_count if facts.conf else None
+    if most is None:
+        yield info(f"MaxJobCount is {_NOT_VISIBLE}; scheduling.unstarted_window is {wanted.unstarted_window}")
+    elif most < _ROOM * wanted.unstarted_window:
+        yield warning(f"MaxJobCount is {most}, scheduling.unstarted_window is {wanted.unstarted_window}")
+    else:
+        yield ok(f"MaxJobCount {most} leaves room for {wanted.unstarted_window} waiting placeholders")
+
+
+def ids_apart(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
+    """Slurm's own counter would run into the range some day."""
+    most = facts.conf.max_job_id if facts.conf else None
+    if wanted.job_ids is None:
+        yield info("slurm.job_ids is null: Slurm does not refuse a second placeholder, the bridge has to look for it")
+    elif most is None:
+        yield info(f"MaxJobId is {_NOT_VISIBLE}")
+    elif most >= wanted.job_ids[0]:
+        yield info(f"MaxJobId is {most}: Slurm's own numbers reach the range {_range(wanted.job_ids)} some day")
+    else:
+        yield ok(f"the range {_range(wanted.job_ids)} is above MaxJobId {most}")
+
+
+def _range(ids: tuple[int, int]) -> str:
+    return f"{ids[0]}-{ids[1]}"

@@ -1,0 +1,166 @@
+"""All checks, in the order in which one would repair what they find, and the whole of what they say."""
+
+from slurm_bridge.checks import placeholder, sides, slurmctld
+from slurm_bridge.checks.facts import Expectations, Facts
+from slurm_bridge.checks.findings import Check, Finding
+
+_SLURM = ("slurm_nodes", "partitions")
+_BOTH = ("slurm_nodes", "nodes")
+_CONF = ("conf",)
+_PROBE = ("probe",)
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        name="slurm-answers",
+        why="Without slurmrestd nothing is scheduled; what is bound goes on running.",
+        fix="Compare slurm.url, slurm.api_versions and slurm.token_file with what slurmrestd runs with.",
+        judge=slurmctld.answers,
+    ),
+    Check(
+        name="kubernetes-answers",
+        why="Pods are found and bound through the API server.",
+        fix="Compare kubernetes.kubeconfig, or the service account and its role, with deploy/rbac.yaml.",
+        judge=slurmctld.kubernetes_answers,
+    ),
+    Check(
+        name="operator-token",
+        why="The owner record is in admin_comment, which nobody but an operator can write, and chosen job ids make "
+        "slurmctld refuse a second placeholder.",
+        fix="Make the token for SlurmUser or root: scontrol token username=slurm lifespan=…",
+        judge=placeholder.operator,
+        needs=_PROBE,
+    ),
+    Check(
+        name="placeholder-accepted",
+        why="Every pod becomes an external job with the configured defaults. Slurm knows them since 25.05 (v0.0.43).",
+        fix="Correct the key that is named; else look at job submit plugins and limits of the account and QOS.",
+        judge=placeholder.accepted,
+        needs=_PROBE,
+    ),
+    Check(
+        name="placeholder-removed",
+        why="A check leaves nothing behind.",
+        fix="scancel it by its name; the bridge's own search for orphans does so, too.",
+        judge=placeholder.removed,
+        needs=_PROBE,
+    ),
+    Check(
+        name="plain-user",
+        why="Jobs of root pass every limit and enter anybody's reservation.",
+        fix="Set defaults.user to a user of Slurm that exists on slurmctld's host for this purpose.",
+        judge=placeholder.plain_user,
+        needs=_PROBE,
+    ),
+    Check(
+        name="external-nodes",
+        why="Slurm only counts on external nodes; on others it would start processes of its own.",
+        fix="Write State=EXTERNAL at the nodes in slurm.conf, and restart slurmctld.",
+        judge=slurmctld.external_nodes,
+        needs=_SLURM,
+    ),
+    Check(
+        name="same-nodes",
+        why="A pod is bound to the node that Slurm allocates: both sides need the same nodes.",
+        fix=f"Add the node on the other side, or label it {sides.LABEL} with its name in Slurm. Nodes on one side "
+        "only are left out.",
+        judge=sides.same_nodes,
+        needs=_BOTH,
+    ),
+    Check(
+        name="names-once",
+        why="Two nodes of Kubernetes that stand for one of Slurm would share its capacity.",
+        fix=f"Correct the label {sides.LABEL}.",
+        judge=sides.names_once,
+        needs=("nodes",),
+    ),
+    Check(
+        name="same-resources",
+        why="Where Slurm counts more than the kubelet can give, a pod is allocated a node that refuses it.",
+        fix="Lower CPUs, RealMemory or Gres in slurm.conf to the node's allocatable, which is less than its capacity.",
+        judge=sides.same_resources,
+        needs=_BOTH,
+    ),
+    Check(
+        name="gres-types",
+        why="A pod that asks for a device is placed by Slurm's count of it.",
+        fix="Name it in GresTypes and at the nodes in slurm.conf and gres.conf, or correct the table gres here.",
+        judge=sides.resources_known,
+        needs=_BOTH,
+    ),
+    Check(
+        name="typed-devices",
+        why="On nodes with typed devices in slurm.conf a job that counts them for each task keeps them for ever. Pods "
+        "are counted for each node and are safe; groups of pods there need whole nodes or fixed numbers of nodes.",
+        fix="Leave the type out and use features, or accept the limit for groups.",
+        judge=sides.typed_devices,
+        needs=_SLURM,
+    ),
+    Check(
+        name="not-poisoned",
+        why="Slurm waits for an answer that no external node can give, and starts nothing there until then.",
+        fix="scontrol reconfigure; then find what signalled or shrank a job there: suspend, GraceTime, scancel -s.",
+        judge=slurmctld.not_poisoned,
+        needs=_SLURM,
+    ),
+    Check(
+        name="unmixed-partitions",
+        why="A placeholder may start on any node of its partition; one without a kubelet cannot run the pod.",
+        fix="Give the external nodes partitions of their own. Until then the other nodes are excluded from each job.",
+        judge=slurmctld.unmixed_partitions,
+        needs=_SLURM,
+    ),
+    Check(
+        name="partitions-exist",
+        why="Pods that name no partition go to the one in defaults.partition.",
+        fix="Correct defaults.partition.",
+        judge=slurmctld.partitions_exist,
+        needs=_SLURM,
+    ),
+    Check(
+        name="no-grace-time",
+        why="Preemption with a GraceTime signals the job first; its external nodes then take no more jobs.",
+        fix="Set GraceTime=0 at these partitions (and at the QOS that are preempted, which cannot be seen from here).",
+        judge=slurmctld.no_grace_time,
+        needs=_SLURM,
+    ),
+    Check(
+        name="no-suspension",
+        why="A suspended placeholder does not stop its pods, and its external nodes then take no more jobs.",
+        fix="Use PreemptMode=CANCEL or REQUEUE: scontrol show config shows it.",
+        judge=slurmctld.no_suspension,
+        needs=_CONF,
+    ),
+    Check(
+        name="cons-tres",
+        why="Pods share nodes by CPUs, memory and devices; only select/cons_tres counts them all.",
+        fix="SelectType=select/cons_tres and SelectTypeParameters=CR_Core_Memory; scontrol show config shows both.",
+        judge=slurmctld.consumable,
+        needs=_CONF,
+    ),
+    Check(
+        name="room-for-jobs",
+        why="MaxJobCount counts waiting, running and recently ended jobs of everybody; beyond it all are refused.",
+        fix="Raise MaxJobCount in slurm.conf, or lower scheduling.unstarted_window.",
+        judge=slurmctld.room_for_jobs,
+        needs=_CONF,
+    ),
+    Check(
+        name="job-ids-apart",
+        why="A number that Slurm gave to somebody else's job is not free for a placeholder.",
+        fix="Set MaxJobId in slurm.conf below slurm.job_ids.first; Slurm takes chosen ids above it.",
+        judge=slurmctld.ids_apart,
+        needs=_CONF,
+    ),
+    Check(
+        name="clocks",
+        why="Estimated starts and submit times are Slurm's, and users read them beside their own clock.",
+        fix="Let both hosts follow the same time server.",
+        judge=placeholder.clocks,
+        needs=_PROBE,
+    ),
+)
+
+
+def findings(facts: Facts, wanted: Expectations) -> tuple[Finding, ...]:
+    """What all checks say."""
+    return tuple(finding for check in CHECKS for finding in check.run(facts, wanted))

@@ -1,0 +1,197 @@
+"""Who leads: election on a Lease, by this machine's monotonic clock alone.
+
+    follower ──the lease is free, or has not changed for its whole duration──► leader
+    leader ──could not renew for `renew_seconds` (by itself, whatever else hangs), or somebody else has it──► follower
+
+No two clocks are compared: a lease counts as abandoned when *we* have seen it unchanged for as long as its holder
+said it would last. Whoever leads stops believing in itself `lease_seconds - renew_seconds` before anybody else may
+take over, counted from the moment its last good renewal was *sent*. A lease is no fence all the same: what must not
+happen twice is protected by preconditions.
+"""
+
+import dataclasses
+import datetime as dt
+import math
+import random
+import threading
+from collections.abc import Callable
+
+from loguru import logger
+
+from slurm_bridge import errors, ports
+from slurm_bridge.model.lease import Lease, LeaseSpec
+from slurm_bridge.model.meta import ObjectMeta
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Which lease, for whom, and for how long. `identity` differs for every process that ever runs."""
+
+    namespace: str
+    name: str
+    identity: str
+    lease_seconds: int = 15
+    renew_seconds: float = 10.0
+    retry_seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
+            raise errors.BadConfiguration(
+                "leader_election: lease_seconds > renew_seconds > retry_seconds > 0 is needed, not "
+                f"{self.lease_seconds} > {self.renew_seconds} > {self.retry_seconds}"
+            )
+
+
+class Election:
+    """One replica's part in the election; `step` is one try, `run` tries until told to stop."""
+
+    def __init__(
+        self,
+        cluster: ports.Cluster,
+        clock: ports.Clock,
+        terms: Terms,
+        *,
+        dice: random.Random,
+        on_started: Callable[[], None] = lambda: None,
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._terms = terms
+        self._dice = dice
+        self._on_started = on_started
+        self._on_lost = on_lost
+        self._journal = logger.bind(lease=f"{terms.namespace}/{terms.name}")
+        self._lock = threading.Lock()
+        self._until = -math.inf
+        self._told = False
+        self._released = False
+        #: The lease as last read or written, and when it was first seen like this.
+        self._seen: Lease | None = None
+        self._seen_at = -math.inf
+
+    @property
+    def leading(self) -> bool:
+        """This replica may act now; turns False by itself when renewals stop."""
+        return self._clock.now() < self._until
+
+    @property
+    def holder(self) -> str:
+        """Who held the lease when we last looked, empty when nobody did."""
+        return (self._seen.spec.holder_identity or "") if self._seen is not None else ""
+
+    def step(self) -> None:
+        """Renew what we hold, or take what is free; then tell whoever wants to know."""
+        with self._lock:
+            if not self._released:
+                self._try()
+        self._tell()
+
+    def run(self, stop: threading.Event) -> None:
+        """Take part until `stop` is set. The lease is kept then: `release` gives it up, once the work is done."""
+        while not stop.is_set():
+            self.step()
+            self._clock.wait(stop, self._terms.retry_seconds * self._dice.uniform(1.0, 1.2))
+
+    def release(self) -> None:
+        """Lead no more, and let another take over at once. For the end of the process: there is no way back."""
+        with self._lock:
+            self._until = -math.inf
+            self._released = True
+            mine = self._mine()
+            if mine is not None:
+                self._attempt("released", lambda: self._write(mine, self._spec(mine, holder="")))
+        self._tell()
+
+    def _try(self) -> None:
+        mine = self._mine()
+        # What we wrote last is probably still there: one call, and the precondition tells when it is not.
+        if mine is None or not self._attempt("renewed", lambda: self._take(mine)):
+            self._attempt("taken", self._look)
+
+    def _mine(self) -> Lease | None:
+        """The lease as we remember it, if we hold it."""
+        seen = self._seen
+        return seen if seen is not None and seen.spec.holder_identity == self._terms.identity else None
+
+    def _attempt(self, what: str, act: Callable[[], None]) -> bool:
+        """One try; False when the server disagreed: the lease is not what we remember, and perhaps not ours."""
+        try:
+            act()
+        except errors.Disagreement as refusal:
+            self._until = -math.inf
+            self._forget()
+            self._journal.info("lease not {}, somebody was faster: {}", what, refusal)
+            return False
+        except errors.BridgeError as error:
+            self._journal.warning("lease not {}: {}", what, error)
+        return True
+
+    def _look(self) -> None:
+        found = self._cluster.lease(self._terms.namespace, self._terms.name)
+        self._observe(found)
+        if found is None or self._free(found):
+            self._take(found)
+        else:
+            self._until = -math.inf
+
+    def _free(self, lease: Lease) -> bool:
+        """Nobody holds it, we do, or its holder has been silent for as long as it wanted to be trusted."""
+        holder = lease.spec.holder_identity
+        if not holder or holder == self._terms.identity:
+            return True
+        lasts = lease.spec.lease_duration_seconds or self._terms.lease_seconds
+        return self._clock.now() >= self._seen_at + lasts
+
+    def _take(self, lease: Lease | None) -> None:
+        """Write our claim over exactly what was read; we lead from the moment in which it was sent."""
+        sent = self._clock.now()
+        self._write(lease, self._spec(lease, holder=self._terms.identity))
+        self._until = sent + self._terms.renew_seconds
+
+    def _write(self, lease: Lease | None, spec: LeaseSpec) -> None:
+        metadata = ObjectMeta(namespace=self._terms.namespace, name=self._terms.name)
+        written = Lease(metadata=lease.metadata if lease is not None else metadata, spec=spec)
+        self._observe(self._cluster.write_lease(written))
+
+    def _spec(self, lease: Lease | None, *, holder: str) -> LeaseSpec:
+        before = lease.spec if lease is not None else LeaseSpec()
+        now = _micro_time(self._clock.wall())
+        # Whoever gives it up does not want to be waited for.
+        lasts = self._terms.lease_seconds if holder else 1
+        if holder == before.holder_identity or not holder:
+            acquired, transitions = before.acquire_time or now, before.lease_transitions or 0
+        else:
+            acquired, transitions = now, (before.lease_transitions or 0) + (1 if lease is not None else 0)
+        return LeaseSpec(
+            holder_identity=holder,
+            lease_duration_seconds=lasts,
+            acquire_time=acquired,
+            renew_time=now,
+            lease_transitions=transitions,
+        )
+
+    def _observe(self, lease: Lease | None) -> None:
+        if lease is None:
+            self._forget()
+        elif self._seen is None or _version(lease) != _version(self._seen):
+            self._seen, self._seen_at = lease, self._clock.now()
+
+    def _forget(self) -> None:
+        self._seen, self._seen_at = None, -math.inf
+
+    def _tell(self) -> None:
+        """Callbacks once for each change, outside the lock, so that they may ask us."""
+        leads = self.leading
+        if leads != self._told:
+            self._told = leads
+            self._journal.info("{} {}", self._terms.identity, "leads now" if leads else "does not lead any more")
+            (self._on_started if leads else self._on_lost)()
+
+
+def _version(lease: Lease) -> tuple[str, str]:
+    return lease.uid, lease.metadata.resource_version
+
+
+def _micro_time(wall: float) -> str:
+    return dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,104 @@
+"""Joins the core to its ports and its feeds: the same for a daemon with threads and for a simulation without."""
+
+import dataclasses
+import random
+from collections.abc import Callable, Mapping
+
+from slurm_bridge import ports
+from slurm_bridge.daemon import configuration
+from slurm_bridge.hooks import chain
+from slurm_bridge.hooks.keeper import Keeper
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.mirror.jobs import Mirror
+from slurm_bridge.mirror.table import Table
+from slurm_bridge.model.groups import Job
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Obstacle
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.avoid import Avoided
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.core import Core
+from slurm_bridge.scheduler.order import Order
+from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.tools import Tally, Tools
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.status.reporter import Count, Reporter
+from slurm_bridge.translate import resources
+from slurm_bridge.workloads import base
+from slurm_bridge.workloads.owners import Owners
+
+#: Finds the batch Job of this namespace and name as last heard.
+Jobs = Callable[[str, str], Job | None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """Everything that a core needs and does not make itself."""
+
+    cluster: ports.Cluster
+    slurm: ports.Slurm
+    clock: ports.Clock
+    dice: random.Random
+    jobs: Jobs
+    tally: Tally
+    around: chain.Surroundings
+    views: Mapping[Need, View] = dataclasses.field(default_factory=dict)
+    count: Count = lambda _what, _outcome: None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Brain:
+    """A core, and the one who speaks for it."""
+
+    core: Core
+    reporter: Reporter
+
+
+def build(settings: Settings, outside: Outside) -> Brain:
+    """Raises BadConfiguration when the settings cannot work together."""
+    census, gather = Census(), _gatherer(settings, outside)
+    order = Order(census, lambda: tools.config.chain, gather)
+    queue = Queue(outside.clock, order.key, order.served)
+    table = Table(lambda uid: queue.activate(uid, urgent=True))
+    config = configuration.changeable(settings, outside.around)
+    config.chain.see(outside.views)
+    reporter = _reporter(settings, outside, census)
+    mirror = Mirror(
+        outside.slurm,
+        outside.clock,
+        table,
+        cluster_id=settings.cluster_id,
+        rhythm=configuration.rhythm(settings),
+    )
+    tools = Tools(
+        cluster=outside.cluster,
+        slurm=outside.slurm,
+        clock=outside.clock,
+        table=table,
+        mirror=mirror,
+        keeper=Keeper(resources.requests_of),
+        voice=reporter,
+        tally=outside.tally,
+        gather=gather,
+        config=config,
+        limits=configuration.limits(settings),
+        avoided=Avoided(),
+        held={},
+    )
+    return Brain(core=Core(tools, census, queue), reporter=reporter)
+
+
+def _reporter(settings: Settings, outside: Outside, census: Census) -> Reporter:
+    return Reporter(
+        outside.cluster,
+        outside.clock,
+        dice=outside.dice,
+        limits=configuration.status(settings),
+        current=lambda pod: census.get(pod.uid),
+        count=outside.count,
+    )
+
+
+def _gatherer(settings: Settings, outside: Outside) -> Callable[[Pod], Workload | Obstacle | None]:
+    owners = Owners(outside.cluster, outside.clock, jobs=outside.jobs, more=configuration.owner_kinds(settings))
+    return lambda pod: base.gather(pod, owners)

@@ -1,0 +1,154 @@
+"""What the settings mean for each room: every room has its own small record of what it needs, and knows no settings."""
+
+import math
+from collections.abc import Callable, Mapping
+
+from slurm_bridge import errors
+from slurm_bridge.hooks import attempts, calls, chain, registry
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.mirror.breaker import Breaker
+from slurm_bridge.mirror.jobs import Rhythm
+from slurm_bridge.model import quantity
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.scheduler.ids import IdRange
+from slurm_bridge.scheduler.tools import Config, Ends, Limits
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.status import reporter
+from slurm_bridge.translate import limits as slurm_limits
+from slurm_bridge.translate.rules import Rules
+from slurm_bridge.translate.translator import Translated
+
+_MIB = 2**20
+
+#: Kinds of controllers that a pod may have, for rules that say "default".
+_CONTROLLERS = ("Job", "ReplicaSet", "StatefulSet", "JobSet", "LeaderWorkerSet", "ReplicationController")
+
+
+def rules(settings: Settings) -> Rules:
+    """How workloads are translated; BadConfiguration names the defaults that no job could have."""
+    given = settings.defaults
+    try:
+        return Rules(
+            cluster_id=settings.cluster_id,
+            partition=given.partition,
+            account=given.account,
+            qos=given.qos,
+            gres=given.gres,
+            timelimit=given.timelimit,
+            exclusive=given.exclusive,
+            mcs_label=given.mcs_label or None,
+            cpus=max(1, math.ceil(quantity.parse(given.cpus))),
+            memory_mib=max(1, math.ceil(quantity.parse(given.memory) / _MIB)),
+            user=given.user,
+            group=given.group,
+            gres_names=settings.gres,
+        )
+    except ValueError as problem:
+        raise errors.BadConfiguration(f"defaults: {problem}") from problem
+
+
+def changeable(settings: Settings, around: chain.Surroundings) -> Config:
+    """What may change while the daemon runs; raises BadConfiguration when any part of it cannot work."""
+    return Config(rules=rules(settings), chain=_chain(settings, around), ends=ends(settings))
+
+
+def _chain(settings: Settings, around: chain.Surroundings) -> chain.Chain:
+    wanted = tuple(
+        registry.HookConfig(
+            name=one.name,
+            options=one.options,
+            on_error=calls.OnError(one.on_error),
+            budget_ms=one.budget_ms,
+        )
+        for one in settings.hooks
+    )
+    # What a built-in hook would otherwise have to be told a second time.
+    told = {"eligibility": {"scheduler_names": list(settings.scheduler_names)}}
+    return registry.build(wanted, around, told=told)
+
+
+def ends(settings: Settings) -> Ends:
+    """What follows when a placeholder ends."""
+    given = dict(settings.ends.after_timeout)
+    default = given.pop("default")
+    held = {kind for kind in (*_CONTROLLERS, *given) if given.get(kind, default) == "hold"}
+    mirror = settings.mirror
+    return Ends(
+        hold_after_timeout=frozenset(held),
+        stuck_seconds=settings.ends.stuck_seconds,
+        breaker=Breaker(minimum=mirror.vanished_minimum, fraction=mirror.vanished_fraction),
+    )
+
+
+def limits(settings: Settings) -> Limits:
+    """How much at once."""
+    given, ids = settings.scheduling, settings.slurm.job_ids
+    return Limits(
+        ids=IdRange(first=ids.first, last=ids.last) if ids is not None else None,
+        window=given.unstarted_window,
+        bind_tries=given.bind_tries,
+        backoff_first=given.backoff_first_seconds,
+        backoff_most=given.backoff_most_seconds,
+    )
+
+
+def rhythm(settings: Settings) -> Rhythm:
+    """How Slurm is watched."""
+    given = settings.mirror
+    return Rhythm(
+        fastest=given.fastest_seconds,
+        slowest=given.slowest_seconds,
+        details_per_second=given.detail_reads_per_second,
+        full_states_above=given.full_list_above,
+        sweep=given.sweep_seconds,
+    )
+
+
+def attempt_limits(settings: Settings) -> attempts.Limits:
+    """How nodes are tried one set after the other."""
+    given = settings.attempts
+    return attempts.Limits(
+        candidates=given.candidates,
+        window_seconds=given.window_seconds,
+        total=given.total,
+        then=attempts.Then(given.then),
+    )
+
+
+def status(settings: Settings) -> reporter.Limits:
+    """How much is written on pods."""
+    given = settings.status
+    return reporter.Limits(
+        conditions_per_second=given.conditions_per_second,
+        events_per_second=given.events_per_second,
+        patience_seconds=given.patience_seconds,
+    )
+
+
+def owner_kinds(settings: Settings) -> tuple[Kind[Object], ...]:
+    """Further kinds that may own pods."""
+    return tuple(
+        Kind(
+            group=one.api_version.rpartition("/")[0],
+            versions=(one.api_version.rpartition("/")[2],),
+            plural=one.plural,
+            kind=one.kind,
+            record=Object,
+        )
+        for one in settings.owners
+    )
+
+
+def settle() -> Callable[[Translated, ClusterSnapshot], Translated | Wait | Reject]:
+    """Fits requests to what Slurm has; what it derives of Slurm's nodes is kept as long as they stay the same."""
+    kept: list[tuple[Mapping[str, object], object, slurm_limits.SlurmFacts]] = []
+
+    def fit(translated: Translated, snapshot: ClusterSnapshot) -> Translated | Wait | Reject:
+        if not kept or kept[0][0] is not snapshot.slurm_nodes or kept[0][1] is not snapshot.partitions:
+            facts = slurm_limits.SlurmFacts(partitions=snapshot.partitions, nodes=tuple(snapshot.slurm_nodes.values()))
+            kept[:] = [(snapshot.slurm_nodes, snapshot.partitions, facts)]
+        return slurm_limits.settle(translated, kept[0][2])
+
+    return fit

@@ -1,0 +1,53 @@
+"""What happens, turned into numbers: the one place where the rooms' own counts meet the metrics."""
+
+import datetime as dt
+
+from slurm_bridge import ports
+from slurm_bridge.controllers.leader import Election
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler.core import Core
+from slurm_bridge.telemetry.metrics import Metrics
+
+
+class Counting:
+    """Implements the scheduler's Tally."""
+
+    def __init__(self, metrics: Metrics, clock: ports.Clock) -> None:
+        self._metrics, self._clock = metrics, clock
+
+    def attempt(self, result: str) -> None:
+        self._metrics.schedule_attempts.labels(result).inc()
+
+    def bound(self, pod: Pod, waited: float | None) -> None:
+        self._metrics.admitted_workloads.inc()
+        if waited is not None:
+            self._metrics.allocation_to_bound.observe(max(0.0, waited))
+        age = self._age(pod)
+        if age is not None:
+            self._metrics.pod_scheduling_sli_duration.observe(max(0.0, age))
+
+    def ended(self, reason: str) -> None:
+        if reason == "orphan":
+            self._metrics.orphans_cancelled.inc()
+        elif reason != "pod":
+            self._metrics.evicted_workloads.labels(reason).inc()
+
+    def _age(self, pod: Pod) -> float | None:
+        created = pod.metadata.creation_timestamp
+        return self._clock.wall() - dt.datetime.fromisoformat(created).timestamp() if created else None
+
+
+def refresh(metrics: Metrics, core: Core, election: Election | None, clock: ports.Clock) -> None:
+    """Numbers that are read rather than counted; called when somebody asks for the page."""
+    for status, number in core.queue.counts().items():
+        metrics.pending_workloads.labels(status).set(number)
+    for phase, number in core.tools.table.counts().items():
+        metrics.placeholder_jobs.labels(phase.value).set(number)
+    vanished, bound = core.tools.table.vanished()
+    metrics.breaker_open.set(core.tools.config.ends.breaker.open(vanished, bound))
+    metrics.leader.set(election is None or election.leading)
+    last = core.tools.mirror.last_good
+    if last is not None:
+        age = clock.now() - last
+        metrics.slurm_read_age.set(age)
+        metrics.slurm_read_timestamp.set(clock.wall() - age)

@@ -1,0 +1,242 @@
+"""The life of the daemon: start, serve, drain, stop.
+
+start   caches fill, doors open, an election begins
+serve   whoever leads recovers and schedules; the others keep their caches warm
+drain   no new decision; what was decided is finished
+stop    the lease is given up, so that another replica takes over at once; caches and doors close
+"""
+
+import dataclasses
+import os
+import random
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+
+from loguru import logger
+
+import slurm_bridge
+from slurm_bridge import errors, ports
+from slurm_bridge.controllers.leader import Election, Terms
+from slurm_bridge.daemon import brain, configuration, counting, observing
+from slurm_bridge.daemon.feeds import Feeds
+from slurm_bridge.daemon.loops import LOOK, Loops, Pool
+from slurm_bridge.daemon.reload import Reload
+from slurm_bridge.model.groups import Job
+from slurm_bridge.overlays import fenced, metered
+from slurm_bridge.runtime.threads import Supervisor
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.telemetry.health import Health
+from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.web import probes
+from slurm_bridge.web.door import Door
+from slurm_bridge.web.replies import Reply, Route
+
+#: How long the threads may take to end.
+STOP_SECONDS = 20.0
+#: A loop that does not come around for this long hangs: no call may take longer.
+HUNG = 120.0
+#: So many foreign hooks that never return, and the process starts anew.
+MOST_ABANDONED = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where settings come from when they change; None: they do not."""
+
+    fingerprint: Callable[[], str]
+    load: Callable[[], Settings]
+
+
+class Daemon:
+    """Everything joined; `run` is its whole life."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        cluster: ports.Cluster,
+        slurm: ports.Slurm,
+        clock: ports.Clock,
+        source: Source | None = None,
+    ) -> None:
+        self.settings, self._clock = settings, clock
+        self._dice = random.Random()  # noqa: S311 - jitter is no secret
+        self.metrics, self.health = Metrics(version=slurm_bridge.__version__), Health(clock.now)
+        metered_cluster = metered.MeteredCluster(cluster, clock, self._asked_kubernetes)
+        metered_slurm = metered.MeteredSlurm(slurm, clock, self.metrics.request_to_slurm)
+        self.supervisor = Supervisor(_report)
+        self.election = self._elected(metered_cluster)
+        self._feeds = Feeds(metered_cluster, clock, self._dice)
+        self._around = observing.surroundings(settings, clock, self._dice, self.metrics)
+        needs = configuration.changeable(settings, self._around).chain.needs
+        self._views = self._feeds.views(needs, lambda _old, _new: self.core.on_surroundings())
+        made = self._brain(
+            fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
+        )
+        self.core, self.reporter = made.core, made.reporter
+        self._pool = Pool(self.core, settings.scheduling.workers)
+        self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
+        self.door = Door(settings.web.host, settings.web.port, self._routes())
+        self._supervise(source)
+
+    def run(self) -> int:
+        """Until somebody stops it; the exit status."""
+        self._feeds.start()
+        logger.info("slurm-bridge {} serves on port {}", slurm_bridge.__version__, self.door.port)
+        try:
+            return self.supervisor.live(self._drain, seconds=STOP_SECONDS)
+        finally:
+            self._feeds.stop()
+
+    def stop(self) -> None:
+        """End in order; from any thread."""
+        self.supervisor.stop.set()
+
+    def _asked_kubernetes(self, operation: str, outcome: str, seconds: float) -> None:
+        self.metrics.request_to_kubernetes(operation, outcome, seconds)
+        if outcome == "ok":
+            self.health.read("kubernetes")
+
+    def _may_write(self) -> bool:
+        return self.election is None or self.election.leading
+
+    def _elected(self, cluster: ports.Cluster) -> Election | None:
+        given = self.settings.leader_election
+        if not given.enabled:
+            return None
+        terms = Terms(
+            namespace=given.namespace,
+            name=given.name,
+            identity=f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
+            lease_seconds=int(given.lease_seconds),
+            renew_seconds=given.renew_seconds,
+            retry_seconds=given.retry_seconds,
+        )
+        return Election(cluster, self._clock, terms, dice=self._dice)
+
+    def _brain(self, cluster: ports.Cluster, slurm: ports.Slurm) -> brain.Brain:
+        outside = brain.Outside(
+            cluster=cluster,
+            slurm=slurm,
+            clock=self._clock,
+            dice=self._dice,
+            jobs=self._feeds.jobs(self._on_owner),
+            tally=counting.Counting(self.metrics, self._clock),
+            around=self._around,
+            views=self._views,
+            count=self.metrics.status_write,
+        )
+        made = brain.build(self.settings, outside)
+        self._feeds.join(made.core, self.settings.scheduler_names)
+        for kind, numbers in self._feeds.numbers().items():
+            self.metrics.informer(kind, numbers)
+        return made
+
+    def _on_owner(self, old: Job | None, new: Job | None) -> None:
+        """The core is made after the watch that feeds it; nothing runs before both are there."""
+        self.core.on_owner(old, new)
+
+    def _routes(self) -> Mapping[str, Route]:
+        given = dict(probes.routes(self.health, self.metrics))
+        page = given[probes.METRICS]
+
+        def metrics() -> Reply:
+            counting.refresh(self.metrics, self.core, self.election, self._clock)
+            return page()
+
+        return {**given, probes.METRICS: metrics}
+
+    def _supervise(self, source: Source | None) -> None:
+        self._loops.when_synced(lambda: self._feeds.synced)
+        add = self.supervisor.add
+        add("scheduler", self._loops.schedule)
+        for number in range(self.settings.scheduling.workers):
+            add(f"worker-{number}", self._pool.run, carries=True)
+        add("mirror", self._loops.mirror)
+        add("status", self.reporter.run, carries=True)
+        add("watchdog", self._watch_others)
+        add("web", self.door.run, carries=True)
+        if self.election is not None:
+            add("election", self.election.run, carries=True)
+        if source is not None:
+            add("reload", lambda stop: self._reload(source).run(self._clock, stop))
+        self._probe()
+
+    def _probe(self) -> None:
+        for loop in ("scheduler", "mirror"):
+            self.health.expect(loop, within=HUNG)
+        self.health.alive_while("threads", lambda: ", ".join((*self.supervisor.dead(), *self._feeds.dead())))
+        self.health.ready_while("caches", self._feeds.problem)
+        bound = max(30.0, 4 * self.settings.mirror.slowest_seconds)
+        self.health.ready_while("slurm", lambda: self._stale(bound))
+        # Who takes part in an election asks all the time; who does not may have nothing to ask for long.
+        self.health.fresh("kubernetes", within=bound, needed=lambda: self.election is not None)
+
+    def _stale(self, bound: float) -> str:
+        """Only the replica that leads asks Slurm anything; what counts is the last good answer to a real question."""
+        if not self._may_write():
+            return ""
+        last = self.core.tools.mirror.last_good
+        if last is None:
+            return "no good answer yet"
+        age = self._clock.now() - last
+        return f"last good answer {age:.1f} s ago, at most {bound:.0f} s are normal" if age > bound else ""
+
+    def _watch_others(self, stop: threading.Event) -> None:
+        """Threads that the supervisor does not own end the process too."""
+        while not self._clock.wait(stop, LOOK):
+            dead = self._feeds.dead()
+            if dead:
+                raise errors.BridgeError(f"the informers of {', '.join(dead)} have ended")
+            if self.core.tools.config.chain.abandoned >= MOST_ABANDONED:
+                raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
+
+    def _reload(self, source: Source) -> Reload:
+        return Reload(
+            self.settings, fingerprint=source.fingerprint, load=source.load, apply=self._apply, told=self._told
+        )
+
+    def _apply(self, settings: Settings) -> None:
+        """Checked as a whole before anything changes; what a hook newly needs to see takes a restart."""
+        around = dataclasses.replace(self._around, limits=configuration.attempt_limits(settings))
+        config = configuration.changeable(settings, around)
+        try:
+            config.chain.see(self._views)
+        except LookupError as missing:
+            raise errors.BadConfiguration(f"hooks: {missing}; restart to watch them") from missing
+        old = self.core.tools.config.chain
+        self.core.configure(config)
+        self.reporter.configure(configuration.status(settings))
+        old.close()
+
+    def _told(self, result: str, text: str) -> None:
+        self.metrics.configuration_reloads.labels(result).inc()
+        given = self.settings.leader_election
+        note = ports.Note(
+            kind="Lease",
+            api_version="coordination.k8s.io/v1",
+            namespace=given.namespace,
+            name=given.name,
+            uid="",
+            reason="Reloaded" if result == "ok" else "ReloadFailed",
+            message=text,
+            warning=result != "ok",
+        )
+        self.reporter.note(note)
+
+    def _drain(self) -> None:
+        """Finish what was decided, then let another lead."""
+        end = self._clock.now() + STOP_SECONDS / 2
+        never = threading.Event()
+        while self._pool.busy and self._clock.now() < end:
+            self._clock.wait(never, LOOK / 10)
+        if self.election is not None:
+            self.election.release()
+
+
+def _report(name: str, problem: Exception | None) -> None:
+    if problem is None:
+        logger.error("thread {} ended without being told to", name)
+    else:
+        logger.opt(exception=problem).error("thread {} failed", name)

@@ -1,0 +1,39 @@
+"""The show as plain lines, for pipes and logs: one for each thing that happens to a pod."""
+
+from collections.abc import Callable
+
+from slurm_bridge.demo import scene
+from slurm_bridge.demo.scene import Frame, Row, Stage
+
+#: A line about calls so often, in seconds.
+_CALLS = 2.0
+
+
+class Lines:
+    """Implements show.Audience."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._last: Frame | None = None
+        self._told = 0.0
+
+    def begin(self, text: str) -> None:
+        self._write(text)
+
+    def show(self, frame: Frame) -> None:
+        for row, stage in scene.steps(self._last, frame):
+            self._write(f"{frame.seconds:6.2f} s  {row.name:<28} {stage.value:<10}{_where(row, stage)}".rstrip())
+        self._last = frame
+        if frame.seconds - self._told >= _CALLS:
+            self._told, calls = frame.seconds, frame.calls
+            self._write(
+                f"{frame.seconds:6.2f} s  calls per second: {calls.kube_rate:.1f} to Kubernetes, "
+                f"{calls.slurm_rate:.1f} to Slurm"
+            )
+
+
+def _where(row: Row, stage: Stage) -> str:
+    if stage is Stage.PENDING or not row.job_id:
+        return ""
+    shown = f"job {row.job_id}"
+    return f"{shown}  {row.why}" if stage is Stage.QUEUED else f"{shown}  {row.node}"

@@ -1,0 +1,110 @@
+"""Looks at both pocket servers from behind, without a call that anybody would count."""
+
+import collections
+from collections.abc import Iterator
+
+from slurm_bridge.app import PocketWorld
+from slurm_bridge.demo import scene
+from slurm_bridge.demo.scene import Calls, Frame, JobSeen, PodSeen
+from slurm_bridge.demo.work import NAMESPACE, Work
+from slurm_bridge.model import kinds, marks
+from slurm_bridge.sim.kube import resources
+from slurm_bridge.sim.kube.following import Tail
+from slurm_bridge.sim.slurm import state
+
+#: Rates are those of so many seconds.
+_WINDOW = 2.0
+
+#: Events that are kept.
+_NEWS = 12
+
+#: Pods that are over and gone from Kubernetes are forgotten beyond this number.
+_MOST_ROWS = 500
+
+
+class Observer:
+    """Remembers the last look. Calls count from its making on."""
+
+    def __init__(self, world: PocketWorld) -> None:
+        self._world = world
+        self._begin = world.clock.now()
+        self._base = self._counted()
+        self._rates: collections.deque[tuple[float, int, int]] = collections.deque()
+        self._events = Tail(world.kube.store, resources.of(kinds.EVENTS))
+        self._news: collections.deque[str] = collections.deque(maxlen=_NEWS)
+        self._rows: dict[str, scene.Row] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return self._world.clock.now() - self._begin
+
+    def look(self) -> Frame:
+        """Both sides now."""
+        now, jobs = self.seconds, tuple(self._jobs())
+        rows = scene.rows(self._rows, self._pods(), scene.newest(jobs), now)
+        self._rows = {row.uid: row for row in rows[-_MOST_ROWS:]}
+        return Frame(
+            seconds=now,
+            rows=rows,
+            bars=scene.bars(self._nodes(), jobs),
+            calls=self._calls(now),
+            news=self._told(),
+            left=sum(not job.over for job in jobs),
+        )
+
+    def outcome(self, work: Work) -> str:
+        """`done`, `failed`, `gone`, or nothing while it goes on."""
+        found = self._world.kube.get(work.kind, work.namespace, work.name)
+        if found is None:
+            return "gone"
+        status = found.get("status", {})
+        if work.kind is kinds.PODS:
+            return {"Succeeded": "done", "Failed": "failed"}.get(status.get("phase", ""), "")
+        lines = {line["type"] for line in status.get("conditions") or () if line["status"] == "True"}
+        return "done" if "Complete" in lines else "failed" if "Failed" in lines else ""
+
+    def _pods(self) -> Iterator[PodSeen]:
+        stored = self._world.kube.store.all(resources.PODS, NAMESPACE)
+        for pod in sorted(stored, key=lambda one: (one.uid not in self._rows, one.name)):
+            yield PodSeen(
+                uid=pod.uid,
+                namespace=pod.namespace,
+                name=pod.name,
+                phase=pod.fields["status.phase"],
+                node=pod.fields["spec.nodeName"],
+            )
+
+    def _jobs(self) -> Iterator[JobSeen]:
+        for job in self._world.slurmctld.control.jobs().values():
+            owner = marks.read(job.ask.text("admin_comment"))
+            if owner is not None:
+                held = {share.node: share.cpus for share in job.grant.shares} if job.grant and job.running else {}
+                why = job.reason if job.reason != state.NO_REASON else ""
+                yield JobSeen(job_id=job.job_id, uid=owner.uid, cpus=held, over=job.over, why=why)
+
+    def _nodes(self) -> dict[str, int]:
+        world = self._world.slurmctld
+        with world.lock:
+            return {node.name: node.cpus for node in world.world.nodes.values()}
+
+    def _told(self) -> tuple[str, ...]:
+        for event in self._events.news():
+            if not event.gone:
+                told = event.new.manifest()
+                self._news.append(f"{told['regarding']['name']}  {told['reason']}  {told.get('note', '')}")
+        return tuple(self._news)
+
+    def _counted(self) -> tuple[int, int]:
+        return self._world.kube_calls.calls, self._world.slurm_calls.calls
+
+    def _calls(self, now: float) -> Calls:
+        kube, slurm = (value - base for value, base in zip(self._counted(), self._base, strict=True))
+        self._rates.append((now, kube, slurm))
+        while self._rates[0][0] < now - _WINDOW:
+            self._rates.popleft()
+        then, kube_then, slurm_then = self._rates[0]
+        passed = max(now - then, 0.001)
+        return Calls(
+            kube=kube, slurm=slurm, kube_rate=(kube - kube_then) / passed, slurm_rate=(slurm - slurm_then) / passed
+        )

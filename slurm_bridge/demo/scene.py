@@ -1,0 +1,171 @@
+"""One look at both sides: how far every pod has come, how full the nodes are, what is called and told.
+
+pod                job            stage
+not bound          none           pending     nobody has asked Slurm yet
+not bound          waits          queued      Slurm has it in its queue
+not bound          holds nodes    allocated   Slurm has chosen, the binding is on its way
+bound              any            bound
+succeeded, failed  any            done, failed
+gone before that   any            gone        deleted: Slurm has taken the node back, or a user the pod
+"""
+
+import dataclasses
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+
+
+class Stage(enum.Enum):
+    """How far a pod has come, in the order of its life."""
+
+    PENDING = "pending"
+    QUEUED = "queued"
+    ALLOCATED = "allocated"
+    BOUND = "bound"
+    DONE = "done"
+    FAILED = "failed"
+    GONE = "gone"
+
+
+#: What every pod passes that ends well.
+WAY = (Stage.PENDING, Stage.QUEUED, Stage.ALLOCATED, Stage.BOUND, Stage.DONE)
+
+OVER = frozenset({Stage.DONE, Stage.FAILED, Stage.GONE})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PodSeen:
+    """A pod as Kubernetes shows it."""
+
+    uid: str
+    namespace: str
+    name: str
+    phase: str
+    node: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobSeen:
+    """A placeholder as Slurm shows it: whose it is, and which cpus it holds on which nodes."""
+
+    job_id: int
+    uid: str
+    cpus: Mapping[str, int]
+    over: bool
+    why: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One pod and its placeholder."""
+
+    uid: str
+    name: str
+    stage: Stage
+    job_id: int = 0
+    node: str = ""
+    why: str = ""
+    since: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """How many cpus of a node our jobs hold."""
+
+    node: str
+    used: int
+    cpus: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """Calls of the daemon so far, and so many a second of late, to Kubernetes and to Slurm."""
+
+    kube: int = 0
+    slurm: int = 0
+    kube_rate: float = 0.0
+    slurm_rate: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Everything at one moment, `seconds` after the daemon was started. Rows are in order of their creation."""
+
+    seconds: float
+    rows: tuple[Row, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    calls: Calls = Calls()
+    news: tuple[str, ...] = ()
+    left: int = 0
+
+    def count(self, stage: Stage) -> int:
+        """How many pods are at this stage."""
+        return sum(row.stage is stage for row in self.rows)
+
+
+def stage(pod: PodSeen, job: JobSeen | None) -> Stage:
+    """From the table above."""
+    if pod.phase in ("Succeeded", "Failed"):
+        return Stage.DONE if pod.phase == "Succeeded" else Stage.FAILED
+    if pod.node:
+        return Stage.BOUND
+    if job is None or job.over:
+        return Stage.PENDING
+    return Stage.ALLOCATED if job.cpus else Stage.QUEUED
+
+
+def rows(
+    before: Mapping[str, Row], pods: Iterable[PodSeen], jobs: Mapping[str, JobSeen], now: float
+) -> tuple[Row, ...]:
+    """All pods that are, and those that were: what is gone keeps its last node and job."""
+    found = {pod.uid: _row(pod, jobs.get(pod.uid), before.get(pod.uid), now) for pod in pods}
+    gone = {uid: _gone(row, now) for uid, row in before.items() if uid not in found}
+    return tuple({**{uid: found.get(uid) or gone[uid] for uid in before}, **found}.values())
+
+
+def _row(pod: PodSeen, job: JobSeen | None, before: Row | None, now: float) -> Row:
+    reached = stage(pod, job)
+    node = pod.node or next(iter(job.cpus), "") if job else pod.node
+    return Row(
+        uid=pod.uid,
+        name=pod.name,
+        stage=reached,
+        job_id=job.job_id if job else (before.job_id if before else 0),
+        node=node,
+        why=job.why if job and reached is Stage.QUEUED else "",
+        since=before.since if before and before.stage is reached else now,
+    )
+
+
+def _gone(row: Row, now: float) -> Row:
+    """A pod that ended well may be cleared away afterwards; that changes nothing."""
+    return row if row.stage in OVER else dataclasses.replace(row, stage=Stage.GONE, since=now)
+
+
+def bars(nodes: Mapping[str, int], jobs: Iterable[JobSeen]) -> tuple[Bar, ...]:
+    """Each node with its cpus, and what running placeholders hold of them."""
+    used = dict.fromkeys(nodes, 0)
+    for job in jobs:
+        for node, cpus in job.cpus.items() if not job.over else ():
+            used[node] = used.get(node, 0) + cpus
+    return tuple(Bar(node=name, used=used[name], cpus=nodes[name]) for name in sorted(nodes))
+
+
+def newest(jobs: Iterable[JobSeen]) -> Mapping[str, JobSeen]:
+    """The placeholder of each pod: the one that lives, else the last one."""
+    ordered = sorted(jobs, key=lambda job: not job.over)
+    return {job.uid: job for job in ordered}
+
+
+def steps(before: Frame | None, after: Frame) -> Sequence[tuple[Row, Stage]]:
+    """What happened between two looks; a stage that was passed in between counts too."""
+    known = {row.uid: row.stage for row in before.rows} if before else {}
+    return [(row, passed) for row in after.rows for passed in _passed(known.get(row.uid), row)]
+
+
+def _passed(last: Stage | None, row: Row) -> Sequence[Stage]:
+    if row.stage is last:
+        return ()
+    if row.stage not in WAY or (last is not None and last not in WAY):
+        return (row.stage,)
+    start = WAY.index(last) + 1 if last is not None else 0
+    return WAY[start : WAY.index(row.stage) + 1] or (row.stage,)

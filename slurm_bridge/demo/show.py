@@ -1,0 +1,228 @@
+"""The show from beginning to end.
+
+1 the world   both pocket servers, over real HTTP on loopback
+2 the work    a namespace, the examples, pods beside them: created before anybody schedules
+3 troubles    what was ordered to go wrong is armed
+4 the daemon  started as `slurm-bridge run` starts it
+5 looks       several a second, each shown, until all work has ended (or for as long as somebody watches)
+6 the end     the daemon drains and stops; a summary says whether everything went well
+"""
+
+import collections
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from slurm_bridge import app
+from slurm_bridge.daemon.process import Daemon
+from slurm_bridge.demo import scene, troubles, work
+from slurm_bridge.demo.observer import Observer
+from slurm_bridge.demo.scene import Frame, Stage
+from slurm_bridge.model import kinds
+
+#: Of fewer nodes none has GPUs, which an example needs.
+FEWEST_NODES = 4
+
+#: Looks a second are the inverse of this.
+PERIOD = 0.1
+
+#: Who watches is shown so many new pods every so many seconds; so many of them are kept when they are over.
+_WAVE, _NEXT, _KEPT = 16, 2.0, 64
+
+#: What a crashed slurmctld brings back to life is found by a sweep; nobody watches for the five minutes of a real one.
+_SWEEP = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is asked for. `once`: end when all work has ended, or after `deadline` seconds."""
+
+    pods: int = 40
+    nodes: int = 6
+    cpus: int = 8
+    faults: tuple[str, ...] = ()
+    once: bool = False
+    deadline: float = 120.0
+
+
+class Audience(Protocol):
+    """Who is shown the looks."""
+
+    def begin(self, text: str) -> None:
+        """What is on the stage."""
+
+    def show(self, frame: Frame) -> None:
+        """One look."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """How it went; `open` is work that has not ended, `left` placeholders that are still alive in Slurm."""
+
+    seconds: float
+    outcomes: tuple[tuple[str, str], ...]
+    last: Frame
+    faults: tuple[str, ...]
+    struck: int
+    daemon: int
+
+    @property
+    def good(self) -> bool:
+        """Everything was done, nothing is left, and the daemon ended as it was told.
+
+        A bare pod whose node Slurm has taken back is deleted, as it has to be; only a crash of slurmctld does that.
+        """
+        fine = {"done", "gone"} if "controller-crash" in self.faults else {"done"}
+        ended = all(outcome in fine for _, outcome in self.outcomes)
+        return ended and self.last.left == 0 and self.daemon == 0
+
+    def __str__(self) -> str:
+        last, calls = self.last, self.last.calls
+        each = (calls.kube + calls.slurm) / max(1, len(last.rows))
+        counted = [outcome for _, outcome in self.outcomes]
+        lines = [
+            f"{len(counted)} workloads, {len(last.rows)} pods in {self.seconds:.1f} s: {_counts(counted)}",
+            f"calls of the daemon: {calls.kube} to Kubernetes, {calls.slurm} to Slurm, {each:.1f} for each pod",
+            f"faults: {', '.join(self.faults) or 'none ordered'}; {self.struck} times something went wrong on order",
+            f"jobs left in Slurm: {last.left}",
+        ]
+        lines += [f"{name}: {outcome or 'has not ended'}" for name, outcome in self.outcomes if outcome != "done"]
+        lines += ["the daemon did not end in order"] if self.daemon else []
+        return "\n".join(lines)
+
+
+def _counts(outcomes: Sequence[str]) -> str:
+    words = {"done": "done", "failed": "failed", "gone": "deleted with their node", "": "not ended"}
+    return ", ".join(f"{count} {word}" for key, word in words.items() if (count := outcomes.count(key))) or "nothing"
+
+
+def play(options: Options, audience: Audience, stop: threading.Event) -> Summary:
+    """All of it; `stop` ends it early, from any thread."""
+    with app.pocket_world(nodes=options.nodes, cpus=options.cpus) as world:
+        programme = work.programme(options.pods)
+        audience.begin(_introduction(world, programme, options))
+        wanted = work.create(world.cluster, programme.manifests)
+        schedule = troubles.Schedule(world, options.faults)
+        observer = Observer(world)
+        with _running(world) as engine:
+            stage = _Stage(world=world, wanted=wanted, schedule=schedule, observer=observer, engine=engine)
+            last = _watch(stage, options, audience, stop)
+        return Summary(
+            seconds=last.seconds,
+            outcomes=tuple((str(one), observer.outcome(one)) for one in wanted),
+            last=dataclasses.replace(last, left=observer.look().left),
+            faults=options.faults,
+            struck=schedule.struck,
+            daemon=engine.status,
+        )
+
+
+class _Engine:
+    """The daemon in a thread of its own. A status that is never set is a failure."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.status = 1
+        self._daemon = daemon
+        self._thread = threading.Thread(target=self._run, name="daemon", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self.status = self._daemon.run()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def end(self) -> None:
+        """In order."""
+        self._daemon.stop()
+        self._thread.join()
+
+
+@contextlib.contextmanager
+def _running(world: app.PocketWorld) -> Iterator[_Engine]:
+    """The very daemon of `slurm-bridge run`, with the shipped configuration turned to this world."""
+    path = world.folder / "config.yaml"
+    path.write_text(work.configuration(), encoding="utf-8")
+    overrides = (*world.overrides, f"mirror.sweep_seconds={_SWEEP}")
+    with app.daemon(app.Configuration(path=path, environ={}, overrides=overrides)) as daemon:
+        engine = _Engine(daemon)
+        try:
+            yield engine
+        finally:
+            engine.end()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Stage:
+    """What is needed while it runs."""
+
+    world: app.PocketWorld
+    wanted: Sequence[work.Work]
+    schedule: troubles.Schedule
+    observer: Observer
+    engine: _Engine
+
+    def over(self, frame: Frame) -> bool:
+        """All work has ended, and so has what follows from it."""
+        if frame.left or not self.schedule.over or any(row.stage not in scene.OVER for row in frame.rows):
+            return False
+        return all(self.observer.outcome(one) for one in self.wanted)
+
+
+def _watch(stage: _Stage, options: Options, audience: Audience, stop: threading.Event) -> Frame:
+    """Look and show until the end; the last look."""
+    traffic = _Traffic(stage.world, first=options.pods + 1)
+    while True:
+        frame = stage.observer.look()
+        audience.show(frame)
+        stage.schedule.step(frame.seconds)
+        if options.once and (stage.over(frame) or frame.seconds > options.deadline):
+            return frame
+        if not options.once:
+            traffic.step(frame)
+        if not stage.engine.alive or stage.world.clock.wait(stop, PERIOD):
+            return frame
+
+
+class _Traffic:
+    """While somebody watches there is always something to see: new pods come, finished ones are cleared away."""
+
+    def __init__(self, world: app.PocketWorld, *, first: int) -> None:
+        self._world, self._number = world, first
+        self._next = 0.0
+        self._made: collections.deque[str] = collections.deque()
+
+    def step(self, frame: Frame) -> None:
+        """Some pods when it is time; none while many wait."""
+        waiting = sum(frame.count(one) for one in (Stage.PENDING, Stage.QUEUED))
+        if frame.seconds < self._next or waiting >= _WAVE:
+            return
+        self._next = frame.seconds + _NEXT
+        for _ in range(_WAVE):
+            manifest = work.pod(self._number)
+            self._world.kube.create(kinds.PODS, manifest)
+            self._made.append(manifest["metadata"]["name"])
+            self._number += 1
+        while len(self._made) > _KEPT:
+            self._clear(work.NAMESPACE, self._made.popleft())
+
+    def _clear(self, namespace: str, name: str) -> None:
+        """Through the back door, so that only the daemon's calls are counted."""
+        if self._world.kube.get(kinds.PODS, namespace, name) is not None:
+            self._world.kube.delete(kinds.PODS, (namespace, name))
+
+
+def _introduction(world: app.PocketWorld, programme: work.Programme, options: Options) -> str:
+    lines = [
+        f"pocket Kubernetes {world.kube_url}   pocket slurmrestd {world.slurm_url}",
+        f"{options.nodes} nodes of {options.cpus} cpus in both",
+        f"examples: {', '.join(programme.examples) or 'none found'}; and {options.pods} pods beside them",
+    ]
+    lines += [f"example {name} is left out: {why}" for name, why in programme.left_out.items()]
+    lines += [f"fault {name}: {troubles.TROUBLES[name].words}" for name in options.faults]
+    if not options.once:
+        lines.append(f"join in: kubectl --kubeconfig {world.kubeconfig} get pods --all-namespaces --watch")
+    return "\n".join(lines)

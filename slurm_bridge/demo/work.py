@@ -1,0 +1,148 @@
+"""What is put on the stage: the shipped configuration, the shipped examples, and as many pods beside them as wanted."""
+
+import dataclasses
+import pathlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from slurm_bridge import errors, ports
+from slurm_bridge.kube import manifests
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Manifest, Object
+
+#: Where the project's folders are, when it runs from its repository.
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
+#: The examples and the shipped policy are made for it.
+NAMESPACE = "slurm-bridge"
+
+#: Without the shipped configuration beside us, what a daemon needs at least.
+_PLAIN = "cluster_id: demo\ndefaults: {user: slurm-bridge, group: slurm-bridge}\n"
+
+#: So many pods of one Job.
+_CREW = 8
+
+#: Replaced rather than counted as failed when Slurm takes the node back.
+_POLICY = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+
+#: Kinds that only manifests of users need.
+_MORE = (
+    Kind(group="", versions=("v1",), plural="serviceaccounts", kind="ServiceAccount", record=Object),
+    Kind(group="", versions=("v1",), plural="configmaps", kind="ConfigMap", record=Object),
+)
+_KINDS: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in (*kinds.ALL, *_MORE)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One thing that was created and should come to an end: a Job, or a pod that nobody made."""
+
+    kind: Kind[Any]
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.kind} {self.namespace}/{self.name}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Programme:
+    """What will be created, in order, of which examples, and which one was left out for which reason."""
+
+    manifests: tuple[Manifest, ...]
+    examples: tuple[str, ...]
+    left_out: Mapping[str, str]
+
+
+def configuration(project: pathlib.Path = PROJECT) -> str:
+    """The configuration that `deploy/` ships, as text."""
+    shipped = project / "deploy" / "config.yaml"
+    if not shipped.is_file():
+        return _PLAIN
+    (config_map,) = manifests.documents(shipped.read_text(encoding="utf-8"), str(shipped))
+    return str(config_map["data"]["config.yaml"])
+
+
+def programme(pods: int, project: pathlib.Path = PROJECT) -> Programme:
+    """All examples that can run as things are, then so many pods: every other one bare, the others made by Jobs."""
+    folders = sorted(path for path in (project / "examples").glob("*") if path.is_dir())
+    left_out = {folder.name: why for folder in folders if (why := _unfit(folder))}
+    fit = [folder for folder in folders if folder.name not in left_out]
+    objects = (one for folder in fit for one in _example(folder))
+    return Programme(
+        manifests=(_object("v1", "Namespace", {"name": NAMESPACE}), *objects, *extra(pods)),
+        examples=tuple(folder.name for folder in fit),
+        left_out=left_out,
+    )
+
+
+def _unfit(folder: pathlib.Path) -> str:
+    """Why an example cannot be shown; empty when it can."""
+    if not any(folder.glob("*.yaml")):
+        return "it has no manifest"
+    if (folder / "pyproject.toml").is_file():
+        return "it brings a hook of its own, which has to be installed and configured first; its README says how"
+    return ""
+
+
+def _example(folder: pathlib.Path) -> Iterator[Manifest]:
+    for path in sorted(folder.glob("*.yaml")):
+        yield from manifests.documents(path.read_text(encoding="utf-8"), str(path))
+
+
+def extra(pods: int) -> Iterator[Manifest]:
+    """Pods of different sizes that end by themselves after 1 to 5 seconds."""
+    yield from (pod(number) for number in range(1, pods + 1, 2))
+    for first in range(2, pods + 1, 2 * _CREW):
+        crew = len(range(first, min(first + 2 * _CREW, pods + 1), 2))
+        spec = {
+            "parallelism": crew,
+            "completions": crew,
+            "podFailurePolicy": _POLICY,
+            "template": {"metadata": {"annotations": _lasting(first // 2)}, "spec": _spec(first // 2)},
+        }
+        yield _object("batch/v1", "Job", {"name": f"crew-{first:03}", "namespace": NAMESPACE}, spec)
+
+
+def pod(number: int) -> Manifest:
+    """One that nobody made."""
+    metadata = {"name": f"pod-{number:03}", "namespace": NAMESPACE, "annotations": _lasting(number)}
+    return _object("v1", "Pod", metadata, _spec(number))
+
+
+def _lasting(number: int) -> Mapping[str, str]:
+    """Orders for the pocket kubelet."""
+    return {"kwok.local/outcome": "succeed", "kwok.local/seconds": str(1 + number % 5)}
+
+
+def _spec(number: int) -> Manifest:
+    amounts = {"cpu": str(1 + number // 2 % 4), "memory": "256Mi"}
+    container = {"name": "main", "image": "busybox:stable", "resources": {"requests": amounts}}
+    return {"schedulerName": names.SCHEDULER_NAME, "restartPolicy": "Never", "containers": [container]}
+
+
+def _object(api_version: str, kind: str, metadata: Manifest, spec: Manifest | None = None) -> Manifest:
+    body = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    return body if spec is None else {**body, "spec": spec}
+
+
+def create(cluster: ports.Cluster, objects: Iterable[Manifest]) -> Sequence[Work]:
+    """Create them all through the port; what comes back are those that have to come to an end."""
+    created = []
+    for manifest in objects:
+        kind = kind_of(manifest)
+        namespace = manifest["metadata"].get("namespace", "default") if kind.namespaced else ""
+        made = cluster.create(kind, namespace, manifest)
+        if kind in (kinds.PODS, kinds.JOBS):
+            created.append(Work(kind=kind, namespace=namespace, name=made.metadata.name))
+    return created
+
+
+def kind_of(manifest: Manifest) -> Kind[Any]:
+    """The row of the table of kinds; BadConfiguration when there is none."""
+    group = str(manifest.get("apiVersion", "")).rpartition("/")[0]
+    found = _KINDS.get((group, manifest["kind"]))
+    if found is None:
+        raise errors.BadConfiguration(f"{manifest['kind']} of group {group or 'core'!r} cannot be created here")
+    return found

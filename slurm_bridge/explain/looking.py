@@ -1,0 +1,93 @@
+"""What a look at the cluster brings: a snapshot for the hooks, what they need beside it, and Slurm's jobs for a pod."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from slurm_bridge import errors, ports
+from slurm_bridge.hooks import needs as needs_table
+from slurm_bridge.hooks.keeper import Keeper
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.job import JobView, Phase
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler import records
+from slurm_bridge.scheduler.ids import IdRange
+from slurm_bridge.translate import resources
+
+#: Attempts whose ids are looked at one by one before all jobs are listed.
+_ATTEMPTS = 4
+
+
+class Listed:
+    """Implements needs.View over one list."""
+
+    def __init__(self, items: Iterable[Object]) -> None:
+        self._items = {item.key: item for item in items}
+
+    def get(self, namespace: str, name: str) -> Object | None:
+        return self._items.get((namespace, name))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sides:
+    """Both servers."""
+
+    cluster: ports.Cluster
+    slurm: ports.Slurm
+
+
+def snapshot(sides: Sides) -> ClusterSnapshot:
+    """Nodes of both sides, and what pods hold of them, at this moment."""
+    keeper = Keeper(resources.requests_of)
+    for node in sides.cluster.list(kinds.NODES).items:
+        keeper.on_node(None, node)
+    for pod in sides.cluster.list(kinds.PODS, ports.Scope(fields="spec.nodeName!=")).items:
+        keeper.on_pod(None, pod)
+    keeper.set_slurm(sides.slurm.nodes(), sides.slurm.partitions())
+    return keeper.snapshot()
+
+
+def views(cluster: ports.Cluster, needs: Iterable[Need]) -> Mapping[Need, View]:
+    """What hooks have declared that they need."""
+    return {need: Listed(cluster.list(needs_table.KINDS[need]).items) for need in needs}
+
+
+def pod(cluster: ports.Cluster, namespace: str, name: str) -> Pod:
+    """The pod of this name; NotFound when there is none."""
+    found = cluster.get(kinds.PODS, namespace, name)
+    if found is None:
+        raise errors.NotFound(f"there is no pod {name} in namespace {namespace}")
+    return found
+
+
+def jobs(slurm: ports.Slurm, seen: Pod, owner: Owner, ids: IdRange | None) -> Sequence[JobView]:
+    """The placeholders of a pod, the latest attempt last: by the id that it carries, by chosen ids, else by a scan."""
+    found = [view for job_id in _ids(seen, owner, ids) if (view := _ours(slurm.job(job_id), owner)) is not None]
+    alive = [view for view in found if view.state.phase is not Phase.ENDED]
+    return sorted(found if alive else slurm.find(owner), key=_attempt)
+
+
+def _ids(seen: Pod, owner: Owner, ids: IdRange | None) -> Iterable[JobId]:
+    label = seen.metadata.labels.get(names.LABEL_JOB_ID, "")
+    carried = [JobId(int(label))] if label.isascii() and label.isdigit() else []
+    chosen = [ids.choose(_nth(owner, number)) for number in range(_ATTEMPTS)] if ids is not None else []
+    return dict.fromkeys([*carried, *chosen])
+
+
+def _nth(owner: Owner, attempt: int) -> Owner:
+    return records.for_attempt(owner, attempt, request="", plan="")
+
+
+def _ours(view: JobView | None, owner: Owner) -> JobView | None:
+    return view if view is not None and view.owner is not None and view.owner.same_workload(owner) else None
+
+
+def _attempt(view: JobView) -> tuple[int, int]:
+    return (view.owner.attempt if view.owner is not None else 0, view.submit_time)

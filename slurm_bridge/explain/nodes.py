@@ -1,0 +1,59 @@
+"""Which nodes are left for a workload, and why the others are not."""
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from slurm_bridge.hooks import emitter
+from slurm_bridge.hooks.base import Audience, Denied, Nodes
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.model.job import JobRequest
+
+#: In place of what is said to operators only.
+WITHHELD = "ruled out by this cluster's rules (operators see why)"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """Kubernetes' names throughout; `hidden` are the reasons that only operators are shown."""
+
+    eligible: Nodes
+    excluded: Mapping[str, Nodes]
+    hidden: frozenset[str] = frozenset()
+
+    def shown(self, *, operator: bool) -> Mapping[str, Nodes]:
+        """Nodes by the reason as this reader may see it."""
+        found: dict[str, Nodes] = {}
+        for reason, nodes in self.excluded.items():
+            words = reason if operator or reason not in self.hidden else WITHHELD
+            found[words] = found.get(words, frozenset()) | nodes
+        return found
+
+
+def reasons(every: Nodes, eligible: Nodes, layers: Iterable[Denied]) -> Reasons:
+    """A node counts with all reasons of the first layer that denied it; nobody speaks of nodes before that."""
+    left, excluded = every, collections.defaultdict[str, set[str]](set)
+    hidden: set[str] = set()
+    for layer in layers:
+        for name in left & layer.nodes.keys():
+            reason = ", ".join(layer.nodes[name])
+            excluded[reason].add(name)
+            hidden |= {reason} if layer.audience is Audience.OPERATOR else set()
+        left = left - layer.nodes.keys()
+    return Reasons(
+        eligible=eligible,
+        excluded={reason: frozenset(names) for reason, names in excluded.items()},
+        hidden=frozenset(hidden),
+    )
+
+
+def within(found: Reasons, seen: ClusterSnapshot, request: JobRequest) -> Reasons:
+    """Those of the eligible nodes that the request's partitions have; the others get that as their reason."""
+    members = emitter.members(seen, request.partition or "")
+    inside = frozenset(name for name in found.eligible if seen.nodes[name].slurm_name in members)
+    outside = found.eligible - inside
+    if not outside:
+        return found
+    where = f"partition {request.partition}" if request.partition else "Slurm's default partition"
+    excluded = {**found.excluded, f"node(s) are not in {where}": outside}
+    return dataclasses.replace(found, eligible=inside, excluded=excluded)

@@ -1,0 +1,146 @@
+"""An explanation for people, and the same for machines."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from slurm_bridge.explain.explaining import Explanation
+from slurm_bridge.explain.nodes import Reasons
+from slurm_bridge.hooks.base import Audience
+from slurm_bridge.hooks.explain import Line
+from slurm_bridge.model import hostlist
+from slurm_bridge.model.job import JobView
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.scheduler import words
+from slurm_bridge.translate.translator import Value
+
+
+def render(found: Explanation, *, verbose: bool) -> str:
+    """Paragraph by paragraph; what is empty is left out."""
+    paragraphs = (
+        ("", [found.subject.title, f"  {_verdict(found)}"]),
+        ("to know", list(found.notes)),
+        ("values", list(_values((*found.values,)))),
+        ("for hooks", [f"{key} = {value}" for key, value in found.hints.items()]),
+        ("hooks", [str(line) for line in _lines(found.lines, operator=verbose)]),
+        ("nodes", list(_nodes(found.reasons, operator=verbose))),
+        ("submission: POST /job/submit", _json(found.body)),
+        ("the pod says", list(_condition(found.subject.pod))),
+        ("Slurm says now", list(_jobs(found))),
+    )
+    return "\n\n".join(_paragraph(head, lines) for head, lines in paragraphs if lines)
+
+
+def _paragraph(head: str, lines: Iterable[str]) -> str:
+    return "\n".join([head, *(f"  {line}" for line in lines)] if head else lines)
+
+
+def _verdict(found: Explanation) -> str:
+    if found.obstacle is None and found.placeholder is not None:
+        return f"is in Slurm as job {found.placeholder.job_id}; submitted now, it would look like this"
+    if found.obstacle is None:
+        return "would be submitted"
+    verb = "would wait" if isinstance(found.obstacle, Wait) else "would be refused"
+    return f"{verb}: {found.obstacle.reason}: {found.obstacle.message}"
+
+
+def _values(values: tuple[Value, ...]) -> Iterator[str]:
+    name, value = (max((len(getattr(one, of)) for one in values), default=0) for of in ("field", "value"))
+    for one in values:
+        yield f"{one.field:<{name}}  {one.value:<{min(value, 40)}}  {one.source}"
+
+
+def _lines(lines: Iterable[Line], *, operator: bool) -> Iterator[Line]:
+    return (line for line in lines if operator or line.audience is Audience.USER)
+
+
+def _nodes(reasons: Reasons | None, *, operator: bool) -> Iterator[str]:
+    if reasons is None or not (reasons.eligible or reasons.excluded):
+        return
+    yield f"{len(reasons.eligible)} eligible{_named(reasons.eligible)}"
+    for reason, nodes in sorted(reasons.shown(operator=operator).items()):
+        yield f"{len(nodes)} {reason}{_named(nodes)}"
+
+
+def _named(nodes: Iterable[str]) -> str:
+    text = hostlist.compress(nodes)
+    return f": {text}" if text else ""
+
+
+def _json(body: Mapping[str, object] | None) -> list[str]:
+    return [] if body is None else json.dumps(body, indent=2, ensure_ascii=False).splitlines()
+
+
+def _condition(pod: Pod) -> Iterator[str]:
+    for line in pod.status.conditions:
+        if line.type == "PodScheduled":
+            yield f"PodScheduled={line.status} {line.reason or ''} {line.message or ''}".rstrip()
+
+
+def _jobs(found: Explanation) -> Iterator[str]:
+    if found.jobs is None:
+        return
+    if not found.jobs:
+        yield "no job stands for this pod"
+    for view in found.jobs:
+        yield _job(view)
+
+
+def _job(view: JobView) -> str:
+    assert view.owner is not None
+    placeholder = Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=0.0, view=view)
+    said = words.waiting(placeholder) if placeholder.alive else words.ended(placeholder)
+    where = f" on {hostlist.compress(view.nodes)}" if view.nodes else ""
+    note = f"; note: {view.owner.note}" if view.owner.note else ""
+    return f"{said}{where}, attempt {view.owner.attempt}{note}"
+
+
+def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
+    """The same as JSON; every key is always there."""
+    obstacle, root = found.obstacle, found.subject.workload.root
+    return {
+        "subject": found.subject.title,
+        "workload": {"kind": root.kind, "namespace": root.namespace, "name": root.name, "uid": root.uid},
+        "verdict": "submit" if obstacle is None else "wait" if isinstance(obstacle, Wait) else "refuse",
+        "reason": obstacle.reason if obstacle is not None else "",
+        "message": obstacle.message if obstacle is not None else "",
+        "notes": list(found.notes),
+        "values": [{"field": one.field, "value": one.value, "source": one.source} for one in found.values],
+        "hints": dict(found.hints),
+        "hooks": [_machine_line(line) for line in _lines(found.lines, operator=verbose)],
+        "nodes": _machine_nodes(found.reasons, operator=verbose),
+        "submission": found.body,
+        "jobs": [_machine_job(view) for view in found.jobs] if found.jobs is not None else None,
+    }
+
+
+def _machine_line(line: Line) -> Mapping[str, Any]:
+    return {
+        "hook": line.hook,
+        "phase": line.phase.value,
+        "nodes_in": line.nodes_in,
+        "nodes_out": line.nodes_out,
+        "reason": line.reason,
+        "milliseconds": round(line.milliseconds, 3),
+    }
+
+
+def _machine_nodes(reasons: Reasons | None, *, operator: bool) -> Mapping[str, Any] | None:
+    if reasons is None:
+        return None
+    excluded = {reason: sorted(nodes) for reason, nodes in sorted(reasons.shown(operator=operator).items())}
+    return {"eligible": sorted(reasons.eligible), "excluded": excluded}
+
+
+def _machine_job(view: JobView) -> Mapping[str, Any]:
+    return {
+        "job_id": view.job_id,
+        "states": sorted(view.state.words),
+        "reason": view.reason,
+        "start_time": view.start_time,
+        "partition": view.partition,
+        "nodes": list(view.nodes),
+        "attempt": view.owner.attempt if view.owner is not None else 0,
+    }

@@ -1,0 +1,203 @@
+"""Which pods are ours to place, and on which nodes they can run at all, whatever runs there now.
+
+Nodes in use are no matter here: a workload for which there is no room yet belongs into Slurm's queue, where it ages,
+is seen, and can preempt. Only `capacity: free` asks for what is free at this moment.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import ClassVar, Literal, TypeVar
+
+import msgspec
+import pydantic
+
+from slurm_bridge.hooks import snapshot
+from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Session
+from slurm_bridge.hooks.memo import Memo
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.rules import affinity, selectors, taints, volumes
+from slurm_bridge.hooks.snapshot import ClusterSnapshot, NodeFacts
+from slurm_bridge.model import names
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.storage import Claim, StorageClass, Volume
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate import resources
+
+#: Pods of these classes keep a node alive; they must not wait in a batch queue.
+CRITICAL = frozenset({"system-node-critical", "system-cluster-critical"})
+
+MIRROR = "kubernetes.io/config.mirror"
+
+T = TypeVar("T", bound=Object)
+
+
+class EligibilityOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """`node_selector`: only nodes with these labels are managed. `volumes`: read claims, volumes and classes."""
+
+    scheduler_names: tuple[str, ...] = (names.SCHEDULER_NAME,)
+    node_selector: str = ""
+    capacity: Literal["allocatable", "free"] = "allocatable"
+    volumes: bool = True
+
+    @pydantic.field_validator("node_selector")
+    @classmethod
+    def _readable(cls, text: str) -> str:
+        selectors.parse(text)
+        return text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Class:
+    """Pods that ask the same of a node; worked out once for all of them."""
+
+    pod: Pod
+    requests: Mapping[str, Fraction]
+    volumes: tuple[Volume, ...]
+
+
+class Eligibility:
+    """Admits pods that are ours, filters nodes, and looks once more when Slurm has chosen some."""
+
+    Options: ClassVar = EligibilityOptions
+
+    def __init__(self, options: EligibilityOptions) -> None:
+        self._options = options
+        self._managed = selectors.parse(options.node_selector)
+        self._denied: Memo[bytes, Denied] = Memo()
+        self.needs = frozenset({Need.PVCS, Need.PVS, Need.STORAGECLASSES}) if options.volumes else frozenset()
+
+    def admit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:
+        for pod in ask.workload.pods:
+            if obstacle := self._obstacle(pod) or self._storage(session, pod):
+                return obstacle
+        return GO
+
+    def filter(self, session: Session, ask: Ask, _nodes: Nodes) -> Denied:
+        """A node stays when it can take one of the pods at least: which pod comes where is decided later."""
+        first, *others = {
+            id(denied): denied for denied in (self._of(session, pod) for pod in ask.workload.pods)
+        }.values()
+        if not others:
+            return first
+        by_all = frozenset(first.nodes).intersection(*(other.nodes for other in others))
+        return Denied(nodes={name: first.nodes[name] for name in by_all})
+
+    def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
+        """Between submission and start a node can be cordoned, tainted or deleted."""
+        wrong: dict[str, str] = {}
+        for pod in workload.pods:
+            name = nodes.get(pod.uid)
+            if name is not None and (reasons := self._at(session, pod, name)):
+                wrong[name] = ", ".join(reasons)
+        if not wrong:
+            return GO
+        told = "; ".join(f"{name}: {reasons}" for name, reasons in sorted(wrong.items()))
+        return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated can no longer be used: {told}")
+
+    def _obstacle(self, pod: Pod) -> Wait | Reject | None:
+        """Whether this pod is for us, whatever the cluster looks like."""
+        name = f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
+        if pod.spec.scheduler_name not in self._options.scheduler_names:
+            return Reject(reason="NotOurs", message=f"{name} names scheduler {pod.spec.scheduler_name!r}, not ours")
+        if pod.bound:
+            return Reject(reason="AlreadyBound", message=f"{name} runs on node {pod.spec.node_name} already")
+        if MIRROR in pod.metadata.annotations or any(o.kind == "DaemonSet" for o in pod.metadata.owner_references):
+            return Reject(reason="BelongsToNode", message=f"{name} belongs to one node (DaemonSet or mirror pod)")
+        if pod.spec.priority_class_name in CRITICAL:
+            message = f"{name} has priorityClassName {pod.spec.priority_class_name}: such pods cannot wait for Slurm"
+            return Reject(reason="SystemCritical", message=message)
+        if pod.gated:
+            gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+            return Wait(reason="SchedulingGated", message=f"{name} is held by scheduling gates: {gates}")
+        return None
+
+    def _storage(self, session: Session, pod: Pod) -> Wait | None:
+        if not _claims(pod):
+            return None
+        if not self._options.volumes:
+            message = "the pod uses a PersistentVolumeClaim, and hook eligibility is configured with volumes: false"
+            return Wait(reason=volumes.REASON, message=message)
+        found = volumes.bound(pod, _storage_of(session))
+        return found if isinstance(found, Wait) else None
+
+    def _of(self, session: Session, pod: Pod) -> Denied:
+        """Equal pods get the same record, as long as the cluster's version stands."""
+        seen, reach = session.snapshot, self._reach(session, pod)
+        version = seen.version if self._options.capacity == "allocatable" else seen.use_version
+        return self._denied.get(
+            version, _key(pod, reach), lambda: self._work_out(seen, _Class(pod, resources.requests_of(pod), reach))
+        )
+
+    def _reach(self, session: Session, pod: Pod) -> tuple[Volume, ...]:
+        """The volumes that decide where the pod can run; most pods have none."""
+        if not self._options.volumes or not _claims(pod):
+            return ()
+        found = volumes.bound(pod, _storage_of(session))
+        return () if isinstance(found, Wait) else found
+
+    def _work_out(self, seen: ClusterSnapshot, of: _Class) -> Denied:
+        denied = {}
+        for name, facts in seen.nodes.items():
+            if reasons := tuple(self._reasons(facts, of)):
+                denied[name] = reasons
+        return Denied(nodes=denied)
+
+    def _at(self, session: Session, pod: Pod, name: str) -> tuple[str, ...]:
+        facts = session.snapshot.nodes.get(name)
+        if facts is None:
+            return ("the node is gone from Kubernetes",)
+        return self._of(session, pod).nodes.get(name, ())
+
+    def _reasons(self, facts: NodeFacts, of: _Class) -> Iterator[str]:
+        """Why a pod cannot run on a node: the first rule that says no, or everything that there is too little of."""
+        if standing := self._standing(facts, of.pod):
+            yield standing
+        elif not affinity.accepts(of.pod, facts.node):
+            yield "node(s) didn't match Pod's node affinity/selector"
+        elif taint := taints.untolerated(facts.node.spec.taints, of.pod.spec.tolerations):
+            yield f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+        elif not all(volumes.reaches(volume, facts.node) for volume in of.volumes):
+            yield "node(s) didn't match PersistentVolume's node affinity"
+        else:
+            yield from snapshot.lacking(facts, of.requests, free=self._options.capacity == "free")
+
+    def _standing(self, facts: NodeFacts, pod: Pod) -> str | None:
+        """Whether a node takes anybody."""
+        node = facts.node
+        if not selectors.all_hold(self._managed, node.metadata.labels):
+            return "node(s) are not managed by this bridge"
+        if facts.slurm is None:
+            return "node(s) are not known to Slurm"
+        if node.metadata.deletion_timestamp is not None:
+            return "node(s) are being deleted"
+        if node.spec.unschedulable and taints.untolerated((taints.UNSCHEDULABLE,), pod.spec.tolerations):
+            return "node(s) were unschedulable"
+        return None if node.ready else "node(s) were not ready"
+
+
+def _claims(pod: Pod) -> bool:
+    return any(True for _ in volumes.claims(pod))
+
+
+def _key(pod: Pod, reach: tuple[Volume, ...]) -> bytes:
+    """All that the rules look at, as it is written; for a pod with claims also what is behind them now."""
+    spec = pod.spec
+    containers = [(one.resources, one.restart_policy) for one in (*spec.containers, *spec.init_containers)]
+    needs = (len(spec.containers), containers, spec.resources, spec.overhead)
+    behind = [(volume.uid, volume.metadata.resource_version) for volume in reach]
+    return msgspec.json.encode((needs, spec.node_selector, spec.tolerations, affinity.required(pod), behind))
+
+
+def _storage_of(session: Session) -> volumes.Storage:
+    def read(need: Need, kind: type[T], namespace: str, name: str) -> T | None:
+        found = session.view(need).get(namespace, name)
+        return found if isinstance(found, kind) else None
+
+    return volumes.Storage(
+        claim=lambda namespace, name: read(Need.PVCS, Claim, namespace, name),
+        volume=lambda name: read(Need.PVS, Volume, "", name),
+        storage_class=lambda name: read(Need.STORAGECLASSES, StorageClass, "", name),
+    )

@@ -1,0 +1,144 @@
+"""Which values users may set by annotation, by namespace and service account, and which defaults they get.
+
+What an annotation can reach is refused unless a rule allows it: whose job it is, what is charged, how it is preferred.
+All rules that match a workload count together; of the defaults the first rule that names one. Partitions are free
+until a rule that matches lists them.
+"""
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import pydantic
+
+from slurm_bridge.hooks.base import GO, Admit, Ask, Fields, Session
+from slurm_bridge.hooks.memo import Memo
+from slurm_bridge.model.verdict import Reject
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate import annotations
+from slurm_bridge.translate.translator import Value
+
+Key = Literal["account", "qos", "reservation", "wckey", "user-id", "group-id", "priority", "partition"]
+
+#: Free until a rule lists it.
+PARTITION = "partition"
+
+_Glob = Annotated[str, pydantic.Field(min_length=1)]
+
+
+NOTHING = Fields()
+
+
+class AtMost(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Every whole number up to this one."""
+
+    max: Annotated[int, pydantic.Field(ge=1, le=4294967294)]
+
+    def permits(self, value: str) -> bool:
+        return value.isascii() and value.isdigit() and int(value) <= self.max
+
+    def __str__(self) -> str:
+        return f"at most {self.max}"
+
+
+class AnyOf(pydantic.RootModel[tuple[_Glob, ...]], frozen=True):
+    """Names, or patterns with `*` and `?`."""
+
+    def permits(self, value: str) -> bool:
+        return any(fnmatch.fnmatchcase(value, glob) for glob in self.root)
+
+    def __str__(self) -> str:
+        return ", ".join(self.root)
+
+
+class Defaults(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """What the request gets where the user has said nothing."""
+
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    wckey: str | None = None
+    constraints: str | None = None
+    licenses: str | None = None
+    user: str | None = None
+    group: str | None = None
+
+
+class Rule(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """For whom, what they may, and what they get."""
+
+    namespaces: tuple[_Glob, ...] = ("*",)
+    service_accounts: tuple[_Glob, ...] = ("*",)
+    allow: Mapping[Key, AtMost | AnyOf] = {}
+    defaults: Defaults = Defaults()
+
+    @pydantic.field_validator("allow")
+    @classmethod
+    def _only_priority_is_a_number(cls, allow: Mapping[Key, AtMost | AnyOf]) -> Mapping[Key, AtMost | AnyOf]:
+        for key, allowed in allow.items():
+            if isinstance(allowed, AtMost) and key != "priority":
+                raise ValueError(f"{key} takes a list of names; only priority takes max")
+        return allow
+
+    def matches(self, workload: Workload) -> bool:
+        return _any(self.namespaces, workload.root.namespace) and _any(self.service_accounts, workload.service_account)
+
+
+class PolicyOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """The rules; given, they replace the shipped one, with which the shipped example runs."""
+
+    rules: tuple[Rule, ...] = (Rule(namespaces=("slurm-bridge",), allow={"account": AnyOf(("schedmd",))}),)
+
+
+class Policy:
+    """Refuses what no rule allows, and fills in what rules give."""
+
+    Options: ClassVar = PolicyOptions
+
+    def __init__(self, options: PolicyOptions) -> None:
+        self._rules = options.rules
+        self._fields: Memo[tuple[str, str], Mapping[str, str]] = Memo()
+
+    def admit(self, _session: Session, ask: Ask) -> Admit | Reject:
+        """Every refusal at once, so that nobody mends them one by one."""
+        wrong = [refusal for value in ask.values if (refusal := self._refusal(ask.workload, value))]
+        return Reject(reason="NotAllowed", message="; ".join(wrong)) if wrong else GO
+
+    def express(self, _session: Session, ask: Ask) -> Fields:
+        """Annotations win over these, these win over the defaults of the bridge."""
+        whom = ask.workload.root.namespace, ask.workload.service_account
+        chosen = self._fields.get(0, whom, lambda: self._defaults(ask.workload))
+        if not chosen:
+            return NOTHING
+        said = {value.field for value in ask.values if value.key}
+        given: dict[str, Any] = {field: value for field, value in chosen.items() if field not in said}
+        return Fields(**given, source="hook policy")
+
+    def _defaults(self, workload: Workload) -> Mapping[str, str]:
+        """The first rule that names a field decides on it."""
+        chosen: dict[str, str] = {}
+        for rule in self._of(workload):
+            chosen = {**rule.defaults.model_dump(exclude_none=True), **chosen}
+        return chosen
+
+    def _of(self, workload: Workload) -> Iterator[Rule]:
+        return (rule for rule in self._rules if rule.matches(workload))
+
+    def _refusal(self, workload: Workload, value: Value) -> str | None:
+        """Why a value is refused, None when it is not the user's or may be set."""
+        if value.key not in annotations.GUARDED and value.key != PARTITION:
+            return None
+        permits = [allowed for rule in self._of(workload) for key, allowed in rule.allow.items() if key == value.key]
+        if value.key == PARTITION and not permits:
+            return None
+        names = value.value.split(",") if value.key == PARTITION else [value.value]
+        if all(any(allowed.permits(name.strip()) for allowed in permits) for name in names):
+            return None
+        whom = f"service account {workload.service_account} in namespace {workload.root.namespace}"
+        allowed_here = f"allowed are {', '.join(map(str, permits))}" if permits else "no value is allowed"
+        return f"{value.source}: {value.key} {value.value!r} is not allowed for {whom}; {allowed_here}"
+
+
+def _any(globs: tuple[str, ...], name: str) -> bool:
+    return any(fnmatch.fnmatchcase(name, glob) for glob in globs)

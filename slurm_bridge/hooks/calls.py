@@ -1,0 +1,242 @@
+"""How one hook is called: measured, its answer checked, and a foreign one in a worker that it can only block itself.
+
+Python cannot stop a thread. A foreign hook that exceeds its budget is left behind in its worker and never called
+again (quarantine, until the configuration is loaded anew); the chain counts the workers that it has left behind.
+"""
+
+import dataclasses
+import enum
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from slurm_bridge import ports
+from slurm_bridge.hooks import base
+from slurm_bridge.hooks.base import Phase
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model.verdict import Reject, Wait
+
+
+class OnError(enum.Enum):
+    """What a failing hook means for the workload: nothing, that it waits, or that it is refused."""
+
+    SKIP = "skip"
+    HOLD = "hold"
+    REJECT = "reject"
+
+
+class Outcome(enum.Enum):
+    """How a call ended; `slow` answered, but beyond its budget."""
+
+    OK = "ok"
+    SLOW = "slow"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    QUARANTINED = "quarantined"
+
+
+class Observer(Protocol):
+    """Where durations and outcomes are counted."""
+
+    def called(self, hook: str, phase: str, outcome: str, seconds: float) -> None: ...
+
+
+class Unobserved:
+    """Nobody counts."""
+
+    def called(self, hook: str, phase: str, outcome: str, seconds: float) -> None:
+        """Nothing to do."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shape:
+    """What registration and calls check of a phase: the number of arguments, the answers, one hook only."""
+
+    arguments: int
+    answers: tuple[type, ...]
+    alone: bool = False
+
+
+SHAPES: Mapping[Phase, Shape] = {
+    Phase.ADMIT: Shape(2, (base.Admit, Wait, Reject)),
+    Phase.ORDER: Shape(1, (base.Rank,), alone=True),
+    Phase.CAPACITY: Shape(2, (base.Admit, Wait, Reject)),
+    Phase.SAMPLE: Shape(3, (base.Sample, Wait), alone=True),
+    Phase.FILTER: Shape(3, (base.Denied,)),
+    Phase.SCORE: Shape(3, (base.Scores,)),
+    Phase.SUBSET: Shape(4, (base.Subsets,)),
+    Phase.EXPRESS: Shape(2, (base.Fields,)),
+    Phase.COMMIT: Shape(2, (base.Admit, Wait, Reject)),
+    Phase.VERIFY: Shape(3, (base.Admit, base.Deny, Wait, Reject)),
+}
+
+
+class HookFailed(Exception):
+    """A hook raised, answered nonsense or took too long; `hook` says which, the message what happened."""
+
+    def __init__(self, hook: "Hook", phase: Phase, message: str, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.hook = hook
+        self.phase = phase
+        self.outcome = outcome
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Hook:
+    """A hook as it is configured. Built-in ones run where they are called, foreign ones in a worker of their own."""
+
+    name: str
+    hook: object
+    on_error: OnError = OnError.HOLD
+    budget_seconds: float = 0.2
+    needs: frozenset[Need] = frozenset()
+    worker: "Worker | None" = None
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Those that it has a method for."""
+        return tuple(phase for phase in Phase if callable(getattr(self.hook, phase.value, None)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a hook said, and how long it took."""
+
+    value: Any
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Caller:
+    """Calls hooks, and tells the observer."""
+
+    clock: ports.Clock
+    observer: Observer
+
+    def call(self, hook: Hook, phase: Phase, *arguments: object) -> Answer:
+        """The answer, of a type that the phase allows; HookFailed otherwise."""
+        method = getattr(hook.hook, phase.value)
+        began = self.clock.now()
+        outcome = Outcome.OK
+        try:
+            value = hook.worker.call(method, arguments, hook.budget_seconds) if hook.worker else method(*arguments)
+            self._check(value, phase)
+            outcome = Outcome.SLOW if self.clock.now() - began > hook.budget_seconds else Outcome.OK
+        except Exception as error:  # a hook is foreign code: whatever it raises is its own failure, and on_error rules
+            outcome = _outcome(error)
+            raise HookFailed(hook, phase, _describe(error), outcome) from error
+        finally:
+            seconds = self.clock.now() - began
+            self.observer.called(hook.name, phase.value, outcome.value, seconds)
+        return Answer(value=value, seconds=seconds)
+
+    @staticmethod
+    def _check(value: object, phase: Phase) -> None:
+        answers = SHAPES[phase].answers
+        if not isinstance(value, answers):
+            allowed = " or ".join(answer.__name__ for answer in answers)
+            raise TypeError(f"answered with {type(value).__name__}, not with {allowed}")
+
+
+class OverBudget(Exception):
+    """The hook did not answer in time."""
+
+
+class Quarantined(Exception):
+    """The hook once did not answer in time, and is not asked again."""
+
+
+_Reply = tuple[object, BaseException | None]
+_Job = tuple[Callable[..., object], tuple[object, ...], "queue.SimpleQueue[_Reply]"]
+_Jobs = queue.SimpleQueue[_Job | None]
+
+
+class Left:
+    """Threads that were left behind in a hook. Chains come and go with the configuration; these threads stay."""
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+
+    def add(self, thread: threading.Thread) -> None:
+        """One more, until its hook returns after all."""
+        self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+
+    @property
+    def count(self) -> int:
+        """How many have not come back to this day."""
+        return sum(thread.is_alive() for thread in self._threads)
+
+
+class Worker:
+    """One thread for one foreign hook, started with the first call; callers take turns."""
+
+    def __init__(self, name: str, left: Left) -> None:
+        self._name = name
+        self._left = left
+        self._quarantined = False
+        self._turn = threading.Lock()
+        self._jobs: _Jobs | None = None
+        self._thread: threading.Thread | None = None
+
+    def call(self, method: Callable[..., object], arguments: tuple[object, ...], seconds: float) -> object:
+        """The hook's answer or its exception; OverBudget when there is none in time."""
+        with self._turn:
+            if self._quarantined:
+                raise Quarantined("was too slow before and is no longer asked, until the configuration is loaded anew")
+            reply: queue.SimpleQueue[_Reply] = queue.SimpleQueue()
+            self._started().put((method, arguments, reply))
+            try:
+                value, error = reply.get(timeout=seconds)
+            except queue.Empty:
+                self._abandon()
+                raise OverBudget(f"did not answer within {seconds * 1000:.0f} ms") from None
+        if error is None:
+            return value
+        if isinstance(error, Exception):
+            raise error
+        raise RuntimeError(f"tried to end its thread with {type(error).__name__}") from error
+
+    def close(self) -> None:
+        """Let the thread end once it is idle; a later call would start another."""
+        with self._turn:
+            self._dismiss()
+
+    def _started(self) -> _Jobs:
+        if self._jobs is None:
+            self._jobs = queue.SimpleQueue()
+            name = f"hook-{self._name}"
+            self._thread = threading.Thread(target=_work, args=(self._jobs,), name=name, daemon=True)
+            self._thread.start()
+        return self._jobs
+
+    def _abandon(self) -> None:
+        self._quarantined = True
+        if self._thread is not None:
+            self._left.add(self._thread)
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        if self._jobs is not None:
+            self._jobs.put(None)
+            self._jobs = self._thread = None
+
+
+def _work(jobs: _Jobs) -> None:
+    while (job := jobs.get()) is not None:
+        method, arguments, reply = job
+        try:
+            reply.put((method(*arguments), None))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, where it is the hook's failure
+            reply.put((None, error))
+
+
+def _outcome(error: Exception) -> Outcome:
+    if isinstance(error, OverBudget):
+        return Outcome.TIMEOUT
+    return Outcome.QUARANTINED if isinstance(error, Quarantined) else Outcome.ERROR
+
+
+def _describe(error: Exception) -> str:
+    own = isinstance(error, OverBudget | Quarantined)
+    return str(error) if own else f"{type(error).__name__}: {error}"

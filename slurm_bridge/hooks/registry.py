@@ -1,0 +1,168 @@
+"""From configuration to a chain: what is wrong is told all at once, each with the name of its culprit.
+
+An installed hook does nothing until configuration names it. The order of configuration is the order of layers.
+"""
+
+import dataclasses
+import difflib
+import importlib.metadata
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pydantic
+
+from slurm_bridge import errors
+from slurm_bridge.hooks.base import Phase
+from slurm_bridge.hooks.builtin.eligibility import Eligibility
+from slurm_bridge.hooks.builtin.policy import Policy
+from slurm_bridge.hooks.calls import SHAPES, Hook, Left, OnError, Worker
+from slurm_bridge.hooks.chain import Chain, Surroundings
+from slurm_bridge.hooks.needs import Need
+
+GROUP = "slurm_bridge.hooks"
+
+#: Makes a hook from its options: a class (or function) of one argument. With an attribute `Options` (a pydantic
+#: model) it gets these, checked; without, the mapping as it was written.
+Builder = Callable[[Any], object]
+
+#: The hooks that ship with the bridge. Policy first: what a user may not ask for needs no further look.
+BUILTIN: Mapping[str, Builder] = {"policy": Policy, "eligibility": Eligibility}
+
+#: Part of every chain, with their own defaults and before all others where configuration does not name them: a site
+#: that adds a hook must not open its doors by leaving these out.
+ALWAYS = ("policy", "eligibility")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HookConfig:
+    """One hook as it is configured."""
+
+    name: str
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    on_error: OnError = OnError.HOLD
+    budget_ms: int = 200
+
+
+class Unusable(Exception):
+    """A hook that cannot be part of a chain; the message names the hook, and the key where it is one."""
+
+
+#: Options that the program knows already, by hook; what configuration says of them wins.
+Told = Mapping[str, Mapping[str, Any]]
+
+
+def build(
+    configured: Iterable[HookConfig],
+    around: Surroundings,
+    installed: Mapping[str, Any] | None = None,
+    told: Told | None = None,
+) -> Chain:
+    """The chain; raises BadConfiguration with everything that is wrong."""
+    offered = entry_points() if installed is None else installed
+    configs = complete(configured, told or {})
+    problems = list(_repeated(configs))
+    hooks: list[Hook] = []
+    for config in configs:
+        try:
+            hooks.append(_hook(config, offered, around.left))
+        except Unusable as unusable:
+            problems.append(str(unusable))
+    problems += _crowded(hooks)
+    if problems:
+        raise errors.BadConfiguration("\n".join(problems))
+    return Chain(hooks, around)
+
+
+def complete(configured: Iterable[HookConfig], told: Told) -> tuple[HookConfig, ...]:
+    """With the hooks that are always part of a chain, and the options that nobody should have to repeat."""
+    configs = tuple(configured)
+    named = {config.name for config in configs}
+    every = (*(HookConfig(name=name) for name in ALWAYS if name not in named), *configs)
+    return tuple(
+        dataclasses.replace(config, options={**told.get(config.name, {}), **config.options}) for config in every
+    )
+
+
+def entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
+    """What installed packages offer."""
+    return {found.name: found for found in importlib.metadata.entry_points(group=GROUP)}
+
+
+def _hook(config: HookConfig, offered: Mapping[str, Any], left: Left) -> Hook:
+    foreign = config.name not in BUILTIN
+    if foreign and config.name not in offered:
+        raise Unusable(_unknown(config.name, sorted({*BUILTIN, *offered})))
+    try:
+        hook = _made(offered[config.name].load() if foreign else BUILTIN[config.name], config.options)
+    except pydantic.ValidationError as error:
+        wrong = "\n".join(f"hook {config.name}: {_place(row['loc'])}: {row['msg']}" for row in error.errors())
+        raise Unusable(wrong) from error
+    except Exception as error:  # foreign code: whatever its import or constructor raises makes only it unusable
+        raise Unusable(f"hook {config.name}: cannot be built: {type(error).__name__}: {error}") from error
+    _check(config.name, hook)
+    return Hook(
+        name=config.name,
+        hook=hook,
+        on_error=config.on_error,
+        budget_seconds=config.budget_ms / 1000,
+        needs=_needs(config.name, hook),
+        worker=Worker(config.name, left) if foreign else None,
+    )
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return f"hook {name}: neither built in nor installed (entry point group {GROUP}); {hint}"
+
+
+def _made(builder: Builder, options: Mapping[str, Any]) -> object:
+    model = getattr(builder, "Options", None)
+    return builder(options if model is None else model.model_validate(dict(options)))
+
+
+def _place(where: Iterable[int | str]) -> str:
+    return ".".join(["options", *map(str, where)])
+
+
+def _check(name: str, hook: object) -> None:
+    """Some phase, and each phase's method with the arguments that it will be called with."""
+    methods = {phase: method for phase in Phase if (method := getattr(hook, phase.value, None)) is not None}
+    if not methods:
+        phases = ", ".join(phase.value for phase in Phase)
+        raise Unusable(f"hook {name}: has no phase; a hook has one or more of the methods {phases}")
+    for phase, method in methods.items():
+        if not callable(method) or inspect.iscoroutinefunction(method):
+            raise Unusable(f"hook {name}: {phase.value} is no plain method")
+        wanted = SHAPES[phase].arguments
+        try:
+            inspect.signature(method).bind(*range(wanted))
+        except TypeError as error:
+            raise Unusable(f"hook {name}: {phase.value} must take {wanted} arguments ({error})") from error
+
+
+def _needs(name: str, hook: object) -> frozenset[Need]:
+    needs = frozenset(getattr(hook, "needs", ()))
+    strange = [repr(need) for need in needs if not isinstance(need, Need)]
+    if strange:
+        allowed = ", ".join(need.name for need in Need)
+        raise Unusable(f"hook {name}: needs {', '.join(sorted(strange))}, allowed are {allowed} of hooks.needs.Need")
+    return needs
+
+
+def _repeated(configs: Iterable[HookConfig]) -> Iterator[str]:
+    seen: set[str] = set()
+    for config in configs:
+        if config.name in seen:
+            yield f"hook {config.name}: is configured twice"
+        seen.add(config.name)
+
+
+def _crowded(hooks: Iterable[Hook]) -> Iterator[str]:
+    """Two hooks for a phase that has one answer."""
+    chosen = list(hooks)
+    for phase, shape in SHAPES.items():
+        names = [hook.name for hook in chosen if phase in hook.phases]
+        if shape.alone and len(names) > 1:
+            yield f"hooks {' and '.join(names)}: only one hook can have the phase {phase.value}"

@@ -1,0 +1,70 @@
+"""Label selectors: the requirements of manifests, and the one-line notation of command lines and settings."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+
+Labels = Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one key."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Labels) -> bool:
+        """An operator that nobody knows holds nowhere."""
+        rule = OPERATORS.get(self.operator)
+        return rule is not None and rule(labels.get(self.key), self.values)
+
+
+def _number(text: str | None) -> int | None:
+    """Kubernetes compares labels as decimal integers; what is none compares with nothing."""
+    return int(text) if text is not None and re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
+
+
+def compare(found: str | None, wanted: tuple[str, ...], *, greater: bool) -> bool:
+    """Whether a label's number lies above (or below) the one wanted."""
+    low, high = _number(wanted[0] if len(wanted) == 1 else None), _number(found)
+    if low is None or high is None:
+        return False
+    return high > low if greater else high < low
+
+
+#: What each operator of a requirement says about a label's value, None where the key is absent.
+OPERATORS: Mapping[str, Callable[[str | None, tuple[str, ...]], bool]] = {
+    "In": lambda found, values: found is not None and found in values,
+    "NotIn": lambda found, values: found is None or found not in values,
+    "Exists": lambda found, _: found is not None,
+    "DoesNotExist": lambda found, _: found is None,
+    "Gt": lambda found, values: compare(found, values, greater=True),
+    "Lt": lambda found, values: compare(found, values, greater=False),
+}
+
+_NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_SET = re.compile(rf"({_NAME})\s+(in|notin)\s*\(([^()]*)\)")
+_EQUAL = re.compile(rf"({_NAME})\s*(==|=|!=)\s*((?:{_NAME})?)")
+_PRESENT = re.compile(rf"(!?)\s*({_NAME})")
+_WORDS = {"in": "In", "notin": "NotIn", "=": "In", "==": "In", "!=": "NotIn", "": "Exists", "!": "DoesNotExist"}
+
+
+def parse(text: str) -> tuple[Requirement, ...]:
+    """`a=b,c in (d,e),!f` → its requirements; raises ValueError naming the part that is no requirement."""
+    parts = re.split(r",(?![^()]*\))", text)
+    return tuple(_requirement(part.strip()) for part in parts) if text.strip() else ()
+
+
+def _requirement(part: str) -> Requirement:
+    if found := _SET.fullmatch(part) or _EQUAL.fullmatch(part):
+        return Requirement(found[1], _WORDS[found[2]], tuple(value.strip() for value in found[3].split(",")))
+    if found := _PRESENT.fullmatch(part):
+        return Requirement(found[2], _WORDS[found[1]])
+    raise ValueError(f"{part!r} is not a label requirement such as `key=value`, `key in (a,b)`, `key` or `!key`")
+
+
+def all_hold(requirements: tuple[Requirement, ...], labels: Labels) -> bool:
+    """Every one of them; without any, everything matches."""
+    return all(requirement.holds(labels) for requirement in requirements)

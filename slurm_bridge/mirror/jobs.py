@@ -1,0 +1,330 @@
+"""Keeps the table of placeholders true: `jobs/state` of ours, details by a budgeted round robin, a sweep for strays.
+
+    poll     state words of our living jobs in one call (chunks, or everything beyond a size); period adapts to change
+    confirm  a job that an answer left out is asked for by id: only a plain "no such job" counts, never silence
+    details  reason, estimated start, hold and edits: the job whose last reading is oldest, so many reads a second
+    sweep    ids that live in Slurm and that we cannot place are looked at once: ours are adopted, others remembered
+    recover  one full list, at the start of a leadership only
+
+A job that waits costs nothing but its share of these calls.
+"""
+
+import dataclasses
+import heapq
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from loguru import logger
+
+from slurm_bridge import errors, ports
+from slurm_bridge.mirror.table import Table
+from slurm_bridge.model.job import JobState, JobStates, JobView, Phase
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.placeholder import Certainty, Placeholder
+
+T = TypeVar("T")
+
+#: Phases in which a job holds nodes.
+STARTED = frozenset({Phase.STARTING, Phase.RUNNING, Phase.STOPPED})
+
+#: What the details of a job have to say anew before its workload is woken.
+TELLING = ("reason", "held", "nodes", "owner")
+
+#: A start estimate that moves less than this is no news.
+START_MOVED = 600
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rhythm:
+    """How often what is asked. `many` is the number from which one full list is cheaper than single questions."""
+
+    fastest: float = 0.2
+    slowest: float = 5.0
+    first_details_per_second: float = 10.0
+    details_per_second: float = 1.0
+    patience: float = 2.0
+    full_states_above: int = 4000
+    many: int = 50
+    sweep: float = 300.0
+    maybe: float = 60.0
+
+
+class Mirror:
+    """Called by one thread, or by a simulation; what it learns goes into the table, whose listener wakes workloads."""
+
+    def __init__(
+        self, slurm: ports.Slurm, clock: ports.Clock, table: Table, *, cluster_id: str, rhythm: Rhythm | None = None
+    ) -> None:
+        self._slurm, self._clock, self._table = slurm, clock, table
+        self._cluster_id = cluster_id
+        self._rhythm = rhythm or Rhythm()
+        self._period = self._rhythm.fastest
+        self._due = self._swept = self._detailed = self._cost = 0.0
+        self._strangers: frozenset[JobId] = frozenset()
+        self._recovered: Callable[[], None] = _nothing
+        self.last_good: float | None = None
+        self.failures = 0
+
+    @property
+    def failing(self) -> bool:
+        """The last question to Slurm went without a usable answer."""
+        return self.failures > 0
+
+    @property
+    def due_in(self) -> float:
+        """Seconds until a step would do something; never longer than the fastest period, for a nudge may come."""
+        return min(self._rhythm.fastest, max(0.01, self._due - self._clock.now()))
+
+    def on_recovery(self, listener: Callable[[], None]) -> None:
+        """Whom to tell when Slurm answers again."""
+        self._recovered = listener
+
+    def nudge(self) -> None:
+        """Something was ordered: look soon."""
+        self._period = self._rhythm.fastest
+        self._due = min(self._due, self._clock.now() + self._period)
+
+    def recover(self) -> None:
+        """Rebuild the table from one full list; what was submitted meanwhile is newer than the list and stays."""
+        before = {one.job_id for one in self._table.alive() if one.certainty is Certainty.SEEN}
+        views = self._ask(self._slurm.jobs)
+        self._strangers = frozenset(one.job_id for one in views if not self._ours(one.owner))
+        listed = self._adopt(views)
+        for job_id in before - listed:
+            self._vanish(job_id)
+        self._swept = self._clock.now()
+
+    def step(self) -> None:
+        """Whatever is due; a Slurm that does not answer is asked again after a pause that grows."""
+        if self._clock.now() < self._due:
+            return
+        try:
+            self._pass()
+        except errors.BridgeError as problem:
+            self._failed(problem)
+
+    def _pass(self) -> None:
+        began = self._clock.now()
+        changed = self.poll()
+        self._cost = self._clock.now() - began
+        self.details()
+        if self._clock.now() - self._swept >= self._rhythm.sweep:
+            self.sweep()
+        slower = min(self._rhythm.slowest, self._period * 1.5)
+        self._period = self._rhythm.fastest if changed else slower
+        # A Slurm that takes long to answer is asked less often, or asking would be all that it does.
+        self._due = self._clock.now() + max(self._period, self._cost)
+
+    def _failed(self, problem: errors.BridgeError) -> None:
+        self.failures += 1
+        pause = min(self._rhythm.slowest, self._rhythm.fastest * 2 ** min(self.failures, 10))
+        wish = problem.retry_after if isinstance(problem, errors.TryLater) else None
+        self._due = self._clock.now() + max(pause, wish or 0.0)
+        if self.failures == 1 or isinstance(problem, errors.OperatorMustAct):
+            logger.warning("Slurm cannot be asked for our jobs, next try in {:.1f} s: {}", pause, problem)
+
+    def poll(self) -> int:
+        """Ask for the state of all living placeholders; how many have changed."""
+        known = self._table.alive()
+        if not known:
+            return self._check_answering()
+        states = self._ask(lambda: self._slurm.states(self._which(known)))
+        moved = [one for one in known if one.job_id in states and _moved(one, states[one.job_id])]
+        for one in moved:
+            self._move(one, states[one.job_id])
+        missing = [one for one in known if one.job_id not in states]
+        self._confirm(missing)
+        return len(moved) + len(missing)
+
+    def _check_answering(self) -> int:
+        """With nothing to ask for, a cheap read still tells whether Slurm answers; only after a failure or a while."""
+        now = self._clock.now()
+        if self.failing or self.last_good is None or now - self.last_good >= self._rhythm.slowest:
+            self._ask(lambda: self._slurm.states([JobId(1)]))
+        return 0
+
+    def _which(self, known: Sequence[Placeholder]) -> Collection[JobId] | None:
+        return None if len(known) > self._rhythm.full_states_above else [one.job_id for one in known]
+
+    def _move(self, old: Placeholder, seen: JobStates) -> None:
+        """Take in new state words. A job of which we only knew that it may exist has to show first whose it is."""
+        if old.certainty is Certainty.MAYBE:
+            self.look(old.job_id, old.owner)
+            return
+        state = seen.components[0].state if seen.components else old.state
+        started = old.started or seen.phase in STARTED
+        self._replace(
+            old, dataclasses.replace(old, state=state, started=started, torn=seen.torn, since=self._clock.now())
+        )
+
+    def _replace(self, old: Placeholder, new: Placeholder) -> None:
+        """Unless somebody knows better meanwhile."""
+        if self._table.get(old.job_id) is old:
+            self._table.put(new)
+
+    def _confirm(self, missing: Sequence[Placeholder]) -> None:
+        sure = [one for one in missing if one.certainty is Certainty.SEEN]
+        for one in missing:
+            if one.certainty is Certainty.MAYBE and self._clock.now() - one.since > self._rhythm.maybe:
+                self._vanish(one.job_id)
+        if len(sure) >= self._rhythm.many:
+            listed = self._adopt(self._ask(self._slurm.jobs))
+            for one in sure:
+                if one.job_id not in listed:
+                    self._vanish(one.job_id)
+            return
+        for one in sure:
+            self.look(one.job_id, one.owner)
+
+    def look(self, job_id: JobId, owner: Owner, *, tell: bool = True) -> Placeholder | None:
+        """Read one job and see whether it is (still) that workload's; None when there is no such job of ours."""
+        view = self._ask(lambda: self._slurm.job(job_id))
+        if view is None or view.owner is None or not view.owner.same_workload(owner):
+            self._missed(job_id, taken=view is not None)
+            return None
+        return self.adopt(view, tell=tell)
+
+    def _missed(self, job_id: JobId, *, taken: bool) -> None:
+        """Not there, or somebody else's. A job that an unanswered order may yet make is waited for a while."""
+        old = self._table.get(job_id)
+        awaited = old is not None and old.certainty is Certainty.MAYBE
+        if old is not None and (taken or not awaited or self._clock.now() - old.since > self._rhythm.maybe):
+            self._vanish(job_id)
+
+    def _vanish(self, job_id: JobId) -> None:
+        old = self._table.get(job_id)
+        if old is not None and old.alive and old.certainty is Certainty.SEEN:
+            # slurmctld has lost something: what else is not as we knew it? An earlier attempt may be back.
+            self._swept = float("-inf")
+        if old is not None and old.certainty is not Certainty.GONE:
+            self._table.put(dataclasses.replace(old, certainty=Certainty.GONE, since=self._clock.now()))
+
+    def adopt(self, view: JobView, *, tell: bool = True) -> Placeholder:
+        """Take a full reading into the table; the workload hears of it when it says something new."""
+        assert view.owner is not None
+        old = self._table.get(view.job_id)
+        new = _placeholder(view, old, self._clock.now())
+        self._table.put(new, tell=tell and (old is None or _news(old, new)))
+        return new
+
+    def _adopt(self, views: Iterable[JobView]) -> frozenset[JobId]:
+        ours = [one for one in views if self._ours(one.owner)]
+        for view in ours:
+            self.adopt(view)
+        return frozenset(one.job_id for one in ours)
+
+    def _ours(self, owner: Owner | None) -> bool:
+        return owner is not None and owner.cluster == self._cluster_id
+
+    def details(self) -> None:
+        """Read a few jobs in full: those never read first, then the one whose reading is oldest."""
+        now = self._clock.now()
+        for one in self._next_details(now, now - self._detailed):
+            self._detailed = now
+            self.look(one.job_id, one.owner)
+
+    def _next_details(self, now: float, passed: float) -> list[Placeholder]:
+        first, again = (
+            min(int(passed * rate), max(1, int(rate)))
+            for rate in (self._rhythm.first_details_per_second, self._rhythm.details_per_second)
+        )
+        if not max(first, again):
+            return []
+        ready = [
+            one
+            for one in self._table.alive()
+            if one.certainty is Certainty.SEEN and now - max(one.since, one.read or 0.0) >= self._rhythm.patience
+        ]
+        unread = (one for one in ready if one.read is None or one.read < one.since)
+        return heapq.nsmallest(first, unread, key=lambda one: one.since) or heapq.nsmallest(
+            again, ready, key=lambda one: one.read or 0.0
+        )
+
+    def sweep(self) -> None:
+        """Find placeholders of ours that we do not know of: a submit whose answer was lost may have made them."""
+        self._swept = self._clock.now()
+        states = self._ask(lambda: self._slurm.states(None))
+        unplaced = self._unplaced(states)
+        views = self._ask(self._slurm.jobs) if len(unplaced) >= self._rhythm.many else self._read(unplaced)
+        self._adopt(views)
+        strangers = {one.job_id for one in views if not self._ours(one.owner)}
+        # Ids that Slurm no longer lists are forgotten: after a crash they come back for other jobs.
+        self._strangers = frozenset((self._strangers | strangers) & states.keys())
+        self._forget_ended()
+
+    def _unplaced(self, states: Mapping[JobId, JobStates]) -> list[JobId]:
+        return [
+            job_id
+            for job_id, seen in states.items()
+            if seen.phase is not Phase.ENDED and job_id not in self._strangers and self._table.get(job_id) is None
+        ]
+
+    def _read(self, job_ids: Iterable[JobId]) -> list[JobView]:
+        views = [self._ask(lambda one=job_id: self._slurm.job(one)) for job_id in job_ids]  # type: ignore[misc]
+        return [one for one in views if one is not None]
+
+    def _forget_ended(self) -> None:
+        """The scheduler drops what it is done with; what nobody claimed within a sweep is of no use."""
+        before = self._clock.now() - self._rhythm.sweep
+        for one in self._table.all():
+            if not one.alive and one.since < before:
+                self._table.drop(one.job_id)
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        """Any read; an answer is the proof that Slurm serves, which `ping` is not."""
+        answer = question()
+        self.last_good = self._clock.now()
+        if self.failures:
+            self.failures = 0
+            self._recovered()
+        return answer
+
+
+def _moved(old: Placeholder, seen: JobStates) -> bool:
+    words = seen.components[0].state.words if seen.components else old.state.words
+    return old.certainty is Certainty.MAYBE or words != old.state.words or seen.torn != old.torn
+
+
+def _placeholder(view: JobView, old: Placeholder | None, now: float) -> Placeholder:
+    assert view.owner is not None
+    same = old is not None and old.certainty is Certainty.SEEN and old.state == view.state
+    return Placeholder(
+        job_id=view.job_id,
+        owner=view.owner,
+        state=view.state,
+        since=old.since if old is not None and same else now,
+        view=view,
+        read=now,
+        started=(old is not None and old.started) or view.state.phase in STARTED or _has_run(view),
+        torn=old is not None and old.torn,
+    )
+
+
+def _has_run(view: JobView) -> bool:
+    """An ended job that kept the nodes it had; a pending one has an estimated start but none."""
+    return view.state.phase is Phase.ENDED and bool(view.nodes)
+
+
+def _news(old: Placeholder, new: Placeholder) -> bool:
+    if old.view is None or new.view is None or old.certainty is not new.certainty or old.phase is not new.phase:
+        return True
+    if any(getattr(old.view, field) != getattr(new.view, field) for field in TELLING):
+        return True
+    return abs(old.view.start_time - new.view.start_time) > START_MOVED
+
+
+def _nothing() -> None:
+    """Nobody asked to be told."""
+
+
+def unknown(job_id: JobId, owner: Owner, now: float) -> Placeholder:
+    """A job that an unanswered order may have made."""
+    return Placeholder(
+        job_id=job_id, owner=owner, state=JobState(frozenset({"PENDING"})), certainty=Certainty.MAYBE, since=now
+    )
+
+
+def submitted(job_id: JobId, owner: Owner, now: float) -> Placeholder:
+    """A job that Slurm has just acknowledged."""
+    return Placeholder(job_id=job_id, owner=owner, state=JobState(frozenset({"PENDING"})), since=now)

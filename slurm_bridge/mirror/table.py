@@ -1,0 +1,134 @@
+"""The placeholders by job id and by workload: written by the mirror and by whoever has just submitted, read by all."""
+
+import threading
+from collections.abc import Callable, Iterable
+
+from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.placeholder import Certainty, Placeholder
+
+#: Told the uid of a workload whose placeholder has changed; called outside the lock.
+Listener = Callable[[str], None]
+
+
+class Table:
+    """Every change goes through `put` or `drop`, so that counts and listeners can never be forgotten."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._lock = threading.RLock()
+        self._by_id: dict[JobId, Placeholder] = {}
+        self._by_uid: dict[str, dict[JobId, None]] = {}
+        self._living: dict[JobId, Placeholder] = {}
+        self._ended: dict[JobId, Placeholder] = {}
+        self._phases = dict.fromkeys(Phase, 0)
+        self._listener = listener
+
+    def put(self, new: Placeholder, *, tell: bool = True) -> None:
+        """This is what is known of the job now."""
+        with self._lock:
+            old = self._by_id.get(new.job_id)
+            self._count(old, -1)
+            # After a crash Slurm gives an id to another job, and that can be one of ours.
+            robbed = old if old is not None and old.owner.uid != new.owner.uid else None
+            if robbed is not None:
+                self._unfile(robbed)
+            self._by_id[new.job_id] = new
+            self._sort(new)
+            self._by_uid.setdefault(new.owner.uid, {})[new.job_id] = None
+            self._count(new, +1)
+        if robbed is not None:
+            self._listener(robbed.owner.uid)
+        if tell:
+            self._listener(new.owner.uid)
+
+    def drop(self, job_id: JobId) -> None:
+        """Nobody needs to know of this job any more."""
+        with self._lock:
+            old = self._by_id.pop(job_id, None)
+            self._living.pop(job_id, None)
+            self._ended.pop(job_id, None)
+            self._count(old, -1)
+            if old is not None:
+                self._unfile(old)
+
+    def _sort(self, new: Placeholder) -> None:
+        joined, left = (self._living, self._ended) if new.alive else (self._ended, self._living)
+        joined[new.job_id] = new
+        left.pop(new.job_id, None)
+
+    def _unfile(self, old: Placeholder) -> None:
+        filed = self._by_uid[old.owner.uid]
+        del filed[old.job_id]
+        if not filed:
+            del self._by_uid[old.owner.uid]
+
+    def _count(self, placeholder: Placeholder | None, step: int) -> None:
+        if placeholder is not None:
+            self._phases[placeholder.phase] += step
+
+    def get(self, job_id: JobId) -> Placeholder | None:
+        """What is known of this job."""
+        with self._lock:
+            return self._by_id.get(job_id)
+
+    def of(self, uid: str) -> tuple[Placeholder, ...]:
+        """All placeholders of a workload, the oldest attempt first."""
+        with self._lock:
+            found = [self._by_id[job_id] for job_id in self._by_uid.get(uid, ())]
+        return tuple(sorted(found, key=lambda one: (one.owner.attempt, one.job_id)))
+
+    def all(self) -> tuple[Placeholder, ...]:
+        """Every placeholder, at one moment."""
+        with self._lock:
+            return tuple(self._by_id.values())
+
+    def alive(self) -> tuple[Placeholder, ...]:
+        """Those that Slurm may still change."""
+        with self._lock:
+            return tuple(self._living.values())
+
+    def ended(self) -> tuple[Placeholder, ...]:
+        """Those that are over and not forgotten yet: few, at any moment."""
+        with self._lock:
+            return tuple(self._ended.values())
+
+    def uids(self) -> tuple[str, ...]:
+        """Every workload that has a placeholder."""
+        with self._lock:
+            return tuple(self._by_uid)
+
+    @property
+    def unstarted(self) -> int:
+        """How many wait in Slurm's queue: what the window bounds."""
+        with self._lock:
+            return self._phases[Phase.PENDING] + self._phases[Phase.UNKNOWN]
+
+    def vanished(self) -> tuple[int, int]:
+        """Of the placeholders that have held nodes: how many Slurm does not know any more, and how many there are."""
+        with self._lock:
+            started = [one for one in self._by_id.values() if one.started]
+        gone = sum(one.certainty is Certainty.GONE for one in started)
+        return gone, gone + sum(one.alive for one in started)
+
+    def counts(self) -> dict[Phase, int]:
+        """How many there are in each phase."""
+        with self._lock:
+            return dict(self._phases)
+
+
+def current(placeholders: Iterable[Placeholder]) -> Placeholder | None:
+    """The one that counts: the oldest that lives, else the latest that ended.
+
+    Of two that live the older is kept, whoever looks: every daemon that sees both cancels the same one.
+    """
+    ordered = tuple(placeholders)
+    living = [one for one in ordered if one.alive]
+    sure = [one for one in living if one.certainty is Certainty.SEEN]
+    return next(iter(sure or living or ordered[::-1]), None)
+
+
+def surplus(placeholders: Iterable[Placeholder], kept: Placeholder | None) -> tuple[Placeholder, ...]:
+    """Those that live beside the one that is kept; none as long as it is not clear which one that is."""
+    if kept is None:
+        return ()
+    return tuple(one for one in placeholders if one.alive and one.certainty is Certainty.SEEN and one is not kept)

@@ -1,0 +1,15 @@
+"""Slurm's own configuration, as far as the bridge's assumptions rest on it."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmConf:
+    """A few lines of slurm.conf as slurmctld has them now."""
+
+    select_type: str = ""
+    select_parameters: frozenset[str] = frozenset()
+    gres_types: tuple[str, ...] = ()
+    preempt_modes: frozenset[str] = frozenset()
+    max_job_count: int | None = None
+    max_job_id: int | None = None

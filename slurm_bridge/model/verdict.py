@@ -1,0 +1,27 @@
+"""Expected obstacles as values: a workload that waits, and one that cannot go on as it is.
+
+`reason` is a CamelCase word for machines and events, `message` is for the user: it names the object, the field and
+what would help. `retry_after` is for obstacles that no event announces; None means that a change wakes the workload.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Not now. Nothing is lost, and the workload is looked at again."""
+
+    reason: str
+    message: str
+    retry_after: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reject:
+    """Not like this: only a change of the workload, or of the configuration, can help."""
+
+    reason: str
+    message: str
+
+
+Obstacle = Wait | Reject

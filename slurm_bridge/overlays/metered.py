@@ -1,0 +1,177 @@
+"""How long each call took, and how it ended."""
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from slurm_bridge import errors, ports
+from slurm_bridge.model.job import Allocation, Done, JobRequest, JobStates, JobView, Outcome, Refused
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.lease import Lease
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
+
+T = TypeVar("T", bound=Object)
+
+#: Called with the operation, how it ended, and its seconds.
+Observe = Callable[[str, str, float], None]
+
+
+class _Meter:
+    """Measures; an error counts under its own name."""
+
+    def __init__(self, clock: ports.Clock, observe: Observe) -> None:
+        self._clock = clock
+        self._observe = observe
+
+    @contextlib.contextmanager
+    def reading(self, operation: str) -> Iterator[None]:
+        """A call whose answer is good unless it raises."""
+        begin = self._clock.now()
+        outcome = "error"
+        try:
+            yield
+            outcome = "ok"
+        except errors.BridgeError as error:
+            outcome = type(error).__name__
+            raise
+        finally:
+            self._observe(operation, outcome, self._clock.now() - begin)
+
+    def order(self, operation: str, give: Callable[[], Outcome]) -> Outcome:
+        """A call whose answer says itself how it ended."""
+        begin = self._clock.now()
+        ended = "error"
+        try:
+            outcome = give()
+            ended = _ended(outcome)
+        except errors.BridgeError as error:
+            ended = type(error).__name__
+            raise
+        finally:
+            self._observe(operation, ended, self._clock.now() - begin)
+        return outcome
+
+
+def _ended(outcome: Outcome) -> str:
+    if isinstance(outcome, Refused):
+        return outcome.why.name.lower()
+    return "ok" if isinstance(outcome, Done) else "unknown"
+
+
+class MeteredSlurm:
+    """Implements ports.Slurm."""
+
+    def __init__(self, inner: ports.Slurm, clock: ports.Clock, observe: Observe) -> None:
+        self._inner = inner
+        self._meter = _Meter(clock, observe)
+
+    def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
+        return self._meter.order("submit", lambda: self._inner.submit(request, *components))
+
+    def update(self, job_id: JobId, request: JobRequest) -> Outcome:
+        return self._meter.order("update", lambda: self._inner.update(job_id, request))
+
+    def cancel(self, job_id: JobId) -> Outcome:
+        return self._meter.order("cancel", lambda: self._inner.cancel(job_id))
+
+    def cancel_many(self, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
+        with self._meter.reading("cancel_many"):
+            return self._inner.cancel_many(job_ids)
+
+    def note(self, job_id: JobId, owner: Owner) -> Outcome:
+        return self._meter.order("note", lambda: self._inner.note(job_id, owner))
+
+    def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
+        with self._meter.reading("states" if job_ids is not None else "states_all"):
+            return self._inner.states(job_ids)
+
+    def job(self, job_id: JobId) -> JobView | None:
+        with self._meter.reading("job"):
+            return self._inner.job(job_id)
+
+    def jobs(self) -> Sequence[JobView]:
+        with self._meter.reading("jobs"):
+            return self._inner.jobs()
+
+    def allocation(self, job_id: JobId) -> Allocation | None:
+        with self._meter.reading("allocation"):
+            return self._inner.allocation(job_id)
+
+    def find(self, owner: Owner) -> Sequence[JobView]:
+        with self._meter.reading("find"):
+            return self._inner.find(owner)
+
+    def nodes(self) -> Sequence[SlurmNode]:
+        with self._meter.reading("nodes"):
+            return self._inner.nodes()
+
+    def partitions(self) -> Sequence[Partition]:
+        with self._meter.reading("partitions"):
+            return self._inner.partitions()
+
+    def ping(self) -> Ping:
+        with self._meter.reading("ping"):
+            return self._inner.ping()
+
+
+class MeteredCluster:
+    """Implements ports.Cluster; of a watch, the opening is measured."""
+
+    def __init__(self, inner: ports.Cluster, clock: ports.Clock, observe: Observe) -> None:
+        self._inner = inner
+        self._meter = _Meter(clock, observe)
+
+    def served(self, kind: Kind[T]) -> str | None:
+        # Nearly always known without asking anybody: not worth a number.
+        return self._inner.served(kind)
+
+    def list(self, kind: Kind[T], scope: ports.Scope = ports.EVERYWHERE) -> ports.Listing[T]:
+        with self._meter.reading(f"list_{kind.plural}"):
+            return self._inner.list(kind, scope)
+
+    def watch(self, kind: Kind[T], since: str, scope: ports.Scope = ports.EVERYWHERE) -> ports.Changes[T]:
+        with self._meter.reading(f"watch_{kind.plural}"):
+            return self._inner.watch(kind, since, scope)
+
+    def get(self, kind: Kind[T], namespace: str, name: str) -> T | None:
+        with self._meter.reading(f"get_{kind.plural}"):
+            return self._inner.get(kind, namespace, name)
+
+    def create(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
+        with self._meter.reading(f"create_{kind.plural}"):
+            return self._inner.create(kind, namespace, manifest)
+
+    def patch(self, kind: Kind[T], target: T, changes: Manifest, subresource: str = "") -> T:
+        with self._meter.reading("_".join(filter(None, ("patch", kind.plural, subresource)))):
+            return self._inner.patch(kind, target, changes, subresource)
+
+    def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
+        with self._meter.reading(f"apply_{kind.plural}"):
+            return self._inner.apply(kind, namespace, manifest)
+
+    def delete(self, kind: Kind[T], target: T, grace_seconds: int | None = None) -> None:
+        with self._meter.reading(f"delete_{kind.plural}"):
+            self._inner.delete(kind, target, grace_seconds)
+
+    def evict(self, namespace: str, name: str, uid: str) -> None:
+        with self._meter.reading("evict"):
+            self._inner.evict(namespace, name, uid)
+
+    def bind(self, binding: ports.Binding) -> None:
+        with self._meter.reading("bind"):
+            self._inner.bind(binding)
+
+    def event(self, note: ports.Note) -> None:
+        with self._meter.reading("event"):
+            self._inner.event(note)
+
+    def lease(self, namespace: str, name: str) -> Lease | None:
+        with self._meter.reading("get_leases"):
+            return self._inner.lease(namespace, name)
+
+    def write_lease(self, lease: Lease) -> Lease:
+        with self._meter.reading("write_leases"):
+            return self._inner.write_lease(lease)

@@ -1,0 +1,226 @@
+"""The daemon's brain without threads or sockets: fed with changes, moved on step by step by whoever owns the time.
+
+Threads call the steps in production; a simulation calls them one after the other and gets the same behaviour.
+"""
+
+from collections.abc import Callable
+
+from loguru import logger
+
+from slurm_bridge import errors
+from slurm_bridge.model.groups import Job as BatchJob
+from slurm_bridge.model.job import Phase
+from slurm_bridge.model.node import Node
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.cycle import Act, Cycle
+from slurm_bridge.scheduler.queue import Filed, Queue
+from slurm_bridge.scheduler.tools import Config, Tools
+
+#: Reasons with which a kubelet refuses a pod that was bound to it: the node is to blame, not the pod.
+KUBELET_REFUSALS = frozenset(
+    {"NodeAffinity", "NodeSelector", "NodePorts", "TaintToleration", "UnexpectedAdmissionError"}
+)
+#: How often Slurm is asked for its nodes and partitions while nothing calls for it.
+FACTS_PERIOD = 30.0
+#: Changes of nodes are gathered for so long before those who wait are looked at.
+NODES_SETTLE = 1.0
+#: An apiserver or Slurm that refuses what cannot be wrong: wait before asking again.
+DISAGREED = 1.0
+
+
+class Core:
+    """Feeds may be called by any thread; of each step one thread at a time."""
+
+    def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
+        self.tools, self.census, self.queue = tools, census, queue
+        self.cycle = Cycle(tools, census)
+        self._nodes_changed: float | None = None
+        self._told: dict[str, str] = {}
+        tools.mirror.on_recovery(self.retry_all)
+
+    # Feeds
+
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod of ours appeared, changed or went."""
+        self.census.put(old, new)
+        self.tools.keeper.on_pod(old, new)
+        pod = new or old
+        if pod is None:
+            return
+        if new is not None and new.terminal and not (old is not None and old.terminal):
+            self._learn_from(new)
+        if pod.bound:
+            self.cycle.binder.arrived(pod.uid)
+            self.tools.wishes.pop(pod.uid, None)
+            self.tools.plans.pop(pod.uid, None)
+        if old is not None and old.bound and (new is None or new.terminal):
+            self._vacated(old.spec.node_name)
+        if new is None or _news(old, new):
+            self.queue.activate(pod.uid, urgent=bool(self.tools.table.of(pod.uid)) or pod.bound)
+
+    def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod that another scheduler has bound: it takes room."""
+        self.tools.keeper.on_pod(old, new)
+
+    def on_node(self, old: Node | None, new: Node | None) -> None:
+        """A node appeared, changed or went: what it means for those who wait is looked at once it has settled."""
+        before = self.tools.keeper.snapshot().version
+        self.tools.keeper.on_node(old, new)
+        if self.tools.keeper.snapshot().version != before and self._nodes_changed is None:
+            self._nodes_changed = self.tools.clock.now()
+
+    def on_surroundings(self) -> None:
+        """Something that a hook looks at changed; gathered, like changes of nodes."""
+        if self._nodes_changed is None:
+            self._nodes_changed = self.tools.clock.now()
+
+    def on_owner(self, old: BatchJob | None, new: BatchJob | None) -> None:
+        """Somebody who speaks for pods changed what is said."""
+        if old is None or new is None or old.metadata.annotations == new.metadata.annotations:
+            return
+        for uid in self.census.made_by(new.uid):
+            self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
+
+    def on_job(self, uid: str) -> None:
+        """A placeholder changed."""
+        self.queue.activate(uid, urgent=True)
+
+    def _learn_from(self, pod: Pod) -> None:
+        """A kubelet that refuses a pod will refuse its replacement too."""
+        reason = pod.status.reason or ""
+        controller = next((one.uid for one in pod.metadata.owner_references if one.controller), pod.uid)
+        if pod.bound and pod.status.phase == "Failed" and (reason in KUBELET_REFUSALS or reason.startswith("OutOf")):
+            now, text = self.tools.clock.now(), f"its kubelet refused pod {pod.metadata.name}: {reason}"
+            self.tools.avoided.add(controller, pod.spec.node_name, text, now)
+            self.tools.avoided.stumble(controller)
+
+    def _vacated(self, node: str) -> None:
+        """Whoever waits for that node to be left looks again."""
+        for uid in self.cycle.binder.vacated(node):
+            self.queue.activate(uid, urgent=True)
+
+    # Steps
+
+    def recover(self) -> None:
+        """Learn from both sides all that there is: at the start, and whenever we become the leader."""
+        self.tools.refresh_facts()
+        self.facts_step()
+        self.tools.mirror.recover()
+        for uid in {*self.census.uids(), *self.tools.table.uids()}:
+            self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
+
+    def schedule_step(self, run: Callable[[str, Act], None] | None = None) -> bool:
+        """Look at the next workload; False when there is none. `run` does what was decided, here or elsewhere."""
+        self._nodes_step()
+        popped = self.queue.pop(room=self.room)
+        if popped is None:
+            return False
+        uid, turn = popped
+        act = self._think(uid, turn=turn)
+        if isinstance(act, Filed):
+            self.queue.done(uid, act)
+        else:
+            (run or self.carry_out)(uid, act)
+        return True
+
+    def _think(self, uid: str, *, turn: bool) -> Act | Filed:
+        try:
+            return self.cycle.think(uid, turn=turn)
+        except errors.BridgeError as problem:
+            return self._failed(uid, problem)
+
+    def carry_out(self, uid: str, act: Act) -> None:
+        """Do it, and file the workload by what came of it."""
+        try:
+            filed = act()
+        except errors.BridgeError as problem:
+            filed = self._failed(uid, problem)
+        self.queue.done(uid, filed)
+
+    def _failed(self, uid: str, problem: errors.BridgeError) -> Filed:
+        logger.bind(workload=uid).info("not now: {}", problem)
+        self.tools.tally.attempt("error")
+        if isinstance(problem, errors.Disagreement):
+            return Filed(after=DISAGREED)
+        return self.cycle.submitter.back_off(uid)
+
+    @property
+    def room(self) -> bool:
+        """Slurm's queue may take one more of ours."""
+        return self.tools.table.unstarted < self.tools.limits.window and not self.tools.mirror.failing
+
+    def mirror_step(self) -> None:
+        """Ask Slurm what is due."""
+        self.tools.mirror.step()
+        self.facts_step()
+
+    def facts_step(self) -> None:
+        """Ask Slurm for its nodes and partitions, when it is time or somebody wants to know."""
+        now = self.tools.clock.now()
+        if now < self.tools.facts_due:
+            return
+        self.tools.facts_due = now + FACTS_PERIOD
+        before = self.tools.keeper.snapshot().version
+        try:
+            self.tools.keeper.set_slurm(self.tools.slurm.nodes(), self.tools.slurm.partitions())
+        except errors.BridgeError as problem:
+            logger.warning("Slurm's nodes cannot be read: {}", problem)
+            return
+        if self.tools.keeper.snapshot().version != before and self._nodes_changed is None:
+            self._nodes_changed = now
+
+    def _nodes_step(self) -> None:
+        """Nodes have changed, and have settled: whoever has no node yet is looked at, with what that means for him."""
+        since = self._nodes_changed
+        if since is None or self.tools.clock.now() - since < NODES_SETTLE:
+            return
+        self._nodes_changed = None
+        for uid in self.census.uids():
+            pod = self.census.get(uid)
+            if pod is not None and not pod.bound:
+                self.queue.activate(uid, urgent=self._pending(uid))
+
+    def tell_step(self) -> None:
+        """Those who line up and are not let in learn why; each is told a thing once."""
+        why = self._closed()
+        if why is None:
+            self._told.clear()
+            return
+        for uid in self.queue.lined_up():
+            pod = self.census.get(uid)
+            if pod is not None and self._told.get(uid) != why[0]:
+                self._told[uid] = why[0]
+                self.tools.voice.waiting(pod, *why)
+
+    def _closed(self) -> tuple[str, str] | None:
+        if self.tools.mirror.failing:
+            return "SlurmUnavailable", "Slurm does not answer; the job is submitted as soon as it does"
+        if self.room:
+            return None
+        text = f"{self.tools.limits.window} jobs of this cluster wait in Slurm; the next is submitted when one starts"
+        return "SlurmQueueFull", text
+
+    def _pending(self, uid: str) -> bool:
+        return any(one.phase is Phase.PENDING for one in self.tools.table.of(uid))
+
+    def retry_all(self) -> None:
+        """Slurm answers again: nobody waits out a pause that has lost its reason."""
+        for uid in self.queue.backing_off():
+            self.queue.activate(uid, urgent=True)
+
+    def configure(self, config: Config) -> None:
+        """From now on this is the configuration; everybody who waits is looked at again."""
+        self.tools.config = config
+        self.queue.reorder()
+        for uid in self.census.uids():
+            self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
+
+
+def _news(old: Pod | None, new: Pod) -> bool:
+    """Whether a change of a pod can change what follows for it; what kubelets report of a running pod cannot."""
+    if old is None or old.bound != new.bound or old.terminal != new.terminal or old.terminating != new.terminating:
+        return True
+    if new.bound:
+        return False
+    return old.spec != new.spec or old.metadata.annotations != new.metadata.annotations or old.gated != new.gated

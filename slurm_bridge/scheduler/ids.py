@@ -1,0 +1,25 @@
+"""Job ids that we choose: the same attempt of the same workload asks for the same id, whoever asks and however often.
+
+slurmctld refuses an id that is taken, so a second submit of one attempt cannot create a second job. The range lies far
+above Slurm's own counter, so that a stranger is never given one of ours.
+"""
+
+import dataclasses
+import hashlib
+
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import JobId
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class IdRange:
+    """The first and the last id that the bridge may choose."""
+
+    first: int
+    last: int
+
+    def choose(self, owner: Owner) -> JobId:
+        """The id of this attempt."""
+        text = "\0".join((owner.cluster, owner.kind, owner.uid, str(owner.attempt)))
+        number = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+        return JobId(self.first + number % (self.last - self.first + 1))

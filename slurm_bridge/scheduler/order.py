@@ -1,0 +1,60 @@
+"""In which order workloads line up to be submitted.
+
+With an order hook: as it says. Without: priority, then turns between namespaces, then age.
+"""
+
+from collections.abc import Callable
+
+from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.queue import Key
+from slurm_bridge.scheduler.tools import Gather
+
+
+class Turns:
+    """Start tags of fair queueing: whoever floods a namespace waits behind those of its own, not before all others."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+        self._now = 0
+
+    def take(self, namespace: str) -> int:
+        """The turn of one more workload of this namespace."""
+        turn = max(self._last.get(namespace, 0) + 1, self._now)
+        self._last[namespace] = turn
+        return turn
+
+    def served(self, turn: int) -> None:
+        """Time moves on with what is served, so that a newcomer starts at the head and not in the past."""
+        self._now = max(self._now, turn)
+
+
+class Order:
+    """Gives keys, and learns whose turn has come. `chain` and `gather` are asked each time: they change."""
+
+    def __init__(self, census: Census, chain: Callable[[], Chain], gather: Gather) -> None:
+        self._census, self._chain, self._gather = census, chain, gather
+        self._turns = Turns()
+
+    def key(self, uid: str) -> Key:
+        """Sorts this workload among the others; keys of one configuration compare with each other."""
+        pod = self._census.get(uid)
+        if pod is None:
+            return (-1,)
+        ranked = self._ranked(pod)
+        if ranked is not None:
+            return (0, ranked)
+        turn = self._turns.take(pod.metadata.namespace)
+        return (1, -(pod.spec.priority or 0), turn, pod.metadata.creation_timestamp or "", uid)
+
+    def served(self, key: Key) -> None:
+        """The workload with this key has been let in."""
+        if key[0] == 1:
+            self._turns.served(key[2])
+
+    def _ranked(self, pod: Pod) -> Key | None:
+        chain = self._chain()
+        workload = self._gather(pod) if chain.orders else None
+        return chain.order_key(workload) if isinstance(workload, Workload) else None

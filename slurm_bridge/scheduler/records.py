@@ -1,0 +1,55 @@
+"""Owner records as the scheduler writes them, and placeholders after our own orders."""
+
+import dataclasses
+
+import msgspec
+
+from slurm_bridge.model.job import JobState
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.workload import Root
+
+#: The last word is for people; the record has to stay small.
+MOST_NOTE = 200
+
+
+def owner_of(root: Root, cluster_id: str) -> Owner:
+    """The record of a workload of which nothing else is known."""
+    return Owner(cluster=cluster_id, kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid)
+
+
+def root_of(owner: Owner) -> Root:
+    """The workload that a record speaks of."""
+    return Root(kind=owner.kind, namespace=owner.namespace, name=owner.name, uid=owner.uid)
+
+
+def with_note(owner: Owner, note: str) -> Owner:
+    """The same record with a last word."""
+    return msgspec.structs.replace(owner, note=note[:MOST_NOTE])
+
+
+def for_attempt(owner: Owner, attempt: int, *, request: str, plan: str) -> Owner:
+    """The record of one attempt at one request."""
+    return msgspec.structs.replace(owner, attempt=attempt, request=request, plan=plan)
+
+
+def over(placeholder: Placeholder, note: str, now: float) -> Placeholder:
+    """A placeholder that we have just cancelled; Slurm needs no time for that."""
+    return dataclasses.replace(
+        placeholder,
+        owner=with_note(placeholder.owner, note),
+        state=JobState(frozenset({"CANCELLED"})),
+        certainty=Certainty.SEEN,
+        since=now,
+    )
+
+
+def next_attempt(placeholder: Placeholder | None) -> int:
+    """Which attempt a submit would be.
+
+    An id that Slurm does not know is asked for again: should the job turn up after all, the taken id tells.
+    """
+    if placeholder is None:
+        return 0
+    step = 0 if placeholder.certainty is not Certainty.SEEN else 1
+    return placeholder.owner.attempt + step

@@ -1,0 +1,122 @@
+"""What every step of the scheduler works with: both sides, time, what is known, and what is configured."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from slurm_bridge import ports
+from slurm_bridge.hooks import chain, keeper
+from slurm_bridge.hooks.attempts import PlanState
+from slurm_bridge.mirror.breaker import Breaker
+from slurm_bridge.mirror.jobs import Mirror
+from slurm_bridge.mirror.table import Table
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Obstacle
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.avoid import Avoided
+from slurm_bridge.scheduler.ids import IdRange
+from slurm_bridge.translate.rules import Rules
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """What follows when a time limit ended a pod, by the kind of its controller ("" for bare pods)."""
+
+    hold_after_timeout: frozenset[str] = frozenset()
+    stuck_seconds: float = 600.0
+    settle_seconds: float = 10.0
+    breaker: Breaker = dataclasses.field(default_factory=Breaker)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The part of the configuration that can change while the program runs, swapped as a whole."""
+
+    rules: Rules
+    chain: chain.Chain
+    ends: Ends = Ends()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much at once, how often, and which job ids; fixed for the life of the process."""
+
+    ids: IdRange | None = None
+    window: int = 4000
+    bind_tries: int = 5
+    backoff_first: float = 1.0
+    backoff_most: float = 300.0
+    lookup_gap: float = 15.0
+    attempt_period: float = 5.0
+
+
+class Voice(Protocol):
+    """What is said to users on their pods; may be late, never lost without a count, never in the way."""
+
+    def waiting(self, pod: Pod, reason: str, message: str, *, key: str = "") -> None: ...
+
+    def event(self, pod: Pod, reason: str, message: str, *, warning: bool = False) -> None: ...
+
+    def disrupt(self, pod: Pod, reason: str, message: str) -> None: ...
+
+    def forget(self, uid: str) -> None: ...
+
+
+class Tally(Protocol):
+    """What is counted."""
+
+    def attempt(self, result: str) -> None: ...
+
+    def bound(self, pod: Pod, waited: float | None) -> None: ...
+
+    def ended(self, reason: str) -> None: ...
+
+
+#: None when the pod is over or on its way out.
+Gather = Callable[[Pod], Workload | Obstacle | None]
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Tools:
+    """One of each. `config` is replaced as a whole when the configuration is read again."""
+
+    cluster: ports.Cluster
+    slurm: ports.Slurm
+    clock: ports.Clock
+    table: Table
+    mirror: Mirror
+    keeper: keeper.Keeper
+    voice: Voice
+    tally: Tally
+    gather: Gather
+    config: Config
+    limits: Limits
+    avoided: Avoided
+    held: dict[str, str]
+    #: What each waiting workload wants, as translated last, by the rules that it was translated by.
+    wishes: dict[str, tuple[Rules, Any]] = dataclasses.field(default_factory=dict)
+    #: At which attempt of its plan each workload is, where hooks have made a plan of several.
+    plans: dict[str, PlanState] = dataclasses.field(default_factory=dict)
+    #: Slurm's nodes and partitions are read again when this time has come.
+    facts_due: float = 0.0
+
+    def refresh_facts(self) -> None:
+        """What we know of Slurm's nodes has shown itself out of date."""
+        self.facts_due = 0.0
+
+    def pause(self, uid: str) -> float:
+        """How long to wait after something went wrong with this workload: longer each time in a row."""
+        tries = self.avoided.stumble(uid)
+        return min(self.limits.backoff_most, self.limits.backoff_first * (1 << min(tries, 16)))
+
+    def still_ours(self, placeholder: Placeholder) -> Placeholder | None:
+        """Before an order: is the id still that job's? Ids that Slurm counts come back for others after a crash."""
+        if self.limits.ids is not None:
+            return placeholder
+        return self.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+
+    def avoid(self, workload: Workload) -> Mapping[str, str]:
+        """Nodes that this workload, or a sibling of it, had bad luck with."""
+        uids = (workload.root.uid, workload.controller.uid) if workload.controller else (workload.root.uid,)
+        return self.avoided.nodes(uids, self.clock.now())

@@ -1,0 +1,126 @@
+"""What a workload wants of Slurm: its request as translated, and, where it is to be sent, as the hooks shaped it."""
+
+import dataclasses
+import json
+
+from slurm_bridge.hooks.attempts import PlanState
+from slurm_bridge.hooks.chain import Plan
+from slurm_bridge.model import names
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.translate import digest, translator
+from slurm_bridge.translate.translator import Translated
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """`intent` is a digest of what the user asked for: the same whatever nodes there are."""
+
+    workload: Workload
+    translated: Translated
+    intent: str
+
+
+def read(workload: Workload, tools: Tools) -> Wish | Reject:
+    """Translate a workload, by the rules of now; the same objects and rules as last time mean the same wish."""
+    rules, uid = tools.config.rules, workload.root.uid
+    known = tools.wishes.get(uid)
+    if known is not None and known[0] is rules and _same(known[1].workload, workload):
+        same: Wish = known[1]
+        return same
+    translated = translator.translate(workload, rules)
+    if isinstance(translated, Reject):
+        return translated
+    wish = Wish(workload=workload, translated=translated, intent=digest.intent(translated.request, retry(workload)))
+    tools.wishes[uid] = (rules, wish)
+    return wish
+
+
+def _same(one: Workload, other: Workload) -> bool:
+    """Pods are compared by identity: what a watch has not replaced has not changed."""
+    pods = zip(one.pods, other.pods, strict=True) if len(one.pods) == len(other.pods) else [(None, other)]
+    return all(mine is theirs for mine, theirs in pods) and one.sources == other.sources
+
+
+def retry(workload: Workload) -> str:
+    """What users change when they want another try although nothing else has changed."""
+    return workload.pods[0].metadata.annotations.get(names.ANNOTATION_RETRY, "") if workload.pods else ""
+
+
+def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wait | Reject:
+    """Let the hooks, and Slurm's own limits, shape the request."""
+    planned = _plan(wish, tools, _state(wish, tools, placeholder))
+    if not isinstance(planned, Plan) or planned.window_seconds is None or placeholder is None:
+        return planned
+    moved = _advanced(planned, tools, placeholder)
+    tools.plans[wish.workload.root.uid] = moved
+    return planned if moved.attempt == planned.state.attempt else _plan(wish, tools, moved)
+
+
+def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | Reject:
+    return tools.config.chain.plan(
+        wish.workload,
+        wish.translated,
+        tools.keeper.snapshot(),
+        now=tools.clock.wall(),
+        previous=before,
+        avoid=tools.avoid(wish.workload),
+    )
+
+
+def _state(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> PlanState | None:
+    """Which attempt runs: as remembered, after a restart as the owner record says."""
+    if placeholder is None or not placeholder.alive:
+        return None
+    return tools.plans.get(wish.workload.root.uid) or PlanState.parse(placeholder.owner.plan)
+
+
+def _advanced(planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanState:
+    """An attempt counts from Slurm's first look at the job after it was written, on Slurm's clock as on ours."""
+    view = placeholder.view
+    looked = view.last_evaluation if view is not None else 0
+    return tools.config.chain.advance(
+        planned, now=tools.clock.wall(), last_evaluation=looked, updated_at=planned.state.started
+    )
+
+
+def mark(wish: Wish, planned: Plan) -> str:
+    """What the owner record says of the request: enough to see later what has changed."""
+    return f"{wish.intent}:{digest.digest(planned.request)}"
+
+
+def parked(wish: Wish) -> bool:
+    """The pod says that somebody cancelled just this request, and nothing has changed since."""
+    return _park_note(wish).get("intent") == wish.intent
+
+
+def noted(wish: Wish) -> bool:
+    """The pod says that some request of it was parked, be it another one."""
+    return bool(_park_note(wish))
+
+
+def answered(wish: Wish, placeholder: Placeholder) -> bool:
+    """The pod was parked for the end of just this job: what the user has changed since is meant for the next one."""
+    return _park_note(wish).get("job") == placeholder.job_id
+
+
+def why_parked(wish: Wish) -> str:
+    """What the pod says about it."""
+    return str(_park_note(wish).get("why", ""))
+
+
+def _park_note(wish: Wish) -> dict[str, object]:
+    text = wish.workload.pods[0].metadata.annotations.get(names.ANNOTATION_PARKED, "{}")
+    try:
+        note = json.loads(text)
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def park_note(wish: Wish, placeholder: Placeholder | None, why: str) -> str:
+    """What the pod says from then on."""
+    job_id = placeholder.job_id if placeholder is not None else 0
+    return json.dumps({"job": job_id, "why": why, "intent": wish.intent}, separators=(",", ":"))

@@ -1,0 +1,85 @@
+"""What is said to users: sentences about a placeholder in words they can act on, with Slurm's own beside them."""
+
+import datetime as dt
+
+from slurm_bridge.model.job import JobView, Phase
+from slurm_bridge.model.placeholder import Placeholder
+
+#: Slurm's pending reasons that a user can do something about, or will ask about. Others are shown as they are.
+REASONS = {
+    "Resources": "the cluster is full; it is next when nodes become free",
+    "Priority": "other jobs are before it",
+    "BeginTime": "it may not begin yet",
+    "Dependency": "it waits for another job",
+    "Licenses": "the licenses it asks for are in use",
+    "PartitionDown": "the partition is down",
+    "PartitionInactive": "the partition is inactive",
+    "PartitionNodeLimit": "it asks for more nodes than the partition allows or has",
+    "PartitionTimeLimit": "it asks for more time than the partition allows",
+    "ReqNodeNotAvail": "nodes that it could use are not available now",
+    "Reservation": "it waits for its reservation",
+    "JobHeldAdmin": "an administrator holds it",
+    "JobHeldUser": "it is held",
+    "BadConstraints": "no node has the features it asks for",
+    "AssocGrpCpuLimit": "the account has reached its limit of cpus",
+    "AssocMaxJobsLimit": "the account has reached its limit of jobs",
+    "QOSMaxJobsPerUserLimit": "the user has reached the QOS's limit of jobs",
+    "QOSGrpCpuLimit": "the QOS has reached its limit of cpus",
+}
+
+#: Why a placeholder ended, by the state word that says it.
+ENDS = {
+    "CANCELLED": "was cancelled",
+    "TIMEOUT": "reached its time limit",
+    "PREEMPTED": "was preempted",
+    "NODE_FAIL": "lost a node",
+    "BOOT_FAIL": "got a node that did not boot",
+    "DEADLINE": "missed its deadline",
+    "OUT_OF_MEMORY": "ran out of memory",
+    "FAILED": "failed",
+    "COMPLETED": "completed",
+}
+
+
+def waiting(placeholder: Placeholder) -> str:
+    """Why a placeholder does not run yet."""
+    head = f"Slurm job {placeholder.job_id} is {placeholder.phase.value}"
+    view = placeholder.view
+    if view is None or placeholder.phase is not Phase.PENDING:
+        return head
+    return head + _reason(view) + _start(view)
+
+
+def _reason(view: JobView) -> str:
+    if not view.reason or view.reason == "None":
+        return ""
+    known = REASONS.get(view.reason)
+    return f" ({view.reason}: {known})" if known else f" ({view.reason})"
+
+
+def _start(view: JobView) -> str:
+    if not view.start_time:
+        return ""
+    when = dt.datetime.fromtimestamp(view.start_time, tz=dt.UTC)
+    return f", estimated start {when:%Y-%m-%d %H:%M} UTC"
+
+
+def key(placeholder: Placeholder) -> str:
+    """What has to change before the same waiting is worth another write; the estimate alone is not."""
+    reason = placeholder.view.reason if placeholder.view is not None else ""
+    return f"{placeholder.job_id} {placeholder.phase.value} {reason}"
+
+
+def end_word(placeholder: Placeholder) -> str:
+    """The state word that says why it ended: CANCELLED, TIMEOUT, …; GONE when Slurm no longer knows the job."""
+    return next((word for word in ENDS if word in placeholder.state.words), "GONE")
+
+
+def ended(placeholder: Placeholder) -> str:
+    """Why a placeholder is over."""
+    word = end_word(placeholder)
+    if word == "GONE":
+        return f"Slurm no longer knows job {placeholder.job_id}"
+    reason = placeholder.view.reason if placeholder.view is not None else ""
+    tail = f" ({word}: {reason})" if reason and reason != "None" else f" ({word})"
+    return f"Slurm job {placeholder.job_id} {ENDS[word]}{tail}"

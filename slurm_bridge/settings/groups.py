@@ -1,0 +1,238 @@
+"""The groups of keys, one class each. Durations carry their unit in the name."""
+
+import pathlib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from slurm_bridge import errors
+from slurm_bridge.settings import kinds
+from slurm_bridge.settings.kinds import Count, File, Group, JobNumber, Label, Name, Names, Quantity, Rate, Seconds, User
+from slurm_bridge.slurm import settings as adapter
+from slurm_bridge.slurm import versions
+
+
+def _address(url: str) -> str:
+    """What the adapter says of it; its words never repeat the address, which may hold a password."""
+    try:
+        adapter.SlurmSettings(url=url, token_file=pathlib.Path("unread"))
+    except errors.BadConfiguration as problem:
+        raise ValueError(str(problem)) from None
+    return url
+
+
+def _version(name: str) -> str:
+    if name not in versions.WIRES:
+        raise ValueError(f"is none of {', '.join(versions.WIRES)}")
+    return name
+
+
+class JobIds(Group):
+    """A range of job ids that belongs to this bridge alone."""
+
+    first: JobNumber = 50_000_000
+    """The lowest job id that the bridge chooses."""
+    last: Annotated[JobNumber, kinds.above("first")] = 66_999_999
+    """The highest one."""
+
+
+class Slurm(Group):
+    """How slurmrestd is reached."""
+
+    url: Annotated[str, AfterValidator(_address)]
+    """Where slurmrestd listens: `http://host:port`, `https://host:port` or `unix:///path/to/socket`."""
+    token_file: File
+    """A file with an operator's token, plain or as `SLURM_JWT=…`. It is read again when it changes."""
+    user_name: Name | None = None
+    """The name sent beside the token; left out, Slurm takes the token's own."""
+    api_versions: Annotated[tuple[Annotated[str, AfterValidator(_version)], ...], kinds.SOME, kinds.DIFFERENT] = tuple(
+        versions.WIRES
+    )
+    """API versions in order of preference; one alone pins it."""
+    ca: File | None = None
+    """The certificate authority of an `https` address."""
+    cert: File | None = None
+    """A client certificate."""
+    key: Annotated[File | None, kinds.together_with("cert")] = None
+    """Its key, where it is not in the same file."""
+    connect_timeout_seconds: Seconds = 3.0
+    """How long a connection may take."""
+    read_timeout_seconds: Seconds = 15.0
+    """How long an answer may take; slurmctld itself gives up after 10 to 20 seconds."""
+    recovery_timeout_seconds: Seconds = 60.0
+    """How long a list of all jobs in full may take: it is read once after a start."""
+    connections: Count = 8
+    """How many connections are kept open at most."""
+    job_ids: JobIds | None = JobIds()
+    """The range from which job ids are chosen, so that slurmctld itself refuses a second placeholder of one pod. \
+`null`: Slurm counts, and the bridge looks for an earlier placeholder instead."""
+
+
+class Kubernetes(Group):
+    """How the API server is reached."""
+
+    kubeconfig: File | None = None
+    """A kubeconfig file; `null` is the service account of the pod that the bridge runs in."""
+
+
+class Defaults(Group):
+    """What a pod gets that does not say. Its own requests and annotations win."""
+
+    partition: Names | None = None
+    """The partition, or several; left out, Slurm's own default."""
+    account: Name | None = None
+    """The account that is charged."""
+    qos: Name | None = None
+    """The quality of service."""
+    gres: str | None = None
+    """Generic resources, for example `gpu:1`, for pods that ask for none."""
+    timelimit: Count | None = None
+    """The time limit in minutes; left out, the partition's."""
+    exclusive: bool = False
+    """Whether every pod gets whole nodes. Pods share nodes otherwise."""
+    mcs_label: str = ""
+    """The MCS label of every placeholder."""
+    cpus: Quantity = "1"
+    """CPUs of a pod that requests none."""
+    memory: Quantity = "512Mi"
+    """Memory of a pod that requests none."""
+    user: User | None = None
+    """The Slurm user whom placeholders belong to. Left out it is the token's own, which must not be root."""
+    group: User | None = None
+    """That user's group; left out, the primary one."""
+
+
+class Hook(Group):
+    """One hook of the chain."""
+
+    name: Name
+    """A built-in hook, or one that an installed package offers under `slurm_bridge.hooks`."""
+    options: Mapping[str, Any] = {}
+    """What it is configured with; see the page of the hook."""
+    on_error: Literal["skip", "hold", "reject"] = "hold"
+    """When it fails: go on without it, let the workload wait, or refuse the workload."""
+    budget_ms: Count = 200
+    """How long one call of it may take."""
+
+
+class Attempts(Group):
+    """Which nodes are tried, how long, and what then, where a hook prefers some."""
+
+    candidates: Annotated[int, Field(ge=1, le=10)] = 3
+    """How many candidate sets are tried at most."""
+    window_seconds: Seconds = 45.0
+    """How long each may wait, counted from the moment at which Slurm first looked at the job."""
+    total: Count = 10
+    """After how many attempts in all the last step follows."""
+    then: Literal["widen", "stay"] = "widen"
+    """The last step: any eligible node, or the last candidate set for good."""
+
+
+class Scheduling(Group):
+    """How much is done at once."""
+
+    workers: Annotated[int, Field(ge=1, le=64)] = 8
+    """How many calls are under way at the same time."""
+    unstarted_window: Count = 4000
+    """How many placeholders may wait in Slurm at the same time; further workloads wait here, in order."""
+    bind_tries: Count = 5
+    """How often nodes may refuse a pod before it is given up."""
+    backoff_first_seconds: Seconds = 1.0
+    """The first pause after a failure."""
+    backoff_most_seconds: Annotated[Seconds, kinds.above("backoff_first_seconds")] = 300.0
+    """The longest pause."""
+
+
+class Mirror(Group):
+    """How Slurm is watched."""
+
+    fastest_seconds: Seconds = 0.2
+    """The time between two looks at our jobs while they move."""
+    slowest_seconds: Annotated[Seconds, kinds.above("fastest_seconds")] = 5.0
+    """The time between two looks while nothing happens."""
+    detail_reads_per_second: Rate = 1.0
+    """How many waiting jobs are read in full: how soon a hold, an edit or a new reason is seen depends on it."""
+    full_list_above: Count = 4000
+    """From how many jobs on the states of all jobs are read instead of those of ours."""
+    vanished_minimum: Count = 10
+    """Jobs that may vanish at once without further evidence."""
+    vanished_fraction: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Beyond that number: the part of our jobs that may. When more vanish, no pod is deleted before Slurm has \
+been looked at again."""
+    sweep_seconds: Seconds = 300.0
+    """The time between two searches for placeholders without pods."""
+
+
+AfterTimeout = Literal["resubmit", "hold"]
+
+
+def _with_default(rules: Mapping[str, AfterTimeout]) -> Mapping[str, AfterTimeout]:
+    return {"default": "resubmit", **rules}
+
+
+class Ends(Group):
+    """What follows when a placeholder or a pod ends."""
+
+    after_timeout: Annotated[Mapping[str, AfterTimeout], AfterValidator(_with_default)] = {"default": "resubmit"}
+    """For each kind of owner (`Job`, `StatefulSet`, …, `default`): whether the pod that replaces one that ran into \
+its time limit is submitted again, or held until the user changes something."""
+    stuck_seconds: Seconds = 600.0
+    """How long a deleted pod may take to end on a node that does not answer before its placeholder is cancelled."""
+
+
+class Status(Group):
+    """How much is written on pods."""
+
+    conditions_per_second: Rate = 20.0
+    """Conditions; of several for one pod only the latest is written."""
+    events_per_second: Rate = 20.0
+    """Events; those that do not fit are dropped and counted."""
+    patience_seconds: Annotated[float, Field(ge=0)] = 2.0
+    """A pod that starts within this time gets no word about its waiting."""
+
+
+class LeaderElection(Group):
+    """Of several replicas one acts."""
+
+    enabled: bool = True
+    """Off only where there is never more than one."""
+    namespace: Label = "slurm-bridge"
+    """Where the Lease is."""
+    name: Label = "slurm-bridge"
+    """What it is called."""
+    lease_seconds: Seconds = 15.0
+    """After this time without a word from the leader another one takes over."""
+    renew_seconds: Annotated[Seconds, kinds.below("lease_seconds")] = 10.0
+    """A leader that could not renew for this long stops to write."""
+    retry_seconds: Annotated[Seconds, kinds.below("renew_seconds")] = 2.0
+    """The time between two tries."""
+
+
+class Web(Group):
+    """The HTTP door for probes and metrics."""
+
+    host: str = "127.0.0.1"
+    """The address to listen on; in a pod `0.0.0.0`."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """The port; 0 is any that is free."""
+
+
+class OwnerKind(Group):
+    """A kind of object that may own pods."""
+
+    api_version: Name
+    """Group and version, for example `apps/v1`."""
+    kind: Name
+    """The kind, for example `StatefulSet`."""
+    plural: Name
+    """The word in its address, for example `statefulsets`."""
+
+
+class Log(Group):
+    """What is logged to standard error."""
+
+    verbosity: Annotated[int, Field(ge=0, le=10)] = 0
+    """0 is information, 4 adds debugging, 7 and 10 more."""
+    as_json: Annotated[bool, Field(alias="json")] = False
+    """One JSON object for each line."""

@@ -1,0 +1,139 @@
+"""The keys that there are: found by name, listed with type, default and meaning."""
+
+import dataclasses
+import pathlib
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic.fields import FieldInfo
+
+from slurm_bridge.settings import kinds, model
+from slurm_bridge.settings.kinds import Group
+from slurm_bridge.settings.trees import Path
+
+_ANY_ITEM = "[]"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key as the reference lists it; of a group's items the name ends in `[]`."""
+
+    name: str
+    type: str
+    default: str
+    reloadable: bool
+    meaning: str
+
+
+def every() -> Iterator[Key]:
+    """All keys in their order, groups opened."""
+    return _keys(model.Settings, prefix="", reloadable=False)
+
+
+def named(path: Path) -> Mapping[str, FieldInfo] | None:
+    """The keys that may stand at this place, None where any may."""
+    group: type[Group] | None = model.Settings
+    for step in path:
+        field = _fields(group).get(str(step)) if isinstance(step, str) and group else None
+        if isinstance(step, str):
+            group = _group_in(field.annotation) if field else None
+    return _fields(group) if group else None
+
+
+def spelled(segments: Sequence[str]) -> Path:
+    """The parts of a variable's name as keys: in small letters, except where the configuration itself names keys."""
+    path: Path = ()
+    for segment in segments:
+        path = (*path, segment.lower() if named(path) is not None else segment)
+    return path
+
+
+def reloadable(top: str) -> bool:
+    """Whether a running daemon takes over changes below this key."""
+    return _reloadable(_fields(model.Settings)[top])
+
+
+def _keys(group: type[Group], *, prefix: str, reloadable: bool) -> Iterator[Key]:
+    for name, field in _fields(group).items():
+        soon = reloadable or _reloadable(field)
+        inner = _group_in(field.annotation)
+        many = _is_list(field.annotation)
+        if inner is None or many or field.description:
+            yield _key(f"{prefix}{name}", field, reloadable=soon)
+        if inner is not None:
+            yield from _keys(inner, prefix=f"{prefix}{name}{_ANY_ITEM if many else ''}.", reloadable=soon)
+
+
+def _key(name: str, field: FieldInfo, *, reloadable: bool) -> Key:
+    return Key(
+        name=name,
+        type=_type(field.annotation),
+        default="required" if field.is_required() else _default(field.default),
+        reloadable=reloadable,
+        meaning=" ".join((field.description or "").split()),
+    )
+
+
+def _fields(group: type[Group]) -> Mapping[str, FieldInfo]:
+    return {field.alias or name: field for name, field in group.model_fields.items()}
+
+
+def _reloadable(field: FieldInfo) -> bool:
+    return field.json_schema_extra == kinds.RELOADABLE
+
+
+def _group_in(annotation: Any) -> type[Group] | None:
+    """The group that a field holds: itself, perhaps, or many of it."""
+    if isinstance(annotation, type) and issubclass(annotation, Group):
+        return annotation
+    return next((group for inner in typing.get_args(annotation) if (group := _group_in(inner))), None)
+
+
+def _is_list(annotation: Any) -> bool:
+    return typing.get_origin(annotation) is tuple or any(_is_list(inner) for inner in _choices(annotation))
+
+
+def _choices(annotation: Any) -> Sequence[Any]:
+    return typing.get_args(annotation) if typing.get_origin(annotation) in (types.UnionType, typing.Union) else ()
+
+
+_PLURALS = {"text": "texts", "group": "groups"}
+
+_WORDS: Mapping[Any, str] = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    types.NoneType: "null",
+    pathlib.Path: "path",
+}
+
+
+def _type(annotation: Any) -> str:
+    """In the words of a reader who has never seen Python."""
+    inner, origin = typing.get_args(annotation), typing.get_origin(annotation)
+    if _choices(annotation):
+        return " or ".join(_type(choice) for choice in inner)
+    if origin is Literal:
+        return " or ".join(f"`{word}`" for word in inner)
+    if origin in (Annotated, tuple):
+        item = _type(inner[0])
+        return f"list of {_PLURALS.get(item, item)}" if origin is tuple else item
+    return _WORDS.get(annotation, "group" if _group_in(annotation) and not inner else "table")
+
+
+def _default(value: Any) -> str:
+    plain = pydantic.TypeAdapter(Any).dump_python(value, mode="json", by_alias=True)
+    if isinstance(value, tuple) and value and isinstance(value[0], Group):
+        return ", ".join(f"`{item['name']}`" for item in plain)
+    if isinstance(plain, Mapping):
+        return ", ".join(f"`{key}: {item}`" for key, item in plain.items()) or "none"
+    if isinstance(plain, Sequence) and not isinstance(plain, str):
+        return ", ".join(f"`{item}`" for item in plain) or "none"
+    return _SHOWN.get(repr(plain), f"`{plain}`")
+
+
+_SHOWN = {"None": "`null`", "''": "empty", "True": "`true`", "False": "`false`"}

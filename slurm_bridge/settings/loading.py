@@ -1,0 +1,98 @@
+"""From a file, variables and flags to settings, or to every problem at once with the place of each."""
+
+import difflib
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pydantic
+
+from slurm_bridge import errors
+from slurm_bridge.settings import keys, sources, trees
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.settings.sources import Problem
+from slurm_bridge.settings.trees import Path, Tree
+
+#: Values under these keys are never repeated: an address may hold a password, a path may be a token by mistake.
+_NEVER_SHOWN = ("url", "token_file", "options")
+
+_LONGEST_SHOWN = 60
+
+
+def load(path: pathlib.Path | None, environ: Mapping[str, str], overrides: Iterable[str] = ()) -> Settings:
+    """The settings: the file, over it the environment, over both the flags."""
+    tree, problems = sources.file(path) if path else (Tree(values={}, places={}), [])
+    for given, more in (sources.environment(environ), sources.flags(overrides)):
+        problems += more
+        for assignment in given:
+            tree = trees.assign(tree, assignment)
+    try:
+        settings = Settings.model_validate(tree.values)
+    except pydantic.ValidationError as wrong:
+        problems += [_problem(tree, error) for error in wrong.errors(include_url=False)]
+    if problems:
+        raise errors.BadConfiguration(_words(problems))
+    return settings
+
+
+def _words(problems: Sequence[Problem]) -> str:
+    lines = sorted({(_order(problem.place), str(problem)) for problem in problems})
+    head = "the configuration has a problem" if len(lines) == 1 else f"the configuration has {len(lines)} problems"
+    return "\n".join([f"{head}:", *(f"  {line}" for _, line in lines)])
+
+
+def _order(place: str) -> tuple[str, int]:
+    """By file and line, as one would go through it."""
+    name, colon, line = place.rpartition(":")
+    return (name, int(line)) if colon and line.isdigit() else (place, 0)
+
+
+def _problem(tree: Tree, error: Any) -> Problem:
+    path = tuple(step for step in error["loc"] if step != "[key]")
+    message, place, key = _SAID.get(error["type"], _said)(error, path), tree.place(path), _spelled(path)
+    # A flag's place is its key already.
+    return Problem(place=place, message=message if place.endswith(f" {key}") else f"{key}: {message}")
+
+
+def _spelled(path: Path) -> str:
+    """`hooks[2].name`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".") or "the whole"
+
+
+def _unknown(_: Any, path: Path) -> str:
+    """The value is not repeated: the key might have meant a secret."""
+    allowed = sorted(keys.named(path[:-1]) or ())
+    near = difflib.get_close_matches(str(path[-1]), allowed, n=1)
+    return f"no such key; did you mean {near[0]}?" if near else f"no such key; there are {', '.join(allowed)}"
+
+
+def _missing(_: Any, __: Path) -> str:
+    return "is required"
+
+
+def _ours(error: Any, path: Path) -> str:
+    """A rule of ours, in our words."""
+    return f"{error['ctx']['error']}{_instead(error, path)}"
+
+
+def _said(error: Any, path: Path) -> str:
+    message = error["msg"].replace("Input should", "should").replace(" tuple", " list").replace("dictionary", "mapping")
+    return f"{message[0].lower()}{message[1:]}{_instead(error, path)}"
+
+
+def _no_text(error: Any, path: Path) -> str:
+    """YAML turns some words into truth values."""
+    word = isinstance(error["input"], bool)
+    return f"has to be a text{_instead(error, path)}{'; put the word in quotes' if word else ''}"
+
+
+def _instead(error: Any, path: Path) -> str:
+    value = error["input"]
+    hidden = any(step in _NEVER_SHOWN for step in path)
+    if hidden or not isinstance(value, str | int | float | bool) or len(str(value)) > _LONGEST_SHOWN:
+        return ""
+    return f", not {value!r}"
+
+
+_SAID = {"extra_forbidden": _unknown, "missing": _missing, "string_type": _no_text, "value_error": _ours}

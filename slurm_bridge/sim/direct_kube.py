@@ -1,0 +1,39 @@
+"""A way to the pocket API server for the Kubernetes adapter: no kubeconfig, no socket, no thread.
+
+    line = Line(pocket.handler, clock=clock)
+    cluster = KubeClient(DirectAccess(line, token=pocket.token), clock=clock, dice=dice)
+
+A watch over such a line tells everything that has happened, then ends: who follows it asks again later.
+"""
+
+from collections.abc import Mapping
+
+from slurm_bridge.sim.direct_line import Line
+from slurm_bridge.sim.direct_pool import DirectPool
+
+
+class DirectAccess:
+    """Where the pocket API server is and who we are there."""
+
+    def __init__(self, line: Line, *, token: str) -> None:
+        self._line = line
+        self._token = token
+
+    def __repr__(self) -> str:
+        return "DirectAccess()"
+
+    @property
+    def prefix(self) -> str:
+        """Nobody shares this host."""
+        return ""
+
+    def headers(self) -> Mapping[str, str]:
+        """Who we are."""
+        return {"authorization": f"Bearer {self._token}"}
+
+    def renew(self) -> None:
+        """The token is the one that the pocket was born with."""
+
+    def pool(self, _connections: int, /) -> DirectPool:
+        """Any number of connections."""
+        return DirectPool(self._line)

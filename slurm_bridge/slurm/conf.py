@@ -1,0 +1,38 @@
+"""GET conf: what slurmrestd tells of slurm.conf, from v0.0.45 on."""
+
+import msgspec
+
+from slurm_bridge.model.slurmconf import SlurmConf
+from slurm_bridge.slurm import shapes
+from slurm_bridge.slurm.transport import Call, Lane
+
+CALL = Call(method="GET", path="/conf", lane=Lane.READ)
+
+
+class ConfRow(shapes.Shape, frozen=True, gc=False, rename="pascal"):
+    """The lines that anybody asks for."""
+
+    select_type: str | None = None
+    select_type_parameters: list[str] | None = None
+    gres_types: list[str] | None = None
+    preempt_mode: list[str] | None = None
+    max_job_count: shapes.MaybeNumber = None
+    max_job_id: shapes.MaybeNumber = None
+
+
+class Conf(shapes.Envelope, frozen=True, gc=False, kw_only=True):
+    """The answer."""
+
+    conf: ConfRow = msgspec.field(name="slurm_conf")
+
+
+def read(row: ConfRow) -> SlurmConf:
+    """As a record of the model."""
+    return SlurmConf(
+        select_type=row.select_type or "",
+        select_parameters=frozenset(row.select_type_parameters or ()),
+        gres_types=tuple(row.gres_types or ()),
+        preempt_modes=frozenset(row.preempt_mode or ()),
+        max_job_count=shapes.number(row.max_job_count),
+        max_job_id=shapes.number(row.max_job_id),
+    )

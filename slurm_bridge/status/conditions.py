@@ -1,0 +1,72 @@
+"""The conditions that the bridge writes on a pod, and whether a pod says them already."""
+
+import datetime as dt
+from typing import Final
+
+from slurm_bridge import ports
+from slurm_bridge.model import kinds
+from slurm_bridge.model.meta import Condition, Manifest
+from slurm_bridge.model.pod import Pod
+
+SCHEDULED: Final = "PodScheduled"
+DISRUPTED: Final = "DisruptionTarget"
+
+#: Users read the first lines; a longer text only makes every watcher of the pod slower.
+MOST_MESSAGE: Final = 1024
+
+
+def find(pod: Pod, type_: str) -> Condition | None:
+    """The pod's condition of this type."""
+    return next((line for line in pod.status.conditions if line.type == type_), None)
+
+
+def says(pod: Pod, wanted: Condition) -> bool:
+    """The pod shows this condition already, whenever it began."""
+    return same(find(pod, wanted.type), wanted)
+
+
+def same(shown: Condition | None, wanted: Condition) -> bool:
+    """Both say the same, whenever they began to."""
+    return shown is not None and _words(shown) == _words(wanted)
+
+
+def waiting(reason: str, message: str) -> Condition:
+    """The pod has no node yet, and why."""
+    return Condition(type=SCHEDULED, status="False", reason=reason, message=_shortened(message))
+
+
+def disrupted(reason: str, message: str) -> Condition:
+    """The pod is about to be ended from outside, and why; a Job's podFailurePolicy can tell this from a failure."""
+    return Condition(type=DISRUPTED, status="True", reason=reason, message=_shortened(message))
+
+
+def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, pinned: bool) -> None:
+    """Put one condition among those that the pod has; `pinned`: only if the pod is still exactly as we saw it.
+
+    The pod's uid is always a precondition, so that another pod of the same name is never told.
+    """
+    line: Manifest = {
+        "type": wanted.type,
+        "status": wanted.status,
+        "reason": wanted.reason,
+        "message": wanted.message,
+    }
+    shown = find(pod, wanted.type)
+    if shown is None or shown.status != wanted.status:
+        line["lastTransitionTime"] = _time(wall)
+    changes: Manifest = {"status": {"conditions": [line]}}
+    if pinned and pod.metadata.resource_version:
+        changes["metadata"] = {"resourceVersion": pod.metadata.resource_version}
+    cluster.patch(kinds.PODS, pod, changes, subresource="status")
+
+
+def _words(line: Condition) -> tuple[str, str, str]:
+    return line.status, line.reason or "", line.message or ""
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= MOST_MESSAGE else message[: MOST_MESSAGE - 1] + "…"
+
+
+def _time(wall: float) -> str:
+    return dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

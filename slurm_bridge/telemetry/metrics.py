@@ -1,0 +1,156 @@
+"""Every number that the daemon shows, by name: the only door to prometheus-client.
+
+Names follow kube-scheduler's and Kueue's where they mean the same, with our prefix, so that dashboards need one word
+changed. There is no global state: each daemon (and each test) has its own `Metrics`, and passes it around.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Final
+
+import prometheus_client as prometheus
+from prometheus_client import exposition
+
+from slurm_bridge.telemetry import collectors
+
+PREFIX: Final = "slurm_bridge_"
+
+_CALLS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_ATTEMPTS: Final = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 4.096, 16.384)
+_WAITS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
+_HOOKS: Final = (0.00001, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """One metric as users find it."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    meaning: str
+
+
+class Metrics:
+    """The instruments of one daemon. Whoever counts calls them by name; whoever serves asks for `page`."""
+
+    def __init__(self, *, version: str = "") -> None:
+        self.registry = prometheus.CollectorRegistry()
+        self.described: list[Described] = []
+        self._scheduling()
+        self._placeholders()
+        self._requests()
+        self._hooks()
+        self._process(version)
+        prometheus.ProcessCollector(registry=self.registry)
+
+    def page(self) -> tuple[bytes, str]:
+        """All numbers of this moment in the text format, and its content type."""
+        return exposition.generate_latest(collectors.Served(self.registry)), exposition.CONTENT_TYPE_LATEST
+
+    def request_to_slurm(self, operation: str, outcome: str, seconds: float) -> None:
+        """One call of the Slurm port has ended."""
+        self.slurm_requests.labels(operation, outcome).observe(seconds)
+
+    def request_to_kubernetes(self, operation: str, outcome: str, seconds: float) -> None:
+        """One call of the Cluster port has ended."""
+        self.kubernetes_requests.labels(operation, outcome).observe(seconds)
+
+    def status_write(self, what: str, outcome: str) -> None:
+        """A condition or an event was written, found needless, or lost."""
+        self.status_writes.labels(what, outcome).inc()
+
+    def informer(self, kind: str, read: Callable[[], collectors.InformerNumbers]) -> None:
+        """Show the numbers of one informer, read whenever somebody asks."""
+        self._informers.add(kind, read)
+
+    def _scheduling(self) -> None:
+        self.schedule_attempts = self._counter(
+            "schedule_attempts_total", "Looks at a workload, by what came of them.", "result"
+        )
+        self.scheduling_attempt_duration = self._histogram(
+            "scheduling_attempt_duration_seconds", "How long one look at a workload takes.", _ATTEMPTS, "result"
+        )
+        self.pod_scheduling_sli_duration = self._histogram(
+            "pod_scheduling_sli_duration_seconds", "From a pod's creation to its binding.", _WAITS
+        )
+        self.allocation_to_bound = self._histogram(
+            "allocation_to_bound_duration_seconds", "From the look that saw the allocation to the binding.", _CALLS
+        )
+        self.pending_workloads = self._gauge(
+            "pending_workloads",
+            "Workloads without a node: active, backoff, waiting (for Slurm), inflight, parked (for the user).",
+            "status",
+        )
+        self.admitted_workloads = self._counter("admitted_workloads_total", "Workloads whose pods were all bound.")
+        self.admission_wait_time = self._histogram(
+            "admission_wait_time_seconds", "From the submission of a placeholder to the binding.", _WAITS
+        )
+        self.evicted_workloads = self._counter(
+            "evicted_workloads_total", "Workloads ended because their placeholder ended, by Slurm's word.", "reason"
+        )
+
+    def _placeholders(self) -> None:
+        self.placeholder_jobs = self._gauge("placeholder_jobs", "Our jobs as the mirror sees them.", "phase")
+        self.orphans_cancelled = self._counter("orphans_cancelled_total", "Placeholders cancelled for want of pods.")
+        self.breaker_open = self._gauge(
+            "breaker_open", "1 while too many jobs vanished at once, and therefore no pod is ended."
+        )
+        self.slurm_read_timestamp = self._gauge(
+            "slurm_last_good_read_timestamp_seconds", "Unix time of the last good answer of Slurm to a look at jobs."
+        )
+        self.slurm_read_age = self._gauge(
+            "slurm_last_good_read_age_seconds", "Seconds since the last good answer of Slurm; -1 before the first."
+        )
+        self.slurm_read_age.set(-1)
+
+    def _requests(self) -> None:
+        self.slurm_requests = self._histogram(
+            "slurm_request_duration_seconds", "Calls to Slurm.", _CALLS, "operation", "outcome"
+        )
+        self.kubernetes_requests = self._histogram(
+            "kubernetes_request_duration_seconds", "Calls to the API server.", _CALLS, "operation", "outcome"
+        )
+        self.status_writes = self._counter(
+            "status_writes_total",
+            "Conditions and events: ok, same (needless), stale (the pod waits no more), failed, dropped.",
+            "what",
+            "outcome",
+        )
+        self._informers = collectors.Informers(PREFIX)
+        self.registry.register(self._informers)
+        for name, type_, meaning, _ in collectors.INFORMER_ROWS:
+            self._describe(name, type_, meaning, ("kind",))
+
+    def _hooks(self) -> None:
+        self.hook_duration = self._histogram(
+            "hook_duration_seconds", "One hook's part of one pass.", _HOOKS, "hook", "phase"
+        )
+        self.hook_errors = self._counter(
+            "hook_errors_total", "Hooks that raised, hung or answered nonsense.", "hook", "phase"
+        )
+        self.configuration_reloads = self._counter(
+            "configuration_reloads_total",
+            "Configurations read anew: ok, or refused (the last good one stays).",
+            "result",
+        )
+
+    def _process(self, version: str) -> None:
+        self.leader = self._gauge("leader", "1 on the replica that leads.")
+        self.build_info = self._gauge("build_info", "Always 1; what runs.", "version")
+        self.build_info.labels(version).set(1)
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> prometheus.Counter:
+        self._describe(name, "counter", meaning, labels)
+        return prometheus.Counter(PREFIX + name, meaning, labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, *labels: str) -> prometheus.Gauge:
+        self._describe(name, "gauge", meaning, labels)
+        return prometheus.Gauge(PREFIX + name, meaning, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, buckets: tuple[float, ...], *labels: str) -> prometheus.Histogram:
+        self._describe(name, "histogram", meaning, labels)
+        return prometheus.Histogram(PREFIX + name, meaning, labels, buckets=buckets, registry=self.registry)
+
+    def _describe(self, name: str, type_: str, meaning: str, labels: tuple[str, ...]) -> None:
+        self.described.append(Described(name=PREFIX + name, type=type_, labels=labels, meaning=meaning))

@@ -1,0 +1,266 @@
+"""The annotations that users set on pods and on the objects that make them: one table row for each key.
+
+A row names the field of `JobRequest` (or the hint for the hooks) that its value becomes; messages, the documentation
+and the checks at admission follow from the same rows.
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+
+from slurm_bridge.model import names
+from slurm_bridge.translate import forms
+from slurm_bridge.translate.forms import Form
+
+#: A message with more of them helps nobody, and conditions are kept in every copy of the pod.
+MOST_PROBLEMS = 50
+
+_MOST_SHOWN = 60
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One key. `guarded`: only where the policy allows it. `hint`: for the hooks, no field of the job."""
+
+    key: str
+    field: str
+    form: Form
+    example: str
+    note: str
+    guarded: bool = False
+    hint: bool = False
+
+    @property
+    def annotation(self) -> str:
+        """The key as it stands in a manifest."""
+        return names.JOB_PREFIX + self.key
+
+
+ANNOTATIONS: tuple[Row, ...] = (
+    Row(
+        key="account",
+        field="account",
+        form=forms.NAME,
+        example="physics",
+        note="the account that is charged",
+        guarded=True,
+    ),
+    Row(
+        key="constraints",
+        field="constraints",
+        form=forms.FEATURES,
+        example="rack1&nvme",
+        note="node features; Slurm itself says what it cannot satisfy",
+    ),
+    Row(
+        key="cpu-per-task",
+        field="cpus_per_task",
+        form=forms.CPUS,
+        example="500m",
+        note="a pod is one task; replaces the pod's cpu requests",
+    ),
+    Row(
+        key="exclusive",
+        field="exclusive",
+        form=forms.BOOLEAN,
+        example='"true"',
+        note="the whole node instead of a share of it",
+    ),
+    Row(
+        key="gres",
+        field="gres",
+        form=forms.GRES,
+        example="GPU:V100:2",
+        note="replaces all that follows from the pod's device requests; upper and lower case do not matter",
+    ),
+    Row(
+        key="group-id",
+        field="group",
+        form=forms.PERSON,
+        example='"2000"',
+        note="the group that the job belongs to",
+        guarded=True,
+    ),
+    Row(
+        key="user-id",
+        field="user",
+        form=forms.PERSON,
+        example="alice",
+        note="the user that the job belongs to",
+        guarded=True,
+    ),
+    Row(
+        key="job-name",
+        field="name",
+        form=forms.PRINTABLE,
+        example="research",
+        note="without it, the name of the object that the pod belongs to",
+    ),
+    Row(
+        key="licenses",
+        field="licenses",
+        form=forms.LICENSES,
+        example="matlab:1",
+        note="licenses that Slurm counts",
+    ),
+    Row(
+        key="max-nodes",
+        field="maximum_nodes",
+        form=forms.COUNT,
+        example='"3"',
+        note="the most nodes of the job; not below min-nodes",
+    ),
+    Row(
+        key="min-nodes",
+        field="minimum_nodes",
+        form=forms.COUNT,
+        example='"1"',
+        note="the fewest nodes of the job; one pod has one node, so more than 1 is refused",
+    ),
+    Row(
+        key="mem-per-node",
+        field="memory",
+        form=forms.MEMORY,
+        example="8Gi",
+        note="replaces the pod's memory requests, and must not be less than they are",
+    ),
+    Row(
+        key="partition",
+        field="partition",
+        form=forms.NAMES,
+        example="debug",
+        note="Slurm takes the one of several where the job starts first",
+    ),
+    Row(
+        key="priority",
+        field="priority",
+        form=forms.PRIORITY,
+        example='"5000"',
+        note="replaces Slurm's own priority, which then no longer grows with age",
+        guarded=True,
+    ),
+    Row(key="qos", field="qos", form=forms.NAME, example="high", note="quality of service", guarded=True),
+    Row(
+        key="reservation",
+        field="reservation",
+        form=forms.NAME,
+        example="course",
+        note="a reservation that the job may use",
+        guarded=True,
+    ),
+    Row(key="wckey", field="wckey", form=forms.NAME, example="thesis", note="for accounting", guarded=True),
+    Row(
+        key="timelimit",
+        field="time_limit_minutes",
+        form=forms.MINUTES,
+        example='"90"',
+        note="wins over the pod's activeDeadlineSeconds",
+    ),
+    Row(
+        key="gang",
+        field="gang",
+        form=forms.BOOLEAN,
+        example='"false"',
+        note="one placeholder for all pods together; not available yet, so true is refused",
+        hint=True,
+    ),
+    Row(
+        key="node-sort-policy",
+        field="node-sort-policy",
+        form=forms.NAME,
+        example="binpacking",
+        note="how hooks that rank nodes rank them",
+        hint=True,
+    ),
+    Row(
+        key="queue",
+        field="queue",
+        form=forms.NAME,
+        example="root.research",
+        note="the queue for hooks that keep queues",
+        hint=True,
+    ),
+)
+
+BY_KEY: Mapping[str, Row] = {row.key: row for row in ANNOTATIONS}
+
+#: Keys that nobody may use unless the policy says so.
+GUARDED: frozenset[str] = frozenset(row.key for row in ANNOTATIONS if row.guarded)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One annotation that was understood: by which object, in which words, and what it means."""
+
+    row: Row
+    subject: str
+    text: str
+    value: object
+
+    def __str__(self) -> str:
+        return f'annotation {self.row.annotation}="{_shown(self.text)}" of {self.subject}'
+
+    def problem(self, words: str) -> str:
+        """A complaint about this annotation, in the form that all of them have."""
+        return _problem(self.subject, self.row.key, self.text, words)
+
+
+def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[Said, ...], tuple[str, ...]]:
+    """What the object says of its jobs, and everything that is wrong with it. `subject` is `Job default/web`."""
+    ours = [(name.removeprefix(names.JOB_PREFIX), text) for name, text in annotations.items() if _ours(name)]
+    found = [_read_one(subject, key, text) for key, text in sorted(ours)]
+    said = tuple(one for one in found if isinstance(one, Said))
+    return said, tuple(one for one in found if isinstance(one, str))
+
+
+def check(subject: str, annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """Everything that is wrong with the annotations of one object alone, for whoever admits it."""
+    said, problems = read(subject, annotations)
+    return (*problems, *contradictions({one.row.key: one for one in said}))
+
+
+def contradictions(said: Mapping[str, Said]) -> Iterable[str]:
+    """What is wrong between annotations that are right one by one."""
+    least, most = said.get("min-nodes"), said.get("max-nodes")
+    if least and most and _number(least) > _number(most):
+        yield least.problem(f"allowed is at most max-nodes, which is {most.value} ({most})")
+
+
+def together(problems: Iterable[str]) -> str:
+    """All of them in one message."""
+    listed = list(problems)
+    more = [f"and {len(listed) - MOST_PROBLEMS} more"] if len(listed) > MOST_PROBLEMS else []
+    return "; ".join([*listed[:MOST_PROBLEMS], *more])
+
+
+def _number(one: Said) -> int:
+    return one.value if isinstance(one.value, int) else 0
+
+
+def _ours(name: str) -> bool:
+    return name.startswith(names.JOB_PREFIX)
+
+
+def _read_one(subject: str, key: str, text: str) -> Said | str:
+    row = BY_KEY.get(key)
+    if row is None:
+        return _problem(subject, key, text, f"unknown key, {_hint(key)}")
+    try:
+        return Said(row=row, subject=subject, text=text.strip(), value=row.form.parse(text.strip()))
+    except ValueError:
+        return _problem(subject, key, text, f"allowed is {row.form.words}")
+
+
+def _problem(subject: str, key: str, text: str, words: str) -> str:
+    return f'{subject}: annotation {names.JOB_PREFIX}{key}="{_shown(text)}": {words}'
+
+
+def _hint(key: str) -> str:
+    near = difflib.get_close_matches(key.lower(), BY_KEY, n=1)
+    return f"did you mean {near[0]}?" if near else f"allowed are {', '.join(sorted(BY_KEY))}"
+
+
+def _shown(text: str) -> str:
+    """Whatever was written there, on one line that cannot be mistaken for ours."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in text[: _MOST_SHOWN + 1])
+    return plain if len(plain) <= _MOST_SHOWN else f"{plain[:_MOST_SHOWN]}..."

@@ -1,0 +1,135 @@
+"""The forms that annotation values can have: what is allowed in words, and the parser that allows exactly that.
+
+Words and parser stand together, so that an error message and the documentation cannot say something else than the code.
+Values arrive without surrounding blanks; a parser raises ValueError for whatever its words do not allow.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable
+
+from slurm_bridge.model import quantity
+from slurm_bridge.model.job import Memory
+from slurm_bridge.translate import gres
+
+#: Slurm's 32-bit numbers end in two values with a meaning of their own (unset, endless).
+MOST = 4_294_967_293
+
+#: Likewise for its 16-bit ones.
+MOST_SHORT = 65_533
+
+#: In seconds these still fit 32 bits; one minute more and Slurm ends the job within the minute.
+MOST_MINUTES = 71_582_788
+
+#: The largest that may be asked for. It means "unset" to Slurm, so the next one below is sent.
+MOST_PRIORITY = 4_294_967_294
+
+#: Below are the accounts of the system itself.
+FIRST_USER = 1000
+
+#: Root, Slurm's own value for "nobody in particular", and nobody: none of them is a person whose jobs these could be.
+_NOT_A_PERSON = frozenset({0, 99, 65534})
+_NOT_A_NAME = frozenset({"root", "nobody", "nogroup"})
+
+_DIGITS = re.compile(r"[0-9]{1,20}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:+-]{0,254}")
+_PERSON = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]{0,63}")
+_FEATURES = re.compile(r"[A-Za-z0-9_.:/@=+&|,*!()\[\]-]{1,1024}")
+_LICENSES = re.compile(r"[A-Za-z0-9_.:/@=+|&,;()*-]{1,1024}")
+
+MOST_LETTERS = 255
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Form:
+    """What is allowed, in words that follow "allowed is", and the parser."""
+
+    words: str
+    parse: Callable[[str], object]
+
+
+def integer(least: int, most: int = MOST, what: str = "a whole number") -> Form:
+    """A base-10 integer; signs, fractions and other bases are errors."""
+    return Form(f"{what} from {least} to {most}", lambda text: _integer(text, least, most))
+
+
+def _integer(text: str, least: int, most: int) -> int:
+    number = int(_matched(_DIGITS, text))
+    if not least <= number <= most:
+        raise ValueError(f"{number} is not from {least} to {most}")
+    return number
+
+
+def _matched(grammar: re.Pattern[str], text: str) -> str:
+    if grammar.fullmatch(text) is None:
+        raise ValueError(f"{text[:60]!r} has another form")
+    return text
+
+
+def _name(text: str) -> str:
+    return _matched(_NAME, text)
+
+
+def _names(text: str) -> str:
+    """A name twice is harmless, and Slurm would keep it twice."""
+    return ",".join(dict.fromkeys(_name(part.strip()) for part in text.split(",")))
+
+
+def _boolean(text: str) -> bool:
+    words = {"true": True, "false": False}
+    if text.lower() not in words:
+        raise ValueError(f"{text[:60]!r} is neither")
+    return words[text.lower()]
+
+
+def _person(text: str) -> str:
+    if not _DIGITS.fullmatch(text):
+        if text in _NOT_A_NAME:
+            raise ValueError(f"{text} is nobody in particular")
+        return _matched(_PERSON, text)
+    number = int(text)
+    if number in _NOT_A_PERSON or not FIRST_USER <= number <= MOST:
+        raise ValueError(f"{number} is no ordinary number")
+    return str(number)
+
+
+def _printable(text: str) -> str:
+    if not 1 <= len(text) <= MOST_LETTERS or not text.isprintable():
+        raise ValueError("not printable, or too long")
+    return text
+
+
+def _priority(text: str) -> int:
+    return min(_integer(text, 1, MOST_PRIORITY), MOST)
+
+
+def _cpus(text: str) -> int:
+    number = quantity.whole(quantity.parse(text))
+    if not 1 <= number <= MOST_SHORT:
+        raise ValueError(f"{number} cpus")
+    return number
+
+
+def _memory(text: str) -> Memory:
+    mib = quantity.mebibytes(quantity.parse(text))
+    if mib < 1:
+        raise ValueError(f"{mib} MiB")
+    return Memory(mib=mib)
+
+
+NAME = Form("a name of letters, digits and _ . @ : + - with at most 255 characters", _name)
+NAMES = Form("a name, or a comma list of names, of letters, digits and _ . @ : + -", _names)
+BOOLEAN = Form("true or false", _boolean)
+PERSON = Form(f"a name other than root and nobody, or a number from {FIRST_USER} to {MOST} except 65534", _person)
+PRINTABLE = Form(f"1 to {MOST_LETTERS} printable characters", _printable)
+CPUS = Form(f"a Kubernetes quantity that rounds up to 1 to {MOST_SHORT} cpus, such as 2 or 500m", _cpus)
+MEMORY = Form("a Kubernetes quantity of at least 1 MiB after rounding up to MiB, such as 8Gi", _memory)
+GRES = Form(
+    "a comma list of name[:type][:count] with counts of at least 1 and each resource once, such as gpu:v100:2, or none",
+    gres.parse,
+)
+FEATURES = Form("a Slurm feature expression without blanks or quotes", lambda text: _matched(_FEATURES, text))
+LICENSES = Form("a Slurm license expression without blanks or quotes", lambda text: _matched(_LICENSES, text))
+MINUTES = integer(1, MOST_MINUTES, "a whole number of minutes")
+COUNT = integer(1)
+PRIORITY = Form(f"a whole number from 1 to {MOST_PRIORITY}", _priority)

@@ -1,0 +1,89 @@
+"""Generic resources: as users write them, as pods imply them, and as Slurm spells them."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from fractions import Fraction
+
+from slurm_bridge.model import quantity
+from slurm_bridge.model.job import Gres
+
+#: Slurm's own word for asking for nothing, which takes away a default.
+NONE = "none"
+
+#: Counts are sent as text, which Slurm would cut to what fits; larger ones exist nowhere.
+MOST_COUNT = 4_294_967_293
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+#: Models may begin with a digit (`1g.10gb`), but only digits would be a count.
+_TYPE = re.compile(r"(?=.*[A-Za-z_])[A-Za-z0-9_.-]{1,64}")
+_COUNT = re.compile(r"[0-9]{1,10}")
+
+
+def parse(text: str) -> tuple[Gres, ...]:
+    """`gpu`, `gpu:2`, `GPU:V100:2,nic:1`, or `none`; raises ValueError for anything else."""
+    if text.strip().lower() == NONE:
+        return ()
+    found = tuple(_parse_one(part.strip()) for part in text.split(","))
+    if len({spell(_lower(one)) for one in found}) < len(found):
+        raise ValueError(f"{text!r} names a resource twice")
+    return found
+
+
+def parse_kind(text: str) -> Gres:
+    """`gpu` or `gpu:v100`: what one device of an extended resource stands for."""
+    name, colon, kind = text.partition(":")
+    if not _NAME.fullmatch(name) or (colon and not _TYPE.fullmatch(kind)):
+        raise ValueError(f"{text!r} is not name[:type]")
+    return Gres(name=name, type=kind, count=1)
+
+
+def write(gres: Iterable[Gres]) -> str:
+    """For people: `gpu:v100:2,nic:1`."""
+    return ",".join(f"{spell(one)}:{one.count}" for one in gres) or NONE
+
+
+def spell(one: Gres) -> str:
+    """Name and type without the count."""
+    return f"{one.name}:{one.type}" if one.type else one.name
+
+
+def derive(requests: Mapping[str, Fraction], names: Mapping[str, str]) -> tuple[Gres, ...]:
+    """The devices among a pod's requests; several kinds of device that Slurm calls the same are added up."""
+    counts: dict[str, int] = {}
+    for resource, name in names.items():
+        count = quantity.whole(requests.get(resource, Fraction(0)))
+        if count > 0:
+            counts[name] = counts.get(name, 0) + count
+    return tuple(_counted(parse_kind(name), count) for name, count in counts.items())
+
+
+def respell(one: Gres, known: Collection[Gres]) -> Gres | None:
+    """As Slurm spells it, whose upper and lower case matter; None when it has nothing of that name and type."""
+    exact = [other for other in known if _fits(one, other)]
+    same = exact or [other for other in known if _fits(_lower(one), _lower(other))]
+    if not same:
+        return None
+    found = min(same, key=spell)
+    return Gres(name=found.name, type=found.type if one.type else "", count=one.count)
+
+
+def _parse_one(text: str) -> Gres:
+    kind, _, last = text.rpartition(":")
+    counted = bool(kind) and _COUNT.fullmatch(last) is not None
+    one = _counted(parse_kind(kind if counted else text), int(last) if counted else 1)
+    if not 1 <= one.count <= MOST_COUNT:
+        raise ValueError(f"{text!r} asks for {one.count}")
+    return one
+
+
+def _counted(one: Gres, count: int) -> Gres:
+    return Gres(name=one.name, type=one.type, count=count)
+
+
+def _lower(one: Gres) -> Gres:
+    return Gres(name=one.name.lower(), type=one.type.lower(), count=one.count)
+
+
+def _fits(asked: Gres, there: Gres) -> bool:
+    """Who names no type takes any."""
+    return asked.name == there.name and asked.type in ("", there.type)

@@ -1,0 +1,142 @@
+"""A translated request meets what Slurm has: its partitions with their time limits, and its generic resources.
+
+Slurm would take a request that can never start, and leave it waiting without a word; it is refused here instead.
+
+    time limit   partitions                       what is sent
+    given        some allow it                    the limit, and only those partitions
+    given        none allows it                   nothing: refused, with what each allows
+    not given    have a default (or a maximum)    the smallest of these, which holds in each of them
+    not given    have neither                     none: Slurm sets none either
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+
+from slurm_bridge.model.job import Gres, JobRequest
+from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.translate import gres
+from slurm_bridge.translate.translator import Translated, Value, show
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SlurmFacts:
+    """What Slurm says of itself. Make one for each reading, not for each job: what follows from it is kept with it."""
+
+    partitions: tuple[Partition, ...]
+    nodes: tuple[SlurmNode, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Catalogue:
+    """Looked up by every job, so made once."""
+
+    partitions: Mapping[str, Partition]
+    default: str | None
+    gres: Mapping[str, frozenset[Gres]]
+
+    def named(self, text: str | None) -> tuple[Partition, ...]:
+        """The partitions of a request; Slurm's default where it names none, and none where nobody knows the default."""
+        names = text.split(",") if text else [self.default] if self.default else []
+        return tuple(self.partitions[name] for name in names if name in self.partitions)
+
+
+@functools.lru_cache(maxsize=2)
+def _catalogue(facts: SlurmFacts) -> _Catalogue:
+    found: dict[str, set[Gres]] = {}
+    for node in facts.nodes:
+        kinds = {dataclasses.replace(one, count=1) for one in node.gres}
+        for partition in node.partitions:
+            found.setdefault(partition, set()).update(kinds)
+    return _Catalogue(
+        partitions={partition.name: partition for partition in facts.partitions},
+        default=next((partition.name for partition in facts.partitions if partition.default), None),
+        gres={partition: frozenset(kinds) for partition, kinds in found.items()},
+    )
+
+
+def settle(translated: Translated, facts: SlurmFacts) -> Translated | Wait | Reject:
+    """The request as Slurm can take it, or why it cannot. A partition that is down is fine: Slurm queues for it."""
+    if not facts.partitions or not facts.nodes:
+        return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions and nodes yet")
+    catalogue = _catalogue(facts)
+    unknown = [name for name in _names(translated.request) if name not in catalogue.partitions]
+    if unknown:
+        there = ", ".join(sorted(catalogue.partitions))
+        words = f"partition {', '.join(unknown)} does not exist in Slurm, which has {there}"
+        return _refused("UnknownPartition", translated, "partition", words)
+    limited = _limit(translated, catalogue)
+    return limited if isinstance(limited, Reject) else _gres(limited, catalogue)
+
+
+def _names(request: JobRequest) -> Sequence[str]:
+    return request.partition.split(",") if request.partition else ()
+
+
+def _refused(reason: str, translated: Translated, field: str, words: str) -> Reject:
+    owner = translated.request.owner
+    source = next((value.source for value in translated.values if value.field == field), "")
+    of = f" ({source})" if source else ""
+    return Reject(reason=reason, message=f"{owner.kind} {owner.namespace}/{owner.name}: {words}{of}")
+
+
+def _limit(translated: Translated, catalogue: _Catalogue) -> Translated | Reject:
+    request, partitions = translated.request, catalogue.named(translated.request.partition)
+    if request.time_limit_minutes is None:
+        return _limit_of_partition(translated, partitions)
+    able = [one for one in partitions if _allows(one, request.time_limit_minutes)]
+    if len(able) == len(partitions):
+        return translated
+    if not able:
+        most = ", ".join(f"{one.name} at most {one.maximum_minutes}" for one in partitions)
+        words = f"no partition allows a time limit of {request.time_limit_minutes} minutes: {most}"
+        return _refused("TimeLimitTooLong", translated, "time_limit_minutes", words)
+    return _changed(translated, "partition", ",".join(one.name for one in able), "those that allow the time limit")
+
+
+def _allows(partition: Partition, minutes: int) -> bool:
+    return partition.maximum_minutes is None or minutes <= partition.maximum_minutes
+
+
+def _limit_of_partition(translated: Translated, partitions: Iterable[Partition]) -> Translated:
+    """Slurm would apply it anyway; sent, it is in the job's record and in every explanation."""
+    limits = [(minutes, one.name) for one in partitions if (minutes := _unsaid(one)) is not None]
+    if not limits:
+        return translated
+    minutes, name = min(limits)
+    return _changed(translated, "time_limit_minutes", minutes, f"default of partition {name}")
+
+
+def _unsaid(partition: Partition) -> int | None:
+    """What a job gets there that asks for no limit: the default, else as long as is allowed."""
+    limits = [partition.default_minutes or partition.maximum_minutes, partition.maximum_minutes]
+    return min((minutes for minutes in limits if minutes is not None), default=None)
+
+
+def _gres(translated: Translated, catalogue: _Catalogue) -> Translated | Reject:
+    wanted = translated.request.gres
+    if not wanted:
+        return translated
+    names = [one.name for one in catalogue.named(translated.request.partition)] or list(catalogue.partitions)
+    known = frozenset[Gres]().union(*(catalogue.gres.get(name, frozenset()) for name in names))
+    spelled = [(one, gres.respell(one, known)) for one in wanted]
+    unknown = [gres.spell(one) for one, there in spelled if there is None]
+    if unknown:
+        there = ", ".join(sorted({gres.spell(one) for one in known})) or "none"
+        words = f"no node of partition {', '.join(names)} has gres {', '.join(unknown)}; there is {there}"
+        return _refused("UnknownGres", translated, "gres", words)
+    found = tuple(there for _, there in spelled if there is not None)
+    return translated if found == wanted else _changed(translated, "gres", found, "as Slurm spells it")
+
+
+def _changed(translated: Translated, field: str, value: object, why: str) -> Translated:
+    """With the earlier source before ours, where there was one."""
+    before = next((one for one in translated.values if one.field == field), Value(field=field, value="", source=""))
+    source = f"{before.source}; {why}" if before.source else why
+    after = dataclasses.replace(before, value=show(value), source=source)
+    return dataclasses.replace(
+        translated,
+        request=dataclasses.replace(translated.request, **{field: value}),  # type: ignore[arg-type]
+        values=(*(one for one in translated.values if one.field != field), after),
+    )

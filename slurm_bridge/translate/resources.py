@@ -1,0 +1,91 @@
+"""What a pod asks for in all, by Kubernetes' own rules: what kube-scheduler would count, and the kubelet will.
+
+Init containers run one after the other before the others, so they count by their maximum; restartable ones (sidecars)
+stay, so they count beside every init container that follows them and beside all others. Pod-level amounts replace the
+containers' sum, and the overhead comes on top. A limit counts where the request is missing.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from slurm_bridge.model import quantity
+from slurm_bridge.model.pod import Container, Pod, ResourceNeeds
+
+Amounts = dict[str, Fraction]
+Written = Mapping[str, str | int | float]
+
+_HUGE_PAGES = "hugepages-"
+
+
+def requests_of(pod: Pod) -> Mapping[str, Fraction]:
+    """Every resource with its amount: cpu in cores, memory in bytes, one of "pods". ValueError names what is wrong."""
+    needs = _of_containers(pod)
+    if pod.spec.resources is not None:
+        needs.update(_of_pod(pod.spec.resources, needs))
+    _add(needs, _read("overhead", pod.spec.overhead))
+    needs["pods"] = Fraction(1)
+    return needs
+
+
+def _of_containers(pod: Pod) -> Amounts:
+    total: Amounts = {}
+    for container in pod.spec.containers:
+        _add(total, _of_container(container))
+    sidecars: Amounts = {}
+    highest: Amounts = {}
+    for container in pod.spec.init_containers:
+        now = _of_container(container)
+        if container.restart_policy == "Always":
+            _add(total, now)
+            _add(sidecars, now)
+            _raise(highest, sidecars)
+        else:
+            _add(now, sidecars)
+            _raise(highest, now)
+    _raise(total, highest)
+    return total
+
+
+def _of_container(container: Container) -> Amounts:
+    needs = container.resources
+    return _read(f"container {container.name}", {**needs.limits, **needs.requests})
+
+
+def _of_pod(needs: ResourceNeeds, together: Mapping[str, Fraction]) -> Amounts:
+    """Limits count where neither the pod nor a container requests; huge pages cannot be overcommitted, so always."""
+    limits = {name: amount for name, amount in needs.limits.items() if name not in together or _huge_pages(name)}
+    chosen = {**limits, **needs.requests}
+    return _read("pod resources", {name: amount for name, amount in chosen.items() if _for_whole_pods(name)})
+
+
+def _for_whole_pods(name: str) -> bool:
+    return name in ("cpu", "memory") or _huge_pages(name)
+
+
+def _huge_pages(name: str) -> bool:
+    return name.startswith(_HUGE_PAGES)
+
+
+def _read(where: str, written: Written) -> Amounts:
+    return {name: _read_one(where, name, amount) for name, amount in written.items()}
+
+
+def _read_one(where: str, name: str, written: str | float) -> Fraction:
+    try:
+        amount = quantity.parse(written)
+    except ValueError as error:
+        raise ValueError(f"{where}: {name}: {error}") from error
+    if amount < 0:
+        raise ValueError(f"{where}: {name}: {written!r} is negative")
+    return amount
+
+
+def _add(total: Amounts, more: Mapping[str, Fraction]) -> None:
+    for name, amount in more.items():
+        total[name] = total[name] + amount if name in total else amount
+
+
+def _raise(total: Amounts, least: Mapping[str, Fraction]) -> None:
+    for name, amount in least.items():
+        if amount > total.get(name, -1):
+            total[name] = amount

@@ -1,0 +1,190 @@
+"""The chain of owners above a pod, as far up as it can be read, and which of them speaks for the workload.
+
+    pod ──► ReplicaSet ──► Deployment          the highest owner that could be read speaks: the Deployment
+    pod ──► Job ──► JobSet ──► (anything)      the highest Job, JobSet or LeaderWorkerSet speaks: the JobSet
+
+Owners are somebody else's objects: they may be forbidden, unserved, gone, unknown or tied in a knot. None of this
+keeps a pod from being scheduled; the chain ends there, and `problem` says so to the operator. Only a server that does
+not answer is a reason to wait, because what it would have said may matter.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from slurm_bridge import errors, ports
+from slurm_bridge.model import kinds
+from slurm_bridge.model.groups import Job
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Object, ObjectMeta, OwnerReference
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.workloads.memory import Memory
+
+#: What is read on the way up. A pod is among them: the leader pod of a LeaderWorkerSet owns its workers.
+READ: tuple[Kind[Object], ...] = (
+    kinds.JOBS,
+    kinds.PODS,
+    kinds.REPLICASETS,
+    kinds.STATEFULSETS,
+    kinds.DEPLOYMENTS,
+    kinds.DAEMONSETS,
+    kinds.CRONJOBS,
+    kinds.JOBSETS,
+    kinds.LEADERWORKERSETS,
+)
+
+#: Whoever of these stands highest speaks, whatever stands above it.
+SPEAKERS: tuple[Kind[Object], ...] = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS)
+
+#: Deeper than anybody builds on purpose.
+DEEPEST: Final = 32
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long an answer about an owner is good, and how many are remembered.
+
+    An edited annotation of an owner that no informer follows is seen after `found` seconds; one that was missing or
+    forbidden is asked for again after `absent` seconds.
+    """
+
+    found: float = 30.0
+    absent: float = 10.0
+    remembered: int = 10_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One owner that could be read."""
+
+    kind: Kind[Object]
+    object: Object
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.object.metadata.name
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Its annotations."""
+        return self.object.metadata.annotations
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """Owners, the nearest first; `problem` says why it goes no further, empty when it ends by itself."""
+
+    links: tuple[Link, ...] = ()
+    problem: str = ""
+
+    @property
+    def speaker(self) -> Link | None:
+        """Whose annotations speak for the workload, beside the pod's own."""
+        named = [link for link in self.links if link.kind in SPEAKERS]
+        return (named or self.links or (None,))[-1]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Absent:
+    """Why an owner is not a link."""
+
+    why: str
+
+
+class Owners:
+    """Reads chains; Jobs come from what an informer holds, other kinds from the server, remembered for a while."""
+
+    def __init__(
+        self,
+        cluster: ports.Cluster,
+        clock: ports.Clock,
+        *,
+        jobs: Callable[[str, str], Job | None],
+        more: tuple[Kind[Object], ...] = (),
+        limits: Limits | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._jobs = jobs
+        self._limits = limits or Limits()
+        self._kinds = {(kind.group, kind.kind): kind for kind in (*READ, *more)}
+        self._memory: Memory[tuple[str, ...], Object | _Absent] = Memory(most=self._limits.remembered)
+
+    def resolve(self, pod: Pod) -> Chain:
+        """The chain above this pod; TryLater when the server does not say what stands there."""
+        links: list[Link] = []
+        met = {pod.uid}
+        above: ObjectMeta | None = pod.metadata
+        while above is not None and above.owner_references:
+            found = self._parent(above, pod.metadata.namespace)
+            problem = _knot(found, met, len(links)) if isinstance(found, Link) else found.why
+            if problem or not isinstance(found, Link):
+                return Chain(links=tuple(links), problem=problem)
+            links.append(found)
+            met.add(found.object.uid)
+            above = found.object.metadata
+        return Chain(links=tuple(links))
+
+    def _parent(self, child: ObjectMeta, namespace: str) -> Link | _Absent:
+        """The controller if it can be read, else the first other owner that can; else why the controller cannot."""
+        absent: list[_Absent] = []
+        for reference in _controller_first(child):
+            found = self._link(reference, namespace)
+            if isinstance(found, Link):
+                return found
+            absent.append(found)
+        return absent[0]
+
+    def _link(self, reference: OwnerReference, namespace: str) -> Link | _Absent:
+        group = reference.api_version.rpartition("/")[0]
+        kind = self._kinds.get((group, reference.kind))
+        if kind is None:
+            return _Absent(f"{_words(reference)} is of a kind that is not read")
+        found = self._object(kind, reference, namespace)
+        return found if isinstance(found, _Absent) else Link(kind=kind, object=found)
+
+    def _object(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
+        if kind is kinds.JOBS:
+            job = self._jobs(namespace, reference.name)
+            # The Job may be younger than what the informer has heard of: then the server is asked.
+            if job is not None and job.uid == reference.uid:
+                return job
+        now = self._clock.now()
+        # Anybody may write any uid into a reference: alone it must neither hide nor show what another namespace owns.
+        key = (kind.group, kind.kind, namespace, reference.name, reference.uid)
+        known = self._memory.recall(key, now=now)
+        if known is None:
+            known = self._read(kind, reference, namespace)
+            good = self._limits.absent if isinstance(known, _Absent) else self._limits.found
+            self._memory.keep(key, known, until=now + good)
+        return known
+
+    def _read(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
+        """One look at the server; what it says, or why it says nothing that helps."""
+        try:
+            if self._cluster.served(kind) is None:
+                return _Absent(f"{_words(reference)} is of a kind that the cluster does not serve")
+            found = self._cluster.get(kind, namespace if kind.namespaced else "", reference.name)
+        except (errors.NotAuthorized, errors.Disagreement) as refusal:
+            return _Absent(f"{_words(reference)} could not be read: {refusal}")
+        if found is None:
+            return _Absent(f"{_words(reference)} does not exist")
+        if found.uid != reference.uid:
+            return _Absent(f"{_words(reference)} does not exist any more: another one has its name")
+        return found
+
+
+def _controller_first(child: ObjectMeta) -> Iterator[OwnerReference]:
+    yield from sorted(child.owner_references, key=lambda reference: not reference.controller)
+
+
+def _knot(link: Link, met: set[str], depth: int) -> str:
+    """Why the climb ends at a link that could be read: empty when it goes on."""
+    if link.object.uid in met:
+        return f"{link.kind.kind} {link.name} owns itself, through others"
+    return f"more than {DEEPEST} owners above each other" if depth >= DEEPEST else ""
+
+
+def _words(reference: OwnerReference) -> str:
+    return f"owner {reference.kind} {reference.name} ({reference.api_version})"

@@ -1,0 +1,57 @@
+"""The observer sees what must never be; without that, its silence would prove nothing."""
+
+from slurm_bridge.model import names
+from tests.e2e import support_observer
+from tests.e2e.support_observer import Seen
+from tests.e2e.support_servers import Json, SlurmJob
+
+
+def pod(uid: str, *, node: str = "", job_id: int = 1, **metadata: str) -> Json:
+    """A pod that waits, or is bound by this job."""
+    marks = {"labels": {names.LABEL_JOB_ID: str(job_id)}, "annotations": {names.ANNOTATION_SLURM_NODE: node}}
+    meta = {"name": uid, "uid": uid, **(marks if node else {}), **metadata}
+    return {"metadata": meta, "spec": {"nodeName": node} if node else {}, "status": {"phase": "Running"}}
+
+
+def job(job_id: int, uid: str, *states: str, nodes: str = "a") -> SlurmJob:
+    """A placeholder of this pod."""
+    return SlurmJob(job_id=job_id, states=frozenset(states or ("RUNNING",)), owner={"uid": uid}, nodes=nodes, text={})
+
+
+def wrong(*looks: tuple[list[Json], list[SlurmJob]]) -> list[str]:
+    """Which invariants are broken after these looks."""
+    seen = Seen()
+    for pods, jobs in looks:
+        support_observer.judge(seen, pods, jobs)
+    return sorted(line.split(":", 1)[0] for line in seen.wrong)
+
+
+def test_what_is_right_is_not_reported() -> None:
+    """One job per pod, where it says, and both gone together."""
+    assert wrong(([pod("u", node="a")], [job(1, "u")]), ([], [job(1, "u", "CANCELLED")])) == []
+
+
+def test_two_living_jobs_of_one_pod_are_seen() -> None:
+    """I1; an ended one beside is no twin."""
+    assert wrong(([pod("u")], [job(1, "u"), job(2, "u", "PENDING")])) == ["I1"]
+    assert wrong(([pod("u")], [job(1, "u", "CANCELLED"), job(2, "u")])) == []
+
+
+def test_a_pod_on_a_node_that_its_job_does_not_have_is_seen() -> None:
+    """I2, also when the job belongs to another pod."""
+    assert wrong(([pod("u", node="b")], [job(1, "u", nodes="a")])) == ["I2"]
+    assert wrong(([pod("u", node="a")], [job(1, "v")])) == ["I2"]
+
+
+def test_a_crowded_node_is_seen() -> None:
+    """I3: one pod of one CPU too many."""
+    most = support_observer.CPUS
+    assert wrong(([pod(f"u{number}", node="a", job_id=number) for number in range(most)], [])) == []
+    assert wrong(([pod(f"u{number}", node="a", job_id=number) for number in range(most + 1)], [])) == ["I3"]
+
+
+def test_a_pod_that_goes_while_its_job_lives_is_seen() -> None:
+    """I7, when it is gone and already when somebody deletes it."""
+    begin = ([pod("u", node="a")], [job(1, "u")])
+    assert wrong(begin, ([], [job(1, "u")])) == ["I7"]
+    assert wrong(begin, ([pod("u", node="a", deletionTimestamp="now")], [job(1, "u")])) == ["I7"]

@@ -1,0 +1,81 @@
+"""Jobs that are not ours: whatever a daemon does or suffers, they stay as they were."""
+
+import contextlib
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+
+from tests import waiting
+from tests.e2e import support_servers
+
+_EXTERNAL = {
+    "flags": ["EXTERNAL_JOB"],
+    "environment": ["PATH=/bin"],
+    "current_working_directory": "/tmp",  # noqa: S108 - nothing runs there
+    "partition": "debug",
+    "tasks": 1,
+    "cpus_per_task": 1,
+    "memory_per_node": {"set": True, "number": 64},
+    "user_id": "slurm-bridge",
+    "group_id": "slurm-bridge",
+}
+
+#: What another cluster's bridge writes: of our form in everything but the cluster.
+_NEIGHBOUR = {
+    "mark": "slurm-bridge/1",
+    "owner": {"cluster": "somebody-else", "kind": "Pod", "namespace": "default", "name": "theirs", "uid": "u-1"},
+}
+
+_STATE_FILE = "/var/spool/slurmctld/job_state"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Foreign:
+    """The jobs by what they are, and how they were."""
+
+    slurm: support_servers.Slurm
+    jobs: Mapping[str, int]
+
+    def now(self) -> dict[str, tuple[object, ...]]:
+        """State, nodes and owner record of each."""
+        known = {one.job_id: one for one in self.slurm.jobs()}
+        return {what: _facts(known.get(job_id)) for what, job_id in self.jobs.items()}
+
+    def await_saved(self) -> None:
+        """Until slurmctld has written them down: a kill -9 may cost everybody what is younger."""
+        youngest = max(one.text["submit_time"]["number"] for one in self.slurm.jobs())
+        waiting.until(
+            lambda: int(self.slurm.command("stat", "--format=%Y", _STATE_FILE)) > youngest, "saved state", every=0.5
+        )
+
+
+def _facts(one: support_servers.SlurmJob | None) -> tuple[object, ...]:
+    if one is None:
+        return ("gone",)
+    return (*sorted(one.states), one.nodes, one.text["admin_comment"], one.text["submit_time"]["number"])
+
+
+@contextlib.contextmanager
+def submitted(slurm: support_servers.Slurm) -> Iterator[Foreign]:
+    """A native job, one whose record is empty, a neighbour's placeholder running, and one waiting."""
+    native = slurm.command("sbatch", "--parsable", "--uid=alice", "--hold", "--chdir=/tmp", "--wrap=true")
+    record = json.dumps(_NEIGHBOUR)
+    waits = {**_EXTERNAL, "partition": "closed", "admin_comment": record}
+    jobs = {
+        "native job": int(native.split(";")[0]),
+        "job with an empty record": slurm.submit({**_EXTERNAL, "name": "empty", "admin_comment": "{}"}),
+        "job without a record": slurm.submit({**_EXTERNAL, "name": "bare"}),
+        "neighbour's placeholder": slurm.submit({**_EXTERNAL, "name": "theirs", "admin_comment": record}),
+        "neighbour's waiting placeholder": slurm.submit({**waits, "name": "theirs-too"}),
+    }
+    found = Foreign(slurm=slurm, jobs=jobs)
+    try:
+        waiting.until(lambda: _settled(found), "foreign jobs as they will stay")
+        yield found
+    finally:
+        slurm.cancel(*jobs.values())
+
+
+def _settled(found: Foreign) -> bool:
+    states = [facts[0] for facts in found.now().values()]
+    return states == ["PENDING", "RUNNING", "RUNNING", "RUNNING", "PENDING"]

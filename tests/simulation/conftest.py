@@ -1,0 +1,41 @@
+"""How many random runs, or which one; and a world for each case."""
+
+import pathlib
+from collections.abc import Callable, Iterator
+
+import loguru
+import pytest
+
+from tests.simulation.world import World
+
+DEFAULT_RUNS = 30
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the caller choose the runs."""
+    parser.addoption("--runs", type=int, default=DEFAULT_RUNS, help="number of seeded random runs of the simulation")
+    parser.addoption("--seed", type=int, default=None, help="replay this run of the simulation alone")
+    parser.addoption("--first-seed", type=int, default=1, help="where the seeds of the random runs begin")
+    parser.addoption("--every-call", action="store_true", help="kill after reads too, not only after orders")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One case for each random run."""
+    if "seed" in metafunc.fixturenames:
+        only, first = metafunc.config.getoption("--seed"), metafunc.config.getoption("--first-seed")
+        seeds = range(first, first + metafunc.config.getoption("--runs")) if only is None else [only]
+        metafunc.parametrize("seed", seeds)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _silence() -> Iterator[None]:
+    """The journal says more than the log, and thousands of runs would drown in it."""
+    loguru.logger.disable("slurm_bridge")
+    yield
+    loguru.logger.enable("slurm_bridge")
+
+
+@pytest.fixture
+def make_world(tmp_path: pathlib.Path) -> Callable[[int], World]:
+    """Worlds by their seed."""
+    return lambda seed: World(seed, tmp_path / "token")

@@ -1,0 +1,283 @@
+"""What each judge says of facts that are, one by one, not as they should be."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from slurm_bridge.checks import report, table
+from slurm_bridge.checks.facts import Expectations, Facts, Probe
+from slurm_bridge.checks.findings import Finding, Level
+from slurm_bridge.model import names
+from slurm_bridge.model.job import (
+    Done,
+    Gres,
+    JobRequest,
+    JobState,
+    JobView,
+    Memory,
+    Refusal,
+    Refused,
+    Unknown,
+)
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.node import Node, NodeSpec, NodeStatus, Taint
+from slurm_bridge.model.slurmconf import SlurmConf
+from slurm_bridge.model.slurmnode import Partition, SlurmNode
+
+OWNER = Owner(cluster="one", kind="Check", namespace="", name="check", uid="u")
+REQUEST = JobRequest(name="slurm-bridge-check-u", owner=OWNER, job_id=JobId(50), memory=Memory(mib=1), hold=True)
+VIEW = JobView(
+    job_id=JobId(50),
+    name=REQUEST.name,
+    state=JobState(frozenset({"PENDING"})),
+    owner=OWNER,
+    user="bridge",
+    submit_time=1000,
+)
+PROBE = Probe(
+    request=REQUEST, asked_at=1001.5, outcome=Done(job_id=JobId(50)), view=VIEW, cancelled=Done(job_id=JobId(50))
+)
+CONF = SlurmConf(
+    select_type="select/cons_tres",
+    select_parameters=frozenset({"CR_CORE_MEMORY"}),
+    gres_types=("gpu",),
+    preempt_modes=frozenset({"DISABLED"}),
+    max_job_count=10_000,
+    max_job_id=49,
+)
+WANTED = Expectations(
+    cluster_id="one",
+    partitions=("p",),
+    user="bridge",
+    job_ids=(50, 99),
+    gres={"x.io/gpu": "gpu"},
+    unstarted_window=4000,
+)
+
+
+def node(name: str, *, label: str = "", taint: str = "", **allocatable: str) -> Node:
+    """A node of Kubernetes with 8 CPUs, 1000 MiB and two devices."""
+    amounts: dict[str, str | int | float] = {"cpu": "8", "memory": "1000Mi", "x.io/gpu": "2", **allocatable}
+    labels = {names.LABEL_SLURM_NODE_NAME: label} if label else {}
+    taints = (Taint(key="k", effect=taint),) if taint else ()
+    return Node(
+        metadata=ObjectMeta(name=name, labels=labels),
+        spec=NodeSpec(taints=taints),
+        status=NodeStatus(allocatable=amounts),
+    )
+
+
+def machine(name: str, **changes: Any) -> SlurmNode:
+    """The same as Slurm sees it."""
+    usual: dict[str, Any] = {"states": frozenset({"IDLE", "EXTERNAL"}), "cpus": 8, "memory_mib": 1000}
+    return SlurmNode(name=name, **{**usual, "gres": (Gres(name="gpu", count=2),), **changes})
+
+
+def partition(name: str, *nodes: str, **changes: Any) -> Partition:
+    """One that is up."""
+    return Partition(name=name, states=frozenset({"UP"}), nodes=nodes, **changes)
+
+
+GOOD = Facts(
+    slurm_nodes=(machine("a"), machine("b")),
+    partitions=(partition("p", "a", "b"),),
+    conf=CONF,
+    nodes=(node("a"), node("kube-b", label="b")),
+    probe=PROBE,
+)
+
+
+def but(**changes: Any) -> Facts:
+    """As it should be, but for this."""
+    return dataclasses.replace(GOOD, **changes)
+
+
+def probed(**changes: Any) -> Facts:
+    """The placeholder fared differently."""
+    return but(probe=dataclasses.replace(PROBE, **changes))
+
+
+def seen(**changes: Any) -> Facts:
+    """The placeholder looked different."""
+    return probed(view=dataclasses.replace(VIEW, **changes))
+
+
+def refused(why: Refusal, code: int) -> Facts:
+    """There was no placeholder."""
+    return probed(outcome=Refused(why=why, code=code, message=f"no ({code})"), view=None, cancelled=None)
+
+
+def configured(**changes: Any) -> Facts:
+    """Slurm is configured otherwise."""
+    return but(conf=dataclasses.replace(CONF, **changes))
+
+
+def of(check: str, facts: Facts, wanted: Expectations = WANTED) -> list[Finding]:
+    """What one check says."""
+    return [finding for finding in table.findings(facts, wanted) if finding.check == check]
+
+
+def test_where_all_is_well_every_check_says_so() -> None:
+    """One line each, without a remedy."""
+    found = table.findings(GOOD, WANTED)
+    assert [(finding.check, finding.level, finding.fix) for finding in found] == [
+        (check.name, Level.OK, "") for check in table.CHECKS
+    ]
+    assert report.status(found) == 0
+
+
+#: (check, facts, level, part of the message)
+CASES = [
+    ("slurm-answers", but(unread={"slurm_nodes": "no route"}), Level.FAILURE, "no route"),
+    ("slurm-answers", but(unread={"partitions": "no token"}), Level.FAILURE, "no token"),
+    ("kubernetes-answers", but(unread={"nodes": "forbidden"}), Level.FAILURE, "forbidden"),
+    ("operator-token", refused(Refusal.FORBIDDEN, 2002), Level.FAILURE, "is no operator's: no (2002)"),
+    ("operator-token", refused(Refusal.NO_SUCH_JOB, 2017), Level.FAILURE, "is no operator's: no (2017)"),
+    ("operator-token", refused(Refusal.INVALID, 2000), Level.INFO, "no placeholder came into being"),
+    ("operator-token", seen(owner=None), Level.FAILURE, "did not arrive in admin_comment"),
+    ("operator-token", seen(job_id=JobId(7)), Level.FAILURE, "the chosen job id 50 became 7"),
+    ("placeholder-accepted", refused(Refusal.INVALID, 2000), Level.FAILURE, "defaults.partition: "),
+    ("placeholder-accepted", refused(Refusal.INVALID, 2166), Level.FAILURE, "defaults.user: "),
+    ("placeholder-accepted", refused(Refusal.INVALID, 9207), Level.FAILURE, "is refused: no (9207)"),
+    ("placeholder-accepted", refused(Refusal.BUSY, 2007), Level.WARNING, "takes no jobs now: no (2007)"),
+    ("placeholder-accepted", refused(Refusal.FORBIDDEN, 2002), Level.INFO, "no operator's"),
+    (
+        "placeholder-accepted",
+        probed(outcome=Unknown(message="reset")),
+        Level.WARNING,
+        "no clear answer to a submit: reset",
+    ),
+    ("placeholder-removed", refused(Refusal.INVALID, 2000), Level.OK, "nothing was left behind"),
+    ("placeholder-removed", probed(cancelled=Refused(why=Refusal.OVER, code=2021, message="")), Level.OK, "is gone"),
+    ("placeholder-removed", probed(cancelled=Unknown(message="reset")), Level.WARNING, "check-u (job 50) may still be"),
+    ("placeholder-removed", probed(cancelled=None), Level.WARNING, "check-u (job 50) may still be"),
+    ("plain-user", seen(user="root"), Level.FAILURE, "belong to root"),
+    ("plain-user", seen(user="alice"), Level.FAILURE, "belong to alice, not to bridge"),
+    ("plain-user", probed(view=None), Level.INFO, "not tested"),
+    ("clocks", seen(submit_time=1033), Level.WARNING, "32 s ahead of ours"),
+    ("clocks", seen(submit_time=900), Level.WARNING, "102 s behind ours"),
+    ("clocks", seen(submit_time=1030), Level.OK, "within 30 s"),
+    ("clocks", probed(view=None), Level.INFO, "not tested"),
+    (
+        "external-nodes",
+        but(slurm_nodes=(machine("a", states=frozenset({"IDLE"})),)),
+        Level.WARNING,
+        "older than v0.0.44",
+    ),
+    ("same-nodes", but(nodes=()), Level.FAILURE, "no node is on both sides: 0 nodes in Kubernetes, 2 nodes in Slurm"),
+    ("same-nodes", but(nodes=(node("a"),)), Level.WARNING, "without a node in Kubernetes: b"),
+    ("same-nodes", but(nodes=(*GOOD.nodes, node("c"))), Level.WARNING, "that Slurm does not know: c"),
+    ("same-nodes", but(nodes=(*GOOD.nodes, node("c", taint="NoSchedule"))), Level.OK, "2 nodes on both sides, 1 of"),
+    ("names-once", but(nodes=(node("b"), node("kube-b", label="b"))), Level.FAILURE, "b and kube-b both stand for b"),
+    (
+        "same-resources",
+        but(slurm_nodes=(machine("a", cpus=9),)),
+        Level.WARNING,
+        "more cpus than Kubernetes can give on a (a: 9 against 8)",
+    ),
+    ("same-resources", but(slurm_nodes=(machine("a", memory_mib=1001),)), Level.WARNING, "more memory (MiB)"),
+    ("same-resources", but(slurm_nodes=(machine("a", gres=(Gres(name="gpu", count=3),)),)), Level.WARNING, "more gpu"),
+    ("same-resources", but(slurm_nodes=(machine("a", cpus=1),)), Level.OK, "no more than"),
+    ("same-resources", but(nodes=(node("a", cpu="7900m"), node("b"))), Level.WARNING, "(a: 8 against 7.9)"),
+    (
+        "gres-types",
+        but(slurm_nodes=(machine("a", gres=()),)),
+        Level.WARNING,
+        "x.io/gpu of a is no generic resource gpu",
+    ),
+    ("gres-types", but(slurm_nodes=(), conf=dataclasses.replace(CONF, gres_types=())), Level.INFO, "does not name gpu"),
+    ("gres-types", but(slurm_nodes=(), conf=dataclasses.replace(CONF, gres_types=("GPU",))), Level.OK, "is counted"),
+    (
+        "typed-devices",
+        but(slurm_nodes=(machine("a", gres=(Gres(name="gpu", count=2, type="v100"),)),)),
+        Level.WARNING,
+        "a have typed devices (gpu:v100)",
+    ),
+    (
+        "not-poisoned",
+        but(slurm_nodes=(machine("a", states=frozenset({"EXTERNAL", "NOT_RESPONDING"})),)),
+        Level.WARNING,
+        "a",
+    ),
+    ("unmixed-partitions", but(partitions=(partition("p", "a", "slurmd1"),)), Level.WARNING, "ordinary nodes: p"),
+    ("partitions-exist", but(partitions=(partition("q", "a"),)), Level.FAILURE, "Slurm has no p; there are q"),
+    (
+        "partitions-exist",
+        but(partitions=(partition("p", "slurmd1"),)),
+        Level.FAILURE,
+        "p holds no node that a kubelet runs",
+    ),
+    ("no-grace-time", but(partitions=(partition("p", "a", preempt_grace_seconds=5),)), Level.FAILURE, "p (5 s)"),
+    (
+        "no-grace-time",
+        but(partitions=(partition("q", "slurmd1", preempt_grace_seconds=5),)),
+        Level.OK,
+        "no partition of ours",
+    ),
+    ("no-suspension", configured(preempt_modes=frozenset({"SUSPEND", "GANG"})), Level.FAILURE, "GANG,SUSPEND"),
+    ("no-suspension", configured(preempt_modes=frozenset({"REQUEUE"})), Level.OK, "nothing is suspended"),
+    ("no-suspension", but(conf=None), Level.INFO, "not visible"),
+    ("cons-tres", configured(select_type="select/linear"), Level.FAILURE, "select/linear"),
+    ("cons-tres", configured(select_parameters=frozenset({"CR_CORE"})), Level.WARNING, "memory is not counted"),
+    ("cons-tres", but(conf=None), Level.INFO, "not visible"),
+    ("cons-tres", but(unread={"conf": "no"}), Level.INFO, "not tested: no conf to look at"),
+    ("room-for-jobs", configured(max_job_count=7999), Level.WARNING, "MaxJobCount is 7999"),
+    ("room-for-jobs", but(conf=None), Level.INFO, "not visible"),
+    ("job-ids-apart", configured(max_job_id=50), Level.INFO, "reach the range 50-99 some day"),
+    ("job-ids-apart", but(conf=None), Level.INFO, "not visible"),
+]
+
+
+@pytest.mark.parametrize(("check", "facts", "level", "words"), CASES)
+def test_what_is_wrong_is_told_under_its_check(check: str, facts: Facts, level: Level, words: str) -> None:
+    """With the remedy, unless nothing has to be done."""
+    (finding,) = of(check, facts)
+    assert (finding.level, words in finding.message) == (level, True), finding.message
+    assert bool(finding.fix) or level in (Level.OK, Level.INFO)
+
+
+def test_both_sides_may_have_nodes_of_their_own() -> None:
+    """Each direction has its line."""
+    messages = [finding.message for finding in of("same-nodes", but(nodes=(node("a"), node("c"))))]
+    assert [message.rpartition(": ")[2] for message in messages] == ["b", "c"]
+
+
+def test_before_external_nodes_are_told_names_decide() -> None:
+    """v0.0.43 shows no EXTERNAL; the nodes that Kubernetes has too are taken for ours."""
+    plain = frozenset({"IDLE"})
+    facts = but(slurm_nodes=(machine("a", states=plain), machine("slurmd1", states=plain)))
+    assert [node_.name for node_ in facts.external] == ["a"]
+
+
+def test_no_default_partition_and_no_job_ids_are_choices() -> None:
+    """Worth a line, not a remedy's urgency."""
+    wanted = Expectations(cluster_id="one")
+    assert [of(check, GOOD, wanted)[0].level for check in ("partitions-exist", "job-ids-apart")] == [Level.INFO] * 2
+
+
+@pytest.mark.parametrize("check", table.CHECKS, ids=lambda check: check.name)
+def test_every_check_knows_why_and_what_to_do(check: table.Check) -> None:
+    """The page for operators is made from it."""
+    assert check.why.endswith(".")
+    assert len(check.fix) > 10
+
+
+def test_a_report_counts_and_remedies() -> None:
+    """Whoever reads only the last line knows whether to read the others."""
+    found = table.findings(but(nodes=(), conf=None), WANTED)
+    text = report.render(found)
+    assert "failure same-nodes" in text
+    assert "→ Add the node on the other side" in text
+    assert text.endswith(", 1 failure")
+    assert report.status(found) == 1
+
+
+def test_a_thousand_nodes_do_not_make_a_thousand_words() -> None:
+    """Names are compressed, and cut."""
+    many = tuple(machine(f"x{number}y{number}") for number in range(1000))
+    (finding, *_) = of("same-nodes", but(slurm_nodes=(*GOOD.slurm_nodes, *many)))
+    assert finding.message.endswith("… (1000 nodes)")
+    assert len(finding.message) < 250

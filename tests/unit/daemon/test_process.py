@@ -1,0 +1,148 @@
+"""The life of the daemon, with its threads, over HTTP: it starts, serves, drains and stops."""
+
+import json
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from slurm_bridge import app, errors
+from slurm_bridge.model import kinds
+from slurm_bridge.sim import faults
+from tests import waiting
+from tests.unit.daemon.running import configuration, running
+
+
+@pytest.fixture
+def world() -> Iterator[app.PocketWorld]:
+    """Both servers, with two nodes."""
+    with app.pocket_world(nodes=2) as made:
+        yield made
+
+
+@pytest.fixture
+def path(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Where the configuration is."""
+    return tmp_path / "config.json"
+
+
+def test_it_binds_pods_and_ends_with_0_when_it_is_told_to(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """The whole way, once; and its numbers are on its page."""
+    with running(world, path) as daemon:
+        daemon.until_ready()
+        for name in "abc":
+            daemon.pod(name)
+        waiting.until(lambda: daemon.bound(*"abc"), "binding", 20, every=0.02)
+        status, page = daemon.get("/metrics")
+        assert status == 200
+        assert "slurm_bridge_admitted_workloads_total 3.0" in page
+        assert 'slurm_bridge_placeholder_jobs{phase="running"} 3.0' in page
+        assert daemon.stop() == 0
+
+
+def test_a_dead_thread_ends_the_process_with_an_error(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """Half a daemon looks alive and does half of the work."""
+    with running(world, path) as daemon:
+        daemon.until_ready()
+        daemon.daemon.core.tools.mirror.poll = None  # type: ignore[method-assign,assignment]
+        assert daemon.join() == 1
+
+
+def test_a_dead_informer_ends_the_process_with_an_error(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """Its cache would grow old without anybody knowing."""
+    with running(world, path) as daemon:
+        daemon.until_ready()
+        next(iter(daemon.daemon._feeds._informers.values())).stop()
+        assert daemon.join() == 1
+
+
+def test_it_is_alive_and_not_ready_while_slurm_does_not_answer(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """A restart would not help, and no pod is lost for it; with the first answer it goes on."""
+    world.slurm_calls.plan(faults.Answer(502, b"", "text/html"), times=10_000)
+    with running(world, path) as daemon:
+        daemon.pod("a")
+        waiting.until(lambda: len(world.slurm_calls.journal) > 2, "a call to Slurm", 20, every=0.02)
+        assert daemon.get("/livez")[0] == 200
+        status, text = daemon.get("/readyz")
+        assert status == 503
+        assert "no good answer yet" in text
+        world.slurm_calls.clear()
+        waiting.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
+        daemon.until_ready()
+
+
+def test_a_lease_decides_who_acts_and_is_given_up_at_the_end(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """The second one takes over at once when the first one stops, and submits nothing twice."""
+    election = {"enabled": True, "namespace": "default", "lease_seconds": 4, "renew_seconds": 3, "retry_seconds": 0.1}
+    with running(world, path, leader_election=election) as first:
+        first.pod("a")
+        waiting.until(lambda: first.bound("a"), "binding", 20, every=0.02)
+        with running(world, path.with_name("second.json"), leader_election=election) as second:
+            second.until_ready()
+            assert not second.daemon.election.leading  # type: ignore[union-attr]
+            assert first.stop() == 0
+            second.pod("b")
+            waiting.until(lambda: second.bound("b"), "binding by the second", 20, every=0.02)
+    jobs = [job for job in world.slurmctld.world.jobs.values() if "slurm-bridge/1" in job.ask.text("admin_comment")]
+    assert len(jobs) == 2
+
+
+def test_the_configuration_is_reloaded_and_a_bad_one_is_not(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """What cannot work changes nothing and is said; what can is used for the next pod."""
+    with running(world, path) as daemon:
+        daemon.until_ready()
+        before = daemon.daemon.core.tools.config
+        given = json.loads(path.read_text())
+        path.write_text(json.dumps({**given, "hooks": [{"name": "nobody-knows-it"}]}))
+        waiting.until(lambda: 'reloads_total{result="refused"} 1.0' in daemon.get("/metrics")[1], "a refusal", 10)
+        assert daemon.daemon.core.tools.config is before
+        path.write_text(json.dumps({**given, "defaults": {"timelimit": 7}}))
+        waiting.until(lambda: daemon.daemon.core.tools.config is not before, "a reload", 10)
+        daemon.pod("a")
+        waiting.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
+    (job,) = (job for job in world.slurmctld.world.jobs.values() if job.ask.name == "a")
+    assert job.ask.minutes == 7
+    reasons = {event["reason"] for event in world.kube.list(kinds.EVENTS)}
+    assert {"Reloaded", "ReloadFailed"} <= reasons
+
+
+def test_status_limits_are_taken_over_by_a_running_daemon(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """The reference says that they are."""
+    with app.daemon(configuration(world, path)) as daemon:
+        settings = configuration(world, path, status={"patience_seconds": 0}).load()
+        daemon._apply(settings)
+        daemon.reporter.waiting(next(iter(_pods(daemon))), "Reason", "message")
+        assert daemon.reporter.idle_for() == 0.0
+        daemon.door.close()
+
+
+def test_a_hook_that_needs_to_see_more_takes_a_restart(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """What is not watched cannot be asked; the old chain stays."""
+    without = [{"name": "eligibility", "options": {"volumes": False}}]
+    with app.daemon(configuration(world, path, hooks=without)) as daemon:
+        before = daemon.core.tools.config
+        with pytest.raises(errors.BadConfiguration, match="restart"):
+            daemon._apply(configuration(world, path).load())
+        assert daemon.core.tools.config is before
+        daemon.door.close()
+
+
+def test_only_what_is_needed_is_watched(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """Our pods, everybody's bound pods, nodes, Jobs, and what hooks have declared."""
+    without = [{"name": "eligibility", "options": {"volumes": False}}]
+    with running(world, path, hooks=without, scheduler_names=["one", "two"]) as daemon:
+        daemon.until_ready()
+        lists = {call.target.partition("&limit")[0].partition("?limit")[0] for call in world.kube_calls.journal}
+    asked = {target for target in lists if "watch=" not in target and target.count("/") >= 3}
+    assert {target.partition("?")[0] for target in asked} == {"/api/v1/pods", "/api/v1/nodes", "/apis/batch/v1/jobs"}
+    assert sum(target.startswith("/api/v1/pods?") for target in asked) == 3
+    others = next(target for target in asked if "nodeName" in target)
+    assert "one" in others
+    assert "two" in others
+
+
+def _pods(daemon: object) -> Iterator[object]:
+    from slurm_bridge.model.meta import ObjectMeta
+    from slurm_bridge.model.pod import Pod
+
+    yield Pod(metadata=ObjectMeta(name="a", namespace="default", uid="u"))

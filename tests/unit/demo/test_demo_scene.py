@@ -1,0 +1,115 @@
+"""A look at both sides says how far a pod has come, and two looks what happened between them."""
+
+import pytest
+
+from slurm_bridge.demo import scene
+from slurm_bridge.demo.scene import Bar, Frame, JobSeen, PodSeen, Row, Stage
+
+
+def pod(*, phase: str = "Pending", node: str = "", uid: str = "u1") -> PodSeen:
+    """A pod."""
+    return PodSeen(uid=uid, namespace="slurm-bridge", name=f"pod-{uid}", phase=phase, node=node)
+
+
+def job(*, cpus: dict[str, int] | None = None, over: bool = False, job_id: int = 7) -> JobSeen:
+    """A placeholder of pod u1; it waits unless it holds cpus."""
+    return JobSeen(job_id=job_id, uid="u1", cpus=cpus or {}, over=over, why="Resources")
+
+
+def row(stage: Stage, uid: str = "u1") -> Row:
+    """A pod at a stage."""
+    return Row(uid=uid, name=f"pod-{uid}", stage=stage)
+
+
+def frame(*rows: Row) -> Frame:
+    """A look."""
+    return Frame(seconds=1.0, rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("seen", "placeholder", "stage"),
+    [
+        (pod(), None, Stage.PENDING),
+        (pod(), job(over=True), Stage.PENDING),
+        (pod(), job(), Stage.QUEUED),
+        (pod(), job(cpus={"n1": 2}), Stage.ALLOCATED),
+        (pod(node="n1"), job(cpus={"n1": 2}), Stage.BOUND),
+        (pod(node="n1", phase="Running"), None, Stage.BOUND),
+        (pod(node="n1", phase="Succeeded"), None, Stage.DONE),
+        (pod(node="n1", phase="Failed"), job(), Stage.FAILED),
+    ],
+)
+def test_the_stage_follows_from_pod_and_job(seen: PodSeen, placeholder: JobSeen | None, stage: Stage) -> None:
+    """The table of the module, row by row."""
+    assert scene.stage(seen, placeholder) is stage
+
+
+def test_a_pod_that_disappears_before_its_end_is_gone_and_keeps_its_job() -> None:
+    """Slurm has taken the node back, and the daemon deleted the pod."""
+    before = {"u1": Row(uid="u1", name="pod-u1", stage=Stage.BOUND, job_id=7, node="n1")}
+    (found,) = scene.rows(before, (), {}, 5.0)
+    assert (found.stage, found.job_id, found.node, found.since) == (Stage.GONE, 7, "n1", 5.0)
+
+
+def test_a_finished_pod_that_is_cleared_away_stays_done() -> None:
+    """Its end was seen."""
+    (found,) = scene.rows({"u1": row(Stage.DONE)}, (), {}, 5.0)
+    assert found.stage is Stage.DONE
+
+
+def test_rows_stay_in_the_order_in_which_they_were_first_seen() -> None:
+    """Nothing jumps on the screen."""
+    first = scene.rows({}, [pod(uid="b")], {}, 0.0)
+    second = scene.rows({one.uid: one for one in first}, [pod(uid="a"), pod(uid="b")], {}, 1.0)
+    assert [one.uid for one in second] == ["b", "a"]
+
+
+def test_a_row_remembers_since_when_it_is_at_its_stage() -> None:
+    """A second look at the same stage does not move the time."""
+    first = scene.rows({}, [pod()], {}, 1.0)
+    second = scene.rows({one.uid: one for one in first}, [pod()], {}, 2.0)
+    third = scene.rows({one.uid: one for one in second}, [pod(node="n1")], {}, 3.0)
+    assert [rows[0].since for rows in (first, second, third)] == [1.0, 1.0, 3.0]
+
+
+def test_a_job_that_lives_counts_before_one_that_ended() -> None:
+    """A pod that was submitted twice has the second job."""
+    assert scene.newest([job(job_id=2), job(job_id=1, over=True)])["u1"].job_id == 2
+
+
+def test_bars_add_what_running_jobs_hold() -> None:
+    """Jobs that are over hold nothing, and nodes without jobs are empty."""
+    jobs = [job(cpus={"n1": 2}), job(cpus={"n1": 1, "n2": 1}), job(cpus={"n2": 5}, over=True)]
+    assert scene.bars({"n2": 8, "n1": 4, "n3": 4}, jobs) == (
+        Bar(node="n1", used=3, cpus=4),
+        Bar(node="n2", used=1, cpus=8),
+        Bar(node="n3", used=0, cpus=4),
+    )
+
+
+def test_stages_that_were_passed_between_two_looks_are_told_too() -> None:
+    """The allocation of a pod lasts a few milliseconds."""
+    told = [stage for _, stage in scene.steps(frame(row(Stage.PENDING)), frame(row(Stage.BOUND)))]
+    assert told == [Stage.QUEUED, Stage.ALLOCATED, Stage.BOUND]
+
+
+def test_a_new_pod_is_told_from_its_beginning() -> None:
+    """Also before the first look."""
+    assert [stage for _, stage in scene.steps(None, frame(row(Stage.QUEUED)))] == [Stage.PENDING, Stage.QUEUED]
+
+
+def test_nothing_is_told_twice() -> None:
+    """The same look twice."""
+    assert scene.steps(frame(row(Stage.BOUND)), frame(row(Stage.BOUND))) == []
+
+
+def test_a_way_back_is_told_as_it_is() -> None:
+    """A job that a crash has lost: the pod waits again."""
+    assert [stage for _, stage in scene.steps(frame(row(Stage.ALLOCATED)), frame(row(Stage.PENDING)))] == [
+        Stage.PENDING
+    ]
+
+
+def test_an_end_that_is_not_good_is_told_without_the_way_there() -> None:
+    """Failed and gone stand beside the way."""
+    assert [stage for _, stage in scene.steps(frame(row(Stage.QUEUED)), frame(row(Stage.GONE)))] == [Stage.GONE]

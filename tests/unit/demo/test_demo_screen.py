@@ -1,0 +1,73 @@
+"""What a terminal and a pipe are shown of one look."""
+
+import io
+
+import rich.console
+
+from slurm_bridge.demo import lines, screen
+from slurm_bridge.demo.scene import Bar, Calls, Frame, Row, Stage
+
+
+def row(number: int, stage: Stage, *, since: float = 0.0) -> Row:
+    """A pod at a stage."""
+    return Row(uid=str(number), name=f"pod-{number}", stage=stage, job_id=number, node="ext001", since=since)
+
+
+def look(*rows: Row) -> Frame:
+    """With one node half full."""
+    bars = (Bar(node="ext001", used=4, cpus=8),)
+    calls = Calls(kube=10, slurm=20, kube_rate=1.5, slurm_rate=2.5)
+    return Frame(seconds=4.0, rows=rows, bars=bars, calls=calls, news=("pod-1  Scheduled  bound",))
+
+
+def shown(frame: Frame, *, room: int = 10) -> str:
+    """The picture as plain text."""
+    console = rich.console.Console(file=io.StringIO(), width=140, force_terminal=False)
+    console.print(screen.draw(frame, ["the daemon says"], room=room))
+    text = console.file
+    assert isinstance(text, io.StringIO)
+    return text.getvalue()
+
+
+def test_the_picture_has_pods_nodes_calls_events_and_the_log() -> None:
+    """All of it at one look."""
+    text = shown(look(row(1, Stage.BOUND), row(2, Stage.QUEUED)))
+    wanted = ("pod-1", "●●●●○ bound", "●●○○○ queued", "4/8", "1.5 Kubernetes, 2.5 Slurm", "Scheduled", "daemon says")
+    assert [word for word in wanted if word not in text] == []
+
+
+def test_pods_on_their_way_stand_above_those_that_are_over() -> None:
+    """Where there is no room for all, the finished ones are left out."""
+    rows = [row(1, Stage.DONE, since=9.0), row(2, Stage.BOUND, since=1.0), row(3, Stage.ALLOCATED, since=2.0)]
+    assert [one.name for one in screen.chosen(rows, 2)] == ["pod-3", "pod-2"]
+
+
+def test_only_the_newest_lines_of_the_log_stay() -> None:
+    """The corner is small."""
+    corner = screen.LogCorner()
+    for number in range(10):
+        corner.write(f"line {number}\n")
+    assert corner.lines[-1] == "line 9"
+    assert len(corner.lines) < 10
+
+
+def test_a_screen_shows_looks_and_leaves_the_last_one() -> None:
+    """As a context, so that the terminal is given back whatever happens."""
+    console = rich.console.Console(file=io.StringIO(), width=120, height=40, force_terminal=True)
+    with screen.Screen(console, screen.LogCorner()) as drawn:
+        drawn.begin("on the stage")
+        drawn.show(look(row(1, Stage.BOUND)))
+    text = console.file
+    assert isinstance(text, io.StringIO)
+    assert "on the stage" in text.getvalue()
+    assert "pod-1" in text.getvalue()
+
+
+def test_lines_tell_each_step_once_and_the_calls_now_and_then() -> None:
+    """For pipes and logs."""
+    told: list[str] = []
+    plain = lines.Lines(told.append)
+    plain.show(look(row(1, Stage.QUEUED)))
+    plain.show(look(row(1, Stage.QUEUED)))
+    assert [line.split()[3] for line in told if "pod-1" in line] == ["pending", "queued"]
+    assert sum("calls per second" in line for line in told) == 1

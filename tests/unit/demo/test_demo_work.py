@@ -1,0 +1,82 @@
+"""What the demo puts on the stage."""
+
+import pathlib
+
+import pytest
+
+from slurm_bridge import errors
+from slurm_bridge.demo import work
+from slurm_bridge.model import kinds
+from slurm_bridge.settings import loading
+
+JOB = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: slurm-bridge}\nspec: {}\n"
+
+
+def project(tmp_path: pathlib.Path, *names: str) -> pathlib.Path:
+    """A repository with these examples."""
+    for name in names:
+        (tmp_path / "examples" / name).mkdir(parents=True)
+        (tmp_path / "examples" / name / "job.yaml").write_text(JOB)
+    return tmp_path
+
+
+def test_the_shipped_configuration_is_what_the_daemon_runs_with(tmp_path: pathlib.Path) -> None:
+    """It is valid once the pocket world's addresses are in it."""
+    path = tmp_path / "config.yaml"
+    path.write_text(work.configuration())
+    settings = loading.load(path, {}, ["slurm.url=http://127.0.0.1:1", f"slurm.token_file={path}"])
+    assert settings.leader_election.namespace == work.NAMESPACE
+
+
+def test_without_a_repository_the_least_that_a_daemon_needs_is_configured(tmp_path: pathlib.Path) -> None:
+    """An installed package has no deploy folder beside it."""
+    path = tmp_path / "config.yaml"
+    path.write_text(work.configuration(tmp_path))
+    settings = loading.load(path, {}, ["slurm.url=http://127.0.0.1:1", f"slurm.token_file={path}"])
+    assert settings.cluster_id == "demo"
+
+
+def test_all_shipped_examples_but_the_hook_are_shown() -> None:
+    """Each is a folder with a manifest."""
+    programme = work.programme(0)
+    assert "job-sleep-single" in programme.examples
+    assert "its README says how" in programme.left_out["custom-hook"]
+    assert programme.manifests[0]["kind"] == "Namespace"
+
+
+def test_an_example_that_brings_a_package_is_left_out_and_named(tmp_path: pathlib.Path) -> None:
+    """Its hook would have to be installed."""
+    root = project(tmp_path, "plain", "hook")
+    (root / "examples" / "hook" / "pyproject.toml").touch()
+    programme = work.programme(0, root)
+    assert (programme.examples, list(programme.left_out)) == (("plain",), ["hook"])
+
+
+def test_a_folder_without_a_manifest_is_left_out_and_named(tmp_path: pathlib.Path) -> None:
+    """A folder is no example by itself."""
+    (tmp_path / "examples" / "empty").mkdir(parents=True)
+    assert work.programme(0, tmp_path).left_out == {"empty": "it has no manifest"}
+
+
+@pytest.mark.parametrize("pods", [0, 1, 2, 7, 40])
+def test_exactly_so_many_pods_are_asked_for(pods: int) -> None:
+    """Bare ones and those of Jobs together."""
+    made = list(work.extra(pods))
+    assert sum(one["spec"].get("completions", 1) for one in made) == pods
+
+
+def test_pods_have_names_of_their_own() -> None:
+    """Also those that come later, one by one."""
+    names = [one["metadata"]["name"] for one in (*work.extra(50), work.pod(51), work.pod(52))]
+    assert len(set(names)) == len(names)
+
+
+def test_a_kind_that_the_world_does_not_serve_is_refused_by_name() -> None:
+    """Before anything is sent."""
+    with pytest.raises(errors.BadConfiguration, match="Widget of group 'example.org'"):
+        work.kind_of({"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "a"}})
+
+
+def test_the_kind_is_found_whatever_the_version() -> None:
+    """The cluster says which one it serves."""
+    assert work.kind_of({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}}) is kinds.JOBS

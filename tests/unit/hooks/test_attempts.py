@@ -1,0 +1,199 @@
+"""Attempts follow each other in order, each for its window, and then it is any node, or the required ones for good."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_bridge.hooks import attempts
+from slurm_bridge.hooks.attempts import Course, Limits, PlanState, Then
+from slurm_bridge.hooks.base import NodeSet
+
+ALL = frozenset(f"n{number}" for number in range(40))
+
+
+def some(*numbers: int, name: str = "", required: bool = False) -> NodeSet:
+    """A set of nodes."""
+    return NodeSet(nodes=frozenset(f"n{number}" for number in numbers), name=name, required=required)
+
+
+def course(*sets: NodeSet, limits: Limits = attempts.DEFAULTS, scores: dict[str, float] | None = None) -> Course:
+    """The course through these sets."""
+    return attempts.course(sets, scores or {}, ALL, 1, limits)
+
+
+def steps(made: Course) -> list[tuple[int, float | None, Then]]:
+    """How many nodes, how long, and what then; 0 nodes stand for all that are eligible."""
+    return [(len(one.nodes or ()), one.window_seconds, one.then) for one in made.attempts]
+
+
+def test_nothing_preferred_is_one_attempt_without_a_window() -> None:
+    """With the built-in hooks alone there is nothing to wait for."""
+    assert course(NodeSet(nodes=ALL)) is attempts.PLAIN
+    assert steps(attempts.PLAIN) == [(0, None, Then.STAY)]
+
+
+def test_sets_are_tried_in_order_then_any_node() -> None:
+    """45 seconds each."""
+    made = course(some(1, name="a"), some(2, 3, name="b"))
+    assert steps(made) == [(1, 45.0, Then.NEXT), (2, 45.0, Then.WIDEN), (0, None, Then.STAY)]
+
+
+def test_no_more_attempts_than_allowed() -> None:
+    """Ten in all, and then any node."""
+    made = course(*(some(number, name=str(number)) for number in range(20)))
+    assert len(made.attempts) == 11
+    assert [one.name for one in made.attempts][-2:] == ["9", "any"]
+
+
+def test_stay_can_be_configured() -> None:
+    """Then the sets are gone through again until the attempts are used up, and the last one stays."""
+    made = course(some(1), some(2, 3), limits=Limits(total=5, then=Then.STAY))
+    assert steps(made) == [(1, 45.0, Then.NEXT), (2, 45.0, Then.NEXT)] * 2 + [(1, None, Then.STAY)]
+
+
+def test_a_required_set_is_never_left() -> None:
+    """However long it waits; other sets of the course are tried too, any other node is not."""
+    made = course(some(1, required=True), some(2, 3, required=True))
+    assert len(made.attempts) == 10
+    assert all(one.nodes for one in made.attempts)
+    assert made.attempts[-1].window_seconds is None
+
+
+def test_one_required_set_needs_no_window() -> None:
+    """There is nothing to go on to."""
+    assert steps(course(some(1, 2, required=True))) == [(2, None, Then.STAY)]
+
+
+def test_empty_sets_are_passed_over() -> None:
+    """A set of which nothing is left is no attempt."""
+    assert steps(course(some(), some(1)))[0] == (1, 45.0, Then.WIDEN)
+
+
+def test_scores_put_the_best_nodes_first() -> None:
+    """Ten at least, so that Slurm has a choice; then all."""
+    scores = {f"n{number}": float(number) for number in range(40)}
+    made = course(NodeSet(nodes=ALL), scores=scores)
+    assert steps(made) == [(10, 45.0, Then.WIDEN), (0, None, Then.STAY)]
+    assert made.attempts[0].nodes == {f"n{number}" for number in range(30, 40)}
+
+
+def test_equal_scores_prefer_nothing() -> None:
+    """No reason to wait."""
+    assert course(NodeSet(nodes=ALL), scores=dict.fromkeys(ALL, 5.0)) is attempts.PLAIN
+
+
+def test_scores_apply_inside_each_set() -> None:
+    """The best of the first set, the first set, the best of the second, the second."""
+    scores = {f"n{number}": float(number) for number in range(40)}
+    made = course(some(*range(20), name="a"), some(*range(20, 40), name="b"), scores=scores)
+    assert [(one.name, len(one.nodes or ())) for one in made.attempts] == [
+        ("a", 10),
+        ("a", 20),
+        ("b", 10),
+        ("b", 20),
+        ("any", 0),
+    ]
+
+
+def test_more_nodes_asked_more_nodes_offered() -> None:
+    """Twice as many as the workload needs."""
+    scores = {f"n{number}": float(number) for number in range(40)}
+    assert [len(nodes) for nodes in attempts.tiers(ALL, scores, 8)] == [16, 40]
+
+
+def test_the_version_follows_the_sets_not_their_nodes() -> None:
+    """A node that comes or goes does not start the course anew; another division does."""
+    one = course(some(1, 2, name="rack1"), some(3, name="rack2"))
+    assert course(some(1, name="rack1"), some(3, 4, name="rack2")).version == one.version
+    assert course(some(1, name="rack1"), some(3, name="rack3")).version != one.version
+    assert course(some(1, name="rack1")).version != one.version
+
+
+def test_a_restart_resumes_the_same_attempt() -> None:
+    """The text of the owner record is all that is needed."""
+    made = course(some(1, name="a"), some(2, name="b"))
+    state = PlanState(version=made.version, attempt=1, started=1_700_000_000.0)
+    assert attempts.resume(made, PlanState.parse(state.text), now=9.0) == state
+
+
+@pytest.mark.parametrize(
+    "previous",
+    [None, PlanState(version="other", attempt=1, started=1), PlanState(version="0", attempt=7, started=1)],
+)
+def test_what_does_not_belong_to_the_course_starts_anew(previous: PlanState | None) -> None:
+    """Another division, or an attempt that is no longer in it."""
+    assert attempts.resume(attempts.PLAIN, previous, now=9.0) == PlanState(version="0", attempt=0, started=9.0)
+
+
+@given(st.from_regex(r"[0-9a-f]{1,8}", fullmatch=True), st.integers(0, 10), st.integers(0, 2**33))
+def test_text_round_trip(version: str, attempt: int, started: int) -> None:
+    """What is written is read."""
+    state = PlanState(version=version, attempt=attempt, started=float(started))
+    assert PlanState.parse(state.text) == state
+
+
+@given(st.text(max_size=12) | st.sampled_from(["", ":", "a:1", "a:1:x", "a:-1:5", ":1:5", "a:1:5:6", "a:\u0661:5"]))
+def test_foreign_text_never_crashes(text: str) -> None:
+    """It is None, or a state that says the same."""
+    state = PlanState.parse(text)
+    assert state is None or PlanState.parse(state.text) == state
+
+
+def follow(made: Course, state: PlanState, *looks: tuple[float, float]) -> list[int]:
+    """The attempt after each look: our time, and when Slurm last looked at the job. Written at 100."""
+    seen = []
+    for now, evaluated in looks:
+        state = attempts.advance(made, state, now=now, last_evaluation=evaluated, updated_at=100.0)
+        seen.append(state.attempt)
+    return seen
+
+
+TWO = course(some(1), some(2, 3))
+BEGUN = PlanState(version=TWO.version, attempt=0, started=100.0)
+
+
+def test_a_window_counts_only_once_slurm_has_looked() -> None:
+    """Before that nothing was tried, however long it takes."""
+    assert follow(TWO, BEGUN, (150, 0), (10_000, 99), (10_001, 100)) == [0, 0, 0]
+    assert follow(TWO, BEGUN, (10_000, 101), (10_044, 101), (10_045, 130)) == [0, 0, 1]
+
+
+def test_a_restart_within_a_window_lengthens_it_at_most() -> None:
+    """What we saw is lost, and counted from the next look on."""
+    resumed = PlanState.parse(BEGUN.text)
+    assert resumed is not None
+    assert follow(TWO, resumed, (200, 150), (244, 150), (245, 150)) == [0, 0, 1]
+
+
+def test_the_last_attempt_stays() -> None:
+    """It has no window."""
+    last = PlanState(version=TWO.version, attempt=2, started=100.0)
+    assert follow(TWO, last, (1e6, 1e6), (2e6, 2e6)) == [2, 2]
+
+
+def test_each_attempt_has_its_own_window() -> None:
+    """The next one begins unseen."""
+    state = PlanState(version=TWO.version, attempt=0, started=100.0, seen=101.0)
+    following = attempts.advance(TWO, state, now=200.0, last_evaluation=150.0, updated_at=100.0)
+    assert following == PlanState(version=TWO.version, attempt=1, started=200.0)
+
+
+_sets = st.lists(
+    st.builds(
+        lambda numbers, required: some(*numbers, name=str(sorted(numbers)), required=required),
+        st.frozensets(st.integers(0, 5), min_size=1),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(_sets, st.integers(1, 12), st.sampled_from([Then.STAY, Then.WIDEN]))
+def test_every_course_ends(sets: list[NodeSet], total: int, then: Then) -> None:
+    """At most `total` attempts and one more; only the last has no window; a required set lets nobody out."""
+    made = course(*sets, limits=Limits(total=total, then=then))
+    assert len(made.attempts) <= total + 1
+    assert [one.window_seconds is None for one in made.attempts] == [False] * (len(made.attempts) - 1) + [True]
+    if any(one.required for one in sets[:total]):
+        assert all(one.nodes is not None for one in made.attempts)

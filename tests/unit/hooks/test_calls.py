@@ -1,0 +1,192 @@
+"""Hooks are called with a watch in hand: what they answer is checked, and one that hangs blocks nobody but itself."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from slurm_bridge.hooks import base, calls
+from slurm_bridge.hooks.base import Phase
+from slurm_bridge.hooks.calls import Caller, HookFailed, OnError, Outcome
+from slurm_bridge.runtime.clock import VirtualClock
+from tests.unit.hooks.conftest import Counted, Says
+
+
+@pytest.fixture
+def counted() -> Counted:
+    """What is told of calls."""
+    return Counted()
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Lets hanging hooks end, at the latest with the test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+Foreign = Callable[..., calls.Hook]
+
+
+@pytest.fixture
+def left() -> calls.Left:
+    """The threads that were left behind."""
+    return calls.Left()
+
+
+@pytest.fixture
+def foreign(left: calls.Left) -> Iterator[Foreign]:
+    """Makes hooks with workers, which end with the test."""
+    workers: list[calls.Worker] = []
+
+    def make(budget: float = 30.0, **methods: Any) -> calls.Hook:
+        workers.append(calls.Worker("h", left))
+        return calls.Hook(name="h", hook=Says(**methods), budget_seconds=budget, worker=workers[-1])
+
+    yield make
+    for worker in workers:
+        worker.close()
+
+
+def ask(caller: Caller, hook: calls.Hook, phase: Phase = Phase.ADMIT, *arguments: object) -> Any:
+    """The answer's value."""
+    return caller.call(hook, phase, *arguments).value
+
+
+def test_foreign_hooks_run_in_a_thread_of_their_own(counted: Counted, foreign: Foreign) -> None:
+    """One thread, whatever is asked how often."""
+    threads = []
+
+    def admit() -> base.Admit:
+        threads.append(threading.current_thread().name)
+        return base.GO
+
+    hook, caller = foreign(admit=admit), Caller(VirtualClock(), counted)
+    assert [ask(caller, hook), ask(caller, hook)] == [base.GO, base.GO]
+    assert threads == ["hook-h", "hook-h"]
+    assert counted.calls == [("h", "admit", "ok")] * 2
+
+
+def test_a_hanging_hook_is_left_behind(
+    counted: Counted, foreign: Foreign, left: calls.Left, release: threading.Event
+) -> None:
+    """Its caller goes on, it is asked no more, and its thread is counted until it comes back."""
+    threads: list[threading.Thread] = []
+    began = threading.Event()
+
+    def admit() -> base.Admit:
+        threads.append(threading.current_thread())
+        began.set()
+        release.wait()
+        return base.GO
+
+    hook, caller = foreign(0.01, admit=admit), Caller(VirtualClock(), counted)
+    with pytest.raises(HookFailed, match="did not answer within 10 ms") as caught:
+        ask(caller, hook)
+    assert caught.value.outcome is Outcome.TIMEOUT
+    with pytest.raises(HookFailed, match="no longer asked"):
+        ask(caller, hook)
+    assert [outcome for _, _, outcome in counted.calls] == ["timeout", "quarantined"]
+    assert left.count == 1
+    assert began.wait(10)
+    release.set()
+    threads[0].join(10)
+    assert left.count == 0
+
+
+def test_a_worker_that_is_closed_ends(counted: Counted, foreign: Foreign) -> None:
+    """A late call starts it again."""
+    where: list[threading.Thread] = []
+
+    def admit() -> base.Admit:
+        where.append(threading.current_thread())
+        return base.GO
+
+    hook, caller = foreign(admit=admit), Caller(VirtualClock(), counted)
+    ask(caller, hook)
+    assert hook.worker is not None
+    hook.worker.close()
+    where[0].join(10)
+    assert not where[0].is_alive()
+    assert ask(caller, hook) == base.GO
+    assert where[1] is not where[0]
+
+
+def test_callers_take_turns(counted: Counted, foreign: Foreign) -> None:
+    """A hook never runs twice at once, and waiting for one's turn costs no budget."""
+    inside, most = [], []
+
+    def admit() -> base.Admit:
+        inside.append(1)
+        most.append(len(inside))
+        inside.pop()
+        return base.GO
+
+    hook, caller = foreign(admit=admit), Caller(VirtualClock(), counted)
+    callers = [threading.Thread(target=ask, args=(caller, hook)) for _ in range(8)]
+    for one in callers:
+        one.start()
+    for one in callers:
+        one.join(10)
+    assert most == [1] * 8
+
+
+@pytest.mark.parametrize("worker", [True, False])
+def test_what_a_hook_raises_is_its_failure(worker: bool, counted: Counted, foreign: Foreign) -> None:
+    """With the name of the exception, wherever the hook runs."""
+
+    def admit() -> base.Admit:
+        raise ValueError("no such queue")
+
+    hook = foreign(admit=admit) if worker else calls.Hook(name="h", hook=Says(admit=admit))
+    with pytest.raises(HookFailed, match="ValueError: no such queue") as caught:
+        ask(Caller(VirtualClock(), counted), hook)
+    assert caught.value.hook is hook
+    assert counted.calls == [("h", "admit", "error")]
+
+
+def test_a_hook_that_tries_to_end_the_program(counted: Counted, foreign: Foreign) -> None:
+    """It ends nothing."""
+
+    def admit() -> base.Admit:
+        raise SystemExit(3)
+
+    with pytest.raises(HookFailed, match="tried to end its thread with SystemExit"):
+        ask(Caller(VirtualClock(), counted), foreign(admit=admit))
+
+
+@pytest.mark.parametrize(
+    ("phase", "answer", "allowed"),
+    [
+        (Phase.ADMIT, None, "Admit or Wait or Reject"),
+        (Phase.FILTER, {"n1": "full"}, "Denied"),
+        (Phase.VERIFY, True, "Admit or Deny or Wait or Reject"),
+        (Phase.ORDER, 5, "Rank"),
+    ],
+)
+def test_nonsense_is_no_answer(phase: Phase, answer: object, allowed: str, counted: Counted) -> None:
+    """The message says what the phase allows."""
+    hook = calls.Hook(name="h", hook=Says(**{phase.value: lambda: answer}))
+    with pytest.raises(HookFailed, match=f"answered with {type(answer).__name__}, not with {allowed}"):
+        ask(Caller(VirtualClock(), counted), hook, phase)
+
+
+def test_a_slow_built_in_hook_is_told(counted: Counted) -> None:
+    """It answers all the same: only foreign hooks are left behind."""
+    clock = VirtualClock()
+
+    def admit() -> base.Admit:
+        clock.advance(1)
+        return base.GO
+
+    hook = calls.Hook(name="h", hook=Says(admit=admit), budget_seconds=0.5, on_error=OnError.HOLD)
+    answer = Caller(clock, counted).call(hook, Phase.ADMIT)
+    assert (answer.value, answer.seconds) == (base.GO, 1.0)
+    assert counted.calls == [("h", "admit", "slow")]
+
+
+def test_every_phase_has_its_shape() -> None:
+    """Registration and calls look nowhere else."""
+    assert tuple(calls.SHAPES) == tuple(Phase)

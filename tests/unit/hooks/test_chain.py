@@ -1,0 +1,479 @@
+"""From hooks and a request to a plan, or to the reason why there is none."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from slurm_bridge.hooks import attempts, base, calls
+from slurm_bridge.hooks.base import Admit, Ask, Audience, Denied, NodeSet, Phase, Rank, Sample, Scores, Subsets
+from slurm_bridge.hooks.chain import Chain, Plan
+from slurm_bridge.hooks.explain import for_user
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.session import SessionOver
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.translate.translator import Translated, Value
+from tests.unit.hooks.conftest import Around, cluster, hook, node, partition, pod, translated, workload
+
+FOUR = cluster([node(name) for name in ("a", "b", "c", "d")])
+
+
+def planned(chain: Chain, asked: Translated | None = None, seen: Any = FOUR, **others: Any) -> Plan:
+    """The plan of a workload that gets one."""
+    plan = chain.plan(workload(), asked or translated(), seen, now=100.0, **others)
+    assert isinstance(plan, Plan), plan
+    return plan
+
+
+def stopped(chain: Chain, seen: Any = FOUR, **others: Any) -> Wait | Reject:
+    """The obstacle of a workload that gets none."""
+    asked = others.pop("asked", translated())
+    found = chain.plan(workload(), asked, seen, now=100.0, **others)
+    assert isinstance(found, Wait | Reject), found
+    return found
+
+
+class TestPlan:
+    def test_without_hooks_the_request_stays_as_it_is(self, around: Around) -> None:
+        """Nothing is narrowed, nothing is added, and there is one attempt without a window."""
+        asked = translated()
+        plan = planned(Chain([], around.make()), asked)
+        assert plan.request is asked.request
+        assert (plan.eligible, plan.window_seconds, plan.lines) == (4, None, ())
+        assert plan.state.text == "0:0:100"
+
+    def test_phases_are_asked_in_order(self, around: Around) -> None:
+        """Each phase over all hooks, before the next phase."""
+        asked: list[tuple[str, str]] = []
+
+        def says(name: str, phase: str, answer: Any) -> Any:
+            return lambda *_: asked.append((phase, name)) or answer
+
+        answers: Mapping[str, Any] = {
+            "express": base.Fields(),
+            "subset": Subsets(relevant=False),
+            "score": Scores(nodes={}),
+            "filter": Denied(nodes={}),
+            "capacity": base.GO,
+            "admit": base.GO,
+        }
+        made = [hook(n, **{p: says(n, p, a) for p, a in answers.items()}) for n in ("one", "two")]
+        planned(Chain(made, around.make()))
+        order = ("admit", "capacity", "filter", "score", "subset", "express")
+        assert asked == [(phase, name) for phase in order for name in ("one", "two")]
+
+    @pytest.mark.parametrize("phase", ["admit", "capacity"])
+    @pytest.mark.parametrize(
+        "obstacle", [Wait(reason="R", message="m", retry_after=5.0), Reject(reason="R", message="m")]
+    )
+    def test_an_obstacle_ends_the_pass(self, phase: str, obstacle: Wait | Reject, around: Around) -> None:
+        """As the hook said it; later hooks are not asked."""
+        chain = Chain([hook("no", **{phase: obstacle}), hook("late", filter=pytest.fail)], around.make())
+        assert stopped(chain) is obstacle
+
+    def test_denied_nodes_are_excluded(self, around: Around) -> None:
+        """The plan says which, and the lines say why."""
+        denied = Denied(nodes={"a": ("node(s) were full",), "elsewhere": ("no matter",)})
+        plan = planned(Chain([hook(filter=denied)], around.make()))
+        assert plan.request.excluded_nodes == ("a",)
+        assert (plan.excluded, plan.eligible) == ({"a"}, 3)
+        assert [(line.nodes_in, line.nodes_out) for line in plan.lines] == [(4, 3)]
+
+    def test_filters_see_what_is_left(self, around: Around) -> None:
+        """Layer after layer."""
+        seen: list[frozenset[str]] = []
+
+        def second(_session: object, _ask: Ask, nodes: frozenset[str]) -> Denied:
+            seen.append(nodes)
+            return Denied.because("node(s) were bad", ["b"])
+
+        first = Denied.because("node(s) were worse", ["a"])
+        plan = planned(Chain([hook("one", filter=first), hook("two", filter=second)], around.make()))
+        assert seen == [{"b", "c", "d"}]
+        assert plan.request.excluded_nodes == ("a", "b")
+
+    def test_t15_no_node_left_is_said_in_the_words_of_kubernetes(self, around: Around) -> None:
+        """Each node counts with its first denial, each reason with its number."""
+        first = Denied(nodes={"a": ("Insufficient cpu", "Insufficient memory"), "b": ("Insufficient cpu",)})
+        second = Denied.because("node(s) were unschedulable", ["a", "c", "d"])
+        chain = Chain([hook("one", filter=first), hook("two", filter=second)], around.make())
+        said = "0/4 nodes are available: 1 Insufficient memory, 2 Insufficient cpu, 2 node(s) were unschedulable."
+        assert stopped(chain) == Wait(reason="Unschedulable", message=said)
+
+    def test_reasons_for_operators_are_withheld_from_users(self, around: Around) -> None:
+        """The condition on the pod is everybody's."""
+        secret = Denied(nodes=dict.fromkeys("abcd", ("rack 7 is on fire",)), audience=Audience.OPERATOR)
+        found = stopped(Chain([hook(filter=secret)], around.make()))
+        assert found.message == "0/4 nodes are available: 4 node(s) were ruled out by this cluster's rules."
+
+    def test_no_nodes_at_all(self, around: Around) -> None:
+        """An empty cluster is no plan."""
+        assert stopped(Chain([], around.make()), cluster([])).message == "0/0 nodes are available."
+
+    def test_no_node_in_the_partition(self, around: Around) -> None:
+        """Eligible nodes elsewhere do not help, and the message says so."""
+        seen = cluster([node("a"), node("b")], partition("one", "a"), partition("two", "b"))
+        chain = Chain([hook(filter=Denied.because("node(s) were full", ["a"]))], around.make())
+        found = stopped(chain, seen, asked=translated(partition="one"))
+        assert found.message == (
+            "0/2 nodes are available: 1 node(s) are not in Slurm partition one, 1 node(s) were full."
+        )
+
+    def test_avoided_nodes(self, around: Around) -> None:
+        """What went wrong there before keeps this workload away, with the reason."""
+        plan = planned(Chain([], around.make()), avoid={"b": "node(s) refused the pod"})
+        assert plan.request.excluded_nodes == ("b",)
+        assert for_user(plan.lines) == "1 node(s) refused the pod"
+        found = stopped(Chain([], around.make()), avoid=dict.fromkeys("abcd", "node(s) refused the pod"))
+        assert found.message == "0/4 nodes are available: 4 node(s) refused the pod."
+
+    def test_a_sample_narrows(self, around: Around) -> None:
+        """Nodes that are not looked at are left out; names that nobody has are ignored."""
+        plan = planned(Chain([hook(sample=Sample(nodes=frozenset({"a", "zzz"})))], around.make()))
+        assert plan.request.excluded_nodes == ("b", "c", "d")
+        assert plan.lines[0].audience is Audience.OPERATOR
+
+    def test_a_sampler_can_make_it_wait(self, around: Around) -> None:
+        """No agent answered: that is no verdict about nodes."""
+        wait = Wait(reason="NoAgents", message="no agent answered", retry_after=1.0)
+        assert stopped(Chain([hook(sample=wait)], around.make())) is wait
+
+    def test_equal_plans_are_equal_requests(self, around: Around) -> None:
+        """Whatever is asked twice comes out the same, so that nothing is updated without need."""
+        chain = Chain([hook(filter=Denied.because("node(s) were full", ["c", "a"]))], around.make())
+        assert planned(chain).request == planned(chain).request
+
+
+class TestFields:
+    def test_layers_see_each_other(self, around: Around) -> None:
+        """The later one has the last word, each value says where it came from."""
+        seen: list[str | None] = []
+
+        def second(_session: object, ask: Ask) -> base.Fields:
+            seen.append(ask.request.account)
+            return base.Fields(account="late", source="the late one")
+
+        first = base.Fields(account="early", priority=5)
+        chain = Chain([hook("one", express=first), hook("two", express=second)], around.make())
+        plan = planned(chain, translated(Value(field="account", value="d", source="setting"), account="d"))
+        assert seen == ["early"]
+        assert (plan.request.account, plan.request.priority) == ("late", 5)
+        assert {(value.field, value.value, value.source) for value in plan.values} == {
+            ("account", "late", "the late one"),
+            ("priority", "5", "hook one"),
+        }
+
+    def test_a_partition_from_a_hook_counts_for_the_nodes(self, around: Around) -> None:
+        """Fields come before node fields."""
+        seen = cluster([node("a"), node("b"), node("c")], partition("one", "a", "b"), partition("two", "c"))
+        denied = hook("f", filter=Denied.because("node(s) were full", ["a", "c"]))
+        chain = Chain([denied, hook("e", express=base.Fields(partition="one"))], around.make())
+        assert planned(chain, seen=seen).request.excluded_nodes == ("a",)
+
+    def test_settling_comes_after_the_fields(self, around: Around) -> None:
+        """Slurm's own limits apply to what the hooks have made of the request."""
+
+        def settle(asked: Translated, _seen: object) -> Translated:
+            limit = {"one": 60}.get(asked.request.partition or "", 0)
+            return dataclasses.replace(asked, request=dataclasses.replace(asked.request, time_limit_minutes=limit))
+
+        made = around.make(settle=settle)
+        plan = planned(Chain([hook(express=base.Fields(partition="one"))], made), seen=cluster([node("a")]))
+        assert plan.request.time_limit_minutes == 60
+
+    def test_what_slurm_cannot_take_is_an_obstacle(self, around: Around) -> None:
+        """The settler's own verdict."""
+        no = Reject(reason="UnknownPartition", message="no such partition")
+        assert stopped(Chain([], around.make(settle=lambda *_: no))) is no
+
+
+def layered(**sets: Any) -> Any:
+    """A subset hook: by the first node of the incoming set, names of sets and their nodes."""
+
+    def subset(_session: object, _ask: Ask, _tasks: object, nodes: frozenset[str]) -> Subsets:
+        found = sets.get("".join(sorted(nodes)), {})
+        return Subsets(sets=tuple(NodeSet(nodes=frozenset(text), name=name) for name, text in found.items()))
+
+    return subset
+
+
+class TestSubsets:
+    def test_two_layers(self, around: Around) -> None:
+        """P1 and P2, each divided by R: P1R1, P1R2, P2R1; a set never grows beyond the one around it."""
+        p = hook("P", subset=layered(abcd={"P1": "abc", "P2": "d"}))
+        r = hook("R", subset=layered(abc={"R1": "a", "R2": "bcd"}, d={"R1": "d"}))
+        chain = Chain([p, r], around.make())
+        plan = planned(chain)
+        tried = [(one.name, "".join(sorted(one.nodes or ()))) for one in plan.course.attempts]
+        assert tried == [("P1/R1", "a"), ("P1/R2", "bc"), ("P2/R1", "d"), ("any", "")]
+        assert plan.request.excluded_nodes == ("b", "c", "d")
+        assert plan.window_seconds == 45.0
+
+    def test_the_log_lines(self, around: Around) -> None:
+        """What runs, how many subsets came out, and at the finest level which nodes."""
+        planned(Chain([hook("topology", subset=layered(abcd={"x": "ab", "y": "cd"}))], around.make()))
+        assert around.log.said == [
+            ("topology", "debug", "Performing topology logic"),
+            ("topology", "debug", "Result of topology logic is 2 subsets"),
+            ("topology", "trace", "Result of topology logic is [a, b], [c, d]"),
+        ]
+
+    def test_not_relevant(self, around: Around) -> None:
+        """The incoming set stays as it is, and the log says so."""
+        plan = planned(Chain([hook("t", subset=Subsets(relevant=False))], around.make()))
+        assert plan.course is attempts.PLAIN
+        assert ("t", "debug", "t logic is not relevant") in around.log.said
+
+    def test_relevant_without_sets_is_no_attempt(self, around: Around) -> None:
+        """The user learns that it fits nowhere, and no name of a set."""
+        found = stopped(Chain([hook(subset=Subsets(sets=()))], around.make()))
+        assert found == Wait(reason="Unschedulable", message="unschedulable on cluster")
+
+    def test_sets_outside_the_partition_are_no_attempt(self, around: Around) -> None:
+        """Slurm could not choose their nodes."""
+        seen = cluster([node("a"), node("b")], partition("one", "a"), partition("two", "b"))
+        chain = Chain([hook(subset=layered(ab={"x": "b"}))], around.make())
+        assert stopped(chain, seen, asked=translated(partition="one")).message == "unschedulable on cluster"
+
+    def test_a_failing_layer_ends_the_division(self, around: Around) -> None:
+        """No partial sets: skip means the one set of all nodes."""
+        broken = hook("broken", "skip", subset=lambda *_: {}["x"])
+        chain = Chain([hook("t", subset=layered(abcd={"x": "a"})), broken], around.make())
+        assert planned(chain).course is attempts.PLAIN
+        assert ("chain", "warning", "hook broken failed in phase subset: KeyError: 'x'") in around.log.said
+
+    def test_a_failing_layer_holds_by_default(self, around: Around) -> None:
+        """The workload waits rather than being placed against somebody's rules."""
+        found = stopped(Chain([hook("broken", subset=lambda *_: {}["x"])], around.make()))
+        assert isinstance(found, Wait)
+
+    def test_attempts_go_on(self, around: Around) -> None:
+        """Asked with the state that `advance` gave, the chain plans the next attempt, and at last any node."""
+        chain = Chain([hook(subset=layered(abcd={"x": "a"}))], around.make())
+        first = planned(chain)
+        looked = chain.advance(first, now=110.0, last_evaluation=105.0, updated_at=100.0)
+        assert looked.attempt == 0
+        waited = dataclasses.replace(first, state=looked)
+        over = chain.advance(waited, now=155.0, last_evaluation=150.0, updated_at=100.0)
+        second = planned(chain, previous=over)
+        assert (second.state.attempt, second.request.excluded_nodes, second.window_seconds) == (1, (), None)
+
+    def test_scores_put_the_best_nodes_first(self, around: Around) -> None:
+        """Scores of several hooks are added."""
+        many = cluster([node(f"n{number:02}") for number in range(30)])
+        by_number = Scores(nodes={f"n{number:02}": float(number) for number in range(30)})
+        favourite = Scores(nodes={"n00": 100.0})
+        plan = planned(Chain([hook("one", score=by_number), hook("two", score=favourite)], around.make()), seen=many)
+        assert plan.course.attempts[0].nodes == {"n00", *(f"n{number}" for number in range(21, 30))}
+
+
+class TestFailures:
+    def broken(self, on_error: str, around: Around) -> Chain:
+        """A chain with a hook that fails in its filter."""
+        return Chain([hook("broken", on_error, filter=lambda *_: 1 / 0)], around.make())
+
+    def test_hold(self, around: Around) -> None:
+        """The user is told which hook; what was wrong is in the log, and it is tried again."""
+        found = stopped(self.broken("hold", around))
+        assert isinstance(found, Wait)
+        assert (found.reason, found.retry_after) == ("HookFailed", 60.0)
+        assert "hook broken failed in phase filter" in found.message
+        assert "ZeroDivisionError" not in found.message
+        assert around.log.said == [
+            ("chain", "warning", "hook broken failed in phase filter: ZeroDivisionError: division by zero")
+        ]
+
+    def test_reject(self, around: Around) -> None:
+        """Configured so, it is refused."""
+        assert isinstance(stopped(self.broken("reject", around)), Reject)
+
+    def test_skip(self, around: Around) -> None:
+        """Configured so, the hook counts as if it were not there; operators see it in the explanation."""
+        plan = planned(self.broken("skip", around))
+        assert plan.request.excluded_nodes == ()
+        assert [(line.hook, line.audience) for line in plan.lines] == [("broken", Audience.OPERATOR)]
+        assert for_user(plan.lines) == ""
+
+    @pytest.mark.parametrize("phase", ["admit", "capacity", "sample", "score", "express"])
+    def test_skip_in_every_phase(self, phase: str, around: Around) -> None:
+        """The plan is the one without the hook."""
+        chain = Chain([hook("broken", "skip", **{phase: lambda *_: 1 / 0})], around.make())
+        assert planned(chain).request == translated().request
+
+
+class TestOrder:
+    def test_without_an_order_hook(self, around: Around) -> None:
+        """Priority first, then age, then uid."""
+        low = workload(pod("a", priority=1, metadata={"creation_timestamp": "2026-01-01T00:00:00Z"}))
+        high = workload(pod("b", priority=9, metadata={"creation_timestamp": "2026-01-03T00:00:00Z"}))
+        old = workload(pod("c", priority=9, metadata={"creation_timestamp": "2026-01-02T00:00:00Z"}))
+        twin = workload(pod("d", priority=9, metadata={"creation_timestamp": "2026-01-02T00:00:00Z"}))
+        chain = Chain([], around.make())
+        assert sorted([low, high, twin, old], key=chain.order_key) == [old, twin, high, low]
+        assert chain.less(high, low)
+
+    def test_the_hooks_key_comes_first(self, around: Around) -> None:
+        """Equal keys fall back to the usual order."""
+        by_length = hook(order=lambda one: Rank(key=len(one.root.name)))
+        long, short, shorter = workload(pod("aaa", priority=9)), workload(pod("bb")), workload(pod("cc", priority=1))
+        assert sorted([long, short, shorter], key=Chain([by_length], around.make()).order_key) == [shorter, short, long]
+
+    def test_a_failing_order_hook_stops_nothing(self, around: Around) -> None:
+        """Workloads that it could rank go first; keys of different kinds are never compared."""
+        ranks = {"a": "word"}
+        chain = Chain([hook(order=lambda one: Rank(key=ranks[one.root.name]))], around.make())
+        unknown = workload(pod("b", priority=9))
+        assert sorted([unknown, workload(pod("a"))], key=chain.order_key)[1] is unknown
+
+    @pytest.mark.parametrize(("emit", "nice"), [("order", None), ("nice", 7), ("none", None)])
+    def test_nice_is_sent_only_where_the_hook_says_so(self, emit: str, nice: int | None, around: Around) -> None:
+        """`emit` is the hook's attribute."""
+        ordering = hook(order=Rank(key=1, nice=7))
+        ordering.hook.emit = emit
+        assert planned(Chain([ordering], around.make())).request.nice == nice
+
+    def test_nice_is_never_negative(self, around: Around) -> None:
+        """That is for operators."""
+        ordering = hook(order=Rank(key=1, nice=-7))
+        ordering.hook.emit = "nice"
+        assert planned(Chain([ordering], around.make())).request.nice == 0
+
+    def test_none_leaves_the_usual_order(self, around: Around) -> None:
+        """A hook that is configured not to order does not."""
+        ordering = hook(order=lambda one: Rank(key=one.root.name))
+        ordering.hook.emit = "none"
+        high, low = workload(pod("z", priority=9)), workload(pod("a"))
+        assert Chain([ordering], around.make()).less(high, low)
+
+
+class TestLater:
+    def test_commit_passes(self, around: Around) -> None:
+        """With hooks that agree, and with none."""
+        for hooks in ([], [hook(commit=base.GO)]):
+            chain = Chain(hooks, around.make())
+            assert chain.commit(workload(), planned(chain), FOUR) is None
+
+    def test_commit_stops(self, around: Around) -> None:
+        """The obstacle is the hook's."""
+        full = Wait(reason="QueueFull", message="queue root.a is full")
+        chain = Chain([hook(commit=full)], around.make())
+        assert chain.commit(workload(), planned(chain), FOUR) is full
+
+    def test_verify(self, around: Around) -> None:
+        """The first denial is the answer; agreement is none."""
+        denial = base.Deny(nodes=frozenset({"a"}), message="a is gone")
+        hooks = [hook("one", verify=base.GO), hook("two", verify=denial), hook("three", verify=pytest.fail)]
+        assert Chain(hooks, around.make()).verify(workload(), {"uid-p": "a"}, FOUR) is denial
+        assert Chain(hooks[:1], around.make()).verify(workload(), {"uid-p": "a"}, FOUR) is None
+
+    def test_verify_can_wait(self, around: Around) -> None:
+        """An obstacle like any other."""
+        wait = Wait(reason="R", message="m")
+        assert Chain([hook(verify=wait)], around.make()).verify(workload(), {}, FOUR) is wait
+
+
+class TestSession:
+    def test_it_ends_with_its_pass(self, around: Around) -> None:
+        """A hook that keeps it can do nothing with it."""
+        kept: list[base.Session] = []
+        chain = Chain([hook(admit=lambda session, _: kept.append(session) or base.GO)], around.make())
+        planned(chain)
+        for use in ("snapshot", "now", "mode", "dice", "log"):
+            with pytest.raises(SessionOver):
+                getattr(kept[0], use)
+        with pytest.raises(SessionOver):
+            kept[0].view(Need.PODS)
+        with pytest.raises(SessionOver):
+            kept[0].filter_nodes(Ask(workload=workload(), request=translated().request), FOUR.names)
+
+    def test_what_it_shows(self, around: Around) -> None:
+        """The snapshot, the time, the mode, the dice, and a logger in the hook's name."""
+
+        def admit(session: base.Session, _ask: Ask) -> Admit:
+            session.log.info("hello")
+            assert (session.snapshot, session.now, session.mode) == (FOUR, 100.0, base.Mode.REAL)
+            assert 0 <= session.dice.random() < 1
+            return Admit(note="hello")
+
+        plan = planned(Chain([hook(admit=admit)], around.make()))
+        assert around.log.said == [("h", "info", "hello")]
+        assert [(line.phase, line.reason) for line in plan.lines] == [(Phase.ADMIT, "hello")]
+
+    def test_a_simulated_pass(self, around: Around) -> None:
+        """Whoever tries something out says so, and uses every phase over all layers."""
+        modes: list[base.Mode] = []
+
+        def subset(session: base.Session, *_: object) -> Subsets:
+            modes.append(session.mode)
+            return Subsets(relevant=False)
+
+        chain = Chain([hook(subset=subset, filter=Denied.because("no", ["a"]))], around.make())
+        asked = Ask(workload=workload(), request=translated().request)
+        with chain.session(FOUR, now=1.0, mode=base.Mode.SIMULATED) as session:
+            left = session.filter_nodes(asked, FOUR.names)
+            sets = session.subset_nodes(asked, asked.workload.pods, left)
+        assert modes == [base.Mode.SIMULATED]
+        assert sets == (NodeSet(nodes=frozenset("bcd")),)
+
+    def test_a_hook_may_use_other_phases(self, around: Around) -> None:
+        """Inside one phase, for example to see what the filters would say."""
+
+        def capacity(session: base.Session, ask: Ask) -> Admit:
+            return Admit(note=f"{len(session.filter_nodes(ask, session.snapshot.names))} could do")
+
+        chain = Chain([hook("c", capacity=capacity), hook("f", filter=Denied.because("no", ["a"]))], around.make())
+        assert "3 could do" in for_user(planned(chain).lines)
+
+    def test_views_are_for_those_who_declared_them(self, around: Around) -> None:
+        """A hook sees what it said that it needs."""
+        seen: list[int] = []
+
+        def admit(session: base.Session, _ask: Ask) -> Admit:
+            seen.append(len(session.view(Need.PODS)))
+            return base.GO
+
+        chain = Chain([hook(admit=admit, needs=[Need.PODS])], around.make())
+        chain.see({Need.PODS: _Nothing()})
+        planned(chain)
+        assert seen == [0]
+        assert chain.needs == {Need.PODS}
+        undeclared = Chain([hook(admit=admit)], around.make())
+        undeclared.see({Need.PODS: _Nothing()})
+        assert "failed in phase admit" in stopped(undeclared).message
+        assert "hook h has not declared Need.PODS in its needs" in around.log.said[-1][2]
+
+    def test_what_is_needed_has_to_be_there(self, around: Around) -> None:
+        """The chain refuses to start half blind."""
+        chain = Chain([hook(admit=base.GO, needs=[Need.PODS, Need.PVS])], around.make())
+        with pytest.raises(LookupError, match="hooks need persistentvolumes, which are not watched"):
+            chain.see({Need.PODS: _Nothing()})
+
+
+class _Nothing:
+    def get(self, _namespace: str, _name: str) -> None:
+        return None
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_calls_are_observed(around: Around) -> None:
+    """By hook and phase, with their outcome."""
+    planned(Chain([hook("x", admit=base.GO, filter=Denied(nodes={}))], around.make()))
+    assert around.observer.calls == [("x", "admit", "ok"), ("x", "filter", "ok")]
+
+
+def test_lines_read_well(around: Around) -> None:
+    """Phase, hook, nodes, time and reason."""
+    plan = planned(Chain([hook("site", filter=Denied.because("node(s) were full", ["a"]))], around.make()))
+    assert str(plan.lines[0]) == "filter site 4 → 3 nodes (0.0 ms): 1 node(s) were full"
+
+
+def test_nothing_was_abandoned(around: Around) -> None:
+    """Built-in hooks leave no thread behind, and close without one."""
+    chain = Chain([hook(admit=base.GO)], around.make())
+    planned(chain)
+    chain.close()
+    assert chain.abandoned == 0
+    assert isinstance(chain.hooks[0], calls.Hook)

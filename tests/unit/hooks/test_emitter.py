@@ -1,0 +1,147 @@
+"""Node fields come in the form that Slurm bears best, or not at all."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_bridge.hooks import emitter
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.model import names
+from slurm_bridge.model.job import JobRequest
+from tests.unit.hooks.conftest import cluster, node, partition, request
+
+FIVE = cluster([node(f"n{number}") for number in range(1, 6)])
+ALL = FIVE.names
+
+
+def emit(
+    eligible: frozenset[str], candidates: frozenset[str] | None = None, seen: ClusterSnapshot = FIVE, **fields: Any
+) -> JobRequest:
+    """The request as it would be sent."""
+    return emitter.Emitter().emit(request(**fields), seen, eligible, candidates).request
+
+
+def lists(sent: JobRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Required and excluded."""
+    return sent.required_nodes, sent.excluded_nodes
+
+
+def test_nothing_is_excluded_nothing_is_sent() -> None:
+    """Most jobs carry no node field, and stay the very same request."""
+    plain = request()
+    assert emitter.Emitter().emit(plain, FIVE, ALL).request is plain
+
+
+def test_what_may_not_be_used_is_excluded_in_order() -> None:
+    """Sorted: equal decisions are equal requests."""
+    assert lists(emit(frozenset({"n4", "n2"}))) == ((), ("n1", "n3", "n5"))
+
+
+def test_only_nodes_of_the_partition_are_excluded() -> None:
+    """Other nodes could not be used anyway."""
+    seen = cluster([node("a"), node("b"), node("c")], partition("one", "a", "b"), partition("two", "c"))
+    assert lists(emit(frozenset({"a"}), seen=seen, partition="one")) == ((), ("b",))
+    assert lists(emit(frozenset({"a", "c"}), seen=seen, partition="one,two")) == ((), ("b",))
+
+
+def test_t24_a_slurm_node_without_a_kubernetes_node_is_excluded() -> None:
+    """Slurm could choose it, and nothing could be bound there."""
+    seen = cluster([node("a")], slurm=["a", "ghost"])
+    assert lists(emit(frozenset({"a"}), seen=seen)) == ((), ("ghost",))
+
+
+def test_a_name_that_slurm_no_longer_knows_is_never_sent() -> None:
+    """One unknown name refuses the whole request, though the partition still lists it."""
+    seen = cluster([node("a"), node("b")], partition("debug", "a", "b", "deleted"))
+    assert lists(emit(frozenset({"a"}), seen=seen)) == ((), ("b",))
+
+
+def test_t25_slurms_names_are_sent() -> None:
+    """The label on the node decides."""
+    seen = cluster([node("a"), node("b", labels={names.LABEL_SLURM_NODE_NAME: "slurm-b"})])
+    assert lists(emit(frozenset({"a"}), seen=seen)) == ((), ("slurm-b",))
+
+
+def test_the_default_partition_is_meant_where_none_is_named() -> None:
+    """Where Slurm tells which one it is; else it may be any."""
+    nodes = [node("a"), node("b"), node("c")]
+    told = cluster(nodes, partition("one", "a", "b", default=True), partition("two", "c"))
+    untold = cluster(nodes, partition("one", "a", "b"), partition("two", "c"))
+    assert lists(emit(frozenset({"a"}), seen=told)) == ((), ("b",))
+    assert lists(emit(frozenset({"a"}), seen=untold)) == ((), ("b", "c"))
+
+
+def test_candidates_are_excluded_from_the_other_side() -> None:
+    """Without a fixed count the exclusion form narrows too: it packs correctly."""
+    assert lists(emit(ALL, frozenset({"n1"}))) == ((), ("n2", "n3", "n4", "n5"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "listed"),
+    [
+        ({"minimum_nodes": 1, "maximum_nodes": 1}, True),
+        ({"minimum_nodes": 2, "maximum_nodes": 2}, False),
+        ({"minimum_nodes": 1, "maximum_nodes": 2}, False),
+        ({"maximum_nodes": 1}, False),
+        ({}, False),
+    ],
+)
+def test_candidates_are_listed_only_for_a_fixed_count_below_their_number(fields: dict[str, int], listed: bool) -> None:
+    """Slurm takes all nodes of a list that is not longer than the count."""
+    sent = emit(ALL, frozenset({"n1", "n2"}), **fields)
+    expected = (("n1", "n2"), ()) if listed else ((), ("n3", "n4", "n5"))
+    assert lists(sent) == expected
+
+
+def test_a_list_that_is_longer_than_the_exclusion_is_not_sent() -> None:
+    """Named nodes suffer when one of them is deleted; excluded ones do not matter."""
+    one = {"minimum_nodes": 1, "maximum_nodes": 1}
+    assert lists(emit(ALL, frozenset({"n1", "n2", "n3"}), **one)) == ((), ("n4", "n5"))
+
+
+def test_the_last_attempt_excludes_only_what_is_not_eligible() -> None:
+    """Without candidates a fixed count changes nothing."""
+    one = {"minimum_nodes": 1, "maximum_nodes": 1}
+    assert lists(emit(frozenset({"n1", "n2"}), **one)) == ((), ("n3", "n4", "n5"))
+    assert lists(emit(ALL, **one)) == ((), ())
+
+
+def test_lists_of_an_earlier_plan_are_replaced() -> None:
+    """A request that carries old lists gets new ones, or none."""
+    assert lists(emit(ALL, excluded_nodes=("n1",), required_nodes=("n2",))) == ((), ())
+
+
+def test_reach() -> None:
+    """Which of the nodes the partitions have; the same object when it is all of them."""
+    seen = cluster([node("a"), node("b")], partition("one", "a"))
+    made = emitter.Emitter()
+    both = frozenset({"a", "b"})
+    assert made.reach(request(partition="one"), seen, both) == {"a"}
+    only = frozenset({"a"})
+    assert made.reach(request(partition="one"), seen, only) is only
+
+
+def test_nothing_left_is_a_mistake_of_the_caller() -> None:
+    """Excluding every node would make a job that waits for ever."""
+    with pytest.raises(ValueError, match="no node of debug"):
+        emit(frozenset(), partition="debug")
+
+
+def test_excluded_nodes_are_told_by_kubernetes_names() -> None:
+    """For people, who look at Kubernetes."""
+    seen = cluster([node("a"), node("b", labels={names.LABEL_SLURM_NODE_NAME: "s"})], slurm=["a", "s", "ghost"])
+    assert emitter.Emitter().emit(request(), seen, frozenset({"a"})).excluded == {"b"}
+
+
+_subsets = st.frozensets(st.sampled_from(sorted(ALL)), min_size=1)
+
+
+@given(_subsets, st.none() | st.integers(min_value=1, max_value=5))
+def test_slurm_is_left_exactly_the_candidates(candidates: frozenset[str], count: int | None) -> None:
+    """In whichever form: what the job may get is what was asked, and a list is always longer than the count."""
+    sent = emit(ALL, candidates, minimum_nodes=count, maximum_nodes=count)
+    possible = set(sent.required_nodes) if sent.required_nodes else set(ALL) - set(sent.excluded_nodes)
+    assert possible == candidates
+    assert not sent.required_nodes or len(sent.required_nodes) > (count or 0)

@@ -1,0 +1,79 @@
+"""The page about hooks says what is so."""
+
+import pathlib
+import re
+import tomllib
+
+import pytest
+import yaml
+
+from slurm_bridge.hooks import calls, registry
+from slurm_bridge.hooks.base import Phase
+from slurm_bridge.hooks.builtin.eligibility import EligibilityOptions
+from slurm_bridge.hooks.builtin.policy import Defaults
+from slurm_bridge.hooks.chain import Plan
+from slurm_bridge.hooks.needs import KINDS, Need
+from tests.unit.hooks.conftest import Around, cluster, node, pod, translated, workload
+
+PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "hooks.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The page's code in this language."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_example_works(around: Around) -> None:
+    """Code, entry point and configuration as they stand there, together."""
+    scope: dict[str, object] = {}
+    exec(compile(blocks("python")[0], "hooks.md", "exec"), scope)  # noqa: S102 - the page's own example
+    (name, target), *_ = tomllib.loads(blocks("toml")[0])["project"]["entry-points"][registry.GROUP].items()
+    configured = yaml.safe_load(blocks("yaml")[0])["hooks"]
+    configs = [
+        registry.HookConfig(name=one["name"], options=one.get("options", {}), budget_ms=60_000) for one in configured
+    ]
+
+    class Point:
+        def load(self) -> object:
+            return scope[target.partition(":")[2]]
+
+    chain = registry.build(configs, around.make(), {name: Point()})
+    seen = cluster([node("a", labels={"rack": "r7"}), node("b", labels={"rack": "r1"})])
+    plan = chain.plan(workload(), translated(), seen, now=0.0)
+    assert isinstance(plan, Plan)
+    assert plan.request.excluded_nodes == ("a",)
+    held = chain.plan(workload(pod(metadata={"labels": {"maintenance": ""}})), translated(), seen, now=0.0)
+    assert getattr(held, "reason", "") == "Maintenance"
+    chain.close()
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_every_phase_is_in_the_table(phase: Phase) -> None:
+    """With as many arguments as it gets, and all its answers."""
+    row = re.search(rf"^\| `{phase.value}\(([^)]*)\)` \|.*\| (.*) \|$", PAGE, re.MULTILINE)
+    assert row, phase
+    shape = calls.SHAPES[phase]
+    assert len(row[1].split(",")) == shape.arguments
+    assert re.findall(r"`(\w+)`", row[2]) == [answer.__name__ for answer in shape.answers]
+
+
+def test_the_policy_example_is_accepted(around: Around) -> None:
+    """As it stands there."""
+    options = yaml.safe_load(blocks("yaml")[1])[0]["options"]
+    registry.build([registry.HookConfig(name="policy", options=options)], around.make(), {})
+
+
+def test_every_option_and_need_is_named() -> None:
+    """Nothing is left out."""
+    for option in EligibilityOptions.model_fields:
+        assert f"| `{option}` |" in PAGE
+    for field in Defaults.model_fields:
+        assert field in PAGE
+    for need in Need:
+        assert need.name in PAGE
+
+
+def test_every_need_has_its_kind() -> None:
+    """What is declared can be watched."""
+    assert set(KINDS) == set(Need)
+    assert [kind.plural for kind in KINDS.values()] == [need.value for need in KINDS]

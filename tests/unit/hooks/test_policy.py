@@ -1,0 +1,180 @@
+"""Users set by annotation what the policy allows them, and get its defaults where they say nothing."""
+
+from typing import Any
+
+import pytest
+
+from slurm_bridge.hooks import base, calls, registry
+from slurm_bridge.hooks.builtin.policy import Policy, PolicyOptions
+from slurm_bridge.hooks.chain import Chain, Plan
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.translate import annotations
+from slurm_bridge.translate.translator import Value
+from tests.unit.hooks.conftest import Around, annotated, cluster, node, pod, translated, workload
+
+ONE = cluster([node("a")])
+
+#: The annotations that need a rule, and the field of the request that each becomes.
+GUARDED = {row.key: row.field for row in annotations.ANNOTATIONS if row.guarded}
+
+
+def plan(
+    around: Around, *values: Value, rules: Any = None, namespace: str = "team", account: str = "", **fields: Any
+) -> Plan | Wait | Reject:
+    """What becomes of a pod that says this."""
+    options = PolicyOptions() if rules is None else PolicyOptions.model_validate({"rules": rules})
+    chain = Chain([calls.Hook(name="policy", hook=Policy(options), budget_seconds=60)], around.make())
+    asked = workload(pod(service_account_name=account), namespace=namespace)
+    return chain.plan(asked, translated(*values, **fields), ONE, now=0.0)
+
+
+@pytest.mark.parametrize("key", GUARDED)
+def test_s1_what_needs_a_rule_is_refused_without_one(key: str, around: Around) -> None:
+    """The message names object, key, value, and for whom it is refused."""
+    found = plan(around, annotated(GUARDED[key], "1234", key))
+    assert isinstance(found, Reject)
+    assert found.reason == "NotAllowed"
+    assert found.message == (
+        f"annotation {key} of Pod team/p: {key} '1234' is not allowed for service account default in namespace team; "
+        "no value is allowed"
+    )
+
+
+@pytest.mark.parametrize("key", GUARDED)
+def test_a_rule_opens_it(key: str, around: Around) -> None:
+    """For every value, or for some."""
+    value = annotated(GUARDED[key], "1234", key)
+    assert isinstance(plan(around, value, rules=[{"allow": {key: ["*"]}}]), Plan)
+    assert isinstance(plan(around, value, rules=[{"allow": {key: ["12?4", "x"]}}]), Plan)
+    found = plan(around, value, rules=[{"allow": {key: ["x", "y*"]}}])
+    assert isinstance(found, Reject)
+    assert found.message.endswith("allowed are x, y*")
+
+
+def test_every_guarded_key_can_be_allowed() -> None:
+    """The table of annotations and the policy's keys are the same, and partition besides."""
+    for key in (*GUARDED, "partition"):
+        PolicyOptions.model_validate({"rules": [{"allow": {key: ["*"]}}]})
+
+
+@pytest.mark.parametrize(("value", "allowed"), [("1", True), ("1000", True), ("1001", False), ("-1", False)])
+def test_priority_up_to(value: str, allowed: bool, around: Around) -> None:
+    """A bound is enough for a number."""
+    found = plan(around, annotated("priority", value), rules=[{"allow": {"priority": {"max": 1000}}}])
+    assert isinstance(found, Plan) is allowed
+    assert allowed or "allowed are at most 1000" in found.message  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("rule", "matches"),
+    [
+        ({}, True),
+        ({"namespaces": ["team"]}, True),
+        ({"namespaces": ["te*", "x"]}, True),
+        ({"namespaces": ["other"]}, False),
+        ({"service_accounts": ["runner"]}, True),
+        ({"service_accounts": ["r*"], "namespaces": ["team"]}, True),
+        ({"service_accounts": ["other"], "namespaces": ["team"]}, False),
+        ({"service_accounts": ["default"]}, False),
+    ],
+)
+def test_for_whom_a_rule_is(rule: dict[str, Any], matches: bool, around: Around) -> None:
+    """Namespace and service account both have to match."""
+    rules = [{**rule, "allow": {"qos": ["high"]}}]
+    found = plan(around, annotated("qos", "high"), rules=rules, account="runner")
+    assert isinstance(found, Plan) is matches
+
+
+def test_matching_rules_count_together(around: Around) -> None:
+    """One allows what the other does not."""
+    rules = [{"allow": {"qos": ["low"]}}, {"namespaces": ["team"], "allow": {"qos": ["high"], "account": ["a"]}}]
+    assert isinstance(plan(around, annotated("qos", "high"), annotated("account", "a"), rules=rules), Plan)
+
+
+def test_all_refusals_at_once(around: Around) -> None:
+    """Nobody has to mend them one by one."""
+    found = plan(around, annotated("qos", "high"), annotated("account", "physics"))
+    assert isinstance(found, Reject)
+    assert [word in found.message for word in ("qos 'high'", "account 'physics'")] == [True, True]
+
+
+def test_partitions_are_free_until_a_rule_lists_them(around: Around) -> None:
+    """And then each of a list has to be allowed."""
+    wanted = annotated("partition", "debug,big")
+    assert isinstance(plan(around, wanted), Plan)
+    assert isinstance(plan(around, wanted, rules=[{"allow": {"partition": ["debug", "b*"]}}]), Plan)
+    assert isinstance(plan(around, wanted, rules=[{"allow": {"partition": ["debug"]}}]), Reject)
+    others = [{"namespaces": ["other"], "allow": {"partition": ["debug"]}}]
+    assert isinstance(plan(around, wanted, rules=others), Plan)
+
+
+def test_defaults_of_the_bridge_are_nobodys_wish(around: Around) -> None:
+    """What configuration sets needs no rule."""
+    value = Value(field="account", value="physics", source="setting defaults.account")
+    assert isinstance(plan(around, value), Plan)
+
+
+def test_free_keys_stay_free(around: Around) -> None:
+    """The policy knows only what it guards."""
+    assert isinstance(plan(around, annotated("licenses", "matlab:1"), annotated("name", "x", "job-name")), Plan)
+
+
+def test_the_shipped_policy_lets_the_shipped_example_run(around: Around) -> None:
+    """Account schedmd, in namespace slurm-bridge, and nothing else."""
+    assert isinstance(plan(around, annotated("account", "schedmd"), namespace="slurm-bridge"), Plan)
+    assert isinstance(plan(around, annotated("account", "root"), namespace="slurm-bridge"), Reject)
+    assert isinstance(plan(around, annotated("account", "schedmd")), Reject)
+
+
+RULES = [
+    {"namespaces": ["team"], "defaults": {"account": "physics"}},
+    {"defaults": {"account": "everybody", "qos": "low"}},
+]
+
+
+def test_defaults_of_rules(around: Around) -> None:
+    """The first rule that names a field decides on it; it replaces the bridge's own default."""
+    value = Value(field="account", value="d", source="setting defaults.account")
+    found = plan(around, value, rules=RULES, account="x")
+    assert isinstance(found, Plan)
+    assert (found.request.account, found.request.qos) == ("physics", "low")
+    assert {value.field: value.source for value in found.values} == {"account": "hook policy", "qos": "hook policy"}
+
+
+def test_users_win_over_defaults(around: Around) -> None:
+    """Where a rule allows what they say."""
+    rules = [{**RULES[0], "allow": {"account": ["*"]}}]
+    found = plan(around, annotated("account", "chemistry"), rules=rules)
+    assert isinstance(found, Plan)
+    assert found.request.account is None, "the translator has set it already; the policy must not touch it"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"rules": [{"namespace": ["a"]}]}, "options.rules.0.namespace: Extra inputs are not permitted"),
+        ({"rules": [{"namespaces": "a"}]}, "options.rules.0.namespaces: Input should be a valid tuple"),
+        ({"rules": [{"allow": {"color": ["a"]}}]}, "options.rules.0.allow.color"),
+        ({"rules": [{"allow": {"qos": {"max": 5}}}]}, "only priority takes max"),
+        ({"rules": [{"allow": {"priority": {"max": 0}}}]}, "greater than or equal to 1"),
+        ({"rules": [{"defaults": {"colour": "a"}}]}, "options.rules.0.defaults.colour"),
+        ({"rule": []}, "options.rule: Extra inputs are not permitted"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], said: str, around: Around) -> None:
+    """With the hook and the key."""
+    config = registry.HookConfig(name="policy", options=options)
+    with pytest.raises(Exception, match="hook policy: ") as caught:
+        registry.build([config], around.make(), {})
+    assert said in str(caught.value)
+
+
+def test_the_answer_without_rules_is_shared() -> None:
+    """Most workloads get nothing from the policy, at no cost."""
+    policy = Policy(PolicyOptions())
+    asked = base.Ask(workload=workload(), request=translated().request)
+    first, second = (policy.express(_NO_SESSION, asked) for _ in range(2))
+    assert first is second
+
+
+_NO_SESSION: Any = None

@@ -1,0 +1,386 @@
+"""How the mirror learns what became of our jobs: cheaply, and never from silence."""
+
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from slurm_bridge import errors
+from slurm_bridge.mirror import jobs
+from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.placeholder import Certainty
+from slurm_bridge.sim import faults
+from tests.unit.mirror.watching import Watch, owner, placeholder, record, view
+
+Make = Callable[..., Watch]
+
+
+@pytest.fixture
+def make(tmp_path: pathlib.Path) -> Make:
+    """Mirrors of any rhythm."""
+    return lambda **rhythm: Watch(tmp_path, **rhythm)
+
+
+@pytest.fixture
+def watch(make: Make) -> Watch:
+    """A mirror as it is shipped."""
+    return make()
+
+
+def test_one_call_tells_the_states_of_all(watch: Watch) -> None:
+    """Whoever has moved is woken, nobody else."""
+    ids = [watch.submit(uid) for uid in "abc"]
+    watch.pocket.control.hold(ids[1])
+    watch.start()
+    watch.mirror.step()
+    assert watch.asked("/jobs/state/") == 1
+    assert sorted(watch.woken) == ["a", "c"]
+    assert [watch.known(job_id).phase for job_id in ids] == [Phase.RUNNING, Phase.PENDING, Phase.RUNNING]
+    assert watch.known(ids[0]).started
+
+
+def test_nothing_new_wakes_nobody(watch: Watch) -> None:
+    """Waiting costs its share of the polls."""
+    watch.pocket.control.pause()
+    watch.submit()
+    for _ in range(5):
+        watch.mirror.poll()
+    assert watch.woken == []
+
+
+def test_beyond_a_size_all_states_are_asked_for_at_once(make: Make) -> None:
+    """A long list of ids costs more than the whole list."""
+    watch = make(full_states_above=2)
+    for uid in "abc":
+        watch.submit(uid)
+    watch.mirror.poll()
+    assert watch.asked(r"/jobs/state/$") == 1
+
+
+def test_an_id_that_is_left_out_is_asked_for_by_itself(watch: Watch) -> None:
+    """Silence is no answer; "no such job" is."""
+    kept, lost = watch.submit("kept"), watch.submit("lost")
+    watch.lose(lost)
+    watch.mirror.step()
+    assert watch.asked(f"/job/{lost}") == 1
+    assert watch.known(lost).certainty is Certainty.GONE
+    assert watch.known(kept).certainty is Certainty.SEEN
+    assert "lost" in watch.woken
+
+
+def test_an_id_that_is_left_out_by_mistake_stays(watch: Watch) -> None:
+    """The list was empty, the job is there."""
+    job_id = watch.submit()
+    watch.calls.plan(faults.Garble(b'{"jobs":[]}'), target="/jobs/state/")
+    watch.mirror.poll()
+    assert watch.known(job_id).certainty is Certainty.SEEN
+
+
+def test_many_that_are_left_out_cost_one_full_list(make: Make) -> None:
+    """Cheaper than a question for each."""
+    watch = make(many=3)
+    ids = [watch.submit(uid) for uid in "abcd"]
+    for job_id in ids[1:]:
+        watch.lose(job_id)
+    watch.mirror.poll()
+    assert watch.asked(r"/jobs/(\?|$)") == 1
+    assert [watch.known(job_id).certainty is Certainty.GONE for job_id in ids] == [False, True, True, True]
+
+
+def test_an_id_that_is_now_somebody_elses_is_gone_and_is_left_alone(watch: Watch) -> None:
+    """After a crash the same number can be a stranger's."""
+    job_id = watch.submit()
+    watch.disguise(job_id, "{}")
+    assert watch.mirror.look(job_id, owner()) is None
+    assert watch.known(job_id).certainty is Certainty.GONE
+
+
+@pytest.mark.parametrize("comment", ["", "{}", '{"owner":{}}', record("u", "elsewhere"), record("other", "here")])
+def test_only_a_record_of_this_workload_is_evidence(watch: Watch, comment: str) -> None:
+    """Neither any JSON, nor another cluster's placeholder, nor that of another pod."""
+    job_id = watch.submit()
+    watch.disguise(job_id, comment)
+    assert watch.mirror.look(job_id, owner()) is None
+
+
+def test_a_job_that_may_exist_has_to_show_whose_it_is(watch: Watch) -> None:
+    """Its state alone says nothing: the id could be a stranger's."""
+    job_id = watch.submit(known=False)
+    watch.table.put(jobs.unknown(job_id, owner(), 0.0), tell=False)
+    watch.mirror.poll()
+    assert watch.asked(f"/job/{job_id}") == 1
+    assert watch.known(job_id).certainty is Certainty.SEEN
+
+
+def test_a_job_that_may_exist_is_given_up_after_a_while(make: Make) -> None:
+    """An order that was sent can still be carried out for some time; not for ever."""
+    watch = make(maybe=60.0)
+    watch.table.put(jobs.unknown(JobId(77), owner(), 0.0), tell=False)
+    watch.clock.advance(59)
+    watch.mirror.poll()
+    assert watch.known(JobId(77)).certainty is Certainty.MAYBE
+    watch.clock.advance(2)
+    watch.mirror.poll()
+    assert watch.known(JobId(77)).certainty is Certainty.GONE
+    assert watch.woken == ["u"]
+
+
+def test_what_was_learned_meanwhile_is_not_overwritten(watch: Watch) -> None:
+    """An answer is as old as its question: whoever cancelled in between knows better."""
+    job_id = watch.submit()
+    watch.start()
+    ended = placeholder(job_id, words="CANCELLED")
+    watch.calls.plan(faults.Meanwhile(lambda: watch.table.put(ended)), target="/jobs/state/")
+    watch.mirror.poll()
+    assert watch.known(job_id) is ended
+
+
+def test_details_are_read_in_turn_within_the_budget(make: Make) -> None:
+    """First those never read, then the one whose reading is oldest."""
+    watch = make(patience=0.0, first_details_per_second=2.0, details_per_second=1.0)
+    watch.pocket.control.pause()
+    ids = [watch.submit(uid) for uid in "abc"]
+    for _ in range(2):
+        watch.clock.advance(1.0)
+        watch.mirror.details()
+    assert [watch.asked(f"/job/{job_id}") for job_id in ids] == [1, 1, 1]
+    for _ in range(3):
+        watch.clock.advance(1.0)
+        watch.mirror.details()
+    assert [watch.asked(f"/job/{job_id}") for job_id in ids] == [2, 2, 2]
+
+
+def test_a_rate_below_one_still_reads(make: Make) -> None:
+    """One reading every other second is half a reading a second."""
+    watch = make(patience=0.0, first_details_per_second=0.5, details_per_second=0.5)
+    watch.pocket.control.pause()
+    job_id = watch.submit()
+    for _ in range(40):
+        watch.clock.advance(0.25)
+        watch.mirror.details()
+    assert watch.asked(f"/job/{job_id}") == 5
+
+
+def test_after_a_long_silence_no_burst_of_details_follows(make: Make) -> None:
+    """The budget does not add up."""
+    watch = make(patience=0.0, first_details_per_second=2.0)
+    for number in range(8):
+        watch.submit(f"p{number}")
+    watch.clock.advance(1000)
+    watch.mirror.details()
+    assert watch.asked(r"/job/\d+") == 2
+
+
+def test_a_job_that_has_just_moved_is_not_read_for_its_details(make: Make) -> None:
+    """Who binds it reads it anyway."""
+    watch = make(patience=2.0)
+    job_id = watch.submit()
+    watch.clock.advance(1.0)
+    watch.mirror.details()
+    assert watch.asked(f"/job/{job_id}") == 0
+
+
+def test_a_hold_is_seen_by_the_round_robin_and_wakes_its_workload(make: Make) -> None:
+    """States do not tell it; details do."""
+    watch = make(patience=0.0)
+    watch.pocket.control.pause()
+    job_id = watch.submit()
+    watch.clock.advance(1)
+    watch.mirror.details()
+    watch.woken.clear()
+    watch.pocket.control.hold(job_id)
+    watch.clock.advance(1)
+    watch.mirror.details()
+    assert watch.woken == ["u"]
+    found = watch.known(job_id).view
+    assert found is not None
+    assert found.held
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"reason": "Priority"}, True),
+        ({"held": True}, True),
+        ({"nodes": ("n1",)}, True),
+        ({"start_time": 500}, False),
+        ({"start_time": 5000}, True),
+        ({"priority": 7}, False),
+        ({"last_evaluation": 7}, False),
+    ],
+)
+def test_only_news_wakes_a_workload(watch: Watch, change: dict[str, object], told: bool) -> None:
+    """An estimate that moves a little, and what nobody is told, is none."""
+    watch.mirror.adopt(view(), tell=False)
+    watch.mirror.adopt(view(**change))
+    assert bool(watch.woken) is told
+
+
+def test_recovery_rebuilds_the_table_from_one_list(watch: Watch) -> None:
+    """Ours are adopted with their attempts; those that Slurm lost are gone; strangers are remembered as such."""
+    ours, lost = watch.submit("a", attempt=3, known=False), watch.submit("lost")
+    theirs = watch.submit("b", cluster="elsewhere", known=False)
+    watch.lose(lost)
+    watch.mirror.recover()
+    assert watch.known(ours).owner.attempt == 3
+    assert watch.known(lost).certainty is Certainty.GONE
+    assert watch.table.get(theirs) is None
+    watch.mirror.sweep()
+    assert watch.asked(f"/job/{theirs}") == 0
+
+
+def test_what_was_submitted_while_the_list_was_on_its_way_stays(watch: Watch) -> None:
+    """The list is older than the job."""
+    late: list[JobId] = []
+    watch.calls.plan(faults.Meanwhile(lambda: late.append(watch.submit("late"))), target=r"/jobs/(\?|$)")
+    watch.mirror.recover()
+    assert watch.known(late[0]).certainty is Certainty.SEEN
+
+
+def test_a_job_that_ended_long_ago_but_had_nodes_counts_as_started(watch: Watch) -> None:
+    """What its end means depends on that, also for a process that did not see it run."""
+    ran, waited = watch.submit("ran", known=False), watch.submit("waited", known=False)
+    watch.pocket.control.hold(waited)
+    watch.start()
+    for job_id in (ran, waited):
+        watch.pocket.control.end(job_id, "CANCELLED")
+    watch.mirror.recover()
+    assert (watch.known(ran).started, watch.known(waited).started) == (True, False)
+
+
+def test_the_sweep_adopts_strays_and_asks_strangers_once(make: Make) -> None:
+    """A submit whose answer was lost is found; jobs of others cost one reading each, ever."""
+    watch = make(sweep=10.0)
+    stray = watch.submit("stray", known=False)
+    theirs = watch.submit("b", cluster="elsewhere", known=False)
+    for _ in range(3):
+        watch.mirror.sweep()
+    assert watch.known(stray).owner.uid == "stray"
+    assert watch.woken == ["stray"]
+    assert watch.asked(f"/job/{theirs}") == 1
+
+
+def test_an_id_that_a_stranger_had_is_looked_at_again_after_it_left(watch: Watch) -> None:
+    """Ids come back for other jobs after a crash; this one could be ours."""
+    theirs = watch.submit("b", cluster="elsewhere", known=False)
+    watch.mirror.sweep()
+    job = watch.pocket.world.jobs[theirs]
+    watch.lose(theirs)
+    watch.mirror.sweep()
+    watch.pocket.world.put(job)
+    watch.disguise(theirs, record("a", "here"))
+    watch.mirror.sweep()
+    assert watch.known(theirs).owner.uid == "a"
+
+
+def test_many_strays_cost_one_full_list(make: Make) -> None:
+    """Somebody else submitted a lot."""
+    watch = make(many=3)
+    for number in range(4):
+        watch.submit(f"x{number}", cluster="elsewhere", known=False)
+    watch.mirror.sweep()
+    assert watch.asked(r"/jobs/(\?|$)") == 1
+    assert watch.asked(r"/job/\d+") == 0
+
+
+def test_ended_ones_that_nobody_claims_are_forgotten_with_the_sweep(make: Make) -> None:
+    """Memory does not grow with history."""
+    watch = make(sweep=10.0)
+    ended = watch.submit()
+    watch.pocket.control.end(ended, "COMPLETED")
+    watch.mirror.poll()
+    watch.clock.advance(5)
+    watch.mirror.sweep()
+    assert watch.table.get(ended) is not None
+    watch.clock.advance(6)
+    watch.mirror.sweep()
+    assert watch.table.get(ended) is None
+
+
+def test_a_job_that_vanished_makes_the_sweep_due(make: Make) -> None:
+    """slurmctld has lost something: what else is not as we knew it?"""
+    watch = make(sweep=1000.0)
+    lost, stray = watch.submit("lost"), watch.submit("stray", known=False)
+    watch.lose(lost)
+    watch.step(1.0)
+    assert watch.table.get(stray) is not None
+
+
+def test_the_period_follows_what_happens(make: Make) -> None:
+    """Change makes it fast, quiet makes it slow, an order makes it fast again."""
+    watch = make(fastest=0.2, slowest=5.0, patience=1000.0)
+    watch.pocket.control.pause()
+    watch.submit()
+    for _ in range(600):
+        watch.step(0.2)
+    quiet = watch.asked("/jobs/state/")
+    assert quiet < 40
+    watch.mirror.nudge()
+    watch.step(0.2)
+    assert watch.asked("/jobs/state/") == quiet + 1
+
+
+def test_a_slow_slurm_is_asked_less_often(make: Make) -> None:
+    """Else asking would be all that it does."""
+    watch = make(fastest=0.2, patience=1000.0)
+    watch.submit()
+    watch.calls.plan(faults.Delay(2.0), target="/jobs/state/")
+    watch.step(0.2)
+    watch.step(1.5)
+    assert watch.asked("/jobs/state/") == 1
+    watch.step(1.0)
+    assert watch.asked("/jobs/state/") == 2
+
+
+def test_a_failure_changes_nothing_in_the_table_and_is_counted(watch: Watch) -> None:
+    """Not knowing is no news."""
+    job_id = watch.submit()
+    before = watch.known(job_id)
+    watch.pocket.control.down()
+    watch.step(1.0)
+    assert watch.mirror.failing
+    assert watch.known(job_id) is before
+
+
+def test_the_pause_after_failures_grows_up_to_the_slowest_period(make: Make) -> None:
+    """A server that is down is asked again and again, not all the time."""
+    watch = make(fastest=0.2, slowest=4.0)
+    watch.submit()
+    watch.pocket.control.down()
+    for _ in range(300):
+        watch.step(0.2)
+    assert 10 <= watch.mirror.failures <= 22
+
+
+def test_whoever_asked_is_told_when_slurm_answers_again(watch: Watch) -> None:
+    """Once for each outage."""
+    told: list[float] = []
+    watch.mirror.on_recovery(lambda: told.append(watch.clock.now()))
+    watch.submit()
+    watch.pocket.control.down()
+    watch.step(1.0)
+    watch.pocket.control.up()
+    for _ in range(20):
+        watch.step(1.0)
+    assert len(told) == 1
+    assert not watch.mirror.failing
+
+
+def test_with_nothing_to_ask_for_slurm_is_still_asked_now_and_then(make: Make) -> None:
+    """Readiness follows the last good answer to a real question."""
+    watch = make(slowest=5.0)
+    for _ in range(60):
+        watch.step(0.5)
+    assert watch.mirror.last_good is not None
+    assert watch.clock.now() - watch.mirror.last_good <= 6.0
+    assert watch.asked("/jobs/state/") <= 8
+
+
+def test_a_look_that_fails_says_so(watch: Watch) -> None:
+    """The caller decides; the table stays as it is."""
+    job_id = watch.submit()
+    watch.pocket.control.down()
+    with pytest.raises(errors.TryLater):
+        watch.mirror.look(job_id, owner())
+    assert watch.known(job_id).certainty is Certainty.SEEN

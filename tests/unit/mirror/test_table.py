@@ -1,0 +1,137 @@
+"""The table of placeholders: its counts are always true, and of several jobs everybody keeps the same one."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_bridge.mirror import table
+from slurm_bridge.mirror.breaker import Breaker
+from slurm_bridge.mirror.table import Table
+from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.placeholder import Certainty, Placeholder
+from tests.unit.mirror.watching import gone, maybe, placeholder
+
+WORDS = ("PENDING", "RUNNING", "RUNNING CONFIGURING", "SUSPENDED", "CANCELLED", "TIMEOUT", "DREAMING")
+
+placeholders = st.builds(
+    lambda job_id, uid, words, certainty, started: placeholder(
+        job_id, uid, words, certainty=certainty, started=started
+    ),
+    st.integers(1, 6),
+    st.sampled_from("abc"),
+    st.sampled_from(WORDS),
+    st.sampled_from(Certainty),
+    st.booleans(),
+)
+changes = st.lists(st.one_of(placeholders, st.integers(1, 6)), max_size=30)
+
+
+@given(changes)
+def test_counts_and_files_stay_true_whatever_happens(done: list[Placeholder | int]) -> None:
+    """Put and drop in any order, ids that change hands included: the table equals a plain dictionary."""
+    made, plain = Table(lambda _uid: None), dict[JobId, Placeholder]()
+    for change in done:
+        if isinstance(change, int):
+            made.drop(JobId(change))
+            plain.pop(JobId(change), None)
+        else:
+            made.put(change)
+            plain[change.job_id] = change
+    counted = Counter(one.phase for one in plain.values())
+    assert made.counts() == {phase: counted[phase] for phase in Phase}
+    assert made.unstarted == counted[Phase.PENDING] + counted[Phase.UNKNOWN]
+    assert set(made.all()) == set(plain.values())
+    assert set(made.uids()) == {one.owner.uid for one in plain.values()}
+    for uid in "abc":
+        assert {one.job_id for one in made.of(uid)} == {one.job_id for one in plain.values() if one.owner.uid == uid}
+
+
+def test_who_owns_a_placeholder_is_told_of_every_change() -> None:
+    """Unless whoever writes says that nobody has to be told."""
+    told: list[str] = []
+    made = Table(told.append)
+    made.put(placeholder(1, "a"))
+    made.put(placeholder(1, "a", "RUNNING"))
+    made.put(placeholder(2, "b"), tell=False)
+    assert told == ["a", "a"]
+
+
+def test_an_id_that_goes_to_another_workload_wakes_the_one_that_had_it() -> None:
+    """After a crash Slurm gives ids out again."""
+    told: list[str] = []
+    made = Table(told.append)
+    made.put(placeholder(1, "a"), tell=False)
+    made.put(placeholder(1, "b"))
+    assert told == ["a", "b"]
+    assert made.of("a") == ()
+
+
+def test_placeholders_of_a_workload_come_in_the_order_of_attempts() -> None:
+    """Ids say nothing about age: they are chosen."""
+    made = Table(lambda _uid: None)
+    for job_id, attempt in ((7, 1), (9, 0), (8, 2)):
+        made.put(placeholder(job_id, attempt=attempt))
+    assert [one.owner.attempt for one in made.of("u")] == [0, 1, 2]
+
+
+def test_vanished_counts_only_jobs_that_have_held_nodes() -> None:
+    """A job that waited is no evidence about jobs that ran; one that ended properly is none either."""
+    made = Table(lambda _uid: None)
+    for one in (
+        gone(1, started=True),
+        gone(2),
+        placeholder(3, words="RUNNING", started=True),
+        placeholder(4, words="CANCELLED", started=True),
+        placeholder(5),
+    ):
+        made.put(one)
+    assert made.vanished() == (1, 2)
+
+
+OLD, NEW = placeholder(5, attempt=0), placeholder(6, attempt=1)
+
+
+@pytest.mark.parametrize(
+    ("known", "kept"),
+    [
+        ((), None),
+        ((OLD, NEW), OLD),
+        ((placeholder(5, words="CANCELLED"), NEW), NEW),
+        ((maybe(5), NEW), NEW),
+        ((maybe(5), gone(6)), maybe(5)),
+        ((placeholder(5, words="FAILED"), gone(6, attempt=1)), gone(6, attempt=1)),
+    ],
+)
+def test_the_one_that_counts(known: tuple[Placeholder, ...], kept: Placeholder | None) -> None:
+    """The oldest that surely lives, else one that may live, else the latest that ended."""
+    assert table.current(known) == kept
+
+
+def test_surplus_is_what_surely_lives_beside_the_one_that_is_kept() -> None:
+    """What may exist is looked up first; what has ended needs nothing; without one to keep nothing goes."""
+    third = placeholder(7, words="RUNNING", attempt=2)
+    every = (OLD, NEW, third, maybe(8), gone(9), placeholder(10, words="CANCELLED"))
+    assert table.surplus(every, OLD) == (NEW, third)
+    assert table.surplus(every, None) == ()
+
+
+@given(st.lists(placeholders, max_size=6, unique_by=lambda one: one.job_id))
+def test_every_daemon_keeps_the_same_one(known: list[Placeholder]) -> None:
+    """What counts does not depend on how one came to know, once the attempts are in order."""
+    ordered = sorted(known, key=lambda one: (one.owner.attempt, one.job_id))
+    kept = table.current(ordered)
+    assert (kept is None) == (not known)
+    assert kept is None or kept.alive or not any(one.alive for one in known)
+    assert kept not in table.surplus(ordered, kept)
+
+
+@pytest.mark.parametrize(
+    ("vanished", "bound", "doubted"),
+    [(0, 0, False), (9, 9, False), (10, 10, True), (10, 20, True), (10, 21, False), (500, 1000, True)],
+)
+def test_the_breaker_opens_when_many_and_most_have_vanished(vanished: int, bound: int, doubted: bool) -> None:
+    """Few are believed whatever their share; many are believed as long as they are not most."""
+    assert Breaker(minimum=10, fraction=0.5).open(vanished, bound) is doubted

@@ -1,0 +1,47 @@
+"""Bad experiences with nodes: remembered for a while, and counted until a success."""
+
+from slurm_bridge.scheduler.avoid import Avoided
+
+
+def test_a_node_is_avoided_for_a_while() -> None:
+    """It may be repaired."""
+    avoided = Avoided(seconds=60)
+    avoided.add("u", "n1", "no room", 0.0)
+    assert avoided.nodes(("u",), 59.0) == {"n1": "no room"}
+    assert avoided.nodes(("u",), 60.0) == {}
+
+
+def test_what_a_sibling_met_counts_too() -> None:
+    """The controller makes another pod of the same kind."""
+    avoided = Avoided()
+    avoided.add("controller", "n1", "refused", 0.0)
+    avoided.add("pod", "n2", "full", 0.0)
+    assert avoided.nodes(("pod", "controller"), 1.0) == {"n1": "refused", "n2": "full"}
+    assert avoided.nodes(("other",), 1.0) == {}
+
+
+def test_stumbles_are_counted_until_a_success() -> None:
+    """The pause after a failure depends on how many there were before."""
+    avoided = Avoided()
+    assert [avoided.stumble("u") for _ in range(3)] == [0, 1, 2]
+    assert avoided.tries("u") == 3
+    avoided.success("u")
+    assert avoided.tries("u") == avoided.stumble("u") == 0
+
+
+def test_a_success_makes_no_node_good_again() -> None:
+    """It was another node that worked."""
+    avoided = Avoided()
+    avoided.add("u", "n1", "full", 0.0)
+    avoided.success("u")
+    assert avoided.nodes(("u",), 1.0) == {"n1": "full"}
+
+
+def test_the_memory_is_bounded_and_forgets_the_oldest() -> None:
+    """A crowd of unlucky pods must not fill the process."""
+    avoided = Avoided(most=3)
+    for number in range(5):
+        avoided.add(f"u{number}", "n1", "full", 0.0)
+        avoided.stumble(f"u{number}")
+    assert [bool(avoided.nodes((f"u{number}",), 1.0)) for number in range(5)] == [False, False, True, True, True]
+    assert [avoided.tries(f"u{number}") for number in range(5)] == [0, 0, 1, 1, 1]

@@ -1,0 +1,180 @@
+"""The core as a whole: what wakes whom, what is held back and told, and what a failure costs."""
+
+import dataclasses
+
+from slurm_bridge.daemon import configuration
+from slurm_bridge.model import kinds, names
+from slurm_bridge.sim import faults
+from slurm_bridge.sim.slurm import state
+from tests.simulation.weather import Side
+from tests.unit.scheduler.bridging import Bridge
+
+
+def test_unstarted_placeholders_are_bounded_by_the_window(bridge: Bridge) -> None:
+    """Slurm's own scheduler gets slow with a long queue; the rest waits here, and says so once."""
+    bridge = Bridge(bridge.folder, world=bridge.world, scheduling={"unstarted_window": 3})
+    bridge.slurm.control.pause()
+    for number in range(6):
+        bridge.pod(f"p{number}")
+    bridge.run(10)
+    assert bridge.submits() == 3
+    outside = [name for name, _ in bridge.world.pods() if bridge.condition(name)[0] == "SlurmQueueFull"]
+    assert len(outside) == 3
+    bridge.slurm.control.unpause()
+    bridge.until(lambda: all(bridge.node_of(f"p{number}") for number in range(6)))
+
+
+def test_who_is_let_in_first_is_who_stands_first(bridge: Bridge) -> None:
+    """Priority decides when the window is full, not who came first."""
+    bridge = Bridge(bridge.folder, world=bridge.world, scheduling={"unstarted_window": 1})
+    bridge.slurm.control.pause()
+    for name, priority in (("first", 0), ("second", 0), ("vip", 1000)):
+        bridge.pod(name, spec={"priority": priority})
+        bridge.step()
+    bridge.delete("first", grace=0)
+    bridge.step()
+    assert bridge.job("vip").pending
+
+
+def test_nothing_is_submitted_while_slurm_does_not_answer(bridge: Bridge) -> None:
+    """No pod loses its place or its patience; with the first answer all go on at once."""
+    bridge.run(1)
+    bridge.world.weather.hide(Side.SLURM)
+    bridge.run(15)
+    bridge.pod("a")
+    bridge.slurm_calls.forget()
+    bridge.run(60)
+    assert bridge.submits() == 0
+    bridge.world.weather.show(Side.SLURM)
+    bridge.until(lambda: bridge.node_of("a"), 12)
+
+
+def test_a_pause_ends_when_slurm_answers_again(bridge: Bridge) -> None:
+    """Backing off had its reason, and that is gone."""
+    bridge.run(1)
+    bridge.slurm_calls.plan(faults.Answer(502), method="POST", target="/job/submit", times=6)
+    bridge.pod("a")
+    bridge.run(40)
+    assert bridge.core.queue.counts()["backoff"] == 1
+    bridge.world.weather.hide(Side.SLURM)
+    bridge.run(6)
+    bridge.world.weather.show(Side.SLURM)
+    bridge.run(8)
+    assert bridge.node_of("a")
+
+
+def test_a_node_that_comes_back_frees_those_who_wait_for_one(bridge: Bridge) -> None:
+    """Nobody polls for it."""
+    for node in ("n1", "n2", "n3", "n4"):
+        bridge.kube.merge(kinds.NODES, ("", node), {"spec": {"unschedulable": True}})
+    bridge.pod("a")
+    bridge.run(10)
+    assert bridge.submits() == 0
+    assert "unschedulable" in bridge.condition("a")[1]
+    bridge.kube.merge(kinds.NODES, ("", "n2"), {"spec": {"unschedulable": None}})
+    bridge.until(lambda: bridge.node_of("a") == "n2", 5)
+
+
+def test_a_pending_job_is_told_of_a_node_that_it_may_no_longer_use(bridge: Bridge) -> None:
+    """The exclusion is updated, in the same job."""
+    job = bridge.waiting("a")
+    bridge.kube.merge(kinds.NODES, ("", "n1"), {"spec": {"unschedulable": True}})
+    bridge.run(3)
+    assert bridge.of(job).ask.excluded == ("n1",)
+    bridge.kube.merge(kinds.NODES, ("", "n1"), {"spec": {"unschedulable": None}})
+    bridge.run(3)
+    assert bridge.of(job).ask.excluded == ()
+    assert bridge.submits() == 1
+
+
+def test_a_node_that_never_comes_to_rest_starves_nobody(bridge: Bridge) -> None:
+    """It changes more often than changes are looked at."""
+    for node in ("n1", "n2", "n3", "n4"):
+        bridge.kube.merge(kinds.NODES, ("", node), {"spec": {"unschedulable": True}})
+    bridge.pod("a")
+    bridge.run(5)
+    bridge.kube.merge(kinds.NODES, ("", "n2"), {"spec": {"unschedulable": None}})
+    for number in range(10):
+        bridge.kube.merge(kinds.NODES, ("", "n1"), {"metadata": {"labels": {"beat": str(number)}}})
+        bridge.step(0.5)
+    assert bridge.node_of("a") == "n2"
+
+
+def test_a_node_that_joins_slurm_later_is_used(bridge: Bridge) -> None:
+    """Slurm's nodes are read again and again."""
+    bridge.world.add_kube_node("n9", "n9")
+    bridge.pod("a", spec={"nodeSelector": {"kubernetes.io/hostname": "n9"}})
+    bridge.run(5)
+    assert "not known to Slurm" in bridge.condition("a")[1]
+    bridge.slurm.control.add_node(state.Node(name="n9", cpus=4, memory_mib=8000), "debug")
+    bridge.until(lambda: bridge.node_of("a") == "n9", 40)
+
+
+def test_the_owners_annotations_reach_the_job_and_its_changes_too(bridge: Bridge) -> None:
+    """The Job speaks for its pods."""
+    bridge.slurm.control.pause()
+    bridge.world.job("batch", completions=1, parallelism=1)
+    limit = {"metadata": {"annotations": {names.JOB_PREFIX + "timelimit": "30"}}}
+    bridge.kube.merge(kinds.JOBS, ("default", "batch"), limit)
+    bridge.run(3)
+    (job,) = bridge.jobs()
+    assert job.ask.minutes == 30
+    limit["metadata"]["annotations"][names.JOB_PREFIX + "timelimit"] = "9"
+    bridge.kube.merge(kinds.JOBS, ("default", "batch"), limit)
+    bridge.run(3)
+    assert bridge.of(job).ask.minutes == 9
+
+
+def test_a_new_configuration_is_taken_to_those_who_wait(bridge: Bridge) -> None:
+    """A default that has changed changes the jobs that it stands in."""
+    job = bridge.waiting("a", spec={"containers": [{"name": "main", "image": "none"}]})
+    assert job.ask.cpus_per_task * job.ask.tasks == 1
+    settings = bridge.settings.model_copy(
+        update={"defaults": bridge.settings.defaults.model_copy(update={"cpus": "2", "memory": "600Mi"})}
+    )
+    rules = configuration.rules(settings)
+    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, rules=rules))
+    bridge.run(3)
+    now = bridge.job("a")
+    assert now.ask.cpus_per_task * now.ask.tasks == 2
+    assert now.ask.memory_mib == 600
+
+
+def test_a_pod_that_is_held_by_a_gate_is_not_submitted(bridge: Bridge) -> None:
+    """Somebody will open it, and that is a change that wakes it."""
+    bridge.pod("a", spec={"schedulingGates": [{"name": "example.com/quota"}]})
+    bridge.run(10)
+    assert bridge.submits() == 0
+    bridge.kube.merge(kinds.PODS, ("default", "a"), {"spec": {"schedulingGates": None}})
+    bridge.until(lambda: bridge.node_of("a"), 10)
+
+
+def test_a_poison_pod_hurts_nobody_else(bridge: Bridge) -> None:
+    """Whatever goes wrong with it goes wrong for it alone."""
+    bridge.pod("poison", annotations={names.JOB_PREFIX + "timelimit": "-1"}, spec={"priority": 10**6})
+    for number in range(5):
+        bridge.pod(f"p{number}")
+    bridge.until(lambda: all(bridge.node_of(f"p{number}") for number in range(5)), 10)
+    assert not bridge.node_of("poison")
+
+
+def test_what_kubelets_report_of_running_pods_wakes_nobody(bridge: Bridge) -> None:
+    """Thousands of pods do that all the time."""
+    bridge.bound("a")
+    bridge.run(3)
+    bridge.status("a", containerStatuses=[{"name": "main", "ready": True, "restartCount": 7, "state": {"running": {}}}])
+    bridge.hear()
+    assert bridge.core.queue.counts()["active"] == 0
+
+
+def test_a_forbidden_write_is_told_and_not_repeated_all_the_time(bridge: Bridge) -> None:
+    """An access rule is missing: an administrator has to act."""
+    bridge.run(1)
+    body = b'{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}'
+    bridge.kube_calls.plan(faults.Answer(403, body), method="POST", target="/binding", times=1000)
+    bridge.pod("a")
+    bridge.run(60)
+    assert 2 <= bridge.kube_calls.count(target="/binding") <= 10
+    bridge.kube_calls.clear()
+    bridge.until(lambda: bridge.node_of("a"), 90)
+    assert bridge.submits() == 1

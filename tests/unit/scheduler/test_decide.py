@@ -1,0 +1,123 @@
+"""The table in the docstring is the table that is used, and every way of standing has a step."""
+
+import itertools
+
+import pytest
+
+from slurm_bridge.mirror import jobs
+from slurm_bridge.model import names
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod, PodSpec, PodStatus
+from slurm_bridge.scheduler import decide
+from slurm_bridge.scheduler.decide import Job, Pods, Step
+from tests.unit.mirror.watching import gone, maybe, owner, placeholder
+
+
+def written() -> dict[tuple[Pods, Job], Step]:
+    """The table as people read it."""
+    lines = [line.split() for line in (decide.__doc__ or "").splitlines() if line.startswith("    ")]
+    head, *rows = lines
+    return {(Pods[row[0]], Job[column]): Step[step] for row in rows for column, step in zip(head, row[1:], strict=True)}
+
+
+def test_the_table_in_the_docstring_is_the_table() -> None:
+    """All that is written is done; what is not written is a state that nobody understands."""
+    shown = written()
+    assert {pair: step for pair, step in decide.TABLE.items() if pair[1] is not Job.UNKNOWN} == shown
+
+
+def test_every_pair_has_a_step() -> None:
+    """However they stand."""
+    assert set(decide.TABLE) == set(itertools.product(Pods, Job))
+    assert all(decide.decide(pods, job) is step for (pods, job), step in decide.TABLE.items())
+
+
+@pytest.mark.parametrize("job", [Job.NONE, Job.MAYBE, Job.PENDING, Job.GONE, Job.UNKNOWN, Job.STOPPED])
+def test_no_pod_ends_for_a_job_that_is_not_known_to_have_ended(job: Job) -> None:
+    """END needs Slurm's own word; DOUBT asks for more evidence first."""
+    assert all(decide.decide(pods, job) is not Step.END for pods in Pods)
+
+
+def test_nothing_is_submitted_for_pods_that_do_not_wait() -> None:
+    """Only WAITING asks for nodes."""
+    asking = {pods for (pods, _), step in decide.TABLE.items() if step in (Step.SUBMIT, Step.AGAIN, Step.BIND)}
+    assert asking == {Pods.WAITING}
+
+
+def test_every_step_is_taken_somewhere() -> None:
+    """A step that never follows would be a word without a meaning."""
+    assert set(decide.TABLE.values()) == set(Step)
+
+
+def pod(node: str = "", *, phase: str = "Pending", deleted: bool = False, job: str = "") -> Pod:
+    """A pod that stands somehow."""
+    labels = {names.LABEL_JOB_ID: job} if job else {}
+    when = "2026-01-01T00:00:00Z" if deleted else None
+    meta = ObjectMeta(name="a", namespace="team", uid="u", labels=labels, deletion_timestamp=when)
+    return Pod(metadata=meta, spec=PodSpec(node_name=node), status=PodStatus(phase=phase))
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (None, Pods.OVER),
+        (pod(), Pods.WAITING),
+        (pod(deleted=True), Pods.OVER),
+        (pod("n1", job="7"), Pods.BOUND),
+        (pod("n1", job="7", phase="Running"), Pods.BOUND),
+        (pod("n1", job="7", deleted=True), Pods.LEAVING),
+        (pod("n1", job="7", deleted=True, phase="Failed"), Pods.OVER),
+        (pod("n1", job="7", phase="Succeeded"), Pods.OVER),
+        (pod("n1"), Pods.STRANGE),
+        (pod("n1", deleted=True), Pods.STRANGE),
+        (pod(phase="Failed"), Pods.OVER),
+    ],
+)
+def test_how_a_pod_stands(seen: Pod | None, expected: Pods) -> None:
+    """From what the API server says of it, and nothing else."""
+    assert decide.pods_of(seen) is expected
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (None, Job.NONE),
+        (jobs.unknown(JobId(1), owner(), 0.0), Job.MAYBE),
+        (jobs.submitted(JobId(1), owner(), 0.0), Job.PENDING),
+        (maybe(words="RUNNING"), Job.MAYBE),
+        (gone(words="RUNNING"), Job.GONE),
+        *(
+            (placeholder(words=words), job)
+            for words, job in {
+                "PENDING": Job.PENDING,
+                "PENDING REQUEUED": Job.PENDING,
+                "PENDING REQUEUE_HOLD": Job.PENDING,
+                "PENDING SPECIAL_EXIT": Job.PENDING,
+                "RUNNING": Job.RUNNING,
+                "RUNNING CONFIGURING": Job.STARTING,
+                "RUNNING POWER_UP_NODE": Job.STARTING,
+                "RUNNING COMPLETING": Job.ENDED,
+                "RUNNING STOPPED": Job.STOPPED,
+                "SUSPENDED": Job.STOPPED,
+                "COMPLETED": Job.ENDED,
+                "CANCELLED COMPLETING": Job.ENDED,
+                "FAILED LAUNCH_FAILED": Job.ENDED,
+                "TIMEOUT": Job.ENDED,
+                "PREEMPTED": Job.ENDED,
+                "NODE_FAIL": Job.ENDED,
+                "BOOT_FAIL": Job.ENDED,
+                "DEADLINE": Job.ENDED,
+                "OUT_OF_MEMORY": Job.ENDED,
+                "REVOKED": Job.UNKNOWN,
+                "DREAMING": Job.UNKNOWN,
+                "": Job.UNKNOWN,
+            }.items()
+        ),
+        (placeholder(words="RUNNING", torn=True), Job.ENDED),
+    ],
+)
+def test_t28_how_a_placeholder_stands(known: Placeholder | None, expected: Job) -> None:
+    """The full table of state words; one that nobody knows is not an end."""
+    assert decide.job_of(known) is expected

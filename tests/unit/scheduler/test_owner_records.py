@@ -1,0 +1,72 @@
+"""Owner records as the scheduler writes them, attempts, and places."""
+
+import pytest
+
+from slurm_bridge.model import marks
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Reject
+from slurm_bridge.model.workload import Root
+from slurm_bridge.scheduler import records
+from slurm_bridge.scheduler.place import place
+from tests.unit.mirror.watching import gone, maybe, owner, placeholder
+
+ROOT = Root(kind="Pod", namespace="team", name="u", uid="u")
+
+
+def test_a_record_and_its_workload_speak_of_each_other() -> None:
+    """What is written can be read back."""
+    assert records.root_of(records.owner_of(ROOT, "here")) == ROOT
+    assert records.owner_of(ROOT, "here") == owner()
+
+
+def test_an_attempt_says_what_was_asked_for_and_how() -> None:
+    """A restart sees what has changed since."""
+    made = records.for_attempt(owner(), 3, request="abc:d:e", plan="0:0:17")
+    assert (made.attempt, made.request, made.plan) == (3, "abc:d:e", "0:0:17")
+    assert made.same_workload(owner())
+
+
+def test_a_last_word_stays_short_whatever_was_said() -> None:
+    """The record has to fit, with the longest names that there are."""
+    long = marks.Owner(
+        cluster="c" * 63, kind="Pod", namespace="n" * 63, name="p" * 253, uid="u" * 36, request="r" * 31, plan="p" * 40
+    )
+    assert len(marks.write(records.with_note(long, "ü" * 5000)).encode()) <= marks.MOST_BYTES
+
+
+def test_a_job_that_we_cancelled_is_over_at_once() -> None:
+    """Slurm needs no time for it; its note keeps it from being taken for somebody else's deed."""
+    ended = records.over(placeholder(words="RUNNING", started=True), "replaced", 5.0)
+    assert not ended.alive
+    assert (ended.owner.note, ended.since, ended.started) == ("replaced", 5.0, True)
+
+
+@pytest.mark.parametrize(
+    ("known", "attempt"),
+    [
+        (None, 0),
+        (placeholder(words="CANCELLED", attempt=2), 3),
+        (maybe(attempt=2), 2),
+        (gone(attempt=2), 2),
+    ],
+)
+def test_the_next_attempt_goes_on_only_from_what_is_known(known: Placeholder | None, attempt: int) -> None:
+    """An id that Slurm does not know is asked for again: if the job turns up after all, the taken id tells."""
+    assert records.next_attempt(known) == attempt
+
+
+def pod(uid: str) -> Pod:
+    """One of a workload."""
+    return Pod(metadata=ObjectMeta(name=uid, namespace="team", uid=uid))
+
+
+def test_a_single_pod_takes_the_first_node() -> None:
+    """Always the same one, however often it is asked."""
+    assert place((pod("a"),), ("n2", "n1")) == {"a": "n2"}
+
+
+def test_an_allocation_without_nodes_is_refused() -> None:
+    """It says that it runs, and holds nothing."""
+    assert isinstance(place((pod("a"),), ()), Reject)

@@ -1,0 +1,223 @@
+"""One file below the environment below flags, and every mistake at once with its place."""
+
+import pathlib
+
+import pytest
+
+from slurm_bridge import errors
+from slurm_bridge.settings import loading, sources
+from slurm_bridge.settings.model import Settings
+
+SMALLEST = "cluster_id: one\nslurm:\n  url: http://rest:6820\n  token_file: /run/token\n"
+
+
+@pytest.fixture
+def file(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A configuration that works."""
+    path = tmp_path / "bridge.yaml"
+    path.write_text(SMALLEST)
+    return path
+
+
+def load(path: pathlib.Path, *flags: str, **environ: str) -> Settings:
+    """The file with flags and variables over it."""
+    return loading.load(path, {f"SLURM_BRIDGE__{name}": text for name, text in environ.items()}, flags)
+
+
+def problems(path: pathlib.Path, *flags: str, **environ: str) -> list[str]:
+    """What is said, without the name of the file."""
+    with pytest.raises(errors.BadConfiguration) as caught:
+        load(path, *flags, **environ)
+    _, *lines = str(caught.value).split("\n")
+    return [line.strip().replace(f"{path}:", "line ") for line in lines]
+
+
+def test_three_keys_are_enough(file: pathlib.Path) -> None:
+    """Everything else has a default."""
+    settings = load(file)
+    assert (settings.slurm.url, settings.web.port) == ("http://rest:6820", 8080)
+    assert [hook.name for hook in settings.hooks] == ["policy", "eligibility"]
+
+
+def test_the_environment_wins_over_the_file(file: pathlib.Path) -> None:
+    """Two underscores stand for the dot, and the other keys of the group stay."""
+    settings = load(file, SLURM__URL="unix:///run/rest")
+    assert (settings.slurm.url, str(settings.slurm.token_file)) == ("unix:///run/rest", "/run/token")
+
+
+def test_flags_win_over_the_environment(file: pathlib.Path) -> None:
+    """And the last flag over an earlier one."""
+    assert load(file, "web.port=1", "web.port=2", WEB__PORT="3").web.port == 2
+
+
+def test_variables_with_one_underscore_are_not_ours(file: pathlib.Path) -> None:
+    """Kubernetes sets some for a service named slurm-bridge."""
+    assert loading.load(file, {"SLURM_BRIDGE_PORT": "tcp://10.0.0.1:80"}).web.port == 8080
+
+
+def test_values_are_yaml(file: pathlib.Path) -> None:
+    """So that null, numbers, lists and whole groups can be given."""
+    settings = load(file, "slurm.job_ids=null", "scheduler_names=[a, b]", "gres={x.io/nic: nic}", LOG__JSON="yes")
+    assert settings.slurm.job_ids is None
+    assert settings.scheduler_names == ("a", "b")
+    assert settings.gres == {"x.io/nic": "nic"}
+    assert settings.log.as_json
+
+
+def test_a_variable_keeps_the_letters_of_a_key_that_is_free(file: pathlib.Path) -> None:
+    """Kinds of owners are keys that the configuration itself chooses."""
+    rules = load(file, ENDS__AFTER_TIMEOUT__StatefulSet="hold").ends.after_timeout
+    assert rules == {"default": "resubmit", "StatefulSet": "hold"}
+
+
+def test_numbers_may_stand_where_names_are_meant(file: pathlib.Path) -> None:
+    """A user id is a name, too, and one CPU need not be quoted."""
+    settings = load(file, "defaults.user=5001", "defaults.cpus=2")
+    assert (settings.defaults.user, settings.defaults.cpus) == ("5001", "2")
+
+
+def test_every_problem_is_told_at_once(file: pathlib.Path) -> None:
+    """File, variable and flag, each with its place."""
+    file.write_text(SMALLEST + "web: {port: 99999}\nmirror:\n  sweep_seconds: often\n")
+    assert sorted(problems(file, "status.patience_seconds=-1", "nonsense", LOG__VERBOSITY="11")) == [
+        "--set nonsense: has to be key=value",
+        "--set status.patience_seconds: should be greater than or equal to 0, not -1",
+        "SLURM_BRIDGE__LOG__VERBOSITY: log.verbosity: should be less than or equal to 10, not 11",
+        "line 5: web.port: should be less than or equal to 65535, not 99999",
+        "line 7: mirror.sweep_seconds: should be a valid number, unable to parse string as a number, not 'often'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("slrum: {}", "line 5: slrum: no such key; did you mean slurm?"),
+        ("web: {prot: 1}", "line 5: web.prot: no such key; did you mean port?"),
+        ("web:\n  zzz: 1", "line 6: web.zzz: no such key; there are host, port"),
+        ("hooks:\n- name: a\n- nam: b", "line 7: hooks[1].name: is required"),
+        ("web: 3", "line 5: web: should be a valid mapping or instance of Web, not 3"),
+        ("hooks: {}", "line 5: hooks: should be a valid list"),
+        ("web:\n  port: 1\n  port: 2", "line 7: port: stands here a second time"),
+        ("web: {", "line 6: is not YAML: expected the node content, but found '<stream end>'"),
+    ],
+)
+def test_a_mistake_in_the_file_has_its_line(file: pathlib.Path, more: str, said: str) -> None:
+    """Of the key, or of the item that should have had it."""
+    file.write_text(f"{SMALLEST}{more}\n")
+    assert said in problems(file)
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        (
+            "cluster_id=Big_One",
+            "has to be at most 63 lower case letters, digits and dashes, as a DNS label, not 'Big_One'",
+        ),
+        (
+            "scheduler_names=[default-scheduler]",
+            "belongs to the cluster's own scheduler: both would bind the same pods",
+        ),
+        ("scheduler_names=[]", "has to name at least one"),
+        ("scheduler_names=[a, a]", "names a more than once"),
+        ("slurm.job_ids={first: 9, last: 9}", "has to be larger than first (9), not 9"),
+        ("slurm.job_ids.last=67108864", "should be less than or equal to 67108863, not 67108864"),
+        ("slurm.api_versions=[v0.0.40]", "is none of v0.0.45, v0.0.44, v0.0.43, not 'v0.0.40'"),
+        ("slurm.key=/key", "needs cert beside it, not '/key'"),
+        ("mirror.fastest_seconds=7", "has to be larger than fastest_seconds (7), not 5.0"),
+        ("leader_election.renew_seconds=15", "has to be smaller than lease_seconds (15), not 15"),
+        ("defaults.user=root", "placeholders belong to ordinary users and groups, never to root, 0 or 99, not 'root'"),
+        ("defaults.user=0", "placeholders belong to ordinary users and groups, never to root, 0 or 99, not 0"),
+        ("defaults.cpus=0", "has to be more than nothing, not 0"),
+        ("defaults.memory=5Xi", "has to be a Kubernetes quantity, for example 500m, 2 or 1.5Gi, not '5Xi'"),
+        ("defaults.partition=a b", "has to be a name, or several with commas and without blanks, not 'a b'"),
+        ("defaults.partition=on", "has to be a text, not True; put the word in quotes"),
+        ("defaults.partition=[a]", "has to be a text"),
+        ("kubernetes.kubeconfig=' '", "names no file"),
+        ("defaults.exclusive=perhaps", "unable to interpret input"),
+        ("mirror.fastest_seconds=.inf", "should be a finite number"),
+        ("ends.after_timeout={Job: explode}", "should be 'resubmit' or 'hold', not 'explode'"),
+        ("hooks.0.name=a", "should be a valid list"),
+        ("web.port=[", "its value is not YAML; put quotes around special characters"),
+        ("=3", "names no key"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_what_can(file: pathlib.Path, flag: str, said: str) -> None:
+    """Key, rule and value in one line."""
+    (line,) = problems(file, flag)
+    assert said in line
+
+
+def test_only_one_way_to_choose_namespaces(file: pathlib.Path) -> None:
+    """A list and a selector would contradict each other."""
+    (line,) = problems(file, "managed_namespaces=[a]", "managed_namespace_selector=team=x")
+    assert "cannot be set together with managed_namespaces: choose one" in line
+
+
+def test_a_rule_between_two_keys_holds_although_a_third_is_wrong(file: pathlib.Path) -> None:
+    """One round of corrections has to do."""
+    assert len(problems(file, "mirror.fastest_seconds=9", "mirror.sweep_seconds=no")) == 2
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "slurm.token_file=SLURM_JWT=eyJsecret",
+        "slurm.token_file=eyJsecret",
+        "slurm.token=eyJsecret",
+        "slurm.url=http://me:eyJsecret@host",
+        "slurm.url=eyJsecret://host",
+    ],
+)
+def test_t66_no_message_repeats_a_token(file: pathlib.Path, flag: str) -> None:
+    """Not even where somebody wrote one in the wrong place."""
+    with pytest.raises(errors.BadConfiguration) as caught:
+        load(file, flag)
+    assert "eyJsecret" not in f"{caught.value!r}{caught.value.__cause__!r}{caught.value.__context__!r}".replace(
+        f"--set {flag}", ""
+    )
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: pathlib.Path) -> None:
+    """The operating system's words."""
+    with pytest.raises(errors.BadConfiguration, match=r"nowhere.yaml cannot be read: No such file"):
+        load(tmp_path / "nowhere.yaml")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
+def test_an_empty_file_lacks_what_is_required(file: pathlib.Path, text: str) -> None:
+    """And is otherwise no mistake."""
+    file.write_text(text)
+    assert problems(file) == ["line  cluster_id: is required", "line  slurm: is required"]
+
+
+def test_a_file_with_control_characters_is_no_yaml(file: pathlib.Path) -> None:
+    """The parser knows no line for them."""
+    file.write_text("a: \x00")
+    assert "line  is not YAML: ReaderError" in problems(file)
+
+
+def test_a_file_that_is_a_list_is_none(file: pathlib.Path) -> None:
+    """Keys and values are expected."""
+    file.write_text("- a\n")
+    assert "line 1: has to hold keys and values" in problems(file)
+
+
+def test_the_fingerprint_follows_the_content_through_links(tmp_path: pathlib.Path) -> None:
+    """A mounted ConfigMap is exchanged by moving a link: time and name of the file stay."""
+    for number in (1, 2):
+        (tmp_path / f"data{number}").mkdir()
+        (tmp_path / f"data{number}" / "bridge.yaml").write_text(f"web: {{port: {number}}}")
+    link = tmp_path / "now"
+    link.symlink_to("data1")
+    before = sources.fingerprint(link / "bridge.yaml")
+    link.unlink()
+    link.symlink_to("data2")
+    assert sources.fingerprint(link / "bridge.yaml") != before
+    assert sources.fingerprint(tmp_path / "data1" / "bridge.yaml") == before
+
+
+def test_a_fingerprint_of_nothing_is_an_error(tmp_path: pathlib.Path) -> None:
+    """Whoever watches keeps the last good configuration."""
+    with pytest.raises(errors.BadConfiguration, match="cannot be read"):
+        sources.fingerprint(tmp_path / "gone")

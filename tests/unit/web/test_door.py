@@ -1,0 +1,223 @@
+"""The HTTP door: it answers what it should, and no client can hold it."""
+
+import contextlib
+import http.client
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from loguru import logger
+
+from slurm_bridge import errors
+from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.telemetry.health import Health
+from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.web import probes
+from slurm_bridge.web.door import Bounds, Door
+from slurm_bridge.web.replies import Reply, Route
+
+WAIT = 10.0
+QUICK = Bounds(seconds=0.3, most_bytes=1000, connections=2)
+
+
+class Visitor:
+    """Knocks at a door."""
+
+    def __init__(self, door: Door) -> None:
+        self.port = door.port
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
+        """One request; the answer's body has been read into `text`."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        with contextlib.closing(connection):
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            answer.text = answer.read().decode()  # type: ignore[attr-defined]
+            return answer
+
+    def say(self, words: bytes) -> bytes:
+        """Raw bytes, and all that comes back until the door closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT) as sock:
+            sock.sendall(words)
+            return b"".join(iter(lambda: sock.recv(4096), b""))
+
+
+Open = Callable[..., Visitor]
+
+
+@pytest.fixture
+def open_door() -> Iterator[Open]:
+    """Opens doors, and shuts them in the end."""
+    with contextlib.ExitStack() as stack:
+
+        def make(routes: dict[str, Route], bounds: Bounds = QUICK) -> Visitor:
+            door, stop = Door("127.0.0.1", 0, routes, bounds=bounds), threading.Event()
+            thread = threading.Thread(target=door.run, args=(stop,), daemon=True)
+            thread.start()
+            stack.callback(thread.join, WAIT)
+            stack.callback(stop.set)
+            return Visitor(door)
+
+        yield make
+
+
+@pytest.fixture
+def log() -> Iterator[list[str]]:
+    """The lines that are logged meanwhile."""
+    lines: list[str] = []
+    sink = logger.add(lines.append, level="INFO")
+    yield lines
+    logger.remove(sink)
+
+
+@pytest.fixture
+def visitor(open_door: Open) -> Visitor:
+    """At a door with one good and one broken route."""
+
+    def broken() -> Reply:
+        raise ZeroDivisionError
+
+    return open_door({"/hello": lambda: Reply.text("hi\n"), "/json": lambda: Reply.json({"a": 1}), "/broken": broken})
+
+
+def test_a_route_answers(visitor: Visitor) -> None:
+    """Its words, its type, and nothing that a proxy may keep."""
+    answer = visitor.ask("/hello?verbose")
+    assert (answer.status, answer.text) == (200, "hi\n")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_json_is_json(visitor: Visitor) -> None:
+    """For the routes of machines."""
+    answer = visitor.ask("/json")
+    assert (answer.headers["content-type"], answer.text) == ("application/json", '{"a": 1}\n')
+
+
+def test_head_is_get_without_a_body(visitor: Visitor) -> None:
+    """With the length that the body would have."""
+    answer = visitor.ask("/hello", "HEAD")
+    assert (answer.status, answer.headers["content-length"], answer.text) == (200, "3", "")
+
+
+def test_an_unknown_path_is_told_what_there_is(visitor: Visitor) -> None:
+    """A typing error should not cost an hour."""
+    answer = visitor.ask("/metrix")
+    assert answer.status == 404
+    assert "/broken, /hello, /json" in answer.text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "X"])
+def test_only_reading_is_allowed(visitor: Visitor, method: str) -> None:
+    """Nothing here can be changed from outside."""
+    answer = visitor.ask("/hello", method)
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+def test_a_broken_route_is_logged_and_told(visitor: Visitor, log: list[str]) -> None:
+    """No trace of it reaches the client, all of it reaches the log; the door stays open."""
+    answer = visitor.ask("/broken")
+    assert (answer.status, answer.text) == (500, "Internal Server Error\n")
+    assert "ZeroDivisionError" in "".join(log)
+    assert visitor.ask("/hello").status == 200
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b"GET /hello", b"GET /hello SPDY/3", b"\x16\x03\x01 \x00 \x00"])
+def test_nonsense_is_refused(visitor: Visitor, line: bytes) -> None:
+    """Whatever is no request of HTTP/1."""
+    assert visitor.say(line + b"\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+
+
+def test_an_endless_head_is_refused(visitor: Visitor) -> None:
+    """After as many bytes as are allowed, none more are read."""
+    head = b"GET /hello HTTP/1.1\r\nX: "
+    assert visitor.say(head + b"x" * (1000 - len(head))).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_client_that_drips_is_left(visitor: Visitor) -> None:
+    """Every byte comes in time, the whole does not: the deadline is for all of it."""
+    with socket.create_connection(("127.0.0.1", visitor.port), timeout=WAIT) as sock:
+        sock.sendall(b"GET /hello HTTP/1.1\r\n")
+        assert sock.recv(100) == b""
+
+
+def test_a_client_that_leaves_is_no_accident(visitor: Visitor, log: list[str]) -> None:
+    """Port scanners do it all day."""
+    socket.create_connection(("127.0.0.1", visitor.port), timeout=WAIT).close()
+    assert visitor.ask("/hello").status == 200
+    assert "broke" not in "".join(log)
+
+
+def test_too_many_at_once_are_asked_to_come_back(open_door: Open) -> None:
+    """Those inside are served; a thread for each who knocks would be a way to end the daemon."""
+    inside, release = threading.Semaphore(0), threading.Event()
+
+    def slow() -> Reply:
+        inside.release()
+        assert release.wait(WAIT)
+        return Reply.text("done\n")
+
+    visitor = open_door({"/slow": slow}, Bounds(connections=2))
+    answers: list[str] = []
+    threads = [threading.Thread(target=lambda: answers.append(visitor.ask("/slow").text)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+        assert inside.acquire(timeout=WAIT)
+    refused = visitor.say(b"")
+    release.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert refused.startswith(b"HTTP/1.1 503 ")
+    assert answers == ["done\n", "done\n"]
+
+
+def test_a_stop_lets_those_inside_finish() -> None:
+    """A scrape in the last second is not torn, and afterwards nobody listens."""
+    inside, release, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def slow() -> Reply:
+        inside.set()
+        assert release.wait(WAIT)
+        return Reply.text("done\n")
+
+    door = Door("127.0.0.1", 0, {"/slow": slow})
+    running = threading.Thread(target=door.run, args=(stop,))
+    running.start()
+    texts: list[str] = []
+    asking = threading.Thread(target=lambda: texts.append(Visitor(door).ask("/slow").text))
+    asking.start()
+    assert inside.wait(WAIT)
+    stop.set()
+    release.set()
+    asking.join(WAIT)
+    running.join(WAIT)
+    assert texts == ["done\n"]
+    assert not running.is_alive()
+
+
+def test_a_port_that_is_taken_is_a_bad_configuration() -> None:
+    """Said with the address, before anything else starts."""
+    first = Door("127.0.0.1", 0, {})
+    try:
+        with pytest.raises(errors.BadConfiguration, match=rf"127\.0\.0\.1 port {first.port}"):
+            Door("127.0.0.1", first.port, {})
+        with pytest.raises(errors.BadConfiguration, match="port 99999"):
+            Door("127.0.0.1", 99999, {})
+    finally:
+        first.close()
+
+
+def test_the_probes_and_the_numbers(open_door: Open) -> None:
+    """What every daemon shows: alive, of use, and what it counts, each with its reasons."""
+    health, metrics = Health(VirtualClock().now), Metrics(version="1")
+    health.fresh("slurm", within=60, needed=lambda: True)
+    visitor = open_door(dict(probes.routes(health, metrics)))
+    assert (visitor.ask("/livez").status, visitor.ask("/livez").text) == (200, "ok\n")
+    ready = visitor.ask("/readyz")
+    assert (ready.status, ready.text) == (503, "bad slurm: no good answer yet\n")
+    health.read("slurm")
+    assert visitor.ask("/readyz").status == 200
+    numbers = visitor.ask("/metrics")
+    assert "slurm_bridge_leader 0.0" in numbers.text
+    assert numbers.headers["content-type"].startswith("text/plain; version=")

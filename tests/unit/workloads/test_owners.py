@@ -1,0 +1,213 @@
+"""Chains of owners: how far up they are read, who speaks, and that nothing strange above a pod stops it."""
+
+import pytest
+
+from slurm_bridge import errors
+from slurm_bridge.model import kinds
+from slurm_bridge.model.groups import Job
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.sim import faults
+from slurm_bridge.sim.kube import access, resources
+from slurm_bridge.workloads import owners
+from tests.unit.workloads.owned import QUEUES, Family, reference
+
+
+@pytest.fixture
+def family() -> Family:
+    """A world in which objects own each other."""
+    return Family()
+
+
+def test_a_bare_pod_has_no_chain_and_no_problem(family: Family) -> None:
+    """Nothing is asked of the server for it."""
+    pod = family.child()
+    before = len(family.line.faults.journal)
+    assert family.owners().resolve(pod) == owners.Chain()
+    assert len(family.line.faults.journal) == before
+
+
+def test_the_chain_is_followed_to_its_end(family: Family) -> None:
+    """A Deployment's pod has its ReplicaSet below the Deployment, which speaks."""
+    deployment = family.owner(kinds.DEPLOYMENTS, "d")
+    pod = family.child(family.owner(kinds.REPLICASETS, "r", deployment))
+    chain = family.owners().resolve(pod)
+    assert [link.name for link in chain.links] == ["r", "d"]
+    assert chain.problem == ""
+    assert chain.speaker is not None
+    assert chain.speaker.kind is kinds.DEPLOYMENTS
+
+
+def test_the_highest_job_or_set_speaks(family: Family) -> None:
+    """A JobSet above a Job speaks for the pods of both."""
+    job = family.owner(kinds.JOBS, "j", family.owner(kinds.JOBSETS, "set"))
+    speaker = family.owners().resolve(family.child(job)).speaker
+    assert speaker is not None
+    assert speaker.name == "set"
+
+
+def test_t08_a_readable_owner_above_a_jobset_does_not_hide_it(family: Family) -> None:
+    """Whatever manages JobSets does not speak for them."""
+    jobset = family.owner(kinds.JOBSETS, "set", family.owner(kinds.STATEFULSETS, "manager"))
+    chain = family.owners().resolve(family.child(family.owner(kinds.JOBS, "j", jobset)))
+    assert [link.name for link in chain.links] == ["j", "set", "manager"]
+    assert chain.speaker is not None
+    assert chain.speaker.name == "set"
+
+
+def test_t08_an_owner_of_an_unknown_kind_ends_the_chain_with_a_problem(family: Family) -> None:
+    """What was read below it still counts."""
+    jobset = family.owner(kinds.JOBSETS, "set", reference(QUEUES, "q"))
+    chain = family.owners().resolve(family.child(family.owner(kinds.JOBS, "j", jobset)))
+    assert chain.speaker is not None
+    assert chain.speaker.name == "set"
+    assert "Queue q (example.com/v1) is of a kind that is not read" in chain.problem
+
+
+def test_t08_a_forbidden_parent_ends_the_chain_with_a_problem() -> None:
+    """The daemon's rights are the operator's choice, not the pod's fault."""
+    family = Family(rights=(access.Rule(verbs=("get",), resources=("pods", "replicasets.apps")),))
+    pod = family.child(family.owner(kinds.REPLICASETS, "r", family.owner(kinds.DEPLOYMENTS, "d")))
+    chain = family.owners().resolve(pod)
+    assert [link.name for link in chain.links] == ["r"]
+    assert "Deployment d" in chain.problem
+    assert "could not be read" in chain.problem
+
+
+def test_t08_an_unserved_kind_ends_the_chain_with_a_problem() -> None:
+    """A JobSet without JobSets in the cluster is somebody's leftover."""
+    family = Family(served={**resources.SERVED, "jobset.x-k8s.io": ()})
+    chain = family.owners().resolve(family.child(reference(kinds.JOBSETS, "set")))
+    assert chain.links == ()
+    assert "does not serve" in chain.problem
+
+
+def test_t08_a_missing_owner_ends_the_chain_with_a_problem(family: Family) -> None:
+    """It may have been deleted a moment ago."""
+    chain = family.owners().resolve(family.child(reference(kinds.JOBS, "gone")))
+    assert chain.links == ()
+    assert "Job gone (batch/v1) does not exist" in chain.problem
+
+
+def test_t08_an_owner_of_the_same_name_and_another_uid_is_missing(family: Family) -> None:
+    """A recreated Job does not speak for the pods of the old one."""
+    family.owner(kinds.JOBS, "j")
+    chain = family.owners().resolve(family.child(reference(kinds.JOBS, "j")))
+    assert chain.links == ()
+    assert "another one has its name" in chain.problem
+
+
+def test_t08_a_cycle_of_owners_ends(family: Family) -> None:
+    """Two objects that own each other are each met once."""
+    family.owner(kinds.REPLICASETS, "a")
+    a = family.kube.get(kinds.REPLICASETS, "default", "a")
+    assert a is not None
+    b = family.owner(kinds.REPLICASETS, "b", reference(kinds.REPLICASETS, "a", a["metadata"]["uid"]))
+    family.kube.merge(kinds.REPLICASETS, ("default", "a"), {"metadata": {"ownerReferences": [b]}})
+    chain = family.owners().resolve(family.child(b))
+    assert [link.name for link in chain.links] == ["b", "a"]
+    assert chain.problem == "ReplicaSet b owns itself, through others"
+
+
+def test_t08_a_chain_deeper_than_32_ends(family: Family) -> None:
+    """Whoever builds this does not want to be read to the end."""
+    above: tuple[dict[str, object], ...] = ()
+    for number in range(40):
+        above = (family.owner(kinds.REPLICASETS, f"r{number}", *above),)
+    chain = family.owners().resolve(family.child(*above))
+    assert len(chain.links) == owners.DEEPEST
+    assert "more than 32 owners" in chain.problem
+
+
+def test_the_controller_is_followed_before_other_owners(family: Family) -> None:
+    """An owner that only wants to be told about the end does not make the pods."""
+    other = {**family.owner(kinds.DEPLOYMENTS, "other"), "controller": False}
+    assert family.chain(family.child(other, family.owner(kinds.REPLICASETS, "r"))) == ["r"]
+
+
+def test_another_owner_is_followed_where_the_controller_cannot_be_read(family: Family) -> None:
+    """An unknown controller does not hide a JobSet that is named beside it."""
+    jobset = {**family.owner(kinds.JOBSETS, "set"), "controller": False}
+    assert family.chain(family.child(reference(QUEUES, "q"), jobset)) == ["set"]
+
+
+def test_a_leader_pod_leads_on_to_its_set(family: Family) -> None:
+    """A LeaderWorkerSet's workers are owned by a StatefulSet that their leader pod owns."""
+    lws = family.owner(kinds.LEADERWORKERSETS, "lws")
+    family.pod("leader", ownerReferences=[lws])
+    leader = reference(kinds.PODS, "leader", family.seen("leader").uid)
+    chain = family.owners().resolve(family.child(family.owner(kinds.STATEFULSETS, "workers", leader)))
+    assert [link.name for link in chain.links] == ["workers", "leader", "lws"]
+    assert chain.speaker is not None
+    assert chain.speaker.name == "lws"
+
+
+def test_configuration_adds_kinds(family: Family) -> None:
+    """A kind that was named is read; here the cluster does not serve it, which is another problem than before."""
+    pod = family.child(reference(QUEUES, "q"))
+    assert "not read" in family.owners().resolve(pod).problem
+    assert "does not serve" in family.owners(QUEUES).resolve(pod).problem
+
+
+def test_jobs_come_from_the_informer(family: Family) -> None:
+    """A Job that the informer holds costs no call."""
+    held = Job(metadata=ObjectMeta(name="j", namespace="default", uid="u"))
+    pod = family.child(reference(kinds.JOBS, "j", "u"))
+    calls = len(family.line.faults.journal)
+    reader = owners.Owners(family.cluster, family.clock, jobs=lambda _ns, _name: held)
+    assert reader.resolve(pod).links[0].object is held
+    assert len(family.line.faults.journal) == calls
+
+
+def test_a_job_that_the_informer_has_not_heard_of_is_asked_for(family: Family) -> None:
+    """A pod may be heard of before the Job that made it; without the Job's annotations it would be sent astray."""
+    assert family.chain(family.child(family.owner(kinds.JOBS, "j"))) == ["j"]
+
+
+def test_an_answer_is_good_for_a_while(family: Family) -> None:
+    """A thousand pods of a ReplicaSet cost one look at it; an edit is seen when the answer is old."""
+    reader = family.owners()
+    pod = family.child(family.owner(kinds.REPLICASETS, "r", queue="a"))
+    for _ in range(3):
+        reader.resolve(pod)
+    assert family.line.faults.count(method="GET", target="replicasets/r") == 1
+    family.kube.merge(kinds.REPLICASETS, ("default", "r"), {"metadata": {"annotations": {"queue": "b"}}})
+    family.clock.advance(owners.Limits().found)
+    assert reader.resolve(pod).links[0].annotations == {"queue": "b"}
+
+
+def test_an_absent_owner_is_remembered_for_a_shorter_while(family: Family) -> None:
+    """A forbidden or missing owner must not cost a call for each of its pods, nor be absent for long."""
+    reader, pod = family.owners(), family.child(reference(kinds.REPLICASETS, "r"))
+    reader.resolve(pod)
+    reader.resolve(pod)
+    assert family.line.faults.count(method="GET", target="replicasets/r") == 1
+    family.clock.advance(owners.Limits().absent)
+    reader.resolve(pod)
+    assert family.line.faults.count(method="GET", target="replicasets/r") == 2
+
+
+def test_a_stolen_uid_hides_nothing(family: Family) -> None:
+    """A pod that names somebody else's uid under a wrong name does not make that owner absent for its own pods."""
+    real = family.owner(kinds.REPLICASETS, "r")
+    reader = family.owners()
+    thief = reader.resolve(family.pod("thief", ownerReferences=[{**real, "name": "x"}]))
+    assert "does not exist" in thief.problem
+    assert [link.name for link in reader.resolve(family.child(real)).links] == ["r"]
+
+
+def test_what_is_remembered_is_bounded(family: Family) -> None:
+    """The answer that was used least recently makes room."""
+    reader = family.owners(limits=owners.Limits(remembered=2))
+    pods = [family.pod(name, ownerReferences=[family.owner(kinds.REPLICASETS, f"r-{name}")]) for name in "abc"]
+    for pod in (*pods, pods[0]):
+        reader.resolve(pod)
+    assert family.line.faults.count(method="GET", target="replicasets/r-a") == 2
+
+
+def test_a_server_that_does_not_answer_is_no_absence(family: Family) -> None:
+    """What it would have said may matter, so nobody goes on without it, and nothing wrong is remembered."""
+    reader, pod = family.owners(), family.child(family.owner(kinds.REPLICASETS, "r"))
+    family.line.faults.plan(faults.Drop(), target="replicasets/r")
+    with pytest.raises(errors.Unanswered):
+        reader.resolve(pod)
+    assert [link.name for link in reader.resolve(pod).links] == ["r"]
