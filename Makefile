@@ -6,7 +6,12 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check cluster-up cluster-down cluster-status cluster-test contract e2e soak bench docs lock clean
+.PHONY: help run test simulate coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench docs lock clean
+
+# How many seeded runs `make simulate` takes, and what `make chaos` and `make bench` are told (CHAOS=--short).
+RUNS  ?= 2000
+CHAOS ?=
+BENCH ?=
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,13 +24,18 @@ $(READY): requirements/dev.lock pyproject.toml
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
-run: $(READY) ## take pods from pending to done in the pocket world, no servers needed
-	@echo "make run: pods through the pocket Kubernetes and the pocket Slurm, by the adapters alone"
+run: $(READY) ## the real daemon takes the examples from pending to done, no servers needed
+	@echo "make run: the daemon schedules the examples in the pocket Kubernetes and the pocket Slurm"
 	@$(BIN)/slurm-bridge demo --once
 
 test: $(READY) ## unit tests and the contract suite against the pocket servers
 	@echo "make test: unit tests, and the contract suite on the pocket servers"
 	@$(BIN)/pytest -q -n 4 --dist loadfile
+	@$(BIN)/pytest -q examples/custom-hook
+
+simulate: $(READY) ## the core killed after every call, and RUNS= seeded runs full of faults, watched by an observer
+	@echo "make simulate: the daemon's core in a deterministic world: every kill, and $(RUNS) random runs"
+	@$(BIN)/pytest -q -n 2 tests/simulation --runs $(RUNS) --every-call
 
 coverage: $(READY) ## which lines no unit test and no pocket case has run
 	@echo "make coverage: the tests of make test once more, slower, counting lines and branches"
@@ -64,6 +74,10 @@ contract: $(READY) ## the same cases on the pocket servers and on the real ones
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
 	@$(BIN)/pytest -q tests/e2e
+
+chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
+	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"
+	@$(BIN)/pytest -q tests/chaos $(CHAOS)
 
 soak: $(READY) ## 10 000 pods while the apiserver is killed five times
 	@echo "make soak: the watched cache against a fresh list while the real apiserver dies five times"

@@ -55,7 +55,7 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
     settings, clock = configuration.load(), SystemClock()
     with both(settings, clock) as (cluster, slurm):
         source = Source(fingerprint=configuration.fingerprint, load=configuration.load)
-        yield Daemon(settings, cluster, slurm, clock, source)
+        yield Daemon(settings, cluster, slurm, clock, source, lambda: _check(settings, cluster, slurm, clock))
 
 
 @contextlib.contextmanager
@@ -82,6 +82,7 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
         connect_timeout=given.connect_timeout_seconds,
         read_timeout=given.read_timeout_seconds,
         recovery_timeout=given.recovery_timeout_seconds,
+        cache_ttl=0.0,
         connections=max(given.connections, settings.scheduling.workers + 2),
     )
 
@@ -108,11 +109,16 @@ def explainer(settings: Settings, *, offline: bool) -> Iterator[Explainer]:
 
 def check(settings: Settings) -> tuple[findings.Finding, ...]:
     """Look whether both servers are as scheduling through Slurm needs them."""
-    clock, wanted = SystemClock(), expectations(settings)
+    clock = SystemClock()
     with both(settings, clock) as (cluster, slurm):
-        facts = gathering.gather(
-            slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf
-        )
+        return _check(settings, cluster, slurm, clock)
+
+
+def _check(
+    settings: Settings, cluster: ports.Cluster, slurm: slurm_client.SlurmClient, clock: ports.Clock
+) -> tuple[findings.Finding, ...]:
+    wanted = expectations(settings)
+    facts = gathering.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
     return table.findings(facts, wanted)
 
 

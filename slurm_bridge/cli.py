@@ -8,8 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
-import rich.console
-
 import slurm_bridge
 from slurm_bridge import app, errors
 from slurm_bridge.checks import report
@@ -193,7 +191,7 @@ def _show(wanted: show.Options, stop: threading.Event, options: argparse.Namespa
     corner = screen.LogCorner()
     logs.configure(verbosity=options.verbosity, sink=corner)
     try:
-        with screen.Screen(rich.console.Console(), corner) as drawn:
+        with screen.Screen(corner) as drawn:
             return show.play(wanted, drawn, stop)
     finally:
         logs.configure(verbosity=options.verbosity, as_json=options.log_json)

@@ -82,7 +82,7 @@ def build(settings: Settings, outside: Outside) -> Brain:
         gather=gather,
         config=config,
         limits=configuration.limits(settings),
-        avoided=Avoided(),
+        avoided=Avoided(seconds=settings.scheduling.avoid_seconds),
         held={},
     )
     return Brain(core=Core(tools, census, queue), reporter=reporter)

@@ -12,12 +12,13 @@ import random
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from loguru import logger
 
 import slurm_bridge
 from slurm_bridge import errors, ports
+from slurm_bridge.checks.findings import Finding, Level
 from slurm_bridge.controllers.leader import Election, Terms
 from slurm_bridge.daemon import brain, configuration, counting, observing
 from slurm_bridge.daemon.feeds import Feeds
@@ -59,8 +60,9 @@ class Daemon:
         slurm: ports.Slurm,
         clock: ports.Clock,
         source: Source | None = None,
+        check: Callable[[], Sequence[Finding]] | None = None,
     ) -> None:
-        self.settings, self._clock = settings, clock
+        self.settings, self._clock, self._check = settings, clock, check
         self._dice = random.Random()  # noqa: S311 - jitter is no secret
         self.metrics, self.health = Metrics(version=slurm_bridge.__version__), Health(clock.now)
         metered_cluster = metered.MeteredCluster(cluster, clock, self._asked_kubernetes)
@@ -184,13 +186,30 @@ class Daemon:
         return f"last good answer {age:.1f} s ago, at most {bound:.0f} s are normal" if age > bound else ""
 
     def _watch_others(self, stop: threading.Event) -> None:
-        """Threads that the supervisor does not own end the process too."""
+        """Threads that the supervisor does not own end the process too; and, once, what the rest stands on."""
         while not self._clock.wait(stop, LOOK):
+            if self._check is not None and self._loops.acting:
+                self._look_at_the_ground(self._check)
+                self._check = None
             dead = self._feeds.dead()
             if dead:
                 raise errors.BridgeError(f"the informers of {', '.join(dead)} have ended")
             if self.core.tools.config.chain.abandoned >= MOST_ABANDONED:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
+
+    def _look_at_the_ground(self, check: Callable[[], Sequence[Finding]]) -> None:
+        """As `slurm-bridge check` does. What is found is said and stops nobody: most of it concerns some pods only."""
+        try:
+            found = check()
+        except errors.BridgeError as problem:
+            logger.warning("the servers could not be checked: {}", problem)
+            return
+        for one in found:
+            if one.level in (Level.WARNING, Level.FAILURE):
+                loud = "ERROR" if one.level is Level.FAILURE else "WARNING"
+                logger.bind(check=one.check).log(loud, "{} (what to do: {})", one.message, one.fix)
+        for level in Level:
+            self.metrics.check_findings.labels(level.value).set(sum(one.level is level for one in found))
 
     def _reload(self, source: Source) -> Reload:
         return Reload(

@@ -1,11 +1,11 @@
 """Looks at both pocket servers from behind, without a call that anybody would count."""
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from slurm_bridge.app import PocketWorld
 from slurm_bridge.demo import scene
-from slurm_bridge.demo.scene import Calls, Frame, JobSeen, PodSeen
+from slurm_bridge.demo.scene import Calls, Frame, JobSeen, PodSeen, Stage
 from slurm_bridge.demo.work import NAMESPACE, Work
 from slurm_bridge.model import kinds, marks
 from slurm_bridge.sim.kube import resources
@@ -18,21 +18,22 @@ _WINDOW = 2.0
 #: Events that are kept.
 _NEWS = 12
 
-#: Pods that are over and gone from Kubernetes are forgotten beyond this number.
-_MOST_ROWS = 500
-
 
 class Observer:
-    """Remembers the last look. Calls count from its making on."""
+    """Remembers the last look. Calls count from its making on.
 
-    def __init__(self, world: PocketWorld) -> None:
-        self._world = world
+    Of pods that are gone from Kubernetes, so many are `remembered` one by one: the show may go on for days.
+    """
+
+    def __init__(self, world: PocketWorld, *, remembered: int = 200) -> None:
+        self._world, self._remembered = world, remembered
         self._begin = world.clock.now()
         self._base = self._counted()
         self._rates: collections.deque[tuple[float, int, int]] = collections.deque()
         self._events = Tail(world.kube.store, resources.of(kinds.EVENTS))
         self._news: collections.deque[str] = collections.deque(maxlen=_NEWS)
         self._rows: dict[str, scene.Row] = {}
+        self._forgotten: collections.Counter[Stage] = collections.Counter()
 
     @property
     def seconds(self) -> float:
@@ -41,12 +42,13 @@ class Observer:
 
     def look(self) -> Frame:
         """Both sides now."""
-        now, jobs = self.seconds, tuple(self._jobs())
-        rows = scene.rows(self._rows, self._pods(), scene.newest(jobs), now)
-        self._rows = {row.uid: row for row in rows[-_MOST_ROWS:]}
+        now, jobs, pods = self.seconds, tuple(self._jobs()), tuple(self._pods())
+        rows = scene.rows(self._rows, pods, scene.newest(jobs), now)
+        self._remember(rows, {pod.uid for pod in pods})
         return Frame(
             seconds=now,
-            rows=rows,
+            rows=tuple(self._rows.values()),
+            forgotten=dict(self._forgotten),
             bars=scene.bars(self._nodes(), jobs),
             calls=self._calls(now),
             news=self._told(),
@@ -63,6 +65,13 @@ class Observer:
             return {"Succeeded": "done", "Failed": "failed"}.get(status.get("phase", ""), "")
         lines = {line["type"] for line in status.get("conditions") or () if line["status"] == "True"}
         return "done" if "Complete" in lines else "failed" if "Failed" in lines else ""
+
+    def _remember(self, rows: Sequence[scene.Row], there: Collection[str]) -> None:
+        """What was long ago becomes a number."""
+        gone = [row for row in rows if row.uid not in there]
+        old = {row.uid: row for row in gone[: max(0, len(gone) - self._remembered)]}
+        self._forgotten.update(row.stage for row in old.values())
+        self._rows = {row.uid: row for row in rows if row.uid not in old}
 
     def _pods(self) -> Iterator[PodSeen]:
         stored = self._world.kube.store.all(resources.PODS, NAMESPACE)

@@ -88,7 +88,10 @@ class Calls:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Everything at one moment, `seconds` after the daemon was started. Rows are in order of their creation."""
+    """Everything at one moment, `seconds` after the daemon was started. Rows are in order of their creation.
+
+    `forgotten` counts pods that are gone for so long that nobody remembers them one by one.
+    """
 
     seconds: float
     rows: tuple[Row, ...] = ()
@@ -96,10 +99,16 @@ class Frame:
     calls: Calls = Calls()
     news: tuple[str, ...] = ()
     left: int = 0
+    forgotten: Mapping[Stage, int] = dataclasses.field(default_factory=dict)
 
     def count(self, stage: Stage) -> int:
-        """How many pods are at this stage."""
-        return sum(row.stage is stage for row in self.rows)
+        """How many pods are at this stage, or have come no further."""
+        return sum(row.stage is stage for row in self.rows) + self.forgotten.get(stage, 0)
+
+    @property
+    def pods(self) -> int:
+        """How many there have been."""
+        return len(self.rows) + sum(self.forgotten.values())
 
 
 def stage(pod: PodSeen, job: JobSeen | None) -> Stage:

@@ -58,9 +58,9 @@ class LogCorner(io.StringIO):
 class Screen:
     """Implements show.Audience; a context manager, which leaves the last look on the terminal."""
 
-    def __init__(self, console: rich.console.Console, log: LogCorner) -> None:
-        self._console, self._log = console, log
-        self._live = rich.live.Live(console=console, refresh_per_second=_PER_SECOND, screen=False)
+    def __init__(self, log: LogCorner, console: rich.console.Console | None = None) -> None:
+        self._console, self._log = console or rich.console.Console(), log
+        self._live = rich.live.Live(console=self._console, refresh_per_second=_PER_SECOND, screen=False)
 
     def __enter__(self) -> Self:
         self._live.start()

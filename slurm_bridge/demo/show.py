@@ -80,10 +80,10 @@ class Summary:
 
     def __str__(self) -> str:
         last, calls = self.last, self.last.calls
-        each = (calls.kube + calls.slurm) / max(1, len(last.rows))
+        each = (calls.kube + calls.slurm) / max(1, last.pods)
         counted = [outcome for _, outcome in self.outcomes]
         lines = [
-            f"{len(counted)} workloads, {len(last.rows)} pods in {self.seconds:.1f} s: {_counts(counted)}",
+            f"{len(counted)} workloads, {last.pods} pods in {self.seconds:.1f} s: {_counts(counted)}",
             f"calls of the daemon: {calls.kube} to Kubernetes, {calls.slurm} to Slurm, {each:.1f} for each pod",
             f"faults: {', '.join(self.faults) or 'none ordered'}; {self.struck} times something went wrong on order",
             f"jobs left in Slurm: {last.left}",

@@ -71,7 +71,7 @@ def programme(pods: int, project: pathlib.Path = PROJECT) -> Programme:
     fit = [folder for folder in folders if folder.name not in left_out]
     objects = (one for folder in fit for one in _example(folder))
     return Programme(
-        manifests=(_object("v1", "Namespace", {"name": NAMESPACE}), *objects, *extra(pods)),
+        manifests=(_object("v1", "Namespace", {"name": NAMESPACE}), *objects, *beside(pods)),
         examples=tuple(folder.name for folder in fit),
         left_out=left_out,
     )
@@ -91,7 +91,7 @@ def _example(folder: pathlib.Path) -> Iterator[Manifest]:
         yield from manifests.documents(path.read_text(encoding="utf-8"), str(path))
 
 
-def extra(pods: int) -> Iterator[Manifest]:
+def beside(pods: int) -> Iterator[Manifest]:
     """Pods of different sizes that end by themselves after 1 to 5 seconds."""
     yield from (pod(number) for number in range(1, pods + 1, 2))
     for first in range(2, pods + 1, 2 * _CREW):

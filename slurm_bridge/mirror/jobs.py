@@ -17,22 +17,14 @@ from typing import TypeVar
 from loguru import logger
 
 from slurm_bridge import errors, ports
+from slurm_bridge.mirror import readings
 from slurm_bridge.mirror.table import Table
-from slurm_bridge.model.job import JobState, JobStates, JobView, Phase
+from slurm_bridge.model.job import JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 
 T = TypeVar("T")
-
-#: Phases in which a job holds nodes.
-STARTED = frozenset({Phase.STARTING, Phase.RUNNING, Phase.STOPPED})
-
-#: What the details of a job have to say anew before its workload is woken.
-TELLING = ("reason", "held", "nodes", "owner")
-
-#: A start estimate that moves less than this is no news.
-START_MOVED = 600
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +38,11 @@ class Rhythm:
     patience: float = 2.0
     full_states_above: int = 4000
     many: int = 50
+    crowd: int = 300
     sweep: float = 300.0
     maybe: float = 60.0
+    #: Slurm remembers ended jobs for longer than this (MinJobAge).
+    remembered: float = 60.0
 
 
 class Mirror:
@@ -60,7 +55,7 @@ class Mirror:
         self._cluster_id = cluster_id
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
-        self._due = self._swept = self._detailed = self._cost = 0.0
+        self._due = self._swept = self._detailed = self._cost = self._polled = 0.0
         self._strangers: frozenset[JobId] = frozenset()
         self._recovered: Callable[[], None] = _nothing
         self.last_good: float | None = None
@@ -130,11 +125,12 @@ class Mirror:
         if not known:
             return self._check_answering()
         states = self._ask(lambda: self._slurm.states(self._which(known)))
-        moved = [one for one in known if one.job_id in states and _moved(one, states[one.job_id])]
+        moved = [one for one in known if one.job_id in states and readings.moved(one, states[one.job_id])]
         for one in moved:
             self._move(one, states[one.job_id])
         missing = [one for one in known if one.job_id not in states]
         self._confirm(missing)
+        self._polled = self._clock.now()
         return len(moved) + len(missing)
 
     def _check_answering(self) -> int:
@@ -153,7 +149,7 @@ class Mirror:
             self.look(old.job_id, old.owner)
             return
         state = seen.components[0].state if seen.components else old.state
-        started = old.started or seen.phase in STARTED
+        started = old.started or seen.phase in readings.STARTED
         self._replace(
             old, dataclasses.replace(old, state=state, started=started, torn=seen.torn, since=self._clock.now())
         )
@@ -198,14 +194,19 @@ class Mirror:
             # slurmctld has lost something: what else is not as we knew it? An earlier attempt may be back.
             self._swept = float("-inf")
         if old is not None and old.certainty is not Certainty.GONE:
-            self._table.put(dataclasses.replace(old, certainty=Certainty.GONE, since=self._clock.now()))
+            lost = old.lost or (old.alive and old.certainty is Certainty.SEEN and self._fresh(old))
+            self._table.put(dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, since=self._clock.now()))
+
+    def _fresh(self, one: Placeholder) -> bool:
+        """Seen so lately that its end could not have been purged since: who was cancelled meanwhile is not lost."""
+        return self._clock.now() - max(self._polled, one.since, one.read or 0.0) <= self._rhythm.remembered
 
     def adopt(self, view: JobView, *, tell: bool = True) -> Placeholder:
         """Take a full reading into the table; the workload hears of it when it says something new."""
         assert view.owner is not None
         old = self._table.get(view.job_id)
-        new = _placeholder(view, old, self._clock.now())
-        self._table.put(new, tell=tell and (old is None or _news(old, new)))
+        new = readings.placeholder(view, old, self._clock.now())
+        self._table.put(new, tell=tell and (old is None or readings.news(old, new)))
         return new
 
     def _adopt(self, views: Iterable[JobView]) -> frozenset[JobId]:
@@ -218,28 +219,36 @@ class Mirror:
         return owner is not None and owner.cluster == self._cluster_id
 
     def details(self) -> None:
-        """Read a few jobs in full: those never read first, then the one whose reading is oldest."""
+        """Read a few jobs in full: those never read first, then the one whose reading is oldest.
+
+        When very many were never read, as after a burst, one list of all is cheaper and tells them all why they wait.
+        """
         now = self._clock.now()
-        for one in self._next_details(now, now - self._detailed):
-            self._detailed = now
+        first = self._quota(now, self._rhythm.first_details_per_second)
+        again = self._quota(now, self._rhythm.details_per_second)
+        if not max(first, again):
+            return
+        self._detailed = now
+        ready = self._ready(now)
+        unread = [one for one in ready if one.read is None or one.read < one.since]
+        if len(unread) >= self._rhythm.crowd:
+            self._adopt(self._ask(self._slurm.jobs))
+            return
+        oldest = heapq.nsmallest(first, unread, key=lambda one: one.since)
+        for one in oldest or heapq.nsmallest(again, ready, key=lambda one: one.read or 0.0):
             self.look(one.job_id, one.owner)
 
-    def _next_details(self, now: float, passed: float) -> list[Placeholder]:
-        first, again = (
-            min(int(passed * rate), max(1, int(rate)))
-            for rate in (self._rhythm.first_details_per_second, self._rhythm.details_per_second)
-        )
-        if not max(first, again):
-            return []
-        ready = [
+    def _quota(self, now: float, rate: float) -> int:
+        """How many reads are allowed; what was not used counts for one slow period, or until it makes one read."""
+        return min(int((now - self._detailed) * rate), max(1, int(self._rhythm.slowest * rate)))
+
+    def _ready(self, now: float) -> list[Placeholder]:
+        """Those that have been left alone for long enough to be asked for."""
+        return [
             one
             for one in self._table.alive()
             if one.certainty is Certainty.SEEN and now - max(one.since, one.read or 0.0) >= self._rhythm.patience
         ]
-        unread = (one for one in ready if one.read is None or one.read < one.since)
-        return heapq.nsmallest(first, unread, key=lambda one: one.since) or heapq.nsmallest(
-            again, ready, key=lambda one: one.read or 0.0
-        )
 
     def sweep(self) -> None:
         """Find placeholders of ours that we do not know of: a submit whose answer was lost may have made them."""
@@ -281,50 +290,5 @@ class Mirror:
         return answer
 
 
-def _moved(old: Placeholder, seen: JobStates) -> bool:
-    words = seen.components[0].state.words if seen.components else old.state.words
-    return old.certainty is Certainty.MAYBE or words != old.state.words or seen.torn != old.torn
-
-
-def _placeholder(view: JobView, old: Placeholder | None, now: float) -> Placeholder:
-    assert view.owner is not None
-    same = old is not None and old.certainty is Certainty.SEEN and old.state == view.state
-    return Placeholder(
-        job_id=view.job_id,
-        owner=view.owner,
-        state=view.state,
-        since=old.since if old is not None and same else now,
-        view=view,
-        read=now,
-        started=(old is not None and old.started) or view.state.phase in STARTED or _has_run(view),
-        torn=old is not None and old.torn,
-    )
-
-
-def _has_run(view: JobView) -> bool:
-    """An ended job that kept the nodes it had; a pending one has an estimated start but none."""
-    return view.state.phase is Phase.ENDED and bool(view.nodes)
-
-
-def _news(old: Placeholder, new: Placeholder) -> bool:
-    if old.view is None or new.view is None or old.certainty is not new.certainty or old.phase is not new.phase:
-        return True
-    if any(getattr(old.view, field) != getattr(new.view, field) for field in TELLING):
-        return True
-    return abs(old.view.start_time - new.view.start_time) > START_MOVED
-
-
 def _nothing() -> None:
     """Nobody asked to be told."""
-
-
-def unknown(job_id: JobId, owner: Owner, now: float) -> Placeholder:
-    """A job that an unanswered order may have made."""
-    return Placeholder(
-        job_id=job_id, owner=owner, state=JobState(frozenset({"PENDING"})), certainty=Certainty.MAYBE, since=now
-    )
-
-
-def submitted(job_id: JobId, owner: Owner, now: float) -> Placeholder:
-    """A job that Slurm has just acknowledged."""
-    return Placeholder(job_id=job_id, owner=owner, state=JobState(frozenset({"PENDING"})), since=now)

@@ -20,7 +20,8 @@ class Certainty(enum.Enum):
 class Placeholder:
     """`since` is our clock when the job came to this phase, `read` when its `view` was read (None: never).
 
-    `started` remembers that it has held nodes, which decides what its end means.
+    `started` remembers that it has held nodes, which decides what its end means; `lost` that we knew it alive when it
+    was gone all at once: ended jobs are remembered for a while, so that Slurm has not ended but forgotten it.
     """
 
     job_id: JobId
@@ -32,6 +33,7 @@ class Placeholder:
     read: float | None = None
     started: bool = False
     torn: bool = False
+    lost: bool = False
 
     @property
     def phase(self) -> Phase:

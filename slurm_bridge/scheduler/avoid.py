@@ -22,7 +22,7 @@ class Avoided:
     """Nodes by the uid of a workload or its controller."""
 
     def __init__(self, *, seconds: float = 600.0, most: int = 10_000) -> None:
-        self._seconds, self._most = seconds, most
+        self.seconds, self._most = seconds, most
         self._lock = threading.Lock()
         self._nodes: OrderedDict[str, dict[str, Bad]] = OrderedDict()
         self._tries: OrderedDict[str, int] = OrderedDict()
@@ -30,7 +30,7 @@ class Avoided:
     def add(self, uid: str, node: str, why: str, now: float) -> None:
         """This node was no good for this workload."""
         with self._lock:
-            self._nodes.setdefault(uid, {})[node] = Bad(why, now + self._seconds)
+            self._nodes.setdefault(uid, {})[node] = Bad(why, now + self.seconds)
             self._nodes.move_to_end(uid)
             while len(self._nodes) > self._most:
                 self._nodes.popitem(last=False)

@@ -23,6 +23,8 @@ KUBELET_REFUSALS = frozenset(
 )
 #: How often Slurm is asked for its nodes and partitions while nothing calls for it.
 FACTS_PERIOD = 30.0
+#: After they could not be read.
+FACTS_AGAIN = 2.0
 #: Changes of nodes are gathered for so long before those who wait are looked at.
 NODES_SETTLE = 1.0
 #: An apiserver or Slurm that refuses what cannot be wrong: wait before asking again.
@@ -104,8 +106,7 @@ class Core:
 
     def recover(self) -> None:
         """Learn from both sides all that there is: at the start, and whenever we become the leader."""
-        self.tools.refresh_facts()
-        self.facts_step()
+        self._read_facts()
         self.tools.mirror.recover()
         for uid in {*self.census.uids(), *self.tools.table.uids()}:
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
@@ -157,16 +158,19 @@ class Core:
 
     def facts_step(self) -> None:
         """Ask Slurm for its nodes and partitions, when it is time or somebody wants to know."""
-        now = self.tools.clock.now()
-        if now < self.tools.facts_due:
+        if self.tools.clock.now() < self.tools.facts_due:
             return
+        try:
+            self._read_facts()
+        except errors.BridgeError as problem:
+            self.tools.facts_due = self.tools.clock.now() + FACTS_AGAIN
+            logger.warning("Slurm's nodes cannot be read: {}", problem)
+
+    def _read_facts(self) -> None:
+        now = self.tools.clock.now()
         self.tools.facts_due = now + FACTS_PERIOD
         before = self.tools.keeper.snapshot().version
-        try:
-            self.tools.keeper.set_slurm(self.tools.slurm.nodes(), self.tools.slurm.partitions())
-        except errors.BridgeError as problem:
-            logger.warning("Slurm's nodes cannot be read: {}", problem)
-            return
+        self.tools.keeper.set_slurm(self.tools.slurm.nodes(), self.tools.slurm.partitions())
         if self.tools.keeper.snapshot().version != before and self._nodes_changed is None:
             self._nodes_changed = now
 
@@ -189,7 +193,7 @@ class Core:
             return
         for uid in self.queue.lined_up():
             pod = self.census.get(uid)
-            if pod is not None and self._told.get(uid) != why[0]:
+            if pod is not None and not pod.gated and self._told.get(uid) != why[0]:
                 self._told[uid] = why[0]
                 self.tools.voice.waiting(pod, *why)
 

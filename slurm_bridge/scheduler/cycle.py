@@ -9,21 +9,25 @@
 Thinking (1 to 4) happens in one thread, in the order of the queue; acting is handed out and may take its time.
 """
 
+import dataclasses
 from collections.abc import Callable
 
 from loguru import logger
 
 from slurm_bridge.mirror import table
 from slurm_bridge.model import names
+from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import ending, submitting, words
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.decide import Pods, Step, decide, job_of, pods_of
 from slurm_bridge.scheduler.queue import LINE_UP, WOKEN, Filed
+from slurm_bridge.scheduler.restoring import Restorer
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
 
@@ -43,6 +47,7 @@ class Cycle:
         self._tools, self._census = tools, census
         self.submitter = submitting.Submitter(tools)
         self.ender = ending.Ender(tools)
+        self.restorer = Restorer(tools, self.ender)
         self.binder = Binder(tools, self.submitter, self._remains)
 
     def think(self, uid: str, *, turn: bool) -> Act | Filed:
@@ -93,11 +98,21 @@ class Cycle:
         if step is Step.END:
             return lambda: self.ender.end(pod, placeholder, kind)
         if step is Step.DOUBT:
-            return lambda: self.ender.doubt(pod, placeholder, kind)
+            return self._doubt(pod, placeholder, kind)
+        if placeholder.phase is Phase.PENDING:
+            return lambda: self.restorer.pending(pod, placeholder)
         if ending.shrunk(pod, placeholder):
             text = f"Slurm job {placeholder.job_id} no longer holds node {pod.spec.node_name}"
             return lambda: self.ender.end_pod(pod, "SHRUNK", text)
         return WOKEN
+
+    def _doubt(self, pod: Pod, placeholder: Placeholder, kind: str) -> Act:
+        """The job of a running pod is unknown to Slurm: forgotten, or over for so long that it was purged?"""
+        gathered = self._tools.gather(pod) if self.restorer.can(placeholder) else None
+        wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else None
+        if isinstance(wish, Wish):
+            return lambda: self.restorer.restore(wish, placeholder, kind)
+        return lambda: self.ender.doubt(pod, placeholder, kind)
 
     def _waiting(self, pod: Pod, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
         """A pod without a node: what it wants has to be known before anything else is."""
@@ -145,9 +160,12 @@ class Cycle:
         if not turn:
             return LINE_UP
         planned = wishes.plan(wish, self._tools, placeholder)
+        tools = self._tools
+        if isinstance(planned, Wait) and planned.retry_after is None and tools.avoid(wish.workload):
+            # Nobody tells when a node is no longer avoided.
+            planned = dataclasses.replace(planned, retry_after=tools.avoided.seconds)
         if isinstance(planned, Wait | Reject):
             return self._obstacle(wish.workload.pods[0], planned)
-        tools = self._tools
         late = tools.config.chain.commit(wish.workload, planned, tools.keeper.snapshot())
         if late is not None:
             return self._obstacle(wish.workload.pods[0], late)

@@ -9,9 +9,9 @@
     STRANGE   FORGET   WITHDRAW WITHDRAW WITHDRAW WITHDRAW WITHDRAW FORGET   FORGET
 
 A SUBMIT looks for the job first when one may exist. The job of a bound pod that pends again was started by a
-slurmctld that crashed before it had saved that: it starts anew, and if it does so elsewhere, its details tell. What
-cannot be told (a state word that nobody knows) is a HOLD for pods that wait and a REST for pods that run: unknown is
-not gone.
+slurmctld that crashed before it had saved that: it starts anew, and if it does so elsewhere, its details tell. One that
+is GONE all at once was forgotten in the same way, and is asked for again before its pods are doubted. What cannot be
+told (a state word that nobody knows) is a HOLD for pods that wait and a REST for pods that run: unknown is not gone.
 """
 
 import enum

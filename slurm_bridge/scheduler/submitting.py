@@ -13,7 +13,7 @@ import dataclasses
 from loguru import logger
 
 from slurm_bridge.hooks.chain import Plan
-from slurm_bridge.mirror import jobs as mirror_jobs
+from slurm_bridge.mirror import readings
 from slurm_bridge.model import job, kinds
 from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Certainty, Placeholder
@@ -91,7 +91,7 @@ class Submitter:
 
     def _created(self, wish: Wish, request: JobRequest, outcome: Done) -> Filed:
         tools, pod = self._tools, wish.workload.pods[0]
-        new = mirror_jobs.submitted(outcome.job_id, request.owner, tools.clock.now())
+        new = readings.submitted(outcome.job_id, request.owner, tools.clock.now())
         earlier = [one for one in tools.table.of(request.owner.uid) if one.job_id != outcome.job_id]
         tools.table.put(new, tell=False)
         for one in earlier:
@@ -99,7 +99,6 @@ class Submitter:
                 tools.table.drop(one.job_id)
         tools.mirror.nudge()
         tools.tally.attempt("submitted")
-        tools.voice.event(pod, "SlurmJobSubmitted", f"Slurm job {outcome.job_id}{_asked(request)}")
         tools.voice.waiting(pod, "SlurmJobPending", words.waiting(new), key=words.key(new))
         return WOKEN
 
@@ -109,7 +108,7 @@ class Submitter:
         logger.bind(workload=str(wish.workload.root)).warning("submit was not answered: {}", outcome.message)
         tools.tally.attempt("unknown")
         if job_id is not None:
-            tools.table.put(mirror_jobs.unknown(job_id, request.owner, tools.clock.now()), tell=False)
+            tools.table.put(readings.unknown(job_id, request.owner, tools.clock.now()), tell=False)
             tools.mirror.nudge()
         else:
             self._lost.remember(request.owner)
@@ -143,16 +142,20 @@ class Submitter:
             return Filed(after=planned.retry_after if isinstance(planned, Wait) else None)
         wanted, asked = wishes.mark(wish, planned), placeholder.owner.request
         if wanted == asked or self._refused.get(placeholder.owner.uid) == wanted:
-            self._tell_pending(wish, placeholder)
+            self._tell_pending(wish, planned, placeholder)
             # A plan of several attempts goes on by itself; everybody else is woken.
             return WOKEN if planned.window_seconds is None else Filed(after=self._tools.limits.attempt_period)
         if _fixed(wanted) != _fixed(asked):
             return self.replace(wish, placeholder, "the request changed")
         return self._update(wish, planned, placeholder)
 
-    def _tell_pending(self, wish: Wish, placeholder: Placeholder) -> None:
+    def _tell_pending(self, wish: Wish, planned: Plan, placeholder: Placeholder) -> None:
+        """Only for jobs that wait for long enough to be read: one that starts at once is told of when it is bound."""
         pod, text = wish.workload.pods[0], words.waiting(placeholder)
         self._tools.voice.waiting(pod, "SlurmJobPending", text, key=words.key(placeholder))
+        if placeholder.view is not None:
+            submitted = f"Slurm job {placeholder.job_id}{_asked(planned.request)}"
+            self._tools.voice.event(pod, "SlurmJobSubmitted", submitted)
         if placeholder.view is not None and placeholder.view.reason not in ("", "None"):
             self._tools.voice.event(pod, "SlurmJobPending", text)
 

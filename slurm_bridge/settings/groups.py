@@ -137,7 +137,9 @@ class Scheduling(Group):
     unstarted_window: Count = 4000
     """How many placeholders may wait in Slurm at the same time; further workloads wait here, in order."""
     bind_tries: Count = 5
-    """How often nodes may refuse a pod before it is given up."""
+    """How often nodes may refuse a pod in a row before its next try waits for the longest pause."""
+    avoid_seconds: Seconds = 300.0
+    """How long a node that refused a pod is kept from that pod and from those that replace it."""
     backoff_first_seconds: Seconds = 1.0
     """The first pause after a failure."""
     backoff_most_seconds: Annotated[Seconds, kinds.above("backoff_first_seconds")] = 300.0

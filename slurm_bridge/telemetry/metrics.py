@@ -136,6 +136,11 @@ class Metrics:
         )
 
     def _process(self, version: str) -> None:
+        self.check_findings = self._gauge(
+            "check_findings",
+            "What the checks at the start of the lead found, by level (ok, info, warning, failure).",
+            "level",
+        )
         self.leader = self._gauge("leader", "1 on the replica that leads.")
         self.build_info = self._gauge("build_info", "Always 1; what runs.", "version")
         self.build_info.labels(version).set(1)

@@ -1,14 +1,16 @@
 """slurmctld, slurmrestd and the apiserver die and come back while pods go through the daemon."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
+from slurm_bridge.model import names
 from tests import waiting
 from tests.chaos.support_size import Size
 from tests.e2e import support_daemon, support_foreign, support_observer, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
-from tests.e2e.support_observer import Seen
+from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
 
@@ -54,11 +56,13 @@ def test_a_server_goes_and_comes_back(
         finally:
             support_servers.part(outage.part, outage.up)
         world.create_pods("after", third, support_world.FOREVER)
-        await_all_that_slurm_knows(world, observer.seen, 3 * third)
-        world.finish([one for one in world.pods() if support_world.is_bound(one)])
+        pods = world.await_bound(3 * third, seconds=120)
+        await_jobs_of(world, pods)
+        world.finish(pods)
         world.await_nothing_in_slurm()
         seen = observer.end()
     assert seen.wrong == set()
+    assert not seen.gone
     assert foreign.now() == before
 
 
@@ -69,15 +73,20 @@ def lives_on(daemon: support_daemon.Daemon) -> None:
     assert daemon.probe("livez") == 200
 
 
-def await_all_that_slurm_knows(world: World, seen: Seen, count: int) -> None:
-    """Every pod has a node, but for those whose running job slurmctld itself forgot when it was killed."""
-    known = {str(one.owner["uid"]) for one in world.slurm.alive(world.daemon.cluster_id)}
+def await_jobs_of(world: World, pods: Sequence[Json]) -> None:
+    """Until every pod has a job that holds its node: slurmctld forgets what it had not saved when it was killed."""
+    wanted = {one["metadata"]["uid"]: one["metadata"]["annotations"][names.ANNOTATION_SLURM_NODE] for one in pods}
+    found: dict[str, str] = {}
 
-    def settled() -> bool:
-        pods = world.pods()
-        forgotten = [uid for uid in seen.gone if uid not in known]
-        return len(pods) + len(forgotten) >= count and all(map(support_world.is_bound, pods))
+    def all_hold() -> bool:
+        running = [one for one in world.slurm.alive(world.daemon.cluster_id) if "RUNNING" in one.states]
+        found.clear()
+        found.update({str(one.owner["uid"]): one.nodes for one in running})
+        return wanted.items() <= found.items()
 
-    waiting.until(
-        settled, f"nodes for {count} pods; {len(seen.gone)} gone\n{world.daemon.last_words(10)}", 120, every=1.0
-    )
+    try:
+        waiting.until(all_hold, "job for every bound pod", 60, every=1.0)
+    except AssertionError as error:
+        late = [support_world.told(one) for one in pods if one["metadata"]["uid"] not in found]
+        words = [f"{error}: {len(late)} without", *late[:5], world.daemon.last_words()]
+        raise AssertionError("\n".join(words)) from error

@@ -97,7 +97,9 @@ def _misplaced(pods: Sequence[Json], jobs: Mapping[int, SlurmJob]) -> Iterator[s
             continue  # slurmctld forgets ended jobs, and what it had not saved when it was killed
         if job.owner["uid"] != one["metadata"]["uid"]:
             yield f"I2: {one['metadata']['name']} is bound by job {job.job_id}, which is of {dict(job.owner)}"
-        if job.nodes != where:
+        if (
+            job.nodes and job.nodes != where
+        ):  # one that slurmctld has forgotten and that is asked for again has none yet
             yield f"I2: {one['metadata']['name']} is bound to {where}, job {job.job_id} has {job.nodes!r}"
 
 

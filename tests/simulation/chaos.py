@@ -72,7 +72,13 @@ class Chaos:
         for _ in range(4):
             self.create_pod()
         worse = dice.choice((0.0, 1.0, 3.0, 10.0))
-        weather.odds = Odds(lost=0.01 * worse, unanswered=0.015 * worse, slow=0.005 * worse, killed=0.003 * worse)
+        weather.odds = Odds(
+            lost=0.01 * worse,
+            unanswered=0.015 * worse,
+            orders_unanswered=dice.choice((0.0, 0.0, 0.3)),
+            slow=0.005 * worse,
+            killed=0.003 * worse,
+        )
         hectic = dice.choice((0.15, 0.4, 1.0))
         weights, acts = zip(*self._acts, strict=True)
         for _ in range(BEATS):

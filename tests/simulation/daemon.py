@@ -1,6 +1,7 @@
 """The one place that knows how a core is made: by the program's own builder, with settings of the simulation."""
 
 import dataclasses
+import functools
 import hashlib
 import random
 from collections.abc import Callable, Mapping
@@ -23,11 +24,11 @@ SETTINGS: dict[str, Any] = {
     "hooks": [{"name": "policy"}, {"name": "eligibility", "options": {"volumes": False}}],
     "mirror": {"sweep_seconds": 45},
     "attempts": {"window_seconds": 6},
-    "scheduling": {"backoff_most_seconds": 30},
+    "scheduling": {"backoff_most_seconds": 30, "avoid_seconds": 60},
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Variant:
     """How a site has configured its bridge."""
 
@@ -35,7 +36,7 @@ class Variant:
     hold_after_timeout: bool = False
     fickle_hook: bool = False
 
-    @property
+    @functools.cached_property
     def settings(self) -> Settings:
         """The same as a configuration file."""
         slurm = {**SETTINGS["slurm"], **({} if self.chosen_ids else {"job_ids": None})}

@@ -33,6 +33,7 @@ class Odds:
 
     lost: float = 0.0
     unanswered: float = 0.0
+    orders_unanswered: float = 0.0
     slow: float = 0.0
     killed: float = 0.0
 
@@ -95,7 +96,7 @@ class Weather:
             self.note(f"{what} {zlib.crc32(request.body):08x} -> {response.status}")
             if request.method != "GET":
                 self.orders.append(number)
-            self._on_the_way_back(number, what)
+            self._on_the_way_back(number, what, order=request.method != "GET")
             return response
 
         return pass_on
@@ -112,14 +113,14 @@ class Weather:
             self.note(f"{what}: lost")
             raise direct_line.NotReached("lost on the way")
 
-    def _on_the_way_back(self, number: int, what: str) -> None:
+    def _on_the_way_back(self, number: int, what: str, *, order: bool) -> None:
         chore = self._after.pop(number, None)
         if chore is not None:
             chore()
         if self._strikes(self.odds.killed):
             self.note(f"{what}: killed")
             raise Killed
-        if self._strikes(self.odds.unanswered):
+        if self._strikes(max(self.odds.unanswered, self.odds.orders_unanswered if order else 0.0)):
             self.note(f"{what}: unanswered")
             raise direct_line.NotAnswered("lost on the way back")
 

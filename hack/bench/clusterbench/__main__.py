@@ -9,7 +9,7 @@ import json
 import pathlib
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from clusterbench import adapters, contestants, figures, report, testbed, turns, waiting
 from slurm_bridge.slurm.versions import WIRES
@@ -41,18 +41,16 @@ def main(argv: Sequence[str]) -> int:
         played = _rounds(bed, given)
         calls = list(adapters.Bench(bed.env).rows()) if given.calls else []
         quiet = waiting.measure(bed, given.waiting, given.quiet_seconds, FOLDER) if given.waiting else None
-    print(report.text(played, quiet))
-    print(adapters.table(calls) if calls else "")
+    print("\n\n".join(filter(None, (report.text(played, quiet), adapters.table(calls)))))
+    _store(report.document(bed.config, played, quiet) | adapters.document(calls))
+    return 0
+
+
+def _store(measured: Mapping[str, object]) -> None:
+    """What was left out this time stays as it was measured before."""
     stored = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
     OUTPUT.parent.mkdir(exist_ok=True)
-    OUTPUT.write_text(
-        json.dumps(
-            {**stored, **report.document(bed.config, played, quiet), **(adapters.document(calls) if calls else {})},
-            indent=2,
-        )
-        + "\n"
-    )
-    return 0
+    OUTPUT.write_text(json.dumps({**stored, **measured}, indent=2) + "\n")
 
 
 def _rounds(bed: testbed.Bed, given: argparse.Namespace) -> list[figures.Turn]:

@@ -5,6 +5,7 @@ ratio of one turn, and its median over all turns.
 """
 
 import dataclasses
+import json
 import pathlib
 import random
 import statistics
@@ -12,13 +13,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import requests
 from kubernetes import client as official
 from kubernetes import config as official_config
 
-from clusterbench import raw
+from clusterbench import bare, raw
 from clusterbench.workload import Load
 from slurm_bridge import ports
 from slurm_bridge.kube import client as kube_client
@@ -66,10 +66,7 @@ class Bench:
         self.slurm = slurm_client.SlurmClient(chosen, clock=clock, stop=stop)
         self.kube = kube_client.KubeClient(config.from_kubeconfig(kubeconfig), clock=clock, dice=random.Random())
         self.namespace = f"bench-{uuid.uuid4().hex[:8]}"
-        self._base = env["SLURMRESTD_URL"] + "/slurm/" + self.slurm.version
-        self._session = requests.Session()
-        self._session.trust_env = False
-        self._session.headers["X-SLURM-USER-TOKEN"] = token_file.read_text().strip().removeprefix("SLURM_JWT=")
+        self._bare = bare.slurm(env["SLURMRESTD_URL"], token_file, self.slurm.version, 1)
         logged_in = official_config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]
         self._core = official.CoreV1Api(logged_in)
 
@@ -84,23 +81,19 @@ class Bench:
         request = raw.request("bench", "bench", str(uuid.uuid4()))
         same = calls.submit([fields.submit(request)])
         ours, made = _timed(lambda: self.slurm.submit(request), CALLS)
-        bare, also = _timed(lambda: self._post(same.path, same.body), CALLS)
+        plain, also = _timed(lambda: json.loads(self._bare.call(same.method, same.path, same.body)), CALLS)
         self.slurm.cancel_many([one.job_id for one in made if isinstance(one, job.Done)])
         self.slurm.cancel_many([one["job_id"] for one in also])
-        return ours, bare
-
-    def _post(self, path: str, body: bytes | None) -> Any:
-        kind = {"Content-Type": "application/json"}
-        return self._session.post(self._base + path, data=body, headers=kind, timeout=15).json()
+        return ours, plain
 
     def _states(self) -> tuple[float, float]:
         request = raw.request("bench", "bench", str(uuid.uuid4()))
         ids = [one.job_id for one in (self.slurm.submit(request) for _ in range(100)) if isinstance(one, job.Done)]
-        asked = [("job_id", str(one)) for one in ids]
+        same = calls.states(ids)
         ours, _ = _timed(lambda: self.slurm.states(ids), 20)
-        bare, _ = _timed(lambda: self._session.get(f"{self._base}/jobs/state/", params=asked, timeout=15).json(), 20)
+        plain, _ = _timed(lambda: json.loads(self._bare.call(same.method, same.path)), 20)
         self.slurm.cancel_many(ids)
-        return ours, bare
+        return ours, plain
 
     def _lists(self) -> list[tuple[float, float]]:
         scope = ports.Scope(namespace=self.namespace)
@@ -134,6 +127,8 @@ class _Namespace:
 
 def table(rows: Sequence[Row]) -> str:
     """For people."""
+    if not rows:
+        return ""
     lines = [f"{'call':<28} {'ours ms':>9} {'bare ms':>9} {'ours/bare':>10}"]
     lines += [f"{row.what:<28} {row.ours * 1000:>9.2f} {row.bare * 1000:>9.2f} {row.ratio:>10.2f}" for row in rows]
     return "\n".join(lines)
@@ -141,6 +136,8 @@ def table(rows: Sequence[Row]) -> str:
 
 def document(rows: Sequence[Row]) -> dict[str, object]:
     """For programs."""
+    if not rows:
+        return {}
     return {"adapters": {"turns": TURNS, "rows": [dataclasses.asdict(row) for row in rows]}}
 
 

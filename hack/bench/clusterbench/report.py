@@ -42,13 +42,13 @@ def line(turn: figures.Turn) -> str:
 
 def text(played: Sequence[figures.Turn], quiet: waiting.Quiet | None) -> str:
     """All of it."""
-    parts = [_table(played), "\n".join(_ratios(played)), *([] if quiet is None else [str(quiet)])]
+    parts = [_table(played) if played else "", "\n".join(_ratios(played)), *([] if quiet is None else [str(quiet)])]
     return "\n\n".join(part for part in parts if part)
 
 
 def document(config: Config, played: Sequence[figures.Turn], quiet: waiting.Quiet | None) -> dict[str, object]:
     """The same, with every turn."""
-    return {
+    throughput: dict[str, object] = {
         "throughput": {
             "nodes": config.nodes,
             "turns": [turns.as_json(turn) for turn in played],
@@ -57,9 +57,9 @@ def document(config: Config, played: Sequence[figures.Turn], quiet: waiting.Quie
                 for beside in (RAW.name, KUBE_SCHEDULER.name)
                 for what, figure in _COMPARED.items()
             },
-        },
-        **({} if quiet is None else {"waiting": quiet.document()}),
+        }
     }
+    return (throughput if played else {}) | ({} if quiet is None else {"waiting": quiet.document()})
 
 
 def _table(played: Sequence[figures.Turn]) -> str:

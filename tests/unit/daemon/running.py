@@ -75,7 +75,12 @@ class Running:
 
 def configuration(world: app.PocketWorld, path: pathlib.Path, **values: Any) -> app.Configuration:
     """A file with these values over what the pocket world needs."""
-    settled = {"cluster_id": "here", "leader_election": {"enabled": False}, "scheduling": {"workers": 2}, **values}
+    settled = {
+        "cluster_id": "here",
+        "leader_election": {"enabled": False, "namespace": "default"},
+        "scheduling": {"workers": 2},
+        **values,
+    }
     path.write_text(json.dumps(settled))
     return app.Configuration(path=path, environ={}, overrides=world.overrides)
 

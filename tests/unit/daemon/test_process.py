@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge import app, errors
+from slurm_bridge.daemon.process import Source
 from slurm_bridge.model import kinds
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.sim import faults
 from tests import waiting
 from tests.unit.daemon.running import configuration, running
@@ -91,19 +94,25 @@ def test_the_configuration_is_reloaded_and_a_bad_one_is_not(world: app.PocketWor
     """What cannot work changes nothing and is said; what can is used for the next pod."""
     with running(world, path) as daemon:
         daemon.until_ready()
+        given, source = json.loads(path.read_text()), configuration(world, path)
+        reload = daemon.daemon._reload(Source(fingerprint=source.fingerprint, load=source.load))
         before = daemon.daemon.core.tools.config
-        given = json.loads(path.read_text())
         path.write_text(json.dumps({**given, "hooks": [{"name": "nobody-knows-it"}]}))
-        waiting.until(lambda: 'reloads_total{result="refused"} 1.0' in daemon.get("/metrics")[1], "a refusal", 10)
+        reload.step()
         assert daemon.daemon.core.tools.config is before
         path.write_text(json.dumps({**given, "defaults": {"timelimit": 7}}))
-        waiting.until(lambda: daemon.daemon.core.tools.config is not before, "a reload", 10)
+        reload.step()
         daemon.pod("a")
         waiting.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
+        assert 'reloads_total{result="refused"} 1.0' in daemon.get("/metrics")[1]
+        waiting.until(lambda: {"Reloaded", "ReloadFailed"} <= reasons(world), "events", 10, every=0.02)
     (job,) = (job for job in world.slurmctld.world.jobs.values() if job.ask.name == "a")
     assert job.ask.minutes == 7
-    reasons = {event["reason"] for event in world.kube.list(kinds.EVENTS)}
-    assert {"Reloaded", "ReloadFailed"} <= reasons
+
+
+def reasons(world: app.PocketWorld) -> set[str]:
+    """Of all events."""
+    return {event["reason"] for event in world.kube.list(kinds.EVENTS)}
 
 
 def test_status_limits_are_taken_over_by_a_running_daemon(world: app.PocketWorld, path: pathlib.Path) -> None:
@@ -111,7 +120,7 @@ def test_status_limits_are_taken_over_by_a_running_daemon(world: app.PocketWorld
     with app.daemon(configuration(world, path)) as daemon:
         settings = configuration(world, path, status={"patience_seconds": 0}).load()
         daemon._apply(settings)
-        daemon.reporter.waiting(next(iter(_pods(daemon))), "Reason", "message")
+        daemon.reporter.waiting(Pod(metadata=ObjectMeta(name="a", namespace="default", uid="u")), "Reason", "message")
         assert daemon.reporter.idle_for() == 0.0
         daemon.door.close()
 
@@ -132,17 +141,9 @@ def test_only_what_is_needed_is_watched(world: app.PocketWorld, path: pathlib.Pa
     without = [{"name": "eligibility", "options": {"volumes": False}}]
     with running(world, path, hooks=without, scheduler_names=["one", "two"]) as daemon:
         daemon.until_ready()
-        lists = {call.target.partition("&limit")[0].partition("?limit")[0] for call in world.kube_calls.journal}
-    asked = {target for target in lists if "watch=" not in target and target.count("/") >= 3}
+        asked = {call.target.partition("limit=")[0] for call in world.kube_calls.journal if "limit=" in call.target}
     assert {target.partition("?")[0] for target in asked} == {"/api/v1/pods", "/api/v1/nodes", "/apis/batch/v1/jobs"}
     assert sum(target.startswith("/api/v1/pods?") for target in asked) == 3
     others = next(target for target in asked if "nodeName" in target)
     assert "one" in others
     assert "two" in others
-
-
-def _pods(daemon: object) -> Iterator[object]:
-    from slurm_bridge.model.meta import ObjectMeta
-    from slurm_bridge.model.pod import Pod
-
-    yield Pod(metadata=ObjectMeta(name="a", namespace="default", uid="u"))

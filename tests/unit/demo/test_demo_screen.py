@@ -54,7 +54,7 @@ def test_only_the_newest_lines_of_the_log_stay() -> None:
 def test_a_screen_shows_looks_and_leaves_the_last_one() -> None:
     """As a context, so that the terminal is given back whatever happens."""
     console = rich.console.Console(file=io.StringIO(), width=120, height=40, force_terminal=True)
-    with screen.Screen(console, screen.LogCorner()) as drawn:
+    with screen.Screen(screen.LogCorner(), console) as drawn:
         drawn.begin("on the stage")
         drawn.show(look(row(1, Stage.BOUND)))
     text = console.file

@@ -81,7 +81,7 @@ def test_a_show_that_does_not_end_in_time_says_what_has_not_ended() -> None:
         ({"daemon": 1}, False),
     ],
 )
-def test_what_counts_as_a_good_end(changes: dict[str, object], good: bool) -> None:  # noqa: FBT001
+def test_what_counts_as_a_good_end(changes: dict[str, object], good: bool) -> None:
     """Everything done, nothing left, the daemon ended in order; only a crash may cost a bare pod its node."""
     assert summary(**changes).good is good
 

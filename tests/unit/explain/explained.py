@@ -3,8 +3,9 @@
 from typing import Any
 
 from slurm_bridge.model import names
+from slurm_bridge.model.workload import Root
 
-PREFIX = names.JOB_PREFIX
+PREFIX, PARKED = names.JOB_PREFIX, names.ANNOTATION_PARKED
 
 
 def spec(**changes: Any) -> dict[str, Any]:
@@ -30,3 +31,8 @@ def job(name: str = "train", annotations: dict[str, Any] | None = None, **change
         "metadata": metadata,
         "spec": {"template": {"spec": spec()}, **changes},
     }
+
+
+def root(name: str, uid: str) -> Root:
+    """The workload that a pod of this name is."""
+    return Root(kind="Pod", namespace="default", name=name, uid=uid)

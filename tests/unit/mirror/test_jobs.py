@@ -6,12 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.mirror import jobs
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty
 from slurm_bridge.sim import faults
-from tests.unit.mirror.watching import Watch, owner, placeholder, record, view
+from tests.unit.mirror.watching import Watch, maybe, owner, placeholder, record, view
 
 Make = Callable[..., Watch]
 
@@ -107,7 +106,7 @@ def test_only_a_record_of_this_workload_is_evidence(watch: Watch, comment: str) 
 def test_a_job_that_may_exist_has_to_show_whose_it_is(watch: Watch) -> None:
     """Its state alone says nothing: the id could be a stranger's."""
     job_id = watch.submit(known=False)
-    watch.table.put(jobs.unknown(job_id, owner(), 0.0), tell=False)
+    watch.table.put(maybe(job_id), tell=False)
     watch.mirror.poll()
     assert watch.asked(f"/job/{job_id}") == 1
     assert watch.known(job_id).certainty is Certainty.SEEN
@@ -116,7 +115,7 @@ def test_a_job_that_may_exist_has_to_show_whose_it_is(watch: Watch) -> None:
 def test_a_job_that_may_exist_is_given_up_after_a_while(make: Make) -> None:
     """An order that was sent can still be carried out for some time; not for ever."""
     watch = make(maybe=60.0)
-    watch.table.put(jobs.unknown(JobId(77), owner(), 0.0), tell=False)
+    watch.table.put(maybe(77), tell=False)
     watch.clock.advance(59)
     watch.mirror.poll()
     assert watch.known(JobId(77)).certainty is Certainty.MAYBE
@@ -152,24 +151,35 @@ def test_details_are_read_in_turn_within_the_budget(make: Make) -> None:
 
 
 def test_a_rate_below_one_still_reads(make: Make) -> None:
-    """One reading every other second is half a reading a second."""
-    watch = make(patience=0.0, first_details_per_second=0.5, details_per_second=0.5)
+    """A tenth of a reading a second is one every ten."""
+    watch = make(patience=0.0, first_details_per_second=0.1, details_per_second=0.1)
     watch.pocket.control.pause()
     job_id = watch.submit()
-    for _ in range(40):
+    for _ in range(400):
         watch.clock.advance(0.25)
         watch.mirror.details()
-    assert watch.asked(f"/job/{job_id}") == 5
+    assert 9 <= watch.asked(f"/job/{job_id}") <= 11
 
 
 def test_after_a_long_silence_no_burst_of_details_follows(make: Make) -> None:
-    """The budget does not add up."""
-    watch = make(patience=0.0, first_details_per_second=2.0)
+    """The budget adds up for one slow period, not for ever."""
+    watch = make(patience=0.0, first_details_per_second=1.0, slowest=2.0)
     for number in range(8):
         watch.submit(f"p{number}")
     watch.clock.advance(1000)
     watch.mirror.details()
     assert watch.asked(r"/job/\d+") == 2
+
+
+def test_a_crowd_that_was_never_read_costs_one_full_list(make: Make) -> None:
+    """After a burst everybody learns at once why he waits."""
+    watch = make(patience=0.0, crowd=4)
+    watch.pocket.control.pause()
+    ids = [watch.submit(f"p{number}") for number in range(5)]
+    watch.clock.advance(1)
+    watch.mirror.details()
+    assert (watch.asked(r"/jobs/(\?|$)"), watch.asked(r"/job/\d+")) == (1, 0)
+    assert all(watch.known(job_id).view for job_id in ids)
 
 
 def test_a_job_that_has_just_moved_is_not_read_for_its_details(make: Make) -> None:

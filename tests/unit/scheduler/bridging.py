@@ -115,7 +115,8 @@ class Bridge:
     def _slurm(self) -> SlurmClient:
         handler = self.world.weather.before(self.slurm.handler, Side.SLURM, self.name)
         line = Line(handler, clock=self.clock, faults=self.slurm_calls)
-        settings = SlurmSettings(url="http://slurm", token_file=self.folder / "token", api_versions=("v0.0.45",))
+        token = self.folder / "token"
+        settings = SlurmSettings(url="http://slurm", token_file=token, api_versions=("v0.0.45",), cache_ttl=0.0)
         return SlurmClient(settings, clock=self.clock, stop=threading.Event(), connect=lambda _: DirectPool(line))
 
     def _feed(self, cluster: ports.Cluster, kind: kinds.Kind[Any], handler: Callable[[Any, Any], object]) -> Feed[Any]:

@@ -2,11 +2,17 @@
 
 import dataclasses
 
+import pytest
+
+from slurm_bridge import errors
 from slurm_bridge.daemon import configuration
+from slurm_bridge.hooks import attempts, chain
+from slurm_bridge.hooks.base import NodeSet, Subsets
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.weather import Side
+from tests.unit.hooks.conftest import hook
 from tests.unit.scheduler.bridging import Bridge
 
 
@@ -110,6 +116,31 @@ def test_a_node_that_joins_slurm_later_is_used(bridge: Bridge) -> None:
     bridge.until(lambda: bridge.node_of("a") == "n9", 40)
 
 
+def test_nothing_is_decided_before_slurms_nodes_are_known(bridge: Bridge) -> None:
+    """A job that runs would be given back, for nobody would know its node."""
+    job = bridge.waiting("a")
+    bridge.slurm.control.unpause()
+    bridge.slurm.tick()
+    bridge.start()
+    bridge.slurm_calls.plan(faults.Answer(502), target="/nodes/", times=4)
+    with pytest.raises(errors.BridgeError):
+        bridge.recover()
+    bridge.slurm_calls.clear()
+    bridge.until(lambda: bridge.node_of("a"))
+    assert bridge.job("a").job_id == job.job_id
+
+
+def test_nodes_that_could_not_be_read_are_asked_for_again_soon(bridge: Bridge) -> None:
+    """Half a minute of ignorance would be long."""
+    bridge.run(1)
+    bridge.slurm_calls.plan(faults.Answer(502), target="/nodes/", times=4)
+    bridge.core.tools.refresh_facts()
+    bridge.slurm_calls.forget()
+    bridge.run(10)
+    assert bridge.slurm_calls.count(target="/nodes/") >= 5
+    assert bridge.slurm_calls.count(target="/partitions/") == 1
+
+
 def test_the_owners_annotations_reach_the_job_and_its_changes_too(bridge: Bridge) -> None:
     """The Job speaks for its pods."""
     bridge.slurm.control.pause()
@@ -178,3 +209,38 @@ def test_a_forbidden_write_is_told_and_not_repeated_all_the_time(bridge: Bridge)
     bridge.kube_calls.clear()
     bridge.until(lambda: bridge.node_of("a"), 90)
     assert bridge.submits() == 1
+
+
+def preferring(bridge: Bridge, *nodes: str) -> None:
+    """From now on a hook wants these nodes first, for ten seconds."""
+    first = hook(subset=lambda *_: Subsets(sets=(NodeSet(nodes=frozenset(nodes), name="first"),)))
+    limits = attempts.Limits(candidates=1, window_seconds=10.0)
+    around = chain.Surroundings(clock=bridge.clock, limits=limits, settle=configuration.settle())
+    bridge.recover()
+    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=chain.Chain([first], around)))
+
+
+def test_preferred_nodes_are_tried_for_a_while_and_then_any(bridge: Bridge) -> None:
+    """The window counts from Slurm's first look; the same job is widened, not a new one made."""
+    preferring(bridge, "n1")
+    bridge.pod("a", cpu="4")
+    bridge.run(5)
+    job = bridge.job("a")
+    assert job.ask.excluded == ("n2", "n3", "s4")
+    bridge.until(lambda: bridge.node_of("a"), 40)
+    assert bridge.job("a").job_id == job.job_id
+    assert bridge.node_of("a") != "n1"
+
+
+def test_an_attempt_goes_on_where_it_was_after_a_restart(bridge: Bridge) -> None:
+    """The owner record says which attempt runs since when."""
+    preferring(bridge, "n1")
+    bridge.pod("a", cpu="4")
+    bridge.run(5)
+    bridge.start()
+    preferring(bridge, "n1")
+    bridge.run(3)
+    assert bridge.submits() == 0
+    assert bridge.slurm_calls.count(method="POST") == 0
+    bridge.until(lambda: bridge.node_of("a"), 40)
+    assert bridge.submits() == 0

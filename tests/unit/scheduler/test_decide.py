@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from slurm_bridge.mirror import jobs
+from slurm_bridge.mirror import readings
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.names import JobId
@@ -84,8 +84,8 @@ def test_how_a_pod_stands(seen: Pod | None, expected: Pods) -> None:
     ("known", "expected"),
     [
         (None, Job.NONE),
-        (jobs.unknown(JobId(1), owner(), 0.0), Job.MAYBE),
-        (jobs.submitted(JobId(1), owner(), 0.0), Job.PENDING),
+        (readings.unknown(JobId(1), owner(), 0.0), Job.MAYBE),
+        (readings.submitted(JobId(1), owner(), 0.0), Job.PENDING),
         (maybe(words="RUNNING"), Job.MAYBE),
         (gone(words="RUNNING"), Job.GONE),
         *(

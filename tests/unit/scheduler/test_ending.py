@@ -9,6 +9,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import ending
 from slurm_bridge.sim import faults
+from slurm_bridge.sim.slurm import state
 from tests.simulation.weather import Side
 from tests.unit.mirror.watching import record
 from tests.unit.scheduler.bridging import Bridge
@@ -175,6 +176,39 @@ def test_a_second_living_job_of_a_pod_is_cancelled_and_the_first_is_kept(bridge:
     assert (bridge.of(job).over, bridge.of(twin).over) == (False, True)
     assert "second job" in bridge.note(twin)
     assert not bridge.park_note("a")
+
+
+@pytest.mark.parametrize("fault", [faults.Drop(), faults.Reset(acted=False)])
+def test_a_job_that_may_exist_is_found_when_its_pod_goes(bridge: Bridge, fault: faults.Fault) -> None:
+    """Its submit was not answered, and then the pod was deleted: nothing is leaked, nothing is kept for ever."""
+    bridge.slurm_calls.plan(fault, method="POST", target="/job/submit")
+    uid = bridge.pod("a")
+    bridge.settle()
+    bridge.delete("a", grace=0)
+    bridge.run(100, step=2)
+    assert all(job.over for job in bridge.jobs(uid))
+    assert not any(bridge.core.queue.counts().values())
+
+
+def stray(bridge: Bridge, kind: str) -> state.Job:
+    """A job of this bridge that stands for something else than a pod."""
+    text = record("u", "sim").replace('"kind":"Pod"', f'"kind":"{kind}"')
+    return bridge.slurm.world.jobs[bridge.world.submit("stray", admin_comment=text)]
+
+
+def test_the_job_of_a_check_that_was_killed_goes_after_a_while(bridge: Bridge) -> None:
+    """A check that still runs cancels its own."""
+    job = stray(bridge, "Check")
+    bridge.run(50)
+    assert not bridge.of(job).over
+    bridge.until(lambda: bridge.of(job).over, 30)
+
+
+def test_what_a_later_version_made_is_left_alone(bridge: Bridge) -> None:
+    """This one does not know when it is over."""
+    job = stray(bridge, "PodGroup")
+    bridge.run(120, step=2)
+    assert not bridge.of(job).over
 
 
 def test_parking_needs_kubernetes_and_waits_for_it(bridge: Bridge) -> None:

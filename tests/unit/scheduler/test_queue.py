@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from slurm_bridge.hooks import chain
+from slurm_bridge.hooks.base import Rank
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, Queue
+from tests.unit.hooks.conftest import hook, workload
 
 UIDS = st.sampled_from("abcdef")
 FILED = st.one_of(st.sampled_from((WOKEN, FORGET, LINE_UP, AT_ONCE)), st.floats(0.1, 9).map(lambda s: Filed(after=s)))
@@ -263,3 +265,14 @@ def test_a_workload_that_is_gone_sorts_somewhere(clock: VirtualClock) -> None:
     _, queue = lined_up(clock)
     queue.activate("nobody")
     assert drain(queue) == ["nobody"]
+
+
+def test_an_order_hook_decides_who_is_first(clock: VirtualClock) -> None:
+    """Its key alone: neither priority nor turns mix in; who cannot be ranked is looked at all the same."""
+    census = Census()
+    ordering = hook(order=lambda one: Rank(key=len(one.root.name)))
+    ranked = chain.Chain([ordering], chain.Surroundings(clock=clock))
+    order = Order(census, lambda: ranked, lambda one: None if one.uid == "unknown" else workload(one))
+    queue = Queue(clock, order.key, order.served)
+    join(census, queue, pod("aaa", "a", 100), pod("bb", "b"), pod("c", "c"), pod("unknown", "d"))
+    assert [uid for uid in drain(queue) if uid != "unknown"] == ["c", "bb", "aaa"]

@@ -112,6 +112,18 @@ def test_t35_a_purged_job_is_the_same_as_one_that_ended(bridge: Bridge, answer: 
     assert str(job.job_id) in dict(bridge.events("a"))["SlurmJobEnded"]
 
 
+def test_t35_a_job_that_ended_and_was_purged_during_an_outage_is_not_brought_back(bridge: Bridge) -> None:
+    """Nobody could see its end; it was somebody's wish all the same."""
+    job = bridge.bound("a")
+    hide(bridge)
+    bridge.slurm.control.end(job.job_id, "CANCELLED")
+    bridge.run(120, step=3)
+    assert job.job_id not in bridge.slurm.world.jobs
+    bridge.world.weather.show(Side.SLURM)
+    bridge.until(lambda: not bridge.exists("a"))
+    assert bridge.submits() == 1
+
+
 def hide(bridge: Bridge) -> None:
     """slurmrestd is not reached."""
     bridge.world.weather.hide(Side.SLURM)
@@ -163,11 +175,28 @@ def crowd(bridge: Bridge, number: int) -> None:
     bridge.until(lambda: all(bridge.node_of(f"p{each}") for each in range(number)))
 
 
-def test_t37_a_slurm_that_lost_its_memory_costs_no_pod(bridge: Bridge) -> None:
-    """All jobs unknown at once needs evidence: the operator is told, nothing is deleted."""
+def test_t37_a_slurm_that_lost_its_memory_is_reminded(bridge: Bridge) -> None:
+    """The same jobs are asked for again, under their ids and for their nodes: no pod notices."""
     bridge = Bridge(bridge.folder, world=bridge.world, mirror={"vanished_minimum": 3})
     crowd(bridge, 5)
-    bridge.slurm.control.crash(1e6)
+    before = {job.job_id: job.grant.nodes for job in bridge.jobs() if job.grant is not None}
+    bridge.world.crash_slurm(1e6)
+    bridge.run(60, step=1)
+    assert {job.job_id: job.grant.nodes for job in bridge.jobs() if job.grant is not None} == before
+    assert bridge.deletes() == 0
+    assert any(reason == "SlurmJobRestored" for reason, _ in bridge.events("p0"))
+
+
+def counted(bridge: Bridge) -> Bridge:
+    """A bridge where Slurm itself gives out the ids: what is lost there cannot be asked for again."""
+    return Bridge(bridge.folder, world=bridge.world, mirror={"vanished_minimum": 3}, slurm={"job_ids": None})
+
+
+def test_t37_a_slurm_that_lost_its_memory_costs_no_pod(bridge: Bridge) -> None:
+    """All jobs unknown at once needs evidence: the operator is told, nothing is deleted."""
+    bridge = counted(bridge)
+    crowd(bridge, 5)
+    bridge.world.crash_slurm(1e6)
     bridge.run(120, step=2)
     assert bridge.deletes() == 0
     assert any(reason == "SlurmJobsVanished" for reason, _ in bridge.events("p0"))
@@ -175,12 +204,11 @@ def test_t37_a_slurm_that_lost_its_memory_costs_no_pod(bridge: Bridge) -> None:
 
 def test_t37_one_lost_job_of_many_is_believed_after_a_pause(bridge: Bridge) -> None:
     """A single one is no mystery."""
-    bridge = Bridge(bridge.folder, world=bridge.world, mirror={"vanished_minimum": 3})
+    bridge = counted(bridge)
     crowd(bridge, 5)
     job = bridge.job("p2")
-    with bridge.slurm.lock:
-        bridge.slurm.control.end(job.job_id, "CANCELLED")
-        del bridge.slurm.world.jobs[job.job_id]
+    bridge.slurm.control.end(job.job_id, "CANCELLED")
+    del bridge.slurm.world.jobs[job.job_id]
     bridge.run(6)
     assert bridge.exists("p2")
     bridge.until(lambda: not bridge.exists("p2"), 30)
@@ -189,12 +217,13 @@ def test_t37_one_lost_job_of_many_is_believed_after_a_pause(bridge: Bridge) -> N
 
 def test_t37_an_operator_can_say_that_it_is_true(bridge: Bridge) -> None:
     """Raising the limit is the evidence."""
-    bridge = Bridge(bridge.folder, world=bridge.world, mirror={"vanished_minimum": 3})
+    bridge = counted(bridge)
     crowd(bridge, 4)
-    bridge.slurm.control.crash(1e6)
+    bridge.world.crash_slurm(1e6)
     bridge.run(40)
     assert bridge.deletes() == 0
-    bridge = Bridge(bridge.folder, world=bridge.world, mirror={"vanished_minimum": 100})
+    given = {"mirror": {"vanished_minimum": 100}, "slurm": {"job_ids": None}}
+    bridge = Bridge(bridge.folder, world=bridge.world, **given)
     bridge.until(lambda: bridge.deletes() == 4)
 
 

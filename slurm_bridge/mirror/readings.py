@@ -1,0 +1,63 @@
+"""From what Slurm says to what is known of a placeholder, and whether that is news. Pure."""
+
+from slurm_bridge.model.job import JobState, JobStates, JobView, Phase
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.placeholder import Certainty, Placeholder
+
+#: Phases in which a job holds nodes.
+STARTED = frozenset({Phase.STARTING, Phase.RUNNING, Phase.STOPPED})
+
+#: What the details of a job have to say anew before its workload is woken.
+TELLING = ("reason", "held", "nodes", "owner")
+
+#: A start estimate that moves less than this is no news.
+START_MOVED = 600
+
+
+def moved(old: Placeholder, seen: JobStates) -> bool:
+    """The state words say something new."""
+    words = seen.components[0].state.words if seen.components else old.state.words
+    return old.certainty is Certainty.MAYBE or words != old.state.words or seen.torn != old.torn
+
+
+def placeholder(view: JobView, old: Placeholder | None, now: float) -> Placeholder:
+    """What a full reading makes of what was known."""
+    assert view.owner is not None
+    same = old is not None and old.certainty is Certainty.SEEN and old.state == view.state
+    return Placeholder(
+        job_id=view.job_id,
+        owner=view.owner,
+        state=view.state,
+        since=old.since if old is not None and same else now,
+        view=view,
+        read=now,
+        started=(old is not None and old.started) or view.state.phase in STARTED or _has_run(view),
+        torn=old is not None and old.torn,
+    )
+
+
+def _has_run(view: JobView) -> bool:
+    """An ended job that kept the nodes it had; a pending one has an estimated start but none."""
+    return view.state.phase is Phase.ENDED and bool(view.nodes)
+
+
+def news(old: Placeholder, new: Placeholder) -> bool:
+    """Worth waking the workload for."""
+    if old.view is None or new.view is None or old.certainty is not new.certainty or old.phase is not new.phase:
+        return True
+    if any(getattr(old.view, field) != getattr(new.view, field) for field in TELLING):
+        return True
+    return abs(old.view.start_time - new.view.start_time) > START_MOVED
+
+
+def unknown(job_id: JobId, owner: Owner, now: float) -> Placeholder:
+    """A job that an unanswered order may have made."""
+    return Placeholder(
+        job_id=job_id, owner=owner, state=JobState(frozenset({"PENDING"})), certainty=Certainty.MAYBE, since=now
+    )
+
+
+def submitted(job_id: JobId, owner: Owner, now: float) -> Placeholder:
+    """A job that Slurm has just acknowledged."""
+    return Placeholder(job_id=job_id, owner=owner, state=JobState(frozenset({"PENDING"})), since=now)

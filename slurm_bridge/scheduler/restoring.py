@@ -1,0 +1,93 @@
+"""A slurmctld that crashes forgets the jobs of its last seconds, and with them the nodes of pods that run there.
+
+Such a pod has done nothing wrong and its node is still its own in all but Slurm's memory: the same job is asked for
+again, under the same id and pinned to that node.
+
+    granted the node           all is as it was
+    not granted for a while    somebody else has it: the pod is ended, as if the job had been
+    refused                    likewise
+
+Where ids cannot be chosen the pod would name another job than it has; there the job counts as ended.
+"""
+
+import dataclasses
+
+from loguru import logger
+
+from slurm_bridge.mirror import readings
+from slurm_bridge.model import names
+from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
+from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler.ending import Ender
+from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
+from slurm_bridge.scheduler.submitting import withdraw
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.translate import limits
+from slurm_bridge.translate.translator import Translated
+
+#: Fields of the lost job that hooks, defaults and Slurm itself had a say in.
+AS_SHOWN = ("partition", "account", "qos", "user", "time_limit_minutes")
+#: How long the old node may take to be granted again.
+PATIENCE = 120.0
+
+
+class Restorer:
+    """For bound pods whose job has vanished or pends again."""
+
+    def __init__(self, tools: Tools, ender: Ender) -> None:
+        self._tools, self._ender = tools, ender
+
+    def can(self, placeholder: Placeholder) -> bool:
+        """Slurm has forgotten it, and would give it the same id again."""
+        return placeholder.lost and placeholder.certainty is Certainty.GONE and self._tools.limits.ids is not None
+
+    def restore(self, wish: Wish, placeholder: Placeholder, kind: str) -> Filed:
+        """Ask for the same job again."""
+        tools, pod = self._tools, wish.workload.pods[0]
+        request = self._request(wish, pod, placeholder)
+        outcome = tools.slurm.submit(request)
+        if isinstance(outcome, Done):
+            tools.table.put(readings.submitted(outcome.job_id, request.owner, tools.clock.now()), tell=False)
+            tools.mirror.nudge()
+            text = f"Slurm has forgotten job {outcome.job_id}; it is submitted again for the node of this pod"
+            tools.voice.event(pod, "SlurmJobRestored", text, warning=True)
+            logger.bind(workload="/".join(pod.key)).warning(text)
+            return Filed(after=PATIENCE)
+        return self._not_yet(pod, placeholder, kind, outcome)
+
+    def _not_yet(self, pod: Pod, placeholder: Placeholder, kind: str, outcome: Refused | Unknown) -> Filed:
+        if isinstance(outcome, Unknown) or outcome.why is Refusal.BUSY:
+            return Filed(after=self._tools.pause(pod.uid))
+        if outcome.why is Refusal.EXISTS:
+            # By a submit of ours whose answer was lost, or Slurm has remembered: both are what is wanted.
+            found = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+            if found is not None:
+                return AT_ONCE
+        logger.bind(workload="/".join(pod.key)).warning("job cannot be restored: {}", outcome.message)
+        return self._ender.doubt(pod, placeholder, kind)
+
+    def _request(self, wish: Wish, pod: Pod, placeholder: Placeholder) -> JobRequest:
+        """What the pod asks for, with what hooks and partitions made of it as Slurm last showed it."""
+        snapshot, view = self._tools.keeper.snapshot(), placeholder.view
+        facts = limits.SlurmFacts(partitions=snapshot.partitions, nodes=tuple(snapshot.slurm_nodes.values()))
+        settled = limits.settle(wish.translated, facts)
+        asked = (settled if isinstance(settled, Translated) else wish.translated).request
+        shown = {field: getattr(view, field) for field in AS_SHOWN if getattr(view, field, None)}
+        node = pod.metadata.annotations.get(names.ANNOTATION_SLURM_NODE, pod.spec.node_name)
+        return dataclasses.replace(
+            asked, **shown, owner=placeholder.owner, job_id=placeholder.job_id, required_nodes=(node,)
+        )
+
+    def pending(self, pod: Pod, placeholder: Placeholder) -> Filed:
+        """A job that pends again while its pod runs: wait for its node, but not for ever."""
+        tools = self._tools
+        left = placeholder.since + PATIENCE - tools.clock.now()
+        if left > 0:
+            return Filed(after=left)
+        text = f"Slurm job {placeholder.job_id} was forgotten, and its node was not granted again"
+        if not withdraw(tools, placeholder, text):
+            return Filed(after=tools.pause(pod.uid))
+        self._ender.end_pod(pod, "LOST", text)
+        return WOKEN

@@ -1,0 +1,171 @@
+"""What the settings mean for each room: every key means something, and nothing is lost on the way."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from slurm_bridge import app, errors
+from slurm_bridge.daemon import configuration
+from slurm_bridge.hooks import chain
+from slurm_bridge.hooks.snapshot import EMPTY
+from slurm_bridge.model.slurmnode import Partition
+from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.settings import groups
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.translate.translator import Translated
+from tests.unit.translate import translating
+
+
+def settings(**values: Any) -> Settings:
+    """The least that there has to be, and these."""
+    return Settings.model_validate({"cluster_id": "here", "slurm": {"url": "http://s", "token_file": "/t"}, **values})
+
+
+ROOMS: Mapping[str, Callable[[Settings], object]] = {
+    "rules": configuration.rules,
+    "ends": configuration.ends,
+    "limits": configuration.limits,
+    "rhythm": configuration.rhythm,
+    "attempts": configuration.attempt_limits,
+    "status": configuration.status,
+}
+
+#: For each key a value that is not its default, and the rooms that have to notice.
+OTHER: Mapping[tuple[str, str], tuple[object, str]] = {
+    ("defaults", "partition"): ("batch", "rules"),
+    ("defaults", "account"): ("a", "rules"),
+    ("defaults", "qos"): ("q", "rules"),
+    ("defaults", "gres"): ("gpu:1", "rules"),
+    ("defaults", "timelimit"): (7, "rules"),
+    ("defaults", "exclusive"): (True, "rules"),
+    ("defaults", "mcs_label"): ("m", "rules"),
+    ("defaults", "cpus"): ("2", "rules"),
+    ("defaults", "memory"): ("1Gi", "rules"),
+    ("defaults", "user"): ("u", "rules"),
+    ("defaults", "group"): ("g", "rules"),
+    ("attempts", "candidates"): (1, "attempts"),
+    ("attempts", "window_seconds"): (1, "attempts"),
+    ("attempts", "total"): (1, "attempts"),
+    ("attempts", "then"): ("stay", "attempts"),
+    ("scheduling", "unstarted_window"): (1, "limits"),
+    ("scheduling", "bind_tries"): (1, "limits"),
+    ("scheduling", "backoff_first_seconds"): (2, "limits"),
+    ("scheduling", "backoff_most_seconds"): (20, "limits"),
+    ("mirror", "fastest_seconds"): (1, "rhythm"),
+    ("mirror", "slowest_seconds"): (9, "rhythm"),
+    ("mirror", "detail_reads_per_second"): (9, "rhythm"),
+    ("mirror", "full_list_above"): (9, "rhythm"),
+    ("mirror", "sweep_seconds"): (9, "rhythm"),
+    ("mirror", "vanished_minimum"): (9, "ends"),
+    ("mirror", "vanished_fraction"): (0.9, "ends"),
+    ("ends", "after_timeout"): ({"default": "hold"}, "ends"),
+    ("ends", "stuck_seconds"): (9, "ends"),
+    ("status", "conditions_per_second"): (9, "status"),
+    ("status", "events_per_second"): (9, "status"),
+    ("status", "patience_seconds"): (9, "status"),
+}
+#: Read where the threads are made.
+ELSEWHERE = {("scheduling", "workers")}
+GROUPS = {
+    "defaults": groups.Defaults,
+    "attempts": groups.Attempts,
+    "scheduling": groups.Scheduling,
+    "mirror": groups.Mirror,
+    "ends": groups.Ends,
+    "status": groups.Status,
+}
+
+
+def test_every_key_of_these_groups_is_looked_at() -> None:
+    """A new key that nobody maps would be a setting without effect."""
+    keys = {(name, key) for name, group in GROUPS.items() for key in group.model_fields}
+    assert keys == OTHER.keys() | ELSEWHERE
+
+
+@pytest.mark.parametrize(("group", "key"), OTHER)
+def test_a_changed_key_changes_exactly_one_room(group: str, key: str) -> None:
+    """The one that has to notice."""
+    value, room = OTHER[group, key]
+    before, after = settings(), settings(**{group: {key: value}})
+    assert {name for name, read in ROOMS.items() if read(before) != read(after)} == {room}
+
+
+def test_amounts_are_rounded_up_and_never_nothing() -> None:
+    """Half a cpu is one for Slurm, and a kilobyte is a mebibyte."""
+    rules = configuration.rules(settings(defaults={"cpus": "500m", "memory": "1Ki"}))
+    assert (rules.cpus, rules.memory_mib) == (1, 1)
+
+
+def test_defaults_that_no_job_could_have_are_refused() -> None:
+    """At the start, not with the first pod."""
+    with pytest.raises(errors.BadConfiguration, match="defaults"):
+        configuration.rules(settings(defaults={"gres": "gpu:none:of:it"}))
+
+
+def test_hold_by_default_means_all_kinds_but_those_that_say_otherwise() -> None:
+    """The kinds that anybody has, and those that are named."""
+    held = configuration.ends(settings(ends={"after_timeout": {"default": "hold", "Job": "resubmit", "Mine": "hold"}}))
+    assert "Job" not in held.hold_after_timeout
+    assert {"StatefulSet", "JobSet", "Mine"} <= held.hold_after_timeout
+    assert configuration.ends(settings()).hold_after_timeout == frozenset()
+
+
+def test_ids_are_chosen_unless_slurm_counts() -> None:
+    """`null` says so."""
+    given = configuration.limits(settings()).ids
+    assert given is not None
+    assert (given.first, given.last) == (50_000_000, 66_999_999)
+    slurm = {"url": "http://s", "token_file": "/t", "job_ids": None}
+    assert configuration.limits(settings(slurm=slurm)).ids is None
+
+
+def test_further_owner_kinds_are_read_in_their_version() -> None:
+    """Group and version are one text in Kubernetes."""
+    owners = [
+        {"api_version": "example.com/v1beta1", "kind": "Thing", "plural": "things"},
+        {"api_version": "v1", "kind": "Old", "plural": "olds"},
+    ]
+    first, second = configuration.owner_kinds(settings(owners=owners))
+    assert (first.group, first.versions, first.kind, first.plural) == ("example.com", ("v1beta1",), "Thing", "things")
+    assert (second.group, second.versions) == ("", ("v1",))
+
+
+def around() -> chain.Surroundings:
+    """What hooks need."""
+    return chain.Surroundings(clock=VirtualClock())
+
+
+def test_the_eligibility_hook_knows_the_schedulers_names_by_itself() -> None:
+    """Nobody has to write them down twice, and whoever does wins."""
+    made = configuration.changeable(settings(scheduler_names=["mine"]), around())
+    assert made.chain.needs
+    hooks = [{"name": "eligibility", "options": {"scheduler_names": ["other"]}}]
+    assert configuration.changeable(settings(scheduler_names=["mine"], hooks=hooks), around()).chain.needs
+
+
+@pytest.mark.parametrize("hooks", [[{"name": "nobody"}], [{"name": "policy", "options": {"rules": 7}}]])
+def test_a_hook_that_cannot_work_is_refused_with_its_name(hooks: list[Mapping[str, object]]) -> None:
+    """Before anything changes."""
+    with pytest.raises(errors.BadConfiguration, match=str(hooks[0]["name"])):
+        configuration.changeable(settings(hooks=hooks), around())
+
+
+def test_a_request_is_fitted_to_what_slurm_has_and_what_was_derived_of_it_is_kept() -> None:
+    """As long as nodes and partitions are the same objects, nothing is worked out again."""
+    fit = configuration.settle()
+    partition = Partition(name="debug", states=frozenset({"UP"}), nodes=("n1",), default=True, default_minutes=30)
+    seen = dataclasses.replace(EMPTY, partitions=(partition,), slurm_nodes={"n1": translating.node()})
+    longer = dataclasses.replace(seen, partitions=(dataclasses.replace(partition, default_minutes=60),))
+    fitted = [fit(translating.translated(), one) for one in (seen, seen, longer)]
+    assert [one.request.time_limit_minutes for one in fitted if isinstance(one, Translated)] == [30, 30, 60]
+
+
+def test_the_adapter_is_told_what_the_settings_say() -> None:
+    """And keeps nothing of Slurm's nodes: whoever asks for them again wants them fresh."""
+    slurm = {"url": "http://s", "token_file": "/t", "user_name": "u", "read_timeout_seconds": 3, "connections": 2}
+    given = app.adapter_settings(settings(slurm=slurm, scheduling={"workers": 5}))
+    assert (given.url, given.user_name, given.read_timeout) == ("http://s", "u", 3)
+    assert given.connections == 7
+    assert given.cache_ttl == 0

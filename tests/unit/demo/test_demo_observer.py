@@ -1,0 +1,67 @@
+"""The observer sees both sides without calling either."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from slurm_bridge import app
+from slurm_bridge.demo import work
+from slurm_bridge.demo.observer import Observer
+from slurm_bridge.demo.scene import Stage
+from slurm_bridge.demo.work import Work
+from slurm_bridge.model import kinds
+
+
+@pytest.fixture
+def world() -> Iterator[app.PocketWorld]:
+    """With the namespace of the show."""
+    with app.pocket_world(nodes=4) as made:
+        made.kube.create(kinds.NAMESPACES, {"metadata": {"name": work.NAMESPACE}})
+        yield made
+
+
+def test_looking_is_not_counted_among_the_calls(world: app.PocketWorld) -> None:
+    """Only what goes over HTTP is, from the observer's making on."""
+    world.cluster.list(kinds.NODES)
+    look = Observer(world)
+    world.kube.create(kinds.PODS, work.pod(1))
+    assert (look.look().calls.kube, look.look().count(Stage.PENDING)) == (0, 1)
+    world.cluster.list(kinds.NODES)
+    assert look.look().calls.kube == 1
+
+
+def test_pods_that_are_gone_for_long_are_only_counted(world: app.PocketWorld) -> None:
+    """The sums stay right."""
+    look = Observer(world, remembered=1)
+    for number in (1, 2, 3):
+        world.kube.create(kinds.PODS, work.pod(number))
+    look.look()
+    for number in (1, 2, 3):
+        world.kube.delete(kinds.PODS, (work.NAMESPACE, f"pod-{number:03}"), grace=0)
+    frame = look.look()
+    assert (len(frame.rows), frame.count(Stage.GONE), frame.pods) == (1, 3, 3)
+    assert look.look().pods == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ({"conditions": [{"type": "Complete", "status": "True"}]}, "done"),
+        ({"conditions": [{"type": "Failed", "status": "True"}]}, "failed"),
+        ({"conditions": [{"type": "Suspended", "status": "True"}]}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_job_has_the_outcome_that_its_conditions_say(
+    world: app.PocketWorld, status: dict[str, object], outcome: str
+) -> None:
+    """Nothing as long as it goes on."""
+    spec = {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}
+    world.kube.create(kinds.JOBS, {"metadata": {"name": "a", "namespace": work.NAMESPACE}, "spec": spec})
+    world.kube.merge(kinds.JOBS, (work.NAMESPACE, "a"), {"status": status}, "status")
+    assert Observer(world).outcome(Work(kind=kinds.JOBS, namespace=work.NAMESPACE, name="a")) == outcome
+
+
+def test_what_was_deleted_is_gone(world: app.PocketWorld) -> None:
+    """A bare pod whose node was taken back."""
+    assert Observer(world).outcome(Work(kind=kinds.PODS, namespace=work.NAMESPACE, name="nobody")) == "gone"
