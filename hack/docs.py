@@ -40,6 +40,7 @@ def pages() -> dict[pathlib.Path, str]:
         "contract.md": ("cases", cases()),
         "metrics.md": ("metrics", docs_metrics.table()),
         "operating.md": ("checks", docs_settings.checks_table()),
+        "../README.md": ("annotations", docs_annotations.table()),
     }
     return {docs / name: _replace(docs / name, section, text) for name, (section, text) in generated.items()}
 

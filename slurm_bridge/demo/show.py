@@ -11,8 +11,9 @@
 import collections
 import contextlib
 import dataclasses
+import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from slurm_bridge import app
@@ -21,6 +22,7 @@ from slurm_bridge.demo import scene, troubles, work
 from slurm_bridge.demo.observer import Observer
 from slurm_bridge.demo.scene import Frame, Stage
 from slurm_bridge.model import kinds
+from slurm_bridge.settings import loading
 
 #: Of fewer nodes none has GPUs, which an example needs.
 FEWEST_NODES = 4
@@ -106,7 +108,7 @@ def play(options: Options, audience: Audience, stop: threading.Event) -> Summary
         wanted = work.create(world.cluster, programme.manifests)
         schedule = troubles.Schedule(world, options.faults)
         observer = Observer(world)
-        with _running(world) as engine:
+        with _running(world, programme.examples) as engine:
             stage = _Stage(world=world, wanted=wanted, schedule=schedule, observer=observer, engine=engine)
             last = _watch(stage, options, audience, stop)
         return Summary(
@@ -142,11 +144,14 @@ class _Engine:
 
 
 @contextlib.contextmanager
-def _running(world: app.PocketWorld) -> Iterator[_Engine]:
+def _running(world: app.PocketWorld, examples: Iterable[str]) -> Iterator[_Engine]:
     """The very daemon of `slurm-bridge run`, with the shipped configuration turned to this world."""
     path = world.folder / "config.yaml"
     path.write_text(work.configuration(), encoding="utf-8")
     overrides = (*world.overrides, f"mirror.sweep_seconds={_SWEEP}")
+    shipped = loading.load(path, {}, overrides).hooks
+    hooks = [*(hook.model_dump(mode="json") for hook in shipped), *work.hooks(examples)]
+    overrides = (*overrides, f"hooks={json.dumps(hooks)}")
     with app.daemon(app.Configuration(path=path, environ={}, overrides=overrides)) as daemon:
         engine = _Engine(daemon)
         try:
@@ -206,7 +211,8 @@ class _Traffic:
             self._world.kube.create(kinds.PODS, manifest)
             self._made.append(manifest["metadata"]["name"])
             self._number += 1
-        while len(self._made) > _KEPT:
+        over = {row.name for row in frame.rows if row.stage in scene.OVER}
+        while len(self._made) > _KEPT and self._made[0] in over:
             self._clear(work.NAMESPACE, self._made.popleft())
 
     def _clear(self, namespace: str, name: str) -> None:

@@ -2,10 +2,12 @@
 
 import dataclasses
 import pathlib
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge import errors, ports
+from slurm_bridge.hooks import registry
 from slurm_bridge.kube import manifests
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
@@ -19,6 +21,15 @@ NAMESPACE = "slurm-bridge"
 
 #: Without the shipped configuration beside us, what a daemon needs at least.
 _PLAIN = "cluster_id: demo\ndefaults: {user: slurm-bridge, group: slurm-bridge}\n"
+
+#: Nobody wants to wait for Monday here.
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "office-hours": {
+        "opens": "00:00",
+        "closes": "23:59:59",
+        "days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+    },
+}
 
 #: So many pods of one Job.
 _CREW = 8
@@ -81,9 +92,25 @@ def _unfit(folder: pathlib.Path) -> str:
     """Why an example cannot be shown; empty when it can."""
     if not any(folder.glob("*.yaml")):
         return "it has no manifest"
-    if (folder / "pyproject.toml").is_file():
-        return "it brings a hook of its own, which has to be installed and configured first; its README says how"
+    missing = [name for name in brought(folder) if name not in registry.entry_points()]
+    if missing:
+        return f"it brings a hook of its own ({', '.join(missing)}), which has to be installed first"
     return ""
+
+
+def brought(folder: pathlib.Path) -> tuple[str, ...]:
+    """The hooks of the package that an example is, if it is one."""
+    described = folder / "pyproject.toml"
+    if not described.is_file():
+        return ()
+    project = tomllib.loads(described.read_text(encoding="utf-8"))["project"]
+    return tuple(project.get("entry-points", {}).get(registry.GROUP, {}))
+
+
+def hooks(examples: Iterable[str], project: pathlib.Path = PROJECT) -> tuple[Mapping[str, Any], ...]:
+    """How the hooks that these examples bring are configured here."""
+    names = (name for example in examples for name in brought(project / "examples" / example))
+    return tuple({"name": name, "options": _OPTIONS.get(name, {})} for name in names)
 
 
 def _example(folder: pathlib.Path) -> Iterator[Manifest]:

@@ -163,7 +163,14 @@ class Keeper:
         held = self._holds.get(new.uid)
         settled = held is not None and not held.assumed and held.node == new.spec.node_name
         if not settled or old is None or old.spec != new.spec:
-            self._hold(new.uid, _Hold(new.spec.node_name, self._requests_of(new), assumed=False))
+            self._hold(new.uid, _Hold(new.spec.node_name, self._amounts_of(new), assumed=False))
+
+    def _amounts_of(self, pod: Pod) -> Amounts:
+        """Amounts that nobody can read count as nothing: one odd pod must not stop the watch of all others."""
+        try:
+            return self._requests_of(pod)
+        except ValueError:
+            return {}
 
     def _hold(self, uid: str, hold: _Hold) -> None:
         held = self._holds.get(uid)

@@ -39,7 +39,7 @@ class Rhythm:
     full_states_above: int = 4000
     many: int = 50
     crowd: int = 300
-    sweep: float = 300.0
+    sweep: float = 60.0
     maybe: float = 60.0
     #: Slurm remembers ended jobs for longer than this (MinJobAge).
     remembered: float = 60.0
@@ -286,6 +286,8 @@ class Mirror:
         self.last_good = self._clock.now()
         if self.failures:
             self.failures = 0
+            # A slurmctld that came back may have forgotten the end of jobs, which then run again.
+            self._swept = float("-inf")
             self._recovered()
         return answer
 

@@ -130,6 +130,8 @@ class Core:
             return self.cycle.think(uid, turn=turn)
         except errors.BridgeError as problem:
             return self._failed(uid, problem)
+        except Exception as surprise:  # noqa: BLE001 - one workload that we cannot cope with must not stop the others
+            return self._surprised(uid, surprise)
 
     def carry_out(self, uid: str, act: Act) -> None:
         """Do it, and file the workload by what came of it."""
@@ -137,7 +139,15 @@ class Core:
             filed = act()
         except errors.BridgeError as problem:
             filed = self._failed(uid, problem)
+        except Exception as surprise:  # noqa: BLE001 - likewise
+            filed = self._surprised(uid, surprise)
         self.queue.done(uid, filed)
+
+    def _surprised(self, uid: str, surprise: Exception) -> Filed:
+        """A defect of ours: said loudly, with all that is known of it, and tried again later and later."""
+        logger.bind(workload=uid).opt(exception=surprise).error("this workload could not be dealt with")
+        self.tools.tally.attempt("error")
+        return self.cycle.submitter.back_off(uid)
 
     def _failed(self, uid: str, problem: errors.BridgeError) -> Filed:
         logger.bind(workload=uid).info("not now: {}", problem)

@@ -162,7 +162,7 @@ class Mirror(Group):
     vanished_fraction: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Beyond that number: the part of our jobs that may. When more vanish, no pod is deleted before Slurm has \
 been looked at again."""
-    sweep_seconds: Seconds = 300.0
+    sweep_seconds: Seconds = 60.0
     """The time between two searches for placeholders without pods."""
 
 

@@ -109,10 +109,6 @@ class Daemon:
         """The status of one page of its web door, 0 while nobody opens."""
         return look(int(self.settings["web"]["port"]), path)[0]
 
-    def page(self, path: str) -> str:
-        """The text of one page."""
-        return look(int(self.settings["web"]["port"]), path)[1]
-
     def kill(self) -> None:
         """SIGKILL: nothing is saved, nothing is said."""
         assert self._process is not None

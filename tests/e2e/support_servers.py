@@ -182,12 +182,12 @@ class Slurm:
         return [_job(one) for one in answer.json["jobs"]]
 
     def jobs_of(self, cluster_id: str) -> list[SlurmJob]:
-        """The placeholders of one daemon, alive or not."""
-        return [one for one in self.jobs() if one.owner.get("cluster") == cluster_id]
+        """The placeholders of one daemon's pods, alive or not; what its own check tried is not among them."""
+        return [one for one in self.jobs() if (one.owner.get("cluster"), one.owner.get("kind")) == (cluster_id, "Pod")]
 
     def alive(self, cluster_id: str) -> list[SlurmJob]:
-        """The placeholders of one daemon that are not over."""
-        return [one for one in self.jobs_of(cluster_id) if one.alive]
+        """Whatever one daemon asked for and is not over."""
+        return [one for one in self.jobs() if one.owner.get("cluster") == cluster_id and one.alive]
 
     def submit(self, job: Mapping[str, Any]) -> int:
         """Ask for a job, past every daemon."""

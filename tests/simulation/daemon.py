@@ -67,8 +67,8 @@ class Fickle:
     def verify(
         self, _session: base.Session, _workload: Workload, nodes: Mapping[str, str], /
     ) -> base.Admit | base.Deny:
-        """Some do not like what they got."""
-        bad = [node for uid, node in nodes.items() if _dice(uid, node) % 6 == 0]
+        """Some dislike one of the nodes."""
+        bad = [node for uid, node in nodes.items() if node == f"n{_dice('verify', uid) % 8}"]
         return base.Deny(nodes=frozenset(bad), message="not there") if bad else base.GO
 
 

@@ -35,8 +35,8 @@ DEAF = 45.0
 MENDING = 100.0
 
 
-class Broken(AssertionError):
-    """A promise was broken."""
+class Broken(BaseException):
+    """A promise was broken. No daemon may catch this: it would take the verdict for trouble of its own."""
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)

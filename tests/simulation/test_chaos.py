@@ -4,13 +4,19 @@ pytest tests/simulation --runs 2000      so many runs
 pytest tests/simulation --seed 1234      one of them again; a failure prints its journal
 """
 
+import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
 from tests.simulation import chaos, daemon
+from tests.simulation.observer import Broken
 from tests.simulation.play import Play
 from tests.simulation.world import World
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def play(seed: int, token: pathlib.Path) -> World:
@@ -19,7 +25,7 @@ def play(seed: int, token: pathlib.Path) -> World:
     world = World(seed, token, fenced=variant.chosen_ids)
     try:
         chaos.Chaos(Play(world, daemon.build(variant), fence=seed % 4 != 1)).run()
-    except AssertionError as broken:
+    except (AssertionError, Broken) as broken:
         pytest.fail(f"seed {seed}: {broken}\n" + "\n".join(world.journal), pytrace=False)
     return world
 
@@ -36,3 +42,25 @@ def test_same_seed_same_journal(chosen: int, tmp_path: pathlib.Path) -> None:
     again = play(chosen, tmp_path / "token").journal
     assert once == again
     assert len(once) > 50
+
+
+#: Prints what a run did, in a process of its own.
+_PROGRAM = """
+import hashlib, pathlib, sys
+from loguru import logger
+from tests.simulation import test_chaos
+logger.disable("slurm_bridge")
+journal = test_chaos.play(int(sys.argv[1]), pathlib.Path(sys.argv[2])).journal
+print(len(journal), hashlib.sha256("\\n".join(journal).encode()).hexdigest())
+"""
+
+
+def test_another_process_makes_the_same_journal(tmp_path: pathlib.Path) -> None:
+    """Nothing depends on how a process happens to order its sets."""
+    told = set()
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", _PROGRAM, "3", str(tmp_path / "token")]
+        done = subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
+        told.add(done.stdout)
+    assert len(told) == 1

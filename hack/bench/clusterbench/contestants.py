@@ -37,9 +37,10 @@ def _uncounted() -> dict[str, dict[str, float]]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """One contestant at work. `calls` are those that it counts itself, by side and operation."""
+    """One contestant at work. `check` raises when it has ended; `calls` are those that it counts itself, by side."""
 
     pid: int
+    check: Callable[[], None]
     told: Callable[[str, str], None] = _nobody
     calls: Callable[[], Mapping[str, Mapping[str, float]]] = _uncounted
     cancels: bool = False
@@ -82,7 +83,7 @@ def _raw(arena: Arena) -> Iterator[Running]:
             lines.write(f"{name} {uid}\n".encode())
             lines.flush()
 
-        yield Running(pid=process.pid, told=tell)
+        yield Running(pid=process.pid, check=_lives(arena, "raw", process), told=tell)
 
 
 @contextlib.contextmanager
@@ -97,7 +98,7 @@ def _kube_scheduler(arena: Arena) -> Iterator[Running]:
     file = _written(arena, "kube-scheduler.yaml", configuration)
     binary = gomodules.binary(arena.bed.config, "kube-scheduler")
     with _process(arena, "kube-scheduler", [str(binary), f"--config={file}", "--secure-port=0"]) as process:
-        yield Running(pid=process.pid)
+        yield Running(pid=process.pid, check=_lives(arena, "kube-scheduler", process))
 
 
 @contextlib.contextmanager
@@ -106,8 +107,9 @@ def _ours(arena: Arena, **settings: object) -> Iterator[Running]:
     file = _written(arena, "slurm-bridge.yaml", configuration(arena.bed.env, port, settings))
     with _process(arena, "slurm-bridge", [str(DAEMON), "run", "--config", str(file)]) as process:
         page = f"http://127.0.0.1:{port}"
-        until(lambda: process.poll() is not None or _answers(f"{page}/readyz"), _READY_SECONDS, "slurm-bridge: ready")
-        yield Running(pid=process.pid, calls=lambda: _counted(f"{page}/metrics"), cancels=True)
+        check = _lives(arena, "slurm-bridge", process)
+        until(lambda: _answers(f"{page}/readyz"), _READY_SECONDS, "slurm-bridge: ready", check)
+        yield Running(pid=process.pid, check=check, calls=lambda: _counted(f"{page}/metrics"), cancels=True)
 
 
 def configuration(env: Mapping[str, str], port: int, others: Mapping[str, object]) -> dict[str, object]:
@@ -140,16 +142,27 @@ CONTESTANTS: Mapping[str, Contestant] = {"ours": OURS, "raw": RAW, "kube-schedul
 def _process(
     arena: Arena, name: str, command: Sequence[str], stdin: int = subprocess.DEVNULL
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Its output goes to a log beside its files; an end that nobody asked for is an error that quotes it."""
-    log = arena.folder / f"{name}.log"
-    with log.open("ab") as output:
+    """Its output goes to a log beside its files."""
+    with _log(arena, name).open("ab") as output:
         process = subprocess.Popen(command, stdin=stdin, stdout=output, stderr=output)
     try:
         yield process
-        if process.poll() is not None and process.returncode != 0:
-            raise RuntimeError(f"{name} ended by itself with {process.returncode}, see {log}")
     finally:
         _stop(process)
+
+
+def _log(arena: Arena, name: str) -> pathlib.Path:
+    return arena.folder / f"{name}.log"
+
+
+def _lives(arena: Arena, name: str, process: subprocess.Popen[bytes]) -> Callable[[], None]:
+    """Raises as soon as the process has ended: nobody asked for that."""
+
+    def check() -> None:
+        if process.poll() is not None:
+            raise RuntimeError(f"{name} ended by itself with {process.returncode}, see {_log(arena, name)}")
+
+    return check
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

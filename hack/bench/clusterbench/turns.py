@@ -76,20 +76,26 @@ class Stage:
         command = [sys.executable, "-m", "clusterbench.loader", self.arena.bed.env["KUBECONFIG"], *load.arguments()]
         return Created(subprocess.Popen(command, stdout=subprocess.PIPE, text=True), self.running.told)
 
-    def bound(self, pods: int, prefix: str) -> bool:
-        """Whether so many have their nodes."""
+    def await_bound(self, pods: int, prefix: str, seconds: float) -> None:
+        """Until so many have their nodes."""
+        self._until(lambda: len(self.observer.bound_of(prefix)) >= pods, seconds, f"{pods} pods bound")
+
+    def _until(self, over: Callable[[], bool], seconds: float, what: str) -> None:
+        until(over, seconds, f"{self._scheduler}: {what}", self._check)
+
+    def _check(self) -> None:
+        self.running.check()
         if self.observer.failure is not None:
             raise RuntimeError("the observer lost its watch") from self.observer.failure
-        return len(self.observer.bound_of(prefix)) >= pods
 
     def clear(self) -> float:
         """Delete the pods and wait until Slurm runs nothing more; the seconds of it."""
         bed, begin = self.arena.bed, time.monotonic()
         bed.kubernetes.call("DELETE", f"/api/v1/namespaces/{self.arena.namespace}/pods", _DELETE)
-        until(lambda: not self.observer.left, _EMPTY_SECONDS, "pods gone")
+        self._until(lambda: not self.observer.left, _EMPTY_SECONDS, "pods gone")
         if not self.running.cancels:
             bed.cancel_all()
-        until(lambda: not bed.jobs(), _EMPTY_SECONDS, "Slurm empty")
+        self._until(lambda: not bed.jobs(), _EMPTY_SECONDS, "Slurm empty")
         return time.monotonic() - begin
 
 
@@ -103,7 +109,7 @@ def staged(bed: Bed, contestant: Contestant, folder: pathlib.Path) -> Iterator[S
         with Observer(pathlib.Path(bed.env["KUBECONFIG"]), name) as observer, contestant.enter(arena) as running:
             stage = Stage(arena, running, observer, contestant.scheduler)
             stage.create(WARM, "warm").wait()
-            until(lambda: stage.bound(WARM, "warm"), _WARM_SECONDS, f"{contestant.name}: first pods bound")
+            stage.await_bound(WARM, "warm", _WARM_SECONDS)
             yield stage
 
 
@@ -114,7 +120,7 @@ def play(bed: Bed, contestant: Contestant, pods: int, folder: pathlib.Path) -> f
         starts, meter = bed.starts(), bed.meter({contestant.name: stage.running.pid})
         own, machine = _own_cpu(), processes.busy()
         created = stage.create(pods, "pod")
-        until(lambda: stage.bound(pods, "pod"), 60 + pods / _SLOWEST, f"{contestant.name}: {pods} pods bound")
+        stage.await_bound(pods, "pod", 60 + pods / _SLOWEST)
         created.wait()
         assert created.cpu is not None
         machine = processes.busy() - machine

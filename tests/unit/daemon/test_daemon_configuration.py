@@ -66,8 +66,8 @@ OTHER: Mapping[tuple[str, str], tuple[object, str]] = {
     ("status", "events_per_second"): (9, "status"),
     ("status", "patience_seconds"): (9, "status"),
 }
-#: Read where the threads are made.
-ELSEWHERE = {("scheduling", "workers")}
+#: Read where the threads, and what they share, are made.
+ELSEWHERE = {("scheduling", "workers"), ("scheduling", "avoid_seconds")}
 GROUPS = {
     "defaults": groups.Defaults,
     "attempts": groups.Attempts,

@@ -36,18 +36,20 @@ def test_without_a_repository_the_least_that_a_daemon_needs_is_configured(tmp_pa
     assert settings.cluster_id == "demo"
 
 
-def test_all_shipped_examples_but_the_hook_are_shown() -> None:
-    """Each is a folder with a manifest."""
+def test_all_shipped_examples_are_shown() -> None:
+    """Each is a folder with a manifest, and the package of the one that brings a hook is installed for the tests."""
     programme = work.programme(0)
-    assert "job-sleep-single" in programme.examples
-    assert "its README says how" in programme.left_out["custom-hook"]
+    assert {"job-sleep-single", "custom-hook"} <= set(programme.examples)
+    assert not programme.left_out
+    assert [hook["name"] for hook in work.hooks(programme.examples)] == ["office-hours"]
     assert programme.manifests[0]["kind"] == "Namespace"
 
 
-def test_an_example_that_brings_a_package_is_left_out_and_named(tmp_path: pathlib.Path) -> None:
-    """Its hook would have to be installed."""
+def test_an_example_whose_package_is_not_installed_is_left_out_and_named(tmp_path: pathlib.Path) -> None:
+    """Its hook would have to be there."""
     root = project(tmp_path, "plain", "hook")
-    (root / "examples" / "hook" / "pyproject.toml").touch()
+    described = '[project]\n[project.entry-points."slurm_bridge.hooks"]\nnobody-has-it = "nowhere:Hook"\n'
+    (root / "examples" / "hook" / "pyproject.toml").write_text(described)
     programme = work.programme(0, root)
     assert (programme.examples, list(programme.left_out)) == (("plain",), ["hook"])
 

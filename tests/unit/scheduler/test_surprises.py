@@ -1,0 +1,25 @@
+"""A defect of ours in one workload."""
+
+from slurm_bridge.scheduler.tools import Gather
+from tests.unit.scheduler.bridging import Bridge
+
+
+def test_a_workload_that_nobody_can_cope_with_does_not_stop_the_others(bridge: Bridge) -> None:
+    """It is counted and tried again later; everybody else is bound."""
+    bridge.core.tools.gather = poisoned(bridge.core.tools.gather)
+    bridge.pod("poison")
+    bridge.pod("other")
+    bridge.until(lambda: bridge.node_of("other"))
+    assert not bridge.node_of("poison")
+    assert "error" in bridge.told.attempts
+
+
+def poisoned(gather: Gather) -> Gather:
+    """Falls over one name."""
+
+    def either(pod):
+        if pod.metadata.name == "poison":
+            raise KeyError("what nobody thought of")
+        return gather(pod)
+
+    return either
