@@ -7,7 +7,7 @@ from slurm_bridge import errors
 from slurm_bridge.hooks import attempts, calls, chain, registry
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.mirror.breaker import Breaker
-from slurm_bridge.mirror.jobs import Rhythm
+from slurm_bridge.mirror.rhythm import Rhythm
 from slurm_bridge.model import quantity
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object

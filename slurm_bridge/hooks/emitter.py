@@ -39,6 +39,11 @@ class _Lists:
     excluded_nodes: Nodes
 
 
+def pinned(request: JobRequest, slurm_name: str) -> JobRequest:
+    """For a pod that runs already: this node and no other."""
+    return dataclasses.replace(request, required_nodes=(slurm_name,), excluded_nodes=())
+
+
 class Emitter:
     """Set arithmetic is done once for each set of nodes, snapshot and partition, not for each workload."""
 

@@ -18,6 +18,7 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.mirror import readings
+from slurm_bridge.mirror.rhythm import Rhythm
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
@@ -26,23 +27,8 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 
 T = TypeVar("T")
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rhythm:
-    """How often what is asked. `many` is the number from which one full list is cheaper than single questions."""
-
-    fastest: float = 0.2
-    slowest: float = 5.0
-    first_details_per_second: float = 10.0
-    details_per_second: float = 1.0
-    patience: float = 2.0
-    full_states_above: int = 4000
-    many: int = 50
-    crowd: int = 300
-    sweep: float = 60.0
-    maybe: float = 60.0
-    #: Slurm remembers ended jobs for longer than this (MinJobAge).
-    remembered: float = 60.0
+#: One job read alone costs as much as so many in a list of all.
+SINGLE_COSTS = 4
 
 
 class Mirror:
@@ -57,6 +43,8 @@ class Mirror:
         self._period = self._rhythm.fastest
         self._due = self._swept = self._detailed = self._cost = self._polled = 0.0
         self._strangers: frozenset[JobId] = frozenset()
+        #: How many jobs the last full list had: what the next one will cost.
+        self._listed = 0
         self._recovered: Callable[[], None] = _nothing
         self.last_good: float | None = None
         self.failures = 0
@@ -85,7 +73,8 @@ class Mirror:
         before = {one.job_id for one in self._table.alive() if one.certainty is Certainty.SEEN}
         views = self._ask(self._slurm.jobs)
         self._strangers = frozenset(one.job_id for one in views if not self._ours(one.owner))
-        listed = self._adopt(views)
+        self._listed = len(views)
+        listed = self._adopt(views, ended=True)
         for job_id in before - listed:
             self._vanish(job_id)
         self._swept = self._clock.now()
@@ -126,12 +115,21 @@ class Mirror:
             return self._check_answering()
         states = self._ask(lambda: self._slurm.states(self._which(known)))
         moved = [one for one in known if one.job_id in states and readings.moved(one, states[one.job_id])]
+        if self._many_started(moved, states):
+            # One list says of all of them what each would otherwise be read for when its pods are bound.
+            self._adopt(self._all())
+            moved = [one for one in moved if self._table.get(one.job_id) is one]
         for one in moved:
             self._move(one, states[one.job_id])
         missing = [one for one in known if one.job_id not in states]
         self._confirm(missing)
         self._polled = self._clock.now()
         return len(moved) + len(missing)
+
+    def _many_started(self, moved: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> bool:
+        """So many have started that one list of all jobs costs less than one reading each."""
+        started = sum(states[one.job_id].phase in readings.STARTED and not one.started for one in moved)
+        return started >= self._rhythm.many and started * SINGLE_COSTS > max(self._listed, len(states))
 
     def _check_answering(self) -> int:
         """With nothing to ask for, a cheap read still tells whether Slurm answers; only after a failure or a while."""
@@ -165,7 +163,7 @@ class Mirror:
             if one.certainty is Certainty.MAYBE and self._clock.now() - one.since > self._rhythm.maybe:
                 self._vanish(one.job_id)
         if len(sure) >= self._rhythm.many:
-            listed = self._adopt(self._ask(self._slurm.jobs))
+            listed = self._adopt(self._all(), ended=True)
             for one in sure:
                 if one.job_id not in listed:
                     self._vanish(one.job_id)
@@ -209,8 +207,19 @@ class Mirror:
         self._table.put(new, tell=tell and (old is None or readings.news(old, new)))
         return new
 
-    def _adopt(self, views: Iterable[JobView]) -> frozenset[JobId]:
-        ours = [one for one in views if self._ours(one.owner)]
+    def _all(self) -> Sequence[JobView]:
+        views = self._ask(self._slurm.jobs)
+        self._listed = len(views)
+        return views
+
+    def _adopt(self, views: Iterable[JobView], *, ended: bool = False) -> frozenset[JobId]:
+        """Take in what is ours. Of jobs that have ended and that nobody remembers only a recovery wants to know."""
+        known = self._table.get
+        ours = [
+            one
+            for one in views
+            if self._ours(one.owner) and (ended or one.state.phase is not Phase.ENDED or known(one.job_id) is not None)
+        ]
         for view in ours:
             self.adopt(view)
         return frozenset(one.job_id for one in ours)
@@ -232,7 +241,7 @@ class Mirror:
         ready = self._ready(now)
         unread = [one for one in ready if one.read is None or one.read < one.since]
         if len(unread) >= self._rhythm.crowd:
-            self._adopt(self._ask(self._slurm.jobs))
+            self._adopt(self._all())
             return
         oldest = heapq.nsmallest(first, unread, key=lambda one: one.since)
         for one in oldest or heapq.nsmallest(again, ready, key=lambda one: one.read or 0.0):

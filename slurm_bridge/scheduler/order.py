@@ -5,6 +5,7 @@ With an order hook: as it says. Without: priority, then turns between namespaces
 
 from collections.abc import Callable
 
+from slurm_bridge import errors
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
@@ -56,5 +57,11 @@ class Order:
 
     def _ranked(self, pod: Pod) -> Key | None:
         chain = self._chain()
-        workload = self._gather(pod) if chain.orders else None
+        if not chain.orders:
+            return None
+        try:
+            workload = self._gather(pod)
+        except errors.BridgeError:
+            # Whoever looks at the workload itself meets the same trouble, and says so.
+            return None
         return chain.order_key(workload) if isinstance(workload, Workload) else None

@@ -14,6 +14,7 @@ import dataclasses
 
 from loguru import logger
 
+from slurm_bridge.hooks import emitter
 from slurm_bridge.mirror import readings
 from slurm_bridge.model import names
 from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
@@ -76,9 +77,8 @@ class Restorer:
         asked = (settled if isinstance(settled, Translated) else wish.translated).request
         shown = {field: getattr(view, field) for field in AS_SHOWN if getattr(view, field, None)}
         node = pod.metadata.annotations.get(names.ANNOTATION_SLURM_NODE, pod.spec.node_name)
-        return dataclasses.replace(
-            asked, **shown, owner=placeholder.owner, job_id=placeholder.job_id, required_nodes=(node,)
-        )
+        again = dataclasses.replace(asked, **shown, owner=placeholder.owner, job_id=placeholder.job_id)
+        return emitter.pinned(again, node)
 
     def pending(self, pod: Pod, placeholder: Placeholder) -> Filed:
         """A job that pends again while its pod runs: wait for its node, but not for ever."""

@@ -41,11 +41,14 @@ class Submitter:
         self._lost = Lost(tools)
         #: What Slurm refused to change a job into, so that it is asked once only.
         self._refused: dict[str, str] = {}
+        #: What Slurm refused to take, and until when it is not asked again for just the same.
+        self._declined: dict[str, tuple[str, float]] = {}
 
     def forget(self, uid: str) -> None:
         """The workload is over."""
         self._lost.forget(uid)
         self._refused.pop(uid, None)
+        self._declined.pop(uid, None)
 
     def submit(self, wish: Wish, planned: Plan, placeholder: Placeholder | None) -> Filed:
         """Make sure that there is a placeholder."""
@@ -53,10 +56,16 @@ class Submitter:
             if self._tools.mirror.look(placeholder.job_id, placeholder.owner) is not None:
                 return AT_ONCE
             self._tools.table.drop(placeholder.job_id)
-        waiting = self._lost.search(wish.workload.root)
+        waiting = self._lost.search(wish.workload.root) or self._declined_lately(wish, planned)
         if waiting is not None:
             return waiting
         return self._send(wish, planned, records.next_attempt(placeholder))
+
+    def _declined_lately(self, wish: Wish, planned: Plan) -> Filed | None:
+        """The very same request was refused a moment ago: what woke the workload has not changed that."""
+        mark, until = self._declined.get(wish.workload.root.uid, ("", 0.0))
+        left = until - self._tools.clock.now()
+        return Filed(after=left) if left > 0 and mark == wishes.mark(wish, planned) else None
 
     def _send(self, wish: Wish, planned: Plan, attempt: int) -> Filed:
         for number in range(attempt, attempt + MOST_COLLISIONS):
@@ -87,6 +96,9 @@ class Submitter:
             return self._created(wish, request, outcome)
         if isinstance(outcome, Unknown):
             return self._unknown(wish, request, outcome)
+        if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
+            until = self._tools.clock.now() + REFUSED_AGAIN
+            self._declined[request.owner.uid] = (request.owner.request, until)
         return self._refusal(wish, outcome)
 
     def _created(self, wish: Wish, request: JobRequest, outcome: Done) -> Filed:
