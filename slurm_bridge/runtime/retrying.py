@@ -1,5 +1,6 @@
 """The only door to tenacity: idempotent reads are tried again, a few times, with jitter, and nothing else ever is."""
 
+import random
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -25,13 +26,20 @@ def read(
 
     `pause` waits between tries; it is the caller's, so that a stop interrupts it.
     """
+    try:
+        return call()
+    except _WORTH_ANOTHER_TRY:
+        if tries == 1:
+            raise
+    # Nearly every read is answered at once: what organises the others is only made for them.
     policy = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(_WORTH_ANOTHER_TRY),
-        stop=tenacity.stop_after_attempt(tries),
+        stop=tenacity.stop_after_attempt(tries - 1),
         wait=tenacity.wait_random_exponential(multiplier=first_wait, max=most_wait),
         sleep=lambda seconds: _discard(pause(seconds)),
         reraise=True,
     )
+    pause(random.uniform(0, first_wait))  # noqa: S311 - jitter is no secret
     return policy(call)
 
 

@@ -32,6 +32,8 @@ from slurm_bridge.translate import resources
 LOOK_AGAIN = 2.0
 #: A watch that has not told of a binding for this long is not waited for any more.
 ECHO = 30.0
+#: A pod that leaves its node wakes those who wait for that; one whose job holds the node again does not.
+VACATED_LOOK = 5.0
 #: How many seconds an allocation is kept waiting for the remains of earlier pods on its node.
 PATIENCE = 60.0
 
@@ -144,8 +146,8 @@ class Binder:
         left = self._remains(name)
         if left:
             self._for_node.setdefault(name, set()).add(spot.pod.uid)
-            text = f"node {name} still runs pod {'/'.join(left[0].key)}, whose Slurm job has ended"
-            return Wait(reason="NodeNotVacated", message=text)
+            text = f"node {name} still runs pod {'/'.join(left[0].key)}, whose Slurm job does not hold it any more"
+            return Wait(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK)
         if self._tools.keeper.holds(spot.pod.uid, name):
             # Counted there since an earlier try whose answer was lost; it must not be in its own way.
             return None

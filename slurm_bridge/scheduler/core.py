@@ -58,8 +58,13 @@ class Core:
             self.tools.plans.pop(pod.uid, None)
         if old is not None and old.bound and (new is None or new.terminal):
             self._vacated(old.spec.node_name)
-        if new is None or _news(old, new):
+        if new is None or (_news(old, new) and not self._echo(old, new)):
             self.queue.activate(pod.uid, urgent=bool(self.tools.table.of(pod.uid)) or pod.bound)
+
+    def _echo(self, old: Pod | None, new: Pod) -> bool:
+        """Our own binding, come back by the watch: nothing follows from it as long as the job lives."""
+        ours = old is not None and not old.bound and new.bound and not new.terminating and not new.terminal
+        return ours and any(one.phase is Phase.RUNNING for one in self.tools.table.of(new.uid))
 
     def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod that another scheduler has bound: it takes room."""

@@ -193,8 +193,10 @@ class Cycle:
         return Filed(after=obstacle.retry_after if isinstance(obstacle, Wait) else None)
 
     def _remains(self, node: str) -> tuple[Pod, ...]:
-        """Pods on a node whose own placeholder has ended: Slurm gave their place away, and they are still there."""
-        pods = ((self._census.get(one.owner.uid), one.job_id) for one in self._tools.table.ended())
+        """Pods on a node whose place Slurm may have given away: their job ended, or was forgotten and waits again."""
+        ended = ((one.owner.uid, one.job_id) for one in self._tools.table.ended())
+        restored = ((uid, None) for uid in self.restorer.pods())
+        pods = ((self._census.get(uid), job_id) for uid, job_id in (*ended, *restored))
         return tuple(pod for pod, job_id in pods if pod is not None and _remains(pod, node, job_id))
 
     def _forget(self, uid: str) -> Filed:
@@ -203,8 +205,10 @@ class Cycle:
         return self.ender.drop(uid)
 
 
-def _remains(pod: Pod, node: str, job_id: names.JobId) -> bool:
-    return pod.spec.node_name == node and not pod.terminal and ending.job_id_of(pod) == job_id
+def _remains(pod: Pod, node: str, job_id: names.JobId | None) -> bool:
+    """Of a job that has ended it matters whether it was the one that the pod names."""
+    there = pod.spec.node_name == node and not pod.terminal
+    return there and job_id in (None, ending.job_id_of(pod))
 
 
 def _relevant(pods: Pods, pod: Pod | None, placeholders: tuple[Placeholder, ...]) -> Placeholder | None:

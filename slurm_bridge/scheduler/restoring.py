@@ -17,7 +17,7 @@ from loguru import logger
 from slurm_bridge.hooks import emitter
 from slurm_bridge.mirror import readings
 from slurm_bridge.model import names
-from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
+from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.ending import Ender
@@ -39,6 +39,14 @@ class Restorer:
 
     def __init__(self, tools: Tools, ender: Ender) -> None:
         self._tools, self._ender = tools, ender
+        self._asked: set[str] = set()
+
+    def pods(self) -> tuple[str, ...]:
+        """The uids of pods whose job does not hold their node at the moment, though they run there."""
+        for uid in tuple(self._asked):
+            if not any(_waits(one) for one in self._tools.table.of(uid)):
+                self._asked.discard(uid)
+        return tuple(self._asked)
 
     def can(self, placeholder: Placeholder) -> bool:
         """Slurm has forgotten it, and would give it the same id again."""
@@ -50,6 +58,7 @@ class Restorer:
         request = self._request(wish, pod, placeholder)
         outcome = tools.slurm.submit(request)
         if isinstance(outcome, Done):
+            self._asked.add(pod.uid)
             tools.table.put(readings.submitted(outcome.job_id, request.owner, tools.clock.now()), tell=False)
             tools.mirror.nudge()
             text = f"Slurm has forgotten job {outcome.job_id}; it is submitted again for the node of this pod"
@@ -83,6 +92,7 @@ class Restorer:
     def pending(self, pod: Pod, placeholder: Placeholder) -> Filed:
         """A job that pends again while its pod runs: wait for its node, but not for ever."""
         tools = self._tools
+        self._asked.add(pod.uid)
         left = placeholder.since + PATIENCE - tools.clock.now()
         if left > 0:
             return Filed(after=left)
@@ -91,3 +101,7 @@ class Restorer:
             return Filed(after=tools.pause(pod.uid))
         self._ender.end_pod(pod, "LOST", text)
         return WOKEN
+
+
+def _waits(placeholder: Placeholder) -> bool:
+    return placeholder.alive and placeholder.phase is Phase.PENDING

@@ -59,8 +59,8 @@ class Fickle:
         return base.Subsets(sets=tuple(base.NodeSet(nodes=half) for half in halves if half))
 
     def commit(self, session: base.Session, ask: base.Ask, /) -> base.Admit | Wait:
-        """Some have to wait whenever they ask in an even moment."""
-        if _dice("commit", ask.workload.root.uid) % 5 == 0 and int(session.now) % 2 == 0:
+        """Some have to wait now and then."""
+        if _dice("commit", ask.workload.root.uid) % 5 == 0 and int(session.now) // 7 % 2 == 0:
             return Wait(reason="Fickle", message="not now", retry_after=3.0)
         return base.GO
 

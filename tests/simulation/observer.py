@@ -11,10 +11,7 @@
 What is seen while a daemon's call returns is that daemon's deed; everything else is the world's.
 """
 
-import dataclasses
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
-from typing import Any
 
 from slurm_bridge.model import marks, names
 from slurm_bridge.sim.kube.resources import NODES, PODS
@@ -22,6 +19,7 @@ from slurm_bridge.sim.kube.store import Event
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
+from tests.simulation import seen
 
 WORLD = ""
 CLUSTER_ID = "sim"
@@ -31,45 +29,12 @@ STALE = 10.0
 #: So long may a watch be silent without anybody noticing.
 DEAF = 45.0
 #: Where nothing but care keeps two jobs of one pod apart (no chosen ids, or a slurmctld that forgot what it had
-#: acknowledged), there may be two for so long, until the next sweep.
-MENDING = 100.0
+#: acknowledged), there may be two for so long: until the next sweep of a daemon, which may have to rise first.
+MENDING = 300.0
 
 
 class Broken(BaseException):
     """A promise was broken. No daemon may catch this: it would take the verdict for trouble of its own."""
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class SeenPod:
-    """What is remembered of one incarnation."""
-
-    uid: str
-    key: tuple[str, str]
-    ours: bool
-    cpu: Fraction
-    memory_mib: Fraction
-    node: str = ""
-    job_id: int = 0
-    phase: str = "Pending"
-    leaving: bool = False
-    gone: bool = False
-    parked: bool = False
-    gated: bool = False
-    strange: bool = False
-
-    @property
-    def over(self) -> bool:
-        return self.gone or self.phase in ("Succeeded", "Failed")
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class SeenRun:
-    """The time in which one job held nodes, ready to be used; it ends with `left`."""
-
-    job_id: int
-    uid: str
-    shares: Mapping[str, state.Share]
-    left: float | None = None
 
 
 class Observer:
@@ -84,13 +49,13 @@ class Observer:
         self._last: list[state.Job] = []
         self._owners: dict[str, marks.Owner | None] = {}
         self._foreign: dict[int, state.Job] = {}
-        self._runs: dict[tuple[int, str], SeenRun] = {}
+        self._runs: dict[tuple[int, str], seen.Run] = {}
         self._nodes_left: dict[str, float] = {}
         self._had_job: set[str] = set()
         self._ended: set[str] = set()
         self._twice_since: dict[str, float] = {}
         self._lenient_until = 0.0 if fenced else float("inf")
-        self.pods: dict[str, SeenPod] = {}
+        self.pods: dict[str, seen.Pod] = {}
         self.looks = 0
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -193,7 +158,7 @@ class Observer:
             owner = self.owner(job)
             if owner is not None and job.state == state.RUNNING and not job.configuring and job.grant is not None:
                 shares = {self._slurm_names.get(share.node, share.node): share for share in job.grant.shares}
-                running[job.job_id, job.sluid] = SeenRun(job_id=job.job_id, uid=owner.uid, shares=shares)
+                running[job.job_id, job.sluid] = seen.Run(job_id=job.job_id, uid=owner.uid, shares=shares)
         for key, run in self._runs.items():
             if key not in running and run.left is None:
                 run.left = self._now
@@ -205,7 +170,7 @@ class Observer:
         manifest = event.new.manifest()
         pod = self.pods.get(event.new.uid)
         if pod is None:
-            pod = self.pods[event.new.uid] = _seen(manifest)
+            pod = self.pods[event.new.uid] = seen.pod(manifest)
         if by and (not pod.ours or pod.gated):
             raise Broken(f"I5: {by} changed foreign pod {pod.key}")
         node = manifest["spec"].get("nodeName", "")
@@ -223,7 +188,7 @@ class Observer:
         pod.parked = names.ANNOTATION_PARKED in (manifest["metadata"].get("annotations") or {})
         pod.gated = bool(manifest["spec"].get("schedulingGates"))
 
-    def _check_binding(self, pod: SeenPod, by: str) -> None:
+    def _check_binding(self, pod: seen.Pod, by: str) -> None:
         runs = [run for run in self._runs.values() if run.uid == pod.uid and pod.node in run.shares]
         fresh = [run for run in runs if run.left is None or self._now - run.left <= STALE]
         if not fresh:
@@ -245,22 +210,22 @@ class Observer:
         room = node.manifest()["status"]["allocatable"]
         there = [pod for pod in self.pods.values() if pod.node == name and not (pod.over or pod.strange)]
         cpu, memory = sum(pod.cpu for pod in there), sum(pod.memory_mib for pod in there)
-        if cpu > quantity(room["cpu"]) or memory > quantity(room["memory"]) / 2**20:
+        if cpu > seen.quantity(room["cpu"]) or memory > seen.quantity(room["memory"]) / 2**20:
             raise Broken(f"I3: {by} put {cpu} cpus, {memory} MiB on {name} ({room}): {[pod.key for pod in there]}")
 
-    def _check_deletion(self, pod: SeenPod, by: str) -> None:
+    def _check_deletion(self, pod: seen.Pod, by: str) -> None:
         if not pod.node:
             raise Broken(f"I7: {by} deleted {pod.key}, which had no node yet")
         if pod.uid not in self._ended and not self._ended_by_name(pod) and not self._moved(pod):
             raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.uid)}")
 
-    def _ended_by_name(self, pod: SeenPod) -> bool:
+    def _ended_by_name(self, pod: seen.Pod) -> bool:
         """The very job that the pod names is over, or gone; there may be another one by mistake."""
         named = self._slurm.world.jobs.get(pod.job_id)
         owner = self.owner(named) if named is not None else None
         return named is None or named.over or owner is None or owner.uid != pod.uid
 
-    def _moved(self, pod: SeenPod) -> bool:
+    def _moved(self, pod: seen.Pod) -> bool:
         """The job runs elsewhere: a slurmctld that forgot where it ran has started it anew."""
         living = self.living(pod.uid)
         grants = [job.grant for job in living if job.running and job.grant is not None]
@@ -270,9 +235,10 @@ class Observer:
     # -- at the end --------------------------------------------------------------------------------------------------
 
     def complaints(self) -> list[str]:
-        """What I4 and I6 would say if this were the end."""
+        """What I1, I4 and I6 would say if this were the end."""
         self.look()
-        return [*self._leaked(), *self._stuck()]
+        doubled = [f"I1: pod {uid} still has several living jobs" for uid in self._twice_since]
+        return [*doubled, *self._leaked(), *self._stuck()]
 
     def _leaked(self) -> Iterator[str]:
         for job in self._slurm.world.jobs.values():
@@ -290,26 +256,3 @@ class Observer:
                 yield f"I6: {pod.key} {'is parked' if pod.parked else 'has no node'}: {self.living(pod.uid)}"
             elif not (pod.leaving or pod.strange or self.living(pod.uid)):
                 yield f"I6: {pod.key} sits on {pod.node} without a job"
-
-
-def _seen(manifest: Mapping[str, Any]) -> SeenPod:
-    metadata, spec = manifest["metadata"], manifest["spec"]
-    needs = [container.get("resources", {}).get("requests", {}) for container in spec["containers"]]
-    return SeenPod(
-        uid=metadata["uid"],
-        key=(metadata["namespace"], metadata["name"]),
-        ours=spec.get("schedulerName") == names.SCHEDULER_NAME,
-        cpu=sum((quantity(need.get("cpu", "0")) for need in needs), Fraction()),
-        memory_mib=sum((quantity(need.get("memory", "0")) for need in needs), Fraction()) / 2**20,
-    )
-
-
-_UNITS = {"m": Fraction(1, 1000), "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-
-
-def quantity(text: str) -> Fraction:
-    """The few forms of a quantity that these worlds use; the observer shares no arithmetic with the daemon."""
-    for unit, factor in _UNITS.items():
-        if text.endswith(unit):
-            return Fraction(text.removesuffix(unit)) * factor
-    return Fraction(text)

@@ -10,6 +10,8 @@ from tests.simulation.process import Build, Daemon
 from tests.simulation.weather import Chore, Killed
 from tests.simulation.world import World
 
+Act = Callable[[], object]
+
 #: After the last fault, everything has to be in order within so many seconds of the world's time.
 PATIENCE = 400.0
 #: Nothing was ordered for so long: this is the end.

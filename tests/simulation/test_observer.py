@@ -99,7 +99,8 @@ def test_i1_without_a_fence_two_jobs_have_to_become_one(tmp_path: pathlib.Path) 
     hand = Hand(world)
     hand.submit("a")
     hand.submit("a")
-    world.pass_time(90.0)
+    assert [text[:2] for text in world.observer.complaints()] == ["I1", "I6"]
+    world.pass_time(290.0)
     with pytest.raises(Broken, match="I1"):
         world.pass_time(30.0)
 

@@ -12,7 +12,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 
-from clusterbench import figures, loader, processes, samples
+import urllib3
+
+from clusterbench import bare, figures, loader, processes, samples
 from clusterbench.contestants import Arena, Contestant, Running
 from clusterbench.observer import Observer
 from clusterbench.testbed import Bed, until
@@ -88,11 +90,15 @@ class Stage:
         if self.observer.failure is not None:
             raise RuntimeError("the observer lost its watch") from self.observer.failure
 
+    def _gone(self) -> bool:
+        if self.observer.left:
+            _delete_pods(self.arena.bed, self.arena.namespace)
+        return not self.observer.left
+
     def clear(self) -> float:
         """Delete the pods and wait until Slurm runs nothing more; the seconds of it."""
         bed, begin = self.arena.bed, time.monotonic()
-        bed.kubernetes.call("DELETE", f"/api/v1/namespaces/{self.arena.namespace}/pods", _DELETE)
-        self._until(lambda: not self.observer.left, _EMPTY_SECONDS, "pods gone")
+        self._until(self._gone, _EMPTY_SECONDS, "pods gone")
         if not self.running.cancels:
             bed.cancel_all()
         self._until(lambda: not bed.jobs(), _EMPTY_SECONDS, "Slurm empty")
@@ -176,8 +182,14 @@ def _namespace(bed: Bed, name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        bed.kubernetes.call("DELETE", f"/api/v1/namespaces/{name}/pods", _DELETE)
+        _delete_pods(bed, name)
         bed.kubernetes.call("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def _delete_pods(bed: Bed, namespace: str) -> None:
+    """As far as one request gets: the API server gives up after a minute, and thousands of pods take longer."""
+    with contextlib.suppress(bare.Refused, urllib3.exceptions.HTTPError):
+        bed.kubernetes.call("DELETE", f"/api/v1/namespaces/{namespace}/pods", _DELETE)
 
 
 def _own_cpu() -> float:

@@ -14,7 +14,7 @@ from clusterbench.testbed import Bed
 PARTITION = "closed"
 
 #: As many words as fit, so that the minute of quiet comes sooner; what is measured is the time after them.
-_STATUS = {"conditions_per_second": 400, "events_per_second": 400}
+SETTINGS = {"status": {"conditions_per_second": 400, "events_per_second": 400}}
 
 _LOOK_SECONDS = 10.0
 #: Settled: for so many looks nothing was written on any pod.
@@ -64,7 +64,7 @@ class Quiet:
 
 def measure(bed: Bed, workloads: int, seconds: float, folder: pathlib.Path) -> Quiet:
     """Create them, wait until all is said, watch."""
-    contestant = contestants.ours_with(status=_STATUS)
+    contestant = contestants.ours_with(**SETTINGS)
     with turns.staged(bed, contestant, folder) as stage:
         begin = time.monotonic()
         stage.create(workloads, "waiting", PARTITION).wait()
@@ -82,6 +82,7 @@ def measure(bed: Bed, workloads: int, seconds: float, folder: pathlib.Path) -> Q
             cpu=meter.read(),
             memory_mib=processes.memory(stage.running.pid),
         )
+        print(quiet, flush=True)  # what follows takes minutes
         stage.clear()
         return quiet
 

@@ -85,3 +85,13 @@ def test_a_pod_that_is_leaving_needs_no_job_again(bridge: Bridge) -> None:
     bridge.world.crash_slurm(1e6)
     bridge.run(20)
     assert job.job_id not in bridge.slurm.world.jobs
+
+
+def test_a_pod_whose_job_waits_again_keeps_its_node_to_itself(bridge: Bridge) -> None:
+    """Slurm may promise the place to another meanwhile; nobody is bound there before the job runs again."""
+    forgotten(bridge, spec={"nodeSelector": {"kubernetes.io/hostname": "n4"}})
+    bridge.run(8)
+    assert [pod.metadata.name for pod in bridge.core.cycle._remains("n4")] == ["a"]
+    bridge.slurm.control.unpause()
+    bridge.run(8)
+    assert bridge.core.cycle._remains("n4") == ()
