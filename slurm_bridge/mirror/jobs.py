@@ -114,6 +114,9 @@ class Mirror:
         if not known:
             return self._check_answering()
         states = self._ask(lambda: self._slurm.states(self._which(known)))
+        # First who is missing: a place that Slurm has forgotten must not be given to another before that is known.
+        missing = [one for one in known if one.job_id not in states]
+        self._confirm(missing)
         moved = [one for one in known if one.job_id in states and readings.moved(one, states[one.job_id])]
         if self._many_started(moved, states):
             # One list says of all of them what each would otherwise be read for when its pods are bound.
@@ -121,8 +124,6 @@ class Mirror:
             moved = [one for one in moved if self._table.get(one.job_id) is one]
         for one in moved:
             self._move(one, states[one.job_id])
-        missing = [one for one in known if one.job_id not in states]
-        self._confirm(missing)
         self._polled = self._clock.now()
         return len(moved) + len(missing)
 

@@ -30,8 +30,9 @@ from slurm_bridge.translate.translator import Translated
 
 #: Fields of the lost job that hooks, defaults and Slurm itself had a say in.
 AS_SHOWN = ("partition", "account", "qos", "user", "time_limit_minutes")
-#: How long the old node may take to be granted again.
-PATIENCE = 120.0
+#: How long the old node may take to be granted again. The pod is there and fits, whatever Slurm has counted meanwhile:
+#: there is no hurry to end it.
+PATIENCE = 600.0
 
 
 class Restorer:

@@ -37,9 +37,9 @@ def test_the_same_job_is_asked_for_again(bridge: Bridge) -> None:
 def test_a_node_that_is_not_granted_again_ends_the_pod(bridge: Bridge) -> None:
     """Somebody else has it by now; an allocation that is only hoped for is none."""
     job = forgotten(bridge)
-    bridge.run(100, step=1)
+    bridge.run(500, step=5)
     assert not bridge.leaving("a")
-    bridge.until(lambda: bridge.leaving("a"), 60)
+    bridge.until(lambda: bridge.leaving("a"), 200)
     assert bridge.of(job).over
     assert "not granted again" in dict(bridge.events("a"))["SlurmJobEnded"]
 
