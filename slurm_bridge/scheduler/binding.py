@@ -30,6 +30,8 @@ from slurm_bridge.translate import resources
 
 #: A pod that changed under our hands, or whose binding was not answered: its next event says more, or this does.
 LOOK_AGAIN = 2.0
+#: How old a reading of a job may be when its pods are bound by it, in seconds.
+FRESH = 3.0
 #: A watch that has not told of a binding for this long is not waited for any more.
 ECHO = 30.0
 #: A pod that leaves its node wakes those who wait for that; one whose job holds the node again does not.
@@ -94,6 +96,9 @@ class Binder:
 
     def bind(self, wish: Wish, placeholder: Placeholder) -> Filed:
         """Give the pods of this workload their nodes, or the nodes back."""
+        if self._tools.mirror.failing:
+            # Nobody knows what Slurm has done since; its next answer wakes everybody who waits for it.
+            return self._submitter.back_off(wish.workload.root.uid)
         read = self._read(placeholder)
         if read is None or read.phase is not Phase.RUNNING:
             return AT_ONCE
@@ -107,8 +112,9 @@ class Binder:
         return self._give_back(wish, read, spots)
 
     def _read(self, placeholder: Placeholder) -> Placeholder | None:
-        """The job in full, read since it started."""
-        if placeholder.read is not None and placeholder.read >= placeholder.since:
+        """The job in full, read since it started and not long ago: what held a while back may be somebody else's now."""
+        read = placeholder.read
+        if read is not None and read >= placeholder.since and self._tools.clock.now() - read <= FRESH:
             return placeholder
         return self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
 

@@ -12,6 +12,7 @@ from slurm_bridge.model.groups import Job as BatchJob
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler import ending
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Act, Cycle
 from slurm_bridge.scheduler.queue import Filed, Queue
@@ -64,7 +65,8 @@ class Core:
     def _echo(self, old: Pod | None, new: Pod) -> bool:
         """Our own binding, come back by the watch: nothing follows from it as long as the job lives."""
         ours = old is not None and not old.bound and new.bound and not new.terminating and not new.terminal
-        return ours and any(one.phase is Phase.RUNNING for one in self.tools.table.of(new.uid))
+        named = ending.job_id_of(new)
+        return ours and any(one.phase is Phase.RUNNING and one.job_id == named for one in self.tools.table.of(new.uid))
 
     def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod that another scheduler has bound: it takes room."""

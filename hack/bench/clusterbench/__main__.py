@@ -38,16 +38,36 @@ def main(argv: Sequence[str]) -> int:
     given = _arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a cluster of our own is stopped
     with testbed.opened(given.nodes, next(iter(WIRES))) as bed:
-        played = _rounds(bed, given)
-        calls = list(adapters.Bench(bed.env).rows()) if given.calls else []
-        quiet = waiting.measure(bed, given.waiting, given.quiet_seconds, FOLDER) if given.waiting else None
-    print("\n\n".join(filter(None, (report.text(played, quiet), adapters.table(calls)))))
-    _store(report.document(bed.config, played, quiet) | adapters.document(calls))
+        for part in _PARTS:
+            part(bed, given)
     return 0
 
 
+def _throughput(bed: testbed.Bed, given: argparse.Namespace) -> None:
+    if played := _rounds(bed, given):
+        print(report.table(played), end="\n\n", flush=True)
+        _store(report.document(bed.config, played))
+
+
+def _calls(bed: testbed.Bed, given: argparse.Namespace) -> None:
+    if given.calls:
+        rows = list(adapters.Bench(bed.env).rows())
+        print(adapters.table(rows), end="\n\n", flush=True)
+        _store(adapters.document(rows))
+
+
+def _waiting(bed: testbed.Bed, given: argparse.Namespace) -> None:
+    if given.waiting:
+        quiet = waiting.measure(bed, given.waiting, given.quiet_seconds, FOLDER)
+        print(quiet)
+        _store({"waiting": quiet.document()})
+
+
+_PARTS = (_throughput, _calls, _waiting)
+
+
 def _store(measured: Mapping[str, object]) -> None:
-    """What was left out this time stays as it was measured before."""
+    """At once, so that an interruption costs little; what is left out this time stays as it was measured before."""
     stored = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
     OUTPUT.parent.mkdir(exist_ok=True)
     OUTPUT.write_text(json.dumps({**stored, **measured}, indent=2) + "\n")

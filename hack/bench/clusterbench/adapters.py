@@ -127,8 +127,6 @@ class _Namespace:
 
 def table(rows: Sequence[Row]) -> str:
     """For people."""
-    if not rows:
-        return ""
     lines = [f"{'call':<28} {'ours ms':>9} {'bare ms':>9} {'ours/bare':>10}"]
     lines += [f"{row.what:<28} {row.ours * 1000:>9.2f} {row.bare * 1000:>9.2f} {row.ratio:>10.2f}" for row in rows]
     return "\n".join(lines)
@@ -136,8 +134,6 @@ def table(rows: Sequence[Row]) -> str:
 
 def document(rows: Sequence[Row]) -> dict[str, object]:
     """For programs."""
-    if not rows:
-        return {}
     return {"adapters": {"turns": TURNS, "rows": [dataclasses.asdict(row) for row in rows]}}
 
 

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from clusterbench import figures, turns, waiting
+from clusterbench import figures, turns
 from clusterbench.contestants import KUBE_SCHEDULER, OURS, RAW
 from localcluster.config import Config
 
@@ -40,26 +40,19 @@ def line(turn: figures.Turn) -> str:
     )
 
 
-def text(played: Sequence[figures.Turn], quiet: waiting.Quiet | None) -> str:
-    """All of it."""
-    parts = [_table(played) if played else "", "\n".join(_ratios(played)), *([] if quiet is None else [str(quiet)])]
-    return "\n\n".join(part for part in parts if part)
+def table(played: Sequence[figures.Turn]) -> str:
+    """Medians of every contestant, and how they compare."""
+    return "\n\n".join(filter(None, (_table(played), "\n".join(_ratios(played)))))
 
 
-def document(config: Config, played: Sequence[figures.Turn], quiet: waiting.Quiet | None) -> dict[str, object]:
+def document(config: Config, played: Sequence[figures.Turn]) -> dict[str, object]:
     """The same, with every turn."""
-    throughput: dict[str, object] = {
-        "throughput": {
-            "nodes": config.nodes,
-            "turns": [turns.as_json(turn) for turn in played],
-            "ratios": {
-                f"ours by {beside}: {what}": _spread(figures.ratios(played, OURS.name, beside, figure))
-                for beside in (RAW.name, KUBE_SCHEDULER.name)
-                for what, figure in _COMPARED.items()
-            },
-        }
+    ratios = {
+        f"ours by {beside}: {what}": _spread(figures.ratios(played, OURS.name, beside, figure))
+        for beside in (RAW.name, KUBE_SCHEDULER.name)
+        for what, figure in _COMPARED.items()
     }
-    return (throughput if played else {}) | ({} if quiet is None else {"waiting": quiet.document()})
+    return {"throughput": {"nodes": config.nodes, "turns": [turns.as_json(turn) for turn in played], "ratios": ratios}}
 
 
 def _table(played: Sequence[figures.Turn]) -> str:

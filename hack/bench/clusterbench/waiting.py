@@ -82,7 +82,6 @@ def measure(bed: Bed, workloads: int, seconds: float, folder: pathlib.Path) -> Q
             cpu=meter.read(),
             memory_mib=processes.memory(stage.running.pid),
         )
-        print(quiet, flush=True)  # what follows takes minutes
         stage.clear()
         return quiet
 
