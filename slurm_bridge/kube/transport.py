@@ -36,13 +36,14 @@ _NEVER_LEFT = (
 class Limits:
     """How long and how much we listen.
 
-    `silence`: API servers send a bookmark about every minute, so a watch that says nothing for longer is half open.
+    `silence`: API servers send a bookmark about every minute, of quiet kinds less often; a watch that says nothing for
+    much longer is half open.
     """
 
     connect: float = 5.0
     answer: float = 30.0
     whole_answer: float = 120.0
-    silence: float = 90.0
+    silence: float = 150.0
     most_bytes: int = 256 << 20
     connections: int = 16
 

@@ -1,6 +1,7 @@
 """Keeps the table of placeholders true: `jobs/state` of ours, details by a budgeted round robin, a sweep for strays.
 
-    poll     state words of our living jobs in one call (chunks, or everything beyond a size); period adapts to change
+    poll     state words of our living jobs in one call (chunks, or everything beyond a size); period adapts to change,
+             and jobs that have run for a while are left out most of the time
     confirm  a job that an answer left out is asked for by id: only a plain "no such job" counts, never silence
     details  reason, estimated start, hold and edits: the job whose last reading is oldest, so many reads a second
     sweep    ids that live in Slurm and that we cannot place are looked at once: ours are adopted, others remembered
@@ -19,6 +20,7 @@ from loguru import logger
 from slurm_bridge import errors, ports
 from slurm_bridge.mirror import readings
 from slurm_bridge.mirror.rhythm import Rhythm
+from slurm_bridge.mirror.strays import Strays
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
@@ -27,6 +29,8 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 
 T = TypeVar("T")
 
+#: For how many seconds a job that has just started counts as moving.
+SETTLED = 3.0
 #: One job read alone costs as much as so many in a list of all.
 SINGLE_COSTS = 4
 
@@ -42,10 +46,11 @@ class Mirror:
         self._rhythm = rhythm or Rhythm()
         self._period = self._rhythm.fastest
         self._due = self._swept = self._detailed = self._cost = self._polled = 0.0
-        self._strangers: frozenset[JobId] = frozenset()
+        self._strays = Strays(table, lambda view: self._ours(view.owner))
         #: How many jobs the last full list had: what the next one will cost.
         self._listed = 0
-        self._recovered: Callable[[], None] = _nothing
+        self._asked_all = float("-inf")
+        self._recovered: Callable[[], None] = lambda: None
         self.last_good: float | None = None
         self.failures = 0
 
@@ -72,7 +77,7 @@ class Mirror:
         """Rebuild the table from one full list; what was submitted meanwhile is newer than the list and stays."""
         before = {one.job_id for one in self._table.alive() if one.certainty is Certainty.SEEN}
         views = self._ask(self._slurm.jobs)
-        self._strangers = frozenset(one.job_id for one in views if not self._ours(one.owner))
+        self._strays.begin(views)
         self._listed = len(views)
         listed = self._adopt(views, ended=True)
         for job_id in before - listed:
@@ -109,8 +114,8 @@ class Mirror:
             logger.warning("Slurm cannot be asked for our jobs, next try in {:.1f} s: {}", pause, problem)
 
     def poll(self) -> int:
-        """Ask for the state of all living placeholders; how many have changed."""
-        known = self._table.alive()
+        """Ask for the state of the living placeholders whose turn it is; how many have changed."""
+        known = self._turn()
         if not known:
             return self._check_answering()
         states = self._ask(lambda: self._slurm.states(self._which(known)))
@@ -126,6 +131,17 @@ class Mirror:
             self._move(one, states[one.job_id])
         self._polled = self._clock.now()
         return len(moved) + len(missing)
+
+    def _turn(self) -> tuple[Placeholder, ...]:
+        """Those that wait or have just moved, every time; those that have run for a while, at the slowest period.
+
+        A start is awaited by a pod, and there are few that may start; an end can be seen some seconds later.
+        """
+        now, living = self._clock.now(), self._table.alive()
+        if now - self._asked_all >= self._rhythm.slowest:
+            self._asked_all = now
+            return living
+        return tuple(one for one in living if one.phase is not Phase.RUNNING or now - one.since < SETTLED)
 
     def _many_started(self, moved: Sequence[Placeholder], states: Mapping[JobId, JobStates]) -> bool:
         """So many have started that one list of all jobs costs less than one reading each."""
@@ -264,31 +280,16 @@ class Mirror:
         """Find placeholders of ours that we do not know of: a submit whose answer was lost may have made them."""
         self._swept = self._clock.now()
         states = self._ask(lambda: self._slurm.states(None))
-        unplaced = self._unplaced(states)
-        views = self._ask(self._slurm.jobs) if len(unplaced) >= self._rhythm.many else self._read(unplaced)
+        unplaced = self._strays.among(states)
+        views = self._all() if len(unplaced) >= self._rhythm.many else self._read(unplaced)
         self._adopt(views)
-        strangers = {one.job_id for one in views if not self._ours(one.owner)}
-        # Ids that Slurm no longer lists are forgotten: after a crash they come back for other jobs.
-        self._strangers = frozenset((self._strangers | strangers) & states.keys())
-        self._forget_ended()
-
-    def _unplaced(self, states: Mapping[JobId, JobStates]) -> list[JobId]:
-        return [
-            job_id
-            for job_id, seen in states.items()
-            if seen.phase is not Phase.ENDED and job_id not in self._strangers and self._table.get(job_id) is None
-        ]
+        self._strays.learn(views, states)
+        # The scheduler drops what it is done with; what nobody claimed within a sweep is of no use.
+        self._table.forget_ended(self._swept - self._rhythm.sweep)
 
     def _read(self, job_ids: Iterable[JobId]) -> list[JobView]:
         views = [self._ask(lambda one=job_id: self._slurm.job(one)) for job_id in job_ids]  # type: ignore[misc]
         return [one for one in views if one is not None]
-
-    def _forget_ended(self) -> None:
-        """The scheduler drops what it is done with; what nobody claimed within a sweep is of no use."""
-        before = self._clock.now() - self._rhythm.sweep
-        for one in self._table.all():
-            if not one.alive and one.since < before:
-                self._table.drop(one.job_id)
 
     def _ask(self, question: Callable[[], T]) -> T:
         """Any read; an answer is the proof that Slurm serves, which `ping` is not."""
@@ -297,10 +298,6 @@ class Mirror:
         if self.failures:
             self.failures = 0
             # A slurmctld that came back may have forgotten the end of jobs, which then run again.
-            self._swept = float("-inf")
+            self._swept = self._asked_all = float("-inf")
             self._recovered()
         return answer
-
-
-def _nothing() -> None:
-    """Nobody asked to be told."""

@@ -92,6 +92,12 @@ class Table:
         with self._lock:
             return tuple(self._ended.values())
 
+    def forget_ended(self, before: float) -> None:
+        """Drop those that have been over since before that moment."""
+        for one in self.ended():
+            if one.since < before:
+                self.drop(one.job_id)
+
     def uids(self) -> tuple[str, ...]:
         """Every workload that has a placeholder."""
         with self._lock:

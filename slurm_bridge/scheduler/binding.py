@@ -112,7 +112,7 @@ class Binder:
         return self._give_back(wish, read, spots)
 
     def _read(self, placeholder: Placeholder) -> Placeholder | None:
-        """The job in full, read since it started and not long ago: what held a while back may be somebody else's now."""
+        """The job in full, read since it started and not long ago: what it held then may be another's now."""
         read = placeholder.read
         if read is not None and read >= placeholder.since and self._tools.clock.now() - read <= FRESH:
             return placeholder

@@ -1,0 +1,35 @@
+"""Jobs that live in Slurm and that nobody has placed: ours by a submit whose answer was lost, or somebody else's."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from slurm_bridge.mirror.table import Table
+from slurm_bridge.model.job import JobStates, JobView, Phase
+from slurm_bridge.model.names import JobId
+
+#: Whether a job is a placeholder of this bridge.
+Ours = Callable[[JobView], bool]
+
+
+class Strays:
+    """Remembers who is a stranger, so that each of them is looked at once."""
+
+    def __init__(self, table: Table, ours: Ours) -> None:
+        self._table, self._ours = table, ours
+        self._strangers: frozenset[JobId] = frozenset()
+
+    def begin(self, views: Iterable[JobView]) -> None:
+        """All there is."""
+        self._strangers = frozenset(one.job_id for one in views if not self._ours(one))
+
+    def among(self, states: Mapping[JobId, JobStates]) -> list[JobId]:
+        """Those of these that live and are in neither place."""
+        return [
+            job_id
+            for job_id, seen in states.items()
+            if seen.phase is not Phase.ENDED and job_id not in self._strangers and self._table.get(job_id) is None
+        ]
+
+    def learn(self, views: Iterable[JobView], listed: Collection[JobId]) -> None:
+        """Ids that Slurm no longer lists are forgotten: after a crash they come back for other jobs."""
+        strangers = {one.job_id for one in views if not self._ours(one)}
+        self._strangers = frozenset((self._strangers | strangers).intersection(listed))
