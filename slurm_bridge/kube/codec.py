@@ -14,6 +14,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.kube import status
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.runtime import decoding
 
 T = TypeVar("T", bound=Object)
 
@@ -104,13 +105,20 @@ class Codec(Generic[T]):
 
 def codec(kind: Kind[T]) -> Codec[T]:
     """The reader of this kind; decoders are costly to make and free to share."""
-    made: Codec[T] = _made(kind.record)
+    return _made(kind.record)
+
+
+def _made(record: type[T]) -> Codec[T]:
+    """Made by one thread at a time; informers and workers come here together."""
+    made: Codec[T] | None = _codecs.get(record)
+    if made is None:
+        with decoding.MAKING:
+            made = _codecs.get(record) or Codec(record)
+            _codecs[record] = made
     return made
 
 
-@functools.cache
-def _made(record: type[T]) -> Codec[T]:
-    return Codec(record)
+_codecs: dict[Any, Codec[Any]] = {}
 
 
 def encode(manifest: Manifest) -> bytes:

@@ -41,6 +41,9 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     owner: Owner
 
 
+_decoder = msgspec.json.Decoder(_Stored)
+
+
 def write(owner: Owner) -> str:
     """The record as one line of JSON; raises ValueError when it would not fit."""
     text = msgspec.json.encode(_Stored(mark=MARK, owner=owner)).decode()
@@ -52,7 +55,7 @@ def write(owner: Owner) -> str:
 def read(text: str) -> Owner | None:
     """The owner, or None when the text is not exactly a record of ours."""
     try:
-        stored = msgspec.json.decode(text, type=_Stored)
+        stored = _decoder.decode(text)
     except (msgspec.DecodeError, ValueError):
         return None
     return stored.owner if stored.mark == MARK else None

@@ -5,6 +5,7 @@ from typing import TypeVar
 import msgspec
 
 from slurm_bridge import errors
+from slurm_bridge.runtime import decoding
 from slurm_bridge.slurm import error_numbers, shapes
 from slurm_bridge.slurm.transport import Answer
 
@@ -29,7 +30,7 @@ def read(answer: Answer, shape: type[T]) -> T:
 def decode(answer: Answer, shape: type[T]) -> T | None:
     """The body in this shape, None when it is something else."""
     try:
-        return msgspec.json.decode(answer.body, type=shape)
+        return decoding.decoder(shape).decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

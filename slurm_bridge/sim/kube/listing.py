@@ -30,6 +30,9 @@ class _Token(msgspec.Struct, frozen=True):
     start: str
 
 
+_tokens = msgspec.json.Decoder(_Token)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """Which objects a list or a watch asks for."""
@@ -175,7 +178,7 @@ def _encode(version: int, start: str) -> str:
 
 def _decode(text: str) -> _Token:
     try:
-        token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
+        token = _tokens.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (binascii.Error, ValueError) as problem:
         raise refusals.bad_request(f"invalid continue token: continue key is not valid: {problem}") from None
     if ".." in token.start.split("/"):
