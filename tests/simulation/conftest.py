@@ -27,7 +27,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", seeds)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def _silence() -> Iterator[None]:
     """The journal says more than the log, and thousands of runs would drown in it."""
     loguru.logger.disable("slurm_bridge")

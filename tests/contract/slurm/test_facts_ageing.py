@@ -9,6 +9,7 @@ pytestmark = pytest.mark.ageing
 
 def test_a_job_above_its_limit_times_out(slurm: Desk, early: Early) -> None:
     """slurmctld ends an external job by itself: TIMEOUT, some time after the limit of a minute."""
+    slurm.until(lambda: {"RUNNING"} in early.short.seen, "the job runs")
     slurm.servers.pass_time(61)
     slurm.until(lambda: {"TIMEOUT"} in early.short.seen, "the job times out", seconds=110)
 
