@@ -110,7 +110,7 @@ def brought(folder: pathlib.Path) -> tuple[str, ...]:
 def hooks(examples: Iterable[str], project: pathlib.Path = PROJECT) -> tuple[Mapping[str, Any], ...]:
     """How the hooks that these examples bring are configured here."""
     names = (name for example in examples for name in brought(project / "examples" / example))
-    return tuple({"name": name, "options": _OPTIONS.get(name, {})} for name in names)
+    return tuple({"name": name, "budget_ms": 5000, "options": _OPTIONS.get(name, {})} for name in names)
 
 
 def _example(folder: pathlib.Path) -> Iterator[Manifest]:

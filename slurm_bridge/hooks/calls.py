@@ -1,7 +1,8 @@
 """How one hook is called: measured, its answer checked, and a foreign one in a worker that it can only block itself.
 
-Python cannot stop a thread. A foreign hook that exceeds its budget is left behind in its worker and never called
-again (quarantine, until the configuration is loaded anew); the chain counts the workers that it has left behind.
+Python cannot stop a thread. A foreign hook that exceeds its budget is left behind in its worker and not called while
+it is still in there (quarantine): one that was slow once is asked again, one that hangs never is, until the
+configuration is loaded anew. The chain counts the workers that it has left behind.
 """
 
 import dataclasses
@@ -144,7 +145,7 @@ class OverBudget(Exception):
 
 
 class Quarantined(Exception):
-    """The hook once did not answer in time, and is not asked again."""
+    """The hook did not answer in time, and has not answered to this moment."""
 
 
 _Reply = tuple[object, BaseException | None]
@@ -174,7 +175,7 @@ class Worker:
     def __init__(self, name: str, left: Left) -> None:
         self._name = name
         self._left = left
-        self._quarantined = False
+        self._behind: threading.Thread | None = None
         self._turn = threading.Lock()
         self._jobs: _Jobs | None = None
         self._thread: threading.Thread | None = None
@@ -182,8 +183,8 @@ class Worker:
     def call(self, method: Callable[..., object], arguments: tuple[object, ...], seconds: float) -> object:
         """The hook's answer or its exception; OverBudget when there is none in time."""
         with self._turn:
-            if self._quarantined:
-                raise Quarantined("was too slow before and is no longer asked, until the configuration is loaded anew")
+            if self._behind is not None and self._behind.is_alive():
+                raise Quarantined("has not come back from an earlier question, and is not asked until it has")
             reply: queue.SimpleQueue[_Reply] = queue.SimpleQueue()
             self._started().put((method, arguments, reply))
             try:
@@ -211,7 +212,7 @@ class Worker:
         return self._jobs
 
     def _abandon(self) -> None:
-        self._quarantined = True
+        self._behind = self._thread
         if self._thread is not None:
             self._left.add(self._thread)
         self._dismiss()
