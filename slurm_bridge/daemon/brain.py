@@ -42,7 +42,8 @@ class Outside:
     jobs: Jobs
     tally: Tally
     around: chain.Surroundings
-    views: Mapping[Need, View] = dataclasses.field(default_factory=dict)
+    #: Watches what the chain's hooks have declared.
+    views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
     count: Count = lambda _what, _outcome: None
 
 
@@ -61,7 +62,7 @@ def build(settings: Settings, outside: Outside) -> Brain:
     queue = Queue(outside.clock, order.key, order.served)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
     config = configuration.changeable(settings, outside.around)
-    config.chain.see(outside.views)
+    config.chain.see(outside.views(config.chain.needs))
     reporter = _reporter(settings, outside, census)
     mirror = Mirror(
         outside.slurm,

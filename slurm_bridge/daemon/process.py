@@ -24,10 +24,12 @@ from slurm_bridge.daemon import brain, configuration, counting, observing
 from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, Pool
 from slurm_bridge.daemon.reload import Reload
+from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.groups import Job
 from slurm_bridge.overlays import fenced, metered
 from slurm_bridge.runtime.threads import Supervisor
 from slurm_bridge.settings.model import Settings
+from slurm_bridge.telemetry import health
 from slurm_bridge.telemetry.health import Health
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web import probes
@@ -71,8 +73,7 @@ class Daemon:
         self.election = self._elected(metered_cluster)
         self._feeds = Feeds(metered_cluster, clock, self._dice)
         self._around = observing.surroundings(settings, clock, self._dice, self.metrics)
-        needs = configuration.changeable(settings, self._around).chain.needs
-        self._views = self._feeds.views(needs, lambda _old, _new: self.core.on_surroundings())
+        self._views: Mapping[Need, View] = {}
         made = self._brain(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
         )
@@ -126,7 +127,7 @@ class Daemon:
             jobs=self._feeds.jobs(self._on_owner),
             tally=counting.Counting(self.metrics, self._clock),
             around=self._around,
-            views=self._views,
+            views=self._watched,
             count=self.metrics.status_write,
         )
         made = brain.build(self.settings, outside)
@@ -134,6 +135,11 @@ class Daemon:
         for kind, numbers in self._feeds.numbers().items():
             self.metrics.informer(kind, numbers)
         return made
+
+    def _watched(self, needs: frozenset[Need]) -> Mapping[Need, View]:
+        """What hooks see, now and after the configuration has changed."""
+        self._views = self._feeds.views(needs, lambda _old, _new: self.core.on_surroundings())
+        return self._views
 
     def _on_owner(self, old: Job | None, new: Job | None) -> None:
         """The core is made after the watch that feeds it; nothing runs before both are there."""
@@ -180,10 +186,7 @@ class Daemon:
         if not self._may_write():
             return ""
         last = self.core.tools.mirror.last_good
-        if last is None:
-            return "no good answer yet"
-        age = self._clock.now() - last
-        return f"last good answer {age:.1f} s ago, at most {bound:.0f} s are normal" if age > bound else ""
+        return health.overdue(None if last is None else self._clock.now() - last, bound)
 
     def _watch_others(self, stop: threading.Event) -> None:
         """Threads that the supervisor does not own end the process too; and, once, what the rest stands on."""

@@ -18,6 +18,7 @@ from urllib3 import exceptions
 
 from slurm_bridge import errors, ports
 from slurm_bridge.kube import status
+from slurm_bridge.runtime import pools
 
 _PIECE = 1 << 20
 _NEVER = urllib3.Retry(total=False, redirect=False)
@@ -94,23 +95,8 @@ class Response(Protocol):
     def shutdown(self) -> None: ...
 
 
-class Pool(Protocol):
-    """What is asked of `urllib3`: everything below this line is the library's, or a pocket server's in its place."""
-
-    def urlopen(  # noqa: PLR0913 - the library's signature
-        self,
-        method: str,
-        url: str,
-        *,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        timeout: urllib3.Timeout,
-        retries: urllib3.Retry,
-        redirect: bool,
-        preload_content: bool,
-    ) -> Response: ...
-
-    def close(self) -> None: ...
+#: The connections of this adapter.
+Pool = pools.Pool[Response]
 
 
 class Access(Protocol):

@@ -76,9 +76,8 @@ class Mirror:
     def recover(self) -> None:
         """Rebuild the table from one full list; what was submitted meanwhile is newer than the list and stays."""
         before = {one.job_id for one in self._table.alive() if one.certainty is Certainty.SEEN}
-        views = self._ask(self._slurm.jobs)
+        views = self._all()
         self._strays.begin(views)
-        self._listed = len(views)
         listed = self._adopt(views, ended=True)
         for job_id in before - listed:
             self._vanish(job_id)

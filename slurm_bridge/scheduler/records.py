@@ -18,11 +18,6 @@ def owner_of(root: Root, cluster_id: str) -> Owner:
     return Owner(cluster=cluster_id, kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid)
 
 
-def root_of(owner: Owner) -> Root:
-    """The workload that a record speaks of."""
-    return Root(kind=owner.kind, namespace=owner.namespace, name=owner.name, uid=owner.uid)
-
-
 def with_note(owner: Owner, note: str) -> Owner:
     """The same record with a last word."""
     return msgspec.structs.replace(owner, note=note[:MOST_NOTE])

@@ -13,6 +13,7 @@ import urllib3
 from urllib3 import exceptions
 
 from slurm_bridge import errors
+from slurm_bridge.runtime import pools
 from slurm_bridge.slurm import failures, sockets
 from slurm_bridge.slurm.settings import SlurmSettings
 
@@ -75,23 +76,8 @@ class Response(Protocol):
     def close(self) -> None: ...
 
 
-class Pool(Protocol):
-    """What is asked of `urllib3`: everything below this line is the library's, or a pocket server's in its place."""
-
-    def urlopen(  # noqa: PLR0913 - the library's signature
-        self,
-        method: str,
-        url: str,
-        *,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        timeout: urllib3.Timeout,
-        retries: urllib3.Retry,
-        redirect: bool,
-        preload_content: bool,
-    ) -> Response: ...
-
-    def close(self) -> None: ...
+#: The connections of this adapter.
+Pool = pools.Pool[Response]
 
 
 Connect = Callable[[SlurmSettings], Pool]

@@ -92,10 +92,14 @@ class Health:
         return _verdict({name: check() for name, check in checks.items()})
 
     def _stale(self, source: str, within: float) -> str:
-        age = self.age(source)
-        if age is None:
-            return "no good answer yet"
-        return f"last good answer {age:.1f} s ago, at most {within:.1f} s are normal" if age > within else _FINE
+        return overdue(self.age(source), within)
+
+
+def overdue(age: float | None, within: float) -> str:
+    """What is wrong with an answer of this age, None: with there being none; empty when nothing is."""
+    if age is None:
+        return "no good answer yet"
+    return f"last good answer {age:.1f} s ago, at most {within:.1f} s are normal" if age > within else _FINE
 
 
 def _verdict(found: dict[str, str]) -> Verdict:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slurm_bridge import ports
-from slurm_bridge.daemon import brain, configuration, observing
+from slurm_bridge.daemon import brain, observing
 from slurm_bridge.hooks import needs
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, names
@@ -84,8 +84,12 @@ class Bridge:
         dice = random.Random(7)
         self._jobs: Feed[Any] = self._feed(cluster, kinds.JOBS, self._on_owner)
         around = observing.surroundings(self.settings, self.clock, dice, Metrics(version="test"))
-        wanted = configuration.changeable(self.settings, around).chain.needs
-        seen = {need: self._feed(cluster, needs.KINDS[need], self._on_surroundings) for need in wanted}
+        seen: dict[needs.Need, Feed[Any]] = {}
+
+        def views(wanted: frozenset[needs.Need]) -> Mapping[needs.Need, needs.View]:
+            seen.update({need: self._feed(cluster, needs.KINDS[need], self._on_surroundings) for need in wanted})
+            return {need: feed.store for need, feed in seen.items()}
+
         outside = brain.Outside(
             cluster=FencedCluster(cluster, lambda: self.leads),
             slurm=FencedSlurm(slurm, lambda: self.leads),
@@ -94,7 +98,7 @@ class Bridge:
             jobs=self._jobs.store.get,
             tally=self.told,
             around=around,
-            views={need: feed.store for need, feed in seen.items()},
+            views=views,
         )
         made = brain.build(self.settings, outside)
         self.core, self.reporter = made.core, made.reporter

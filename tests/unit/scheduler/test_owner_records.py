@@ -15,10 +15,11 @@ from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 ROOT = Root(kind="Pod", namespace="team", name="u", uid="u")
 
 
-def test_a_record_and_its_workload_speak_of_each_other() -> None:
-    """What is written can be read back."""
-    assert records.root_of(records.owner_of(ROOT, "here")) == ROOT
-    assert records.owner_of(ROOT, "here") == owner()
+def test_a_record_speaks_of_its_workload() -> None:
+    """Everything that tells one incarnation from another is in it."""
+    record = records.owner_of(ROOT, "here")
+    assert Root(kind=record.kind, namespace=record.namespace, name=record.name, uid=record.uid) == ROOT
+    assert record == owner()
 
 
 def test_an_attempt_says_what_was_asked_for_and_how() -> None:
