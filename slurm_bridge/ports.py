@@ -59,6 +59,9 @@ class Slurm(Protocol):
     def job(self, job_id: JobId) -> JobView | None:
         """One job in full, None when Slurm does not know the id. Of a heterogeneous job, the leader."""
 
+    def components(self, job_id: JobId) -> Sequence[JobView]:
+        """The parts of a heterogeneous job in order, the leader first; of any other job only itself."""
+
     def jobs(self) -> Sequence[JobView]:
         """Every job in full: expensive, for recovery only."""
 

@@ -45,7 +45,8 @@ class Gres:
 class JobRequest:
     """One placeholder job, or one component of a heterogeneous one. What is None or empty is left to Slurm.
 
-    `minimum_nodes` and `maximum_nodes` stay None unless the user set them: a maximum makes Slurm spread.
+    `minimum_nodes` and `maximum_nodes` stay None unless the user set them: a maximum makes Slurm spread. `components`
+    are the further parts of a heterogeneous job, whose first part is this request itself; they have none of their own.
     """
 
     name: str
@@ -76,6 +77,7 @@ class JobRequest:
     excluded_nodes: tuple[str, ...] = ()
     mcs_label: str = ""
     comment: str = ""
+    components: tuple["JobRequest", ...] = ()
 
 
 class Phase(enum.Enum):

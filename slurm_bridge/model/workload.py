@@ -1,6 +1,7 @@
 """Which pods are placed together, whose they are, and where their annotations come from."""
 
 import dataclasses
+import enum
 from collections.abc import Mapping
 
 from slurm_bridge.model.pod import Pod
@@ -8,7 +9,10 @@ from slurm_bridge.model.pod import Pod
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """One incarnation of a workload: what the queue, the mirror and the owner record are keyed by."""
+    """One incarnation of a workload: what the queue, the mirror and the owner record are keyed by.
+
+    `uid` is the pod's own, or that of the object that groups pods, with whatever tells its groups and restarts apart.
+    """
 
     kind: str
     namespace: str
@@ -31,12 +35,38 @@ class Source:
         return f"{self.kind}/{self.name}"
 
 
+class MemberLost(enum.Enum):
+    """What follows when a member of a gang that runs fails or is deleted."""
+
+    KEEP = "the others run on, and whoever replaces it takes its place"
+    FOLLOW = "the controller ends the others; whoever comes meanwhile waits for a new start of all"
+    RESTART = "we end the others; all start anew"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Gang:
+    """Pods that start together or not at all.
+
+    `minimum` is from how many on they are worth starting, `size` how many there will be, None where nobody says.
+    """
+
+    minimum: int
+    size: int | None = None
+    member_lost: MemberLost = MemberLost.KEEP
+
+    @property
+    def complete_at(self) -> int:
+        """So many members, and no more are to be waited for."""
+        return max(self.minimum, self.size or 0)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Members in rank order, and the objects that describe them, the weakest voice first.
+    """Members that want a node, in rank order, and the objects that describe them, the weakest voice first.
 
     `controller` is the nearest object that makes such pods, None for a bare pod: what one pod of it taught us (a node
-    that refused it, a limit that it hit) holds for its replacement too.
+    that refused it, a limit that it hit) holds for its replacement too. `suspended` names the object that must not run
+    now, "" when there is none.
     """
 
     root: Root
@@ -44,6 +74,13 @@ class Workload:
     sources: tuple[Source, ...]
     job_name: str
     controller: Root | None = None
+    gang: Gang | None = None
+    suspended: str = ""
+
+    @property
+    def lead(self) -> Pod:
+        """The first member: who is looked at, and written to, where one stands for all."""
+        return self.pods[0]
 
     @property
     def priority(self) -> int:
