@@ -10,10 +10,12 @@ import sys
 from collections.abc import Iterator
 
 import docs_annotations
+import docs_explained
 import docs_metrics
 import docs_settings
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
+EXPLAINED = "explained"
 BEGIN, END = "<!-- generated: {} -->\n", "<!-- end -->\n"
 
 
@@ -22,16 +24,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, fail when a page is out of date")
     check = parser.parse_args().check
-    stale = {page: text for page, text in pages().items() if page.read_text() != text}
+    wanted = pages()
+    stale = {page: text for page, text in wanted.items() if not page.is_file() or page.read_text() != text}
+    needless = sorted(page for page in (PROJECT / "docs" / EXPLAINED).glob("*.md") if page not in wanted)
     for page, text in stale.items():
         print(f"{page.relative_to(PROJECT)} {'is out of date: run make docs' if check else 'written'}")
         if not check:
+            page.parent.mkdir(exist_ok=True)
             page.write_text(text)
-    return 1 if check and stale else 0
+    for page in needless:
+        print(f"{page.relative_to(PROJECT)} {'is of no example: run make docs' if check else 'deleted'}")
+        if not check:
+            page.unlink()
+    return 1 if check and (stale or needless) else 0
 
 
 def pages() -> dict[pathlib.Path, str]:
-    """Every page that has generated parts, as it should be."""
+    """Every page that is generated, or has generated parts, as it should be."""
     docs = PROJECT / "docs"
     generated: dict[str, tuple[str, str]] = {
         "annotations.md": ("annotations", docs_annotations.table()),
@@ -42,7 +51,8 @@ def pages() -> dict[pathlib.Path, str]:
         "operating.md": ("checks", docs_settings.checks_table()),
         "../README.md": ("annotations", docs_annotations.table()),
     }
-    return {docs / name: _replace(docs / name, section, text) for name, (section, text) in generated.items()}
+    parts = {docs / name: _replace(docs / name, section, text) for name, (section, text) in generated.items()}
+    return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 
 def rooms() -> str:

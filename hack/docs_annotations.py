@@ -10,7 +10,7 @@ def table() -> str:
 
 
 def _row(row: annotations.Row) -> str:
-    becomes = "for hooks" if row.hint else f"`{row.field}`"
+    becomes = row.becomes if row.hint else f"`{row.field}`"
     note = f"{row.note} (policy)" if row.guarded else row.note
     cells = (f"`{row.key}`", row.form.words, becomes, f"`{row.example}`", note)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

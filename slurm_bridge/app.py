@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import pathlib
 import random
 import tempfile
@@ -19,6 +20,7 @@ from slurm_bridge.explain.looking import Sides
 from slurm_bridge.hooks import chain
 from slurm_bridge.kube import client as kube_client
 from slurm_bridge.kube import config as kube_config
+from slurm_bridge.model.job import JobRequest
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.settings import loading, sources
 from slurm_bridge.settings.model import Settings
@@ -27,8 +29,8 @@ from slurm_bridge.sim.kube import world as pocket_kube
 from slurm_bridge.sim.slurm import defaults
 from slurm_bridge.sim.slurm import pocket as pocket_slurm
 from slurm_bridge.sim.slurm import server as pocket_slurm_server
+from slurm_bridge.slurm import calls, fields
 from slurm_bridge.slurm import client as slurm_client
-from slurm_bridge.slurm import fields
 from slurm_bridge.slurm import settings as slurm_settings
 
 
@@ -88,23 +90,33 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
 
 
 @contextlib.contextmanager
-def explainer(settings: Settings, *, offline: bool) -> Iterator[Explainer]:
-    """Explains what the daemon would do with these settings; offline it asks no server."""
-    clock = SystemClock()
+def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = None) -> Iterator[Explainer]:
+    """Explains what the daemon would do with these settings, at the clock's time; offline it asks no server."""
+    clock = clock or SystemClock()
     around = chain.Surroundings(clock=clock, limits=daemon_configuration.attempt_limits(settings))
-    against = dataclasses.replace(around, settle=daemon_configuration.settle())
-    means = explaining.Means(
-        rules=daemon_configuration.rules(settings),
-        chain=daemon_configuration.changeable(settings, against).chain,
-        around=around,
-        ids=daemon_configuration.limits(settings).ids,
-        write=lambda request: {"job": fields.submit(request)},
-        clock=clock,
-    )
     with contextlib.ExitStack() as stack:
+        sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock())))
+        if sides is not None:
+            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings))
+        means = explaining.Means(
+            rules=daemon_configuration.rules(settings),
+            chain=daemon_configuration.changeable(settings, around).chain,
+            around=around,
+            ids=daemon_configuration.limits(settings).ids,
+            write=_submission,
+            clock=clock,
+        )
         stack.callback(means.chain.close)
-        sides = None if offline else Sides(*stack.enter_context(both(settings, clock)))
-        yield Explainer(means, sides, daemon_configuration.owner_kinds(settings))
+        kinds, options = daemon_configuration.owner_kinds(settings), daemon_configuration.workloads(settings)
+        yield Explainer(means, sides, kinds, options)
+
+
+def _submission(request: JobRequest) -> Mapping[str, object]:
+    """What is sent for one job, or for one of several components."""
+    sent: Mapping[str, object] = json.loads(
+        calls.submit([fields.submit(one) for one in (request, *request.components)]).body or b"{}"
+    )
+    return sent
 
 
 def check(settings: Settings) -> tuple[findings.Finding, ...]:

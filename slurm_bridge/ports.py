@@ -35,14 +35,20 @@ class Clock(Protocol):
 class Slurm(Protocol):
     """slurmctld as the bridge uses it."""
 
-    def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
-        """Ask for a placeholder; further components make it heterogeneous.
+    def heterogeneous(self) -> bool:
+        """Whether a placeholder may have components here; may change when the server is upgraded."""
+
+    def submit(self, request: JobRequest) -> Outcome:
+        """Ask for a placeholder; its components make it heterogeneous.
 
         EXISTS says only that the chosen id is taken, perhaps by a job that a refused submit left behind: look at it.
         """
 
     def update(self, job_id: JobId, request: JobRequest) -> Outcome:
-        """Change a placeholder that still pends; one that has started is refused (STARTED) and stays as it is."""
+        """Change a placeholder that still pends; one that has started is refused (STARTED) and stays as it is.
+
+        A heterogeneous one is never changed (INVALID): Slurm would do that to its leader alone.
+        """
 
     def cancel(self, job_id: JobId) -> Outcome:
         """End a job; one that has ended or never was is refused with OVER or NO_SUCH_JOB."""
@@ -51,19 +57,28 @@ class Slurm(Protocol):
         """End many jobs in few calls."""
 
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
-        """Rewrite the owner record of a job of ours, running or pending, for example with a last note."""
+        """Rewrite the owner record of a job of ours, running or pending, for example with a last note.
+
+        Of a heterogeneous job only the leader's is.
+        """
 
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
-        """The state words of these jobs, or of all; ids that Slurm does not know are left out."""
+        """The state words of these jobs, or of all; ids that Slurm does not know are left out.
+
+        Among all, components are only found in the entry of their leader, for as long as that is remembered.
+        """
 
     def job(self, job_id: JobId) -> JobView | None:
-        """One job in full, None when Slurm does not know the id. Of a heterogeneous job, the leader."""
+        """One job in full, None when Slurm does not know the id. A heterogeneous job is known by its leader's id."""
 
     def components(self, job_id: JobId) -> Sequence[JobView]:
-        """The parts of a heterogeneous job in order, the leader first; of any other job only itself."""
+        """The parts of a heterogeneous job in order, the leader first; of any other job only itself.
+
+        Ended ones are among them for as long as Slurm remembers them.
+        """
 
     def jobs(self) -> Sequence[JobView]:
-        """Every job in full: expensive, for recovery only."""
+        """Every job in full, no components unless Slurm has forgotten their leader: expensive, for recovery only."""
 
     def allocation(self, job_id: JobId) -> Allocation | None:
         """What a running job holds, None while (or when no longer) it holds nothing."""

@@ -11,24 +11,25 @@ from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
-from slurm_bridge.model.groups import Job
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
-from slurm_bridge.model.workload import Workload
+from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.scheduler.avoid import Avoided
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.core import Core
+from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import Queue
-from slurm_bridge.scheduler.tools import Tally, Tools
+from slurm_bridge.scheduler.tools import Gather, Tally, Tools
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.status.reporter import Count, Reporter
+from slurm_bridge.status.pace import Count
+from slurm_bridge.status.reporter import Reporter, Sight
 from slurm_bridge.translate import resources
 from slurm_bridge.workloads import base
+from slurm_bridge.workloads.base import Moved
+from slurm_bridge.workloads.given import Given
+from slurm_bridge.workloads.known import Known
 from slurm_bridge.workloads.owners import Owners
-
-#: Finds the batch Job of this namespace and name as last heard.
-Jobs = Callable[[str, str], Job | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Outside:
     slurm: ports.Slurm
     clock: ports.Clock
     dice: random.Random
-    jobs: Jobs
+    known: Known
     tally: Tally
     around: chain.Surroundings
     #: Watches what the chain's hooks have declared.
@@ -57,7 +58,9 @@ class Brain:
 
 def build(settings: Settings, outside: Outside) -> Brain:
     """Raises BadConfiguration when the settings cannot work together."""
-    census, gather = Census(), _gatherer(settings, outside)
+    given = _given(settings, outside)
+    census = _census(given, outside)
+    gather = _gatherer(given)
     order = Order(census, lambda: tools.config.chain, gather)
     queue = Queue(outside.clock, order.key, order.served)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
@@ -95,11 +98,27 @@ def _reporter(settings: Settings, outside: Outside, census: Census) -> Reporter:
         outside.clock,
         dice=outside.dice,
         limits=configuration.status(settings),
-        current=lambda pod: census.get(pod.uid),
+        sight=Sight(current=lambda pod: census.get(pod.uid), known=outside.known),
         count=outside.count,
     )
 
 
-def _gatherer(settings: Settings, outside: Outside) -> Callable[[Pod], Workload | Obstacle | None]:
-    owners = Owners(outside.cluster, outside.clock, jobs=outside.jobs, more=configuration.owner_kinds(settings))
-    return lambda pod: base.gather(pod, owners)
+def _given(settings: Settings, outside: Outside) -> Given:
+    more = configuration.owner_kinds(settings)
+    owners = Owners(outside.cluster, outside.clock, known=outside.known, more=more)
+    return Given(owners=owners, options=configuration.workloads(settings))
+
+
+def _census(given: Given, outside: Outside) -> Census:
+    def claim(pod: Pod) -> Root:
+        return base.claim(pod, given.owners.known, given.options)
+
+    return Census(claim, handles=base.handles, now=outside.clock.now)
+
+
+def _gatherer(given: Given) -> Gather:
+    def gather(crew: Crew, /, *stands: Standing) -> Workload | Obstacle | Moved | None:
+        started = any(one in PLACED for one in stands)
+        return base.gather(crew.root, Picked(crew, *stands), given, started=started)
+
+    return gather

@@ -1,24 +1,22 @@
 """What the settings mean for each room: every room has its own small record of what it needs, and knows no settings."""
 
 import math
-from collections.abc import Callable, Mapping
 
 from slurm_bridge import errors
+from slurm_bridge.daemon import fitting
 from slurm_bridge.hooks import attempts, calls, chain, registry
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.rhythm import Rhythm
 from slurm_bridge.model import quantity
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
-from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import MemberLost
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.tools import Config, Ends, Limits
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.status import reporter
-from slurm_bridge.translate import limits as slurm_limits
 from slurm_bridge.translate.rules import Rules
-from slurm_bridge.translate.translator import Translated
+from slurm_bridge.workloads.known import Options
 
 _MIB = 2**20
 
@@ -91,7 +89,17 @@ def limits(settings: Settings) -> Limits:
         bind_tries=given.bind_tries,
         backoff_first=given.backoff_first_seconds,
         backoff_most=given.backoff_most_seconds,
+        settle_seconds=settings.workloads.settle_seconds,
+        incomplete_seconds=settings.workloads.incomplete_seconds,
+        bind_seconds=settings.workloads.bind_seconds,
     )
+
+
+def workloads(settings: Settings) -> Options:
+    """How those who make pods are treated where they do not say."""
+    given = settings.workloads
+    lost = {"keep": MemberLost.KEEP, "restart-group": MemberLost.RESTART}.get(given.member_lost)
+    return Options(job=given.job, jobset=given.jobset, member_lost=lost)
 
 
 def rhythm(settings: Settings) -> Rhythm:
@@ -141,14 +149,6 @@ def owner_kinds(settings: Settings) -> tuple[Kind[Object], ...]:
     )
 
 
-def settle() -> Callable[[Translated, ClusterSnapshot], Translated | Wait | Reject]:
-    """Fits requests to what Slurm has; what it derives of Slurm's nodes is kept as long as they stay the same."""
-    kept: list[tuple[Mapping[str, object], object, slurm_limits.SlurmFacts]] = []
-
-    def fit(translated: Translated, snapshot: ClusterSnapshot) -> Translated | Wait | Reject:
-        if not kept or kept[0][0] is not snapshot.slurm_nodes or kept[0][1] is not snapshot.partitions:
-            facts = slurm_limits.SlurmFacts(partitions=snapshot.partitions, nodes=tuple(snapshot.slurm_nodes.values()))
-            kept[:] = [(snapshot.slurm_nodes, snapshot.partitions, facts)]
-        return slurm_limits.settle(translated, kept[0][2])
-
-    return fit
+def settle(settings: Settings | None = None) -> chain.Settle:
+    """Fits requests to what Slurm has."""
+    return fitting.Fit(components=settings is None or settings.workloads.heterogeneous == "auto")

@@ -1,37 +1,71 @@
-"""What is watched, and whom it is told: our pods, everybody else's bound pods, nodes, Jobs, and what hooks need."""
+"""What is watched, and whom it is told: our pods, others' bound pods, nodes, who groups pods, and what hooks need."""
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from slurm_bridge import ports
+from loguru import logger
+
+from slurm_bridge import errors, ports
 from slurm_bridge.hooks import needs as needs_table
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.informer import Informer
 from slurm_bridge.informers.reflector import Subject
+from slurm_bridge.informers.store import Store
 from slurm_bridge.model import kinds
-from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.collectors import InformerNumbers
+from slurm_bridge.workloads import known
+from slurm_bridge.workloads.known import Known
+
+#: The time between two questions whether the cluster serves a kind by now that it did not serve before.
+ASK_AGAIN: Final = 30.0
+#: The same after a question that got no answer.
+NO_ANSWER: Final = 2.0
+
+Changed = Callable[[Object | None, Object | None], None]
+Show = Callable[[str, Callable[[], InformerNumbers]], None]
 
 
 class Feeds:
-    """All informers of one daemon. Handlers are joined to the core before anything starts."""
+    """All informers of one daemon. Handlers are joined to the core before anything starts.
+
+    Kinds that group pods and that the cluster does not serve are looked for now and then; none of them is waited for,
+    except that once the cluster has to say which it serves: a pod of a group must not be taken for a single one.
+    """
 
     def __init__(self, cluster: ports.Cluster, clock: ports.Clock, dice: random.Random) -> None:
         self._cluster, self._clock, self._dice = cluster, clock, dice
-        self._informers: dict[str, Informer[Any]] = {}
+        # Replaced as a whole: others go through it while a kind is added.
+        self._informers: Mapping[str, Informer[Any]] = {}
+        self._shown: list[Show] = []
+        self._stores: dict[Kind[Any], Store[Any]] = {}
+        self._lacking: tuple[Kind[Any], ...] = ()
+        self._coming: tuple[Kind[Any], ...] = ()
+        self._changed: Changed = lambda _old, _new: None
+        self._appeared: Callable[[], None] = lambda: None
+        self._due = float("-inf")
+        self._settled = True
 
     def watch(
         self, name: str, kind: Kind[Any], scope: ports.Scope, *handlers: Callable[[Any, Any], None]
     ) -> Informer[Any]:
         """One more informer."""
-        subject = Subject(cluster=self._cluster, kind=kind, scope=scope)
-        made: Informer[Any] = Informer(subject, clock=self._clock, dice=self._dice, handlers=handlers)
-        self._informers[name] = made
+        made = self._made(kind, scope, *handlers)
+        self._enter(name, made)
         return made
+
+    def _made(self, kind: Kind[Any], scope: ports.Scope, *handlers: Callable[[Any, Any], None]) -> Informer[Any]:
+        subject = Subject(cluster=self._cluster, kind=kind, scope=scope)
+        indexes = known.INDEXES.get(kind)
+        return Informer(subject, clock=self._clock, dice=self._dice, handlers=handlers, indexes=indexes)
+
+    def _enter(self, name: str, made: Informer[Any]) -> None:
+        self._informers = {**self._informers, name: made}
+        for show in self._shown:
+            show(name, lambda: _numbers(made))
 
     def join(self, core: Core, scheduler_names: Iterable[str]) -> None:
         """Feed this core."""
@@ -42,10 +76,62 @@ class Feeds:
         self.watch("pods:others", kinds.PODS, ports.Scope(fields=others), core.on_other_pod)
         self.watch("nodes", kinds.NODES, ports.EVERYWHERE, core.on_node)
 
-    def jobs(self, changed: Callable[[Job | None, Job | None], None]) -> Callable[[str, str], Job | None]:
-        """Watch Jobs; the lookup that it gives reads memory only."""
-        informer = self.watch("jobs", kinds.JOBS, ports.EVERYWHERE, changed)
-        return informer.store.get
+    def groups(self, changed: Changed, appeared: Callable[[], None]) -> Known:
+        """Watch whoever makes or groups pods, as far as the cluster serves it; the answer reads memory only.
+
+        `changed` hears what counts for pods and not of progress, `appeared` that a kind has come to be served.
+        """
+        self._changed, self._appeared = changed, appeared
+        jobs = self.watch(kinds.JOBS.plural, kinds.JOBS, ports.EVERYWHERE, _when_it_counts(changed))
+        self._stores[kinds.JOBS] = jobs.store
+        self._lacking = tuple(kind for kind in known.GROUPING if kind is not kinds.JOBS)
+        self._settled = False
+        return known.Stores(self._stores)
+
+    def look_for_kinds(self) -> None:
+        """One question now and then for each kind that is not served; call it often, from one thread."""
+        self._welcome()
+        now = self._clock.now()
+        if not self._lacking or now < self._due:
+            return
+        try:
+            found = tuple(kind for kind in self._lacking if self._cluster.served(kind) is not None)
+        except errors.BridgeError as problem:
+            self._due = now + NO_ANSWER
+            logger.warning("cannot ask which kinds of workloads the cluster serves: {}", problem)
+            return
+        self._due = now + ASK_AGAIN
+        self._lacking = tuple(kind for kind in self._lacking if kind not in found)
+        self._coming += found
+        for kind in found:
+            self._follow(kind)
+        self._settled = self._settled or not self._coming
+
+    def _follow(self, kind: Kind[Any]) -> None:
+        tell = self._workload_changed if kind is kinds.WORKLOADS else self._changed
+        made = self._made(kind, ports.EVERYWHERE, _when_it_counts(tell))
+        # Whoever is told of an object finds it there; and whoever looks for dead informers finds only what has lived.
+        self._stores[kind] = made.store
+        made.start()
+        self._enter(_name(kind), made)
+
+    def _welcome(self) -> None:
+        """Whose first list is in counts from now on."""
+        come = tuple(kind for kind in self._coming if self._stores[kind].synced)
+        if not come:
+            return
+        logger.info("the cluster serves {}", ", ".join(f"{kind.plural}.{kind.group}" for kind in come))
+        self._coming = tuple(kind for kind in self._coming if kind not in come)
+        self._appeared()
+        self._settled = self._settled or not self._coming
+
+    def _workload_changed(self, old: Object | None, new: Object | None) -> None:
+        """Pods do not name a Workload; the PodGroup that was made from it stands between them."""
+        workload, groups = new or old, self._stores.get(kinds.PODGROUPS)
+        if workload is None or groups is None:
+            return
+        for group in groups.where(known.BY_WORKLOAD, "/".join(workload.key)):
+            self._changed(None, group)
 
     def views(self, needs: Iterable[Need], changed: Callable[[Any, Any], None]) -> Mapping[Need, View]:
         """Watch what hooks have declared, and nothing else; whoever waits may wait for a change of it."""
@@ -65,21 +151,41 @@ class Feeds:
 
     @property
     def synced(self) -> bool:
-        """Every cache holds a whole list."""
-        return all(informer.store.synced for informer in self._informers.values())
+        """Every cache holds a whole list. A kind that came to be served later does not hold up the others."""
+        return not self._missing()
 
     def problem(self) -> str:
         """Which caches hold nothing yet; for the readiness probe."""
-        missing = [name for name, informer in self._informers.items() if not informer.store.synced]
+        missing = self._missing()
         return f"not listed yet: {', '.join(missing)}" if missing else ""
+
+    def _missing(self) -> list[str]:
+        late = {_name(kind) for kind in self._coming} if self._settled else set()
+        missing = [name for name, one in self._informers.items() if name not in late and not one.store.synced]
+        return missing if missing or self._settled else ["the kinds of workloads"]
 
     def dead(self) -> tuple[str, ...]:
         """Informers whose thread has ended."""
         return tuple(name for name, informer in self._informers.items() if not informer.alive)
 
-    def numbers(self) -> Mapping[str, Callable[[], InformerNumbers]]:
-        """What each shows of itself."""
-        return {name: lambda one=informer: _numbers(one) for name, informer in self._informers.items()}  # type: ignore[misc]
+    def show(self, to: Show) -> None:
+        """Let this see what each informer shows of itself, those that come later too."""
+        self._shown.append(to)
+        for name, informer in self._informers.items():
+            to(name, lambda one=informer: _numbers(one))  # type: ignore[misc]
+
+
+def _name(kind: Kind[Any]) -> str:
+    """Two groups have PodGroups."""
+    return f"{kind.plural}.{kind.group}" if kind is kinds.COSCHEDULING_PODGROUPS else kind.plural
+
+
+def _when_it_counts(tell: Changed) -> Changed:
+    def changed(old: Object | None, new: Object | None) -> None:
+        if old is None or new is None or known.meaning(old) != known.meaning(new):
+            tell(old, new)
+
+    return changed
 
 
 def _numbers(informer: Informer[Object]) -> InformerNumbers:

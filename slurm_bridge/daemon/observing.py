@@ -33,5 +33,5 @@ def surroundings(settings: Settings, clock: ports.Clock, dice: random.Random, me
         observer=Observer(metrics),
         logs=lambda hook: logger.bind(hook=hook),
         limits=configuration.attempt_limits(settings),
-        settle=configuration.settle(),
+        settle=configuration.settle(settings),
     )

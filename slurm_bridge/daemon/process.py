@@ -25,7 +25,7 @@ from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, Pool
 from slurm_bridge.daemon.reload import Reload
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.model.groups import Job
+from slurm_bridge.model.meta import Object
 from slurm_bridge.overlays import fenced, metered
 from slurm_bridge.runtime.threads import Supervisor
 from slurm_bridge.settings.model import Settings
@@ -124,7 +124,7 @@ class Daemon:
             slurm=slurm,
             clock=self._clock,
             dice=self._dice,
-            jobs=self._feeds.jobs(self._on_owner),
+            known=self._feeds.groups(self._on_owner, self._on_kinds),
             tally=counting.Counting(self.metrics, self._clock),
             around=self._around,
             views=self._watched,
@@ -132,8 +132,7 @@ class Daemon:
         )
         made = brain.build(self.settings, outside)
         self._feeds.join(made.core, self.settings.scheduler_names)
-        for kind, numbers in self._feeds.numbers().items():
-            self.metrics.informer(kind, numbers)
+        self._feeds.show(self.metrics.informer)
         return made
 
     def _watched(self, needs: frozenset[Need]) -> Mapping[Need, View]:
@@ -141,9 +140,12 @@ class Daemon:
         self._views = self._feeds.views(needs, lambda _old, _new: self.core.on_surroundings())
         return self._views
 
-    def _on_owner(self, old: Job | None, new: Job | None) -> None:
+    def _on_owner(self, old: Object | None, new: Object | None) -> None:
         """The core is made after the watch that feeds it; nothing runs before both are there."""
         self.core.on_owner(old, new)
+
+    def _on_kinds(self) -> None:
+        self.core.on_kinds()
 
     def _routes(self) -> Mapping[str, Route]:
         given = dict(probes.routes(self.health, self.metrics))
@@ -190,7 +192,8 @@ class Daemon:
 
     def _watch_others(self, stop: threading.Event) -> None:
         """Threads that the supervisor does not own end the process too; and, once, what the rest stands on."""
-        while not self._clock.wait(stop, LOOK):
+        while not self._clock.wait(stop, LOOK if self._feeds.synced else LOOK / 10):
+            self._feeds.look_for_kinds()
             if self._check is not None and self._loops.acting:
                 self._look_at_the_ground(self._check)
                 self._check = None

@@ -31,6 +31,9 @@ _OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
+#: Kinds whose controllers the pocket Kubernetes has not.
+_IDLE = (kinds.JOBSETS, kinds.LEADERWORKERSETS, kinds.DEPLOYMENTS, kinds.STATEFULSETS, kinds.CRONJOBS)
+
 #: So many pods of one Job.
 _CREW = 8
 
@@ -95,7 +98,8 @@ def _unfit(folder: pathlib.Path) -> str:
     missing = [name for name in brought(folder) if name not in registry.entry_points()]
     if missing:
         return f"it brings a hook of its own ({', '.join(missing)}), which has to be installed first"
-    return ""
+    idle = [one["kind"] for one in _example(folder) if kind_of(one) in _IDLE]
+    return f"nobody makes pods of a {idle[0]} in the pocket Kubernetes" if idle else ""
 
 
 def brought(folder: pathlib.Path) -> tuple[str, ...]:
@@ -115,7 +119,15 @@ def hooks(examples: Iterable[str], project: pathlib.Path = PROJECT) -> tuple[Map
 
 def _example(folder: pathlib.Path) -> Iterator[Manifest]:
     for path in sorted(folder.glob("*.yaml")):
-        yield from manifests.documents(path.read_text(encoding="utf-8"), str(path))
+        for one in manifests.documents(path.read_text(encoding="utf-8"), str(path)):
+            yield _ending(one) if kind_of(one) is kinds.PODS else one
+
+
+def _ending(pod: Manifest) -> Manifest:
+    """The pocket kubelet runs no program whose end it could see; pods of Jobs end there by themselves."""
+    metadata = pod["metadata"]
+    annotations = {**_lasting(2), **(metadata.get("annotations") or {})}
+    return {**pod, "metadata": {**metadata, "annotations": annotations}}
 
 
 def beside(pods: int) -> Iterator[Manifest]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from slurm_bridge import errors, ports
 from slurm_bridge.hooks import needs as needs_table
@@ -9,7 +10,9 @@ from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model import kinds, names
+from slurm_bridge.model.groups import Job
 from slurm_bridge.model.job import JobView, Phase
+from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import JobId
@@ -17,6 +20,9 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.translate import resources
+from slurm_bridge.workloads.known import Known
+
+T = TypeVar("T", bound=Object)
 
 #: Attempts whose ids are looked at one by one before all jobs are listed.
 _ATTEMPTS = 4
@@ -50,7 +56,7 @@ def snapshot(sides: Sides) -> ClusterSnapshot:
         keeper.on_node(None, node)
     for pod in sides.cluster.list(kinds.PODS, ports.Scope(fields="spec.nodeName!=")).items:
         keeper.on_pod(None, pod)
-    keeper.set_slurm(sides.slurm.nodes(), sides.slurm.partitions())
+    keeper.set_slurm(sides.slurm.nodes(), sides.slurm.partitions(), heterogeneous=sides.slurm.heterogeneous())
     return keeper.snapshot()
 
 
@@ -67,22 +73,56 @@ def pod(cluster: ports.Cluster, namespace: str, name: str) -> Pod:
     return found
 
 
-def jobs(slurm: ports.Slurm, seen: Pod, owner: Owner, ids: IdRange | None) -> Sequence[JobView]:
-    """The placeholders of a pod, the latest attempt last: by the id that it carries, by chosen ids, else by a scan."""
+def mates(cluster: ports.Cluster, namespace: str) -> Iterable[Pod]:
+    """All pods of a namespace."""
+    return cluster.list(kinds.PODS, ports.Scope(namespace=namespace)).items
+
+
+class Remembered:
+    """Implements Known over one that asks the server: each thing once."""
+
+    def __init__(self, asked: Known) -> None:
+        self._asked = asked
+        self._served: dict[Kind[Any], bool] = {}
+        self._found: dict[tuple[Kind[Any], str, str], Object | None] = {}
+        self._spent: dict[str, Sequence[Job]] = {}
+
+    def served(self, kind: Kind[T]) -> bool:
+        """As it was when first asked for."""
+        if kind not in self._served:
+            self._served[kind] = self._asked.served(kind)
+        return self._served[kind]
+
+    def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
+        """As it was when first asked for."""
+        key = (kind, namespace, name)
+        if key not in self._found:
+            self._found[key] = self._asked.find(kind, namespace, name)
+        return cast("T | None", self._found[key])
+
+    def spent(self, run: str) -> Sequence[Job]:
+        """As they were when first asked for."""
+        if run not in self._spent:
+            self._spent[run] = self._asked.spent(run)
+        return self._spent[run]
+
+
+def jobs(slurm: ports.Slurm, seen: Iterable[Pod], owner: Owner, ids: IdRange | None) -> Sequence[JobView]:
+    """The placeholders of these pods, the latest attempt last: by the ids they carry, by chosen ids, else by a scan."""
     found = [view for job_id in _ids(seen, owner, ids) if (view := _ours(slurm.job(job_id), owner)) is not None]
     alive = [view for view in found if view.state.phase is not Phase.ENDED]
     return sorted(found if alive else slurm.find(owner), key=_attempt)
 
 
-def _ids(seen: Pod, owner: Owner, ids: IdRange | None) -> Iterable[JobId]:
-    label = seen.metadata.labels.get(names.LABEL_JOB_ID, "")
-    carried = [JobId(int(label))] if label.isascii() and label.isdigit() else []
+def _ids(seen: Iterable[Pod], owner: Owner, ids: IdRange | None) -> Iterable[JobId]:
+    labels = (pod.metadata.labels.get(names.LABEL_JOB_ID, "") for pod in seen)
+    carried = [JobId(int(label)) for label in labels if label.isascii() and label.isdigit()]
     chosen = [ids.choose(_nth(owner, number)) for number in range(_ATTEMPTS)] if ids is not None else []
     return dict.fromkeys([*carried, *chosen])
 
 
 def _nth(owner: Owner, attempt: int) -> Owner:
-    return records.for_attempt(owner, attempt, request="", plan="")
+    return records.for_attempt(owner, attempt, request="", plan="", members="")
 
 
 def _ours(view: JobView | None, owner: Owner) -> JobView | None:

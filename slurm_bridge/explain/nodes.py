@@ -15,11 +15,15 @@ WITHHELD = "ruled out by this cluster's rules (operators see why)"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
-    """Kubernetes' names throughout; `hidden` are the reasons that only operators are shown."""
+    """Kubernetes' names throughout; `hidden` are the reasons that only operators are shown.
+
+    `members` names the pods that this is about, where others have other nodes.
+    """
 
     eligible: Nodes
     excluded: Mapping[str, Nodes]
     hidden: frozenset[str] = frozenset()
+    members: str = ""
 
     def shown(self, *, operator: bool) -> Mapping[str, Nodes]:
         """Nodes by the reason as this reader may see it."""
@@ -30,7 +34,7 @@ class Reasons:
         return found
 
 
-def reasons(every: Nodes, eligible: Nodes, layers: Iterable[Denied]) -> Reasons:
+def reasons(every: Nodes, eligible: Nodes, layers: Iterable[Denied], members: str = "") -> Reasons:
     """A node counts with all reasons of the first layer that denied it; nobody speaks of nodes before that."""
     left, excluded = every, collections.defaultdict[str, set[str]](set)
     hidden: set[str] = set()
@@ -44,6 +48,7 @@ def reasons(every: Nodes, eligible: Nodes, layers: Iterable[Denied]) -> Reasons:
         eligible=eligible,
         excluded={reason: frozenset(names) for reason, names in excluded.items()},
         hidden=frozenset(hidden),
+        members=members,
     )
 
 

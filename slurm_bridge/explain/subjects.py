@@ -1,143 +1,201 @@
-"""What is explained: a pod that exists, or the one that a manifest would lead to."""
+"""What is explained: the workload of a pod that exists, or the ones that manifests would lead to."""
 
+import collections
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from slurm_bridge import errors
+from slurm_bridge import errors, ports
+from slurm_bridge.explain import drafts, gangs
+from slurm_bridge.explain.sketch import Drawing, Drawn, Sketch
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
-from slurm_bridge.model.meta import Manifest, Object, ObjectMeta, OwnerReference
+from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.workload import Workload
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.translate.translator import Value
 from slurm_bridge.workloads import base
-from slurm_bridge.workloads.owners import Chain, Link
+from slurm_bridge.workloads.given import Given
+from slurm_bridge.workloads.known import Known, Options, wants_node
+from slurm_bridge.workloads.owners import Owners, Reader
 
-#: Stands for what the API server gives to an object that does not exist yet.
-NO_UID = "00000000-0000-0000-0000-000000000000"
+#: Whoever groups pods may send one on to somebody who groups it better; nobody does so for ever.
+_MOVES = 4
 
-#: Objects that make pods from `spec.template`.
-MAKERS: Mapping[tuple[str, str], Kind[Any]] = {
-    (kind.group, kind.kind): kind
-    for kind in (kinds.JOBS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DEPLOYMENTS, kinds.DAEMONSETS)
-}
+LATER = "its uid, and with it the job id, are given when it is created; zeros stand for them here"
 
-#: Finds the owners above a pod.
-Resolve = Callable[[Pod], Chain]
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Eyes:
+    """With what owners and groups are looked at; `server` None: offline."""
+
+    clock: ports.Clock
+    known: Known
+    server: Reader | None
+    options: Options
+    more: tuple[Kind[Any], ...] = ()
+
+    def given(self, sketch: Sketch) -> Given:
+        """For the kinds of workloads: what is drawn, and beneath that what is there."""
+        drawing, known = Drawing(sketch, self.server), Drawn(sketch, self.known)
+        return Given(owners=Owners(drawing, self.clock, known=known, more=self.more), options=self.options)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """`title` names it for people; `exists`: the cluster has it, so that its uid and its placeholder are real."""
+    """`title` names it for people; `exists`: the cluster has it, so that its uid and its placeholder are real.
+
+    `members` are its pods as they are, in rank order; `workload` has those that would be asked for, as if none of them
+    was bound, and is None where nobody can say what the whole is. `obstacle` is why the whole is not asked for yet.
+    `gang` is what holds them together, empty for a single pod.
+    """
 
     title: str
-    pod: Pod
-    workload: Workload
+    root: Root
+    members: tuple[Pod, ...]
+    workload: Workload | None
+    obstacle: Wait | None = None
     exists: bool = False
     notes: tuple[str, ...] = ()
+    gang: tuple[Value, ...] = ()
+
+    @property
+    def lead(self) -> Pod:
+        """Stands for all where one is looked at."""
+        return self.members[0]
 
 
-def of_pod(pod: Pod, resolve: Resolve) -> Subject:
-    """A pod that exists. One that is bound is explained as if it were to be scheduled now."""
-    chain = resolve(pod)
-    state = _state(pod)
-    waiting = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+class _Crew:
+    """Implements Members over a few pods."""
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self._pods = tuple(pods)
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def any(self) -> Pod:
+        if not self._pods:
+            raise LookupError("no pod wants a node")
+        return self._pods[0]
+
+    def all(self) -> Sequence[Pod]:
+        return self._pods
+
+
+def of_objects(objects: Iterable[Manifest], eyes: Eyes) -> Sequence[Subject]:
+    """Each workload that these objects lead to together; BadConfiguration where they lead to none."""
+    sketch, objects = Sketch(), tuple(objects)
+    for manifest in objects:
+        drafts.draw(sketch, manifest)
+    if not sketch.pods:
+        seen = ", ".join(sorted({str(manifest["kind"]) for manifest in objects})) or "nothing"
+        raise errors.BadConfiguration(f"nothing to explain in {seen}: pods come from {', '.join(drafts.NAMES)}")
+    given = eyes.given(sketch)
+    found: dict[object, list[Subject]] = collections.defaultdict(list)
+    for root, pods in _by_root(sketch.pods, given):
+        likeness = tuple(sorted(collections.Counter(map(sketch.origin, pods)).items()))
+        found[likeness].append(_planned(root, pods, given, sketch.origin(pods[0])))
+    return [_with_twins(alike) for alike in found.values()]
+
+
+def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], eyes: Eyes) -> Subject:
+    """The workload of a pod that exists, as if it were to be scheduled now; `mates` finds the pods of its namespace."""
+    given = eyes.given(Sketch())
+    root = base.claim(pod, given.known, given.options)
+    others = (one for one in mates() if one.uid != pod.uid) if root.kind != kinds.PODS.kind else ()
+    crew = [pod, *(one for one in others if base.claim(one, given.known, given.options).uid == root.uid)]
+    alive = [one for one in crew if not (one.terminal or one.terminating)] or [pod]
+    found = _gathered(root, [_unbound(one) for one in alive], given)
+    members = tuple(sorted(crew, key=base.rank))
+    return dataclasses.replace(found, members=members, exists=True, notes=(*_state(members), *found.notes))
+
+
+def _by_root(pods: Iterable[Pod], given: Given) -> Iterable[tuple[Root, list[Pod]]]:
+    crews: dict[str, tuple[Root, list[Pod]]] = {}
+    for pod in pods:
+        root = base.claim(pod, given.known, given.options)
+        crews.setdefault(root.uid, (root, []))[1].append(pod)
+    return crews.values()
+
+
+def _planned(root: Root, pods: Sequence[Pod], given: Given, origin: str) -> Subject:
+    """Of pods that do not exist yet."""
+    found = _gathered(root, pods, given)
+    single = found.root.kind == kinds.PODS.kind and not origin.startswith(drafts.BARE)
+    title = f"{origin}, through a pod that it makes" if single else found.title
+    return dataclasses.replace(found, title=title, notes=(LATER, *found.notes))
+
+
+def _with_twins(alike: Sequence[Subject]) -> Subject:
+    """One stands for all that differ in nothing but their names."""
+    first, more = alike[0], len(alike) - 1
+    if not more:
+        return first
+    note = f"{more} more like this: each is a workload of its own"
+    return dataclasses.replace(first, notes=(*first.notes, note))
+
+
+def _gathered(root: Root, pods: Sequence[Pod], given: Given) -> Subject:
+    """As the scheduler would; where it would wait for more, also what would be asked for those that are there."""
+    crew = _Crew([pod for pod in pods if wants_node(pod)] or pods)
+    for _ in range(_MOVES):
+        found = base.gather(root, crew, given)
+        if not isinstance(found, base.Moved):
+            break
+        root = found.root
+    whole = base.gather(root, crew, given, started=True) if isinstance(found, Wait) else found
+    workload = whole if isinstance(whole, Workload) else None
+    members = workload.pods if workload is not None else tuple(sorted(crew.all(), key=base.rank))
     return Subject(
-        title=f"Pod {'/'.join(pod.key)}",
-        pod=pod,
-        workload=gather(waiting, chain),
-        exists=True,
-        notes=(*state, *_problem(chain)),
+        title=called(root),
+        root=root,
+        members=members,
+        workload=workload,
+        obstacle=found if isinstance(found, Wait) else None,
+        notes=_remarks(workload, given),
+        gang=gangs.values(workload, given) if workload is not None else (),
     )
 
 
-def of_manifest(manifest: Manifest, resolve: Resolve) -> Subject | None:
-    """What this object leads to, None for one that makes no pods; BadConfiguration where it is misshapen."""
-    group, _, _ = str(manifest.get("apiVersion", "")).rpartition("/")
-    if (group, manifest["kind"]) == (kinds.PODS.group, kinds.PODS.kind):
-        return _bare(manifest, resolve)
-    maker = MAKERS.get((group, manifest["kind"]))
-    return _made(manifest, maker) if maker is not None else None
+def called(root: Root) -> str:
+    """The object, and which part of it."""
+    _, *parts = root.uid.split(":")
+    if root.kind == kinds.JOBSETS.kind:
+        return f"{root}, {parts[1]}" if len(parts) > 1 else str(root)
+    if root.kind == kinds.LEADERWORKERSETS.kind and parts:
+        return f"{root}, group {' '.join(parts)}"
+    return str(root)
 
 
-def gather(pod: Pod, chain: Chain) -> Workload:
-    """The workload that the pod is, as the scheduler would gather it."""
-    kind = next(kind for kind in base.KINDS if kind.claim(pod) is not None)
-    return kind.gather(pod, chain)
+def _remarks(workload: Workload | None, given: Given) -> tuple[str, ...]:
+    if workload is None:
+        return ()
+    problem = given.owners.resolve(workload.lead).problem
+    suspended = f"{workload.suspended} is suspended: it makes no pod before somebody sets spec.suspend to false"
+    return (*((suspended,) if workload.suspended else ()), *((f"owners: {problem}",) if problem else ()))
 
 
-def _bare(manifest: Manifest, resolve: Resolve) -> Subject:
-    pod = _read(Pod, _named(manifest), "Pod")
-    chain = resolve(pod)
-    return Subject(
-        title=f"Pod {'/'.join(pod.key)}", pod=pod, workload=gather(pod, chain), notes=(*_later(), *_problem(chain))
-    )
+def _unbound(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
 
 
-def _made(manifest: Manifest, maker: Kind[Any]) -> Subject:
-    """Through the pod that its template makes."""
-    owner = _read(maker.record, _named(manifest), maker.kind)
-    meta: ObjectMeta = owner.metadata
-    template = (manifest.get("spec") or {}).get("template") or {}
-    reference = OwnerReference(
-        api_version=f"{maker.group}/{maker.versions[0]}",
-        kind=maker.kind,
-        name=meta.name,
-        uid=meta.uid or NO_UID,
-        controller=True,
-    )
-    pod = _read(Pod, {"metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}}, maker.kind)
-    named = msgspec.structs.replace(
-        pod.metadata, name=f"{meta.name}-xxxxx", namespace=meta.namespace, uid=NO_UID, owner_references=(reference,)
-    )
-    pod = msgspec.structs.replace(pod, metadata=named)
-    chain = Chain(links=(Link(kind=maker, object=owner),))
-    return Subject(
-        title=f"{maker.kind} {meta.namespace}/{meta.name}, through a pod that it makes",
-        pod=pod,
-        workload=gather(pod, chain),
-        notes=(*_later(), *_suspended(manifest)),
-    )
+def _state(members: Sequence[Pod]) -> tuple[str, ...]:
+    """What is already past."""
+    if len(members) > 1:
+        bound = sum(pod.bound for pod in members)
+        words = f"{bound} of {len(members)} members are bound" if bound else ""
+    else:
+        words = _single(members[0])
+    return (f"{words}; what follows is what would be asked for today",) if words else ()
 
 
-def _named(manifest: Manifest) -> Manifest:
-    """With what the API server fills in where the user says nothing."""
-    metadata = manifest["metadata"]
-    name = metadata.get("name") or f"{metadata.get('generateName', '')}xxxxx"
-    given = {**metadata, "name": name, "namespace": metadata.get("namespace") or "default"}
-    return {**manifest, "metadata": {**given, "uid": metadata.get("uid") or NO_UID}}
-
-
-def _read(record: type[Any], manifest: Manifest, what: str) -> Any:
-    """Strictly: what is no text here, the API server would refuse."""
-    try:
-        found: Object = msgspec.convert(manifest, record)
-    except msgspec.ValidationError as error:
-        name = manifest["metadata"].get("name", "")
-        raise errors.BadConfiguration(f"{what} {name}: {error}") from error
-    return found
-
-
-def _later() -> tuple[str, ...]:
-    return ("its uid, and with it the job id, are given when the pod is created; zeros stand for them here",)
-
-
-def _suspended(manifest: Manifest) -> tuple[str, ...]:
-    suspended = (manifest.get("spec") or {}).get("suspend") is True
-    return ("it is suspended: it makes no pod before somebody sets spec.suspend to false",) if suspended else ()
-
-
-def _problem(chain: Chain) -> tuple[str, ...]:
-    return (f"owners: {chain.problem}",) if chain.problem else ()
-
-
-def _state(pod: Pod) -> tuple[str, ...]:
+def _single(pod: Pod) -> str:
     if pod.terminal:
-        return (f"it is over ({pod.status.phase}); what follows is what would be asked for it today",)
+        return f"it is over ({pod.status.phase})"
     if pod.terminating:
-        return ("it is being deleted; what follows is what would be asked for it today",)
-    if pod.bound:
-        return (f"it is bound to node {pod.spec.node_name}; what follows is what would be asked for it today",)
-    return ()
+        return "it is being deleted"
+    return f"it is bound to node {pod.spec.node_name}" if pod.bound else ""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from slurm_bridge.explain import members
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.explain.nodes import Reasons
 from slurm_bridge.hooks.base import Audience
@@ -14,6 +15,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.scheduler import words
+from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Value
 
 
@@ -22,12 +24,16 @@ def render(found: Explanation, *, verbose: bool) -> str:
     paragraphs = (
         ("", [found.subject.title, f"  {_verdict(found)}"]),
         ("to know", list(found.notes)),
+        ("gang", list(_values(found.subject.gang))),
+        ("members", list(members.lines(found, most=None if verbose else members.MOST))),
+        ("slots", list(members.slots(found.slots))),
+        ("form", list(_form(found))),
         ("values", list(_values((*found.values,)))),
         ("for hooks", [f"{key} = {value}" for key, value in found.hints.items()]),
         ("hooks", [str(line) for line in _lines(found.lines, operator=verbose)]),
-        ("nodes", list(_nodes(found.reasons, operator=verbose))),
+        *((_head(one), list(_nodes(one, operator=verbose))) for one in found.reasons),
         ("submission: POST /job/submit", _json(found.body)),
-        ("the pod says", list(_condition(found.subject.pod))),
+        ("the pod says", list(_condition(found.subject.lead))),
         ("Slurm says now", list(_jobs(found))),
     )
     return "\n\n".join(_paragraph(head, lines) for head, lines in paragraphs if lines)
@@ -56,8 +62,20 @@ def _lines(lines: Iterable[Line], *, operator: bool) -> Iterator[Line]:
     return (line for line in lines if operator or line.audience is Audience.USER)
 
 
-def _nodes(reasons: Reasons | None, *, operator: bool) -> Iterator[str]:
-    if reasons is None or not (reasons.eligible or reasons.excluded):
+def _form(found: Explanation) -> Iterator[str]:
+    """How one job stands for several pods."""
+    if found.form is not None and found.form is not Form.SINGLE:
+        yield f"{found.form.name}: {found.form.value}"
+    if found.told:
+        yield found.told
+
+
+def _head(reasons: Reasons) -> str:
+    return f"nodes for {reasons.members}" if reasons.members else "nodes"
+
+
+def _nodes(reasons: Reasons, *, operator: bool) -> Iterator[str]:
+    if not (reasons.eligible or reasons.excluded):
         return
     yield f"{len(reasons.eligible)} eligible{_named(reasons.eligible)}"
     for reason, nodes in sorted(reasons.shown(operator=operator).items()):
@@ -83,7 +101,7 @@ def _jobs(found: Explanation) -> Iterator[str]:
     if found.jobs is None:
         return
     if not found.jobs:
-        yield "no job stands for this pod"
+        yield "no job stands for it"
     for view in found.jobs:
         yield _job(view)
 
@@ -99,7 +117,7 @@ def _job(view: JobView) -> str:
 
 def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
     """The same as JSON; every key is always there."""
-    obstacle, root = found.obstacle, found.subject.workload.root
+    obstacle, root = found.obstacle, found.subject.root
     return {
         "subject": found.subject.title,
         "workload": {"kind": root.kind, "namespace": root.namespace, "name": root.name, "uid": root.uid},
@@ -107,13 +125,22 @@ def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
         "reason": obstacle.reason if obstacle is not None else "",
         "message": obstacle.message if obstacle is not None else "",
         "notes": list(found.notes),
-        "values": [{"field": one.field, "value": one.value, "source": one.source} for one in found.values],
+        "gang": [_machine_value(one) for one in found.subject.gang],
+        "members": [members.machine(row) for row in members.rows(found)],
+        "slots": [members.machine_slot(slot) for slot in found.slots],
+        "form": found.form.name if found.form is not None else "",
+        "told": found.told,
+        "values": [_machine_value(one) for one in found.values],
         "hints": dict(found.hints),
         "hooks": [_machine_line(line) for line in _lines(found.lines, operator=verbose)],
-        "nodes": _machine_nodes(found.reasons, operator=verbose),
+        "nodes": [_machine_nodes(one, operator=verbose) for one in found.reasons],
         "submission": found.body,
         "jobs": [_machine_job(view) for view in found.jobs] if found.jobs is not None else None,
     }
+
+
+def _machine_value(one: Value) -> Mapping[str, Any]:
+    return {"field": one.field, "value": one.value, "source": one.source}
 
 
 def _machine_line(line: Line) -> Mapping[str, Any]:
@@ -122,16 +149,15 @@ def _machine_line(line: Line) -> Mapping[str, Any]:
         "phase": line.phase.value,
         "nodes_in": line.nodes_in,
         "nodes_out": line.nodes_out,
+        "members": line.members,
         "reason": line.reason,
         "milliseconds": round(line.milliseconds, 3),
     }
 
 
-def _machine_nodes(reasons: Reasons | None, *, operator: bool) -> Mapping[str, Any] | None:
-    if reasons is None:
-        return None
+def _machine_nodes(reasons: Reasons, *, operator: bool) -> Mapping[str, Any]:
     excluded = {reason: sorted(nodes) for reason, nodes in sorted(reasons.shown(operator=operator).items())}
-    return {"eligible": sorted(reasons.eligible), "excluded": excluded}
+    return {"members": reasons.members, "eligible": sorted(reasons.eligible), "excluded": excluded}
 
 
 def _machine_job(view: JobView) -> Mapping[str, Any]:

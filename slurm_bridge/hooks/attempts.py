@@ -12,7 +12,7 @@ import dataclasses
 import enum
 import hashlib
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.hooks.base import Nodes, NodeSet
 
@@ -89,15 +89,25 @@ class PlanState:
         return cls(version=parts[0], attempt=int(parts[1]), started=float(parts[2]))
 
 
-def course(sets: Iterable[NodeSet], scores: Mapping[str, float], eligible: Nodes, count: int, limits: Limits) -> Course:
-    """The attempts for these node sets, best first; `count` is how many nodes the workload needs."""
+def course(
+    sets: Iterable[NodeSet],
+    scores: Mapping[str, float],
+    eligible: Nodes,
+    count: int,
+    limits: Limits,
+    suits: Callable[[Nodes], bool] = bool,
+) -> Course:
+    """The attempts for these node sets, best first; `count` is how many nodes the workload needs.
+
+    Nodes among which it could never start do not `suits`: they would only use up a window.
+    """
     chosen = tuple(sets)
     required = any(one.required for one in chosen)
     found = [
         Attempt(nodes=nodes, name=one.name)
         for one in chosen
         for nodes in itertools.islice(tiers(one.nodes, scores, count), limits.candidates)
-        if nodes
+        if suits(nodes)
     ][: limits.total]
     if not required:
         found = list(itertools.takewhile(lambda one: one.nodes is not eligible and one.nodes != eligible, found))

@@ -19,6 +19,7 @@ from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate.shapes import Shape
 from slurm_bridge.translate.translator import Value
 
 Nodes = frozenset[str]
@@ -69,13 +70,15 @@ class Log(Protocol):
 class Ask:
     """What is to be placed: the workload, and the request that it has become so far, each value with its source.
 
-    `hints` are the annotations that speak to hooks, not to Slurm.
+    `hints` are the annotations that speak to hooks, not to Slurm. `shapes` are its pods by what they ask of a node;
+    with fewer than two all ask the same: whoever looked at the first pod has looked at all, but for their volumes.
     """
 
     workload: Workload
     request: JobRequest
     values: tuple[Value, ...] = ()
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    shapes: tuple[Shape, ...] = ()
 
     def value(self, field: str) -> Value | None:
         """Where a field of the request comes from; None when nobody set it."""
@@ -208,7 +211,7 @@ class Session(Protocol):
         """Objects of the cluster that this hook has declared in its `needs`."""
 
     def filter_nodes(self, ask: Ask, nodes: Nodes) -> Nodes:
-        """All hooks' filters; what they denied is in the session's explanation."""
+        """All hooks' filters, asked once with this ask; what they denied is in the session's explanation."""
 
     def score_nodes(self, ask: Ask, nodes: Nodes) -> Mapping[str, float]:
         """All hooks' scores, added."""
@@ -236,13 +239,16 @@ class HasCapacity(Protocol):
 
 
 class Samples(Protocol):
-    """Which nodes are worth looking at? Exactly one hook of a chain may answer."""
+    """Which nodes are worth looking at? Exactly one hook of a chain may answer. Asked for each shape, as `Filters`."""
 
     def sample(self, session: Session, ask: Ask, nodes: Nodes, /) -> Sample | Wait: ...
 
 
 class Filters(Protocol):
-    """Which of these nodes cannot take the workload?"""
+    """Which of these nodes cannot take the workload?
+
+    Where its pods differ this is asked once for each shape: the workload is then the one without all other pods.
+    """
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes, /) -> Denied: ...
 

@@ -6,33 +6,35 @@
 4 filter   which of them cannot take it        9 attempt  which candidates now, and for how long
 5 score    how good the others are            10 emit     Slurm's node fields
 
+Where the pods of a workload differ, 3 and 4 are asked for each kind of them, and everything else for all together.
 Hooks return data; nothing here talks to Slurm or Kubernetes. Orders, commits and verifications are asked apart.
 """
 
 import dataclasses
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge import ports
-from slurm_bridge.hooks import attempts, base, calls, emitter, explain
+from slurm_bridge.hooks import attempts, base, calls, emitter, explain, reach, sieve
 from slurm_bridge.hooks.attempts import Course, PlanState
-from slurm_bridge.hooks.base import Ask, Denied, Deny, Mode, Nodes, Phase
+from slurm_bridge.hooks.base import Ask, Deny, Mode, Nodes, NodeSet, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.reach import Reach
 from slurm_bridge.hooks.session import Layers, LogOf, Session, Stopped
+from slurm_bridge.hooks.sieve import Avoid, Sieved
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate.shapes import Form, Shape
 from slurm_bridge.translate.translator import Translated, Value
 
 #: The request as Slurm's partitions and resources let it be; runs after hooks have had their say about the fields.
-Settle = Callable[[Translated, ClusterSnapshot], Translated | Wait | Reject]
-
-#: Nodes to keep this workload away from, and why.
-Avoid = Mapping[str, str]
+#: The third argument are the eligible nodes: for each shape of the translated workload in order, or for all its pods.
+Settle = Callable[[Translated, ClusterSnapshot, tuple[Nodes, ...]], Translated | Wait | Reject]
 
 
 class Silent:
@@ -59,7 +61,10 @@ class Surroundings:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A request that is ready to be sent, and what it rests on. `excluded` are Kubernetes' names."""
+    """A request that is ready to be sent, and what it rests on. `excluded` are Kubernetes' names.
+
+    `shapes` belong to the parts of a heterogeneous request, in order. `told` is what its owner has to hear of its form.
+    """
 
     request: JobRequest
     values: tuple[Value, ...]
@@ -68,6 +73,10 @@ class Plan:
     lines: tuple[Line, ...]
     eligible: int
     excluded: Nodes
+    hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    shapes: tuple[Shape, ...] = ()
+    form: Form = Form.SINGLE
+    told: str = ""
 
     @property
     def window_seconds(self) -> float | None:
@@ -140,10 +149,10 @@ class Chain:
         avoid: Avoid | None = None,
     ) -> Plan | Wait | Reject:
         """What to ask Slurm for; `now` is Unix time, `previous` what the owner record says of a running attempt."""
-        ask = Ask(workload=workload, request=translated.request, values=translated.values, hints=translated.hints)
+        ask = asked(workload, translated)
         with self.session(snapshot, now=now) as session:
             try:
-                return self._plan(session, ask, previous, avoid or {})
+                return self._plan(session, ask, translated, previous, avoid or {})
             except Stopped as stopped:
                 return stopped.obstacle
 
@@ -151,7 +160,7 @@ class Chain:
         """The last question before the submission."""
         if not self._layers.by_phase[Phase.COMMIT]:
             return None
-        ask = Ask(workload=workload, request=plan.request, values=plan.values)
+        ask = Ask(workload=workload, request=plan.request, values=plan.values, hints=plan.hints, shapes=plan.shapes)
         with self.session(snapshot, now=self._around.clock.wall()) as session:
             try:
                 session.pass_gate(Phase.COMMIT, ask)
@@ -184,38 +193,34 @@ class Chain:
             return None
         return rank
 
-    def _plan(self, session: Session, ask: Ask, previous: PlanState | None, avoid: Avoid) -> Plan:
+    def _plan(
+        self, session: Session, ask: Ask, translated: Translated, previous: PlanState | None, avoid: Avoid
+    ) -> Plan:
         session.pass_gate(Phase.ADMIT, ask)
         session.pass_gate(Phase.CAPACITY, ask)
-        eligible = self._eligible(session, ask, avoid)
+        found = sieve.sift(session, ask, avoid)
+        if obstacle := sieve.nowhere(session, found):
+            raise Stopped(obstacle)
+        eligible = sieve.union(found)
         scores = session.score_nodes(ask, eligible)
         sets = session.subset_nodes(ask, ask.workload.pods, eligible)
-        ask = self._niced(self._settle(session.express(ask), session.snapshot))
-        reach = self._reach(session, ask.request, eligible)
-        within = [one if one.nodes is reach else dataclasses.replace(one, nodes=one.nodes & reach) for one in sets]
-        if not any(one.nodes for one in within):
-            raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message="unschedulable on cluster"))
-        course = attempts.course(within, scores, reach, ask.request.maximum_nodes or 1, self._around.limits)
-        return self._emit(session, ask, reach, attempts.resume(course, previous, session.now), course)
+        settled = self._settle(self._niced(session.express(ask)), translated, session.snapshot, found)
+        reached = reach.reach(session, settled.request, found, self._emitter, settled.told)
+        if isinstance(reached, Wait):
+            raise Stopped(reached)
+        course = self._course(sets, scores, settled.request, reached)
+        return self._emit(session, settled, reached, attempts.resume(course, previous, session.now), course)
 
-    def _eligible(self, session: Session, ask: Ask, avoid: Avoid) -> Nodes:
-        nodes = session.sample_nodes(ask, session.snapshot.names)
-        if avoid:
-            denied = Denied(nodes={name: (why,) for name, why in avoid.items()})
-            nodes = session.deny("avoided", denied, nodes)
-        nodes = session.filter_nodes(ask, nodes)
-        if not nodes:
-            raise Stopped(self._nowhere(session))
-        return nodes
-
-    def _settle(self, ask: Ask, snapshot: ClusterSnapshot) -> Ask:
+    def _settle(
+        self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: Sequence[Sieved]
+    ) -> Translated:
+        expressed = dataclasses.replace(translated, request=ask.request, values=ask.values)
         if self._around.settle is None:
-            return ask
-        translated = Translated(request=ask.request, values=ask.values, hints=ask.hints)
-        settled = self._around.settle(translated, snapshot)
+            return expressed
+        settled = self._around.settle(expressed, snapshot, tuple(one.nodes for one in found))
         if isinstance(settled, Wait | Reject):
             raise Stopped(settled)
-        return dataclasses.replace(ask, request=settled.request, values=settled.values)
+        return settled
 
     def _niced(self, ask: Ask) -> Ask:
         """The order hook's wish as Slurm's `nice`, where it says so; never below 0, which only operators may."""
@@ -224,28 +229,40 @@ class Chain:
             return ask
         return dataclasses.replace(ask, request=dataclasses.replace(ask.request, nice=max(0, rank.nice)))
 
-    def _reach(self, session: Session, request: JobRequest, eligible: Nodes) -> Nodes:
-        """The eligible nodes that the request's partitions have."""
-        reach = self._emitter.reach(request, session.snapshot, eligible)
-        if not reach:
-            where = f"Slurm partition {request.partition}" if request.partition else "any Slurm partition"
-            session.denied.append(Denied.because(f"node(s) are not in {where}", eligible))
-            raise Stopped(self._nowhere(session))
-        return reach
+    def _course(
+        self, sets: tuple[NodeSet, ...], scores: Mapping[str, float], request: JobRequest, reached: Reach
+    ) -> Course:
+        """Of node sets on which the job could start; none of them is the end of this pass."""
+        every = reached.every
+        within = [one if one.nodes is every else dataclasses.replace(one, nodes=one.nodes & every) for one in sets]
+        if not any(reached.suits(one.nodes) for one in within):
+            raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message="unschedulable on cluster"))
+        return attempts.course(within, scores, every, reach.fewest(request), self._around.limits, reached.suits)
 
-    def _emit(self, session: Session, ask: Ask, reach: Nodes, state: PlanState, course: Course) -> Plan:
-        emission = self._emitter.emit(ask.request, session.snapshot, reach, course.attempts[state.attempt].nodes)
+    def _emit(self, session: Session, settled: Translated, reached: Reach, state: PlanState, course: Course) -> Plan:
+        candidates = course.attempts[state.attempt].nodes
+        emission = self._emitter.emit_all(settled.request, session.snapshot, reached.parts, candidates)
         return Plan(
             request=emission.request,
-            values=ask.values,
+            values=settled.values,
             state=state,
             course=course,
             lines=tuple(session.lines),
-            eligible=len(reach),
+            eligible=len(reached.every),
             excluded=emission.excluded,
+            hints=settled.hints,
+            shapes=settled.shapes,
+            form=settled.form,
+            told=settled.told,
         )
 
-    @staticmethod
-    def _nowhere(session: Session) -> Wait:
-        message = explain.unavailable(session.snapshot.names, session.denied)
-        return Wait(reason=explain.UNSCHEDULABLE, message=message)
+
+def asked(workload: Workload, translated: Translated) -> Ask:
+    """What the hooks are asked about, before any of them has said something."""
+    return Ask(
+        workload=workload,
+        request=translated.request,
+        values=translated.values,
+        hints=translated.hints,
+        shapes=translated.shapes,
+    )

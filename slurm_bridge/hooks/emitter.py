@@ -9,6 +9,7 @@ Only names that Slurm knows are written, sorted: one unknown name refuses the wh
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.memo import Memo
@@ -39,9 +40,13 @@ class _Lists:
     excluded_nodes: Nodes
 
 
-def pinned(request: JobRequest, slurm_name: str) -> JobRequest:
-    """For a pod that runs already: this node and no other."""
-    return dataclasses.replace(request, required_nodes=(slurm_name,), excluded_nodes=())
+def pinned(request: JobRequest, slurm_names: tuple[str, ...]) -> JobRequest:
+    """For pods that run already: these nodes, all of them, and no other."""
+    counted = request.minimum_nodes is not None or request.maximum_nodes is not None
+    count = len(slurm_names) if counted else None
+    return dataclasses.replace(
+        request, required_nodes=slurm_names, excluded_nodes=(), minimum_nodes=count, maximum_nodes=count
+    )
 
 
 class Emitter:
@@ -69,6 +74,20 @@ class Emitter:
         if (request.required_nodes, request.excluded_nodes) != (required, excluded):
             request = dataclasses.replace(request, required_nodes=required, excluded_nodes=excluded)
         return Emission(request, lists.excluded_nodes)
+
+    def emit_all(
+        self, request: JobRequest, snapshot: ClusterSnapshot, parts: Sequence[Nodes], candidates: Nodes | None = None
+    ) -> Emission:
+        """The same with a set of nodes for each part: for the request itself, and for each of its components."""
+        if not request.components:
+            return self.emit(request, snapshot, parts[0], candidates)
+        every = (request, *request.components)
+        first, *others = (
+            self.emit(one, snapshot, part, None if candidates is None else candidates & part)
+            for one, part in zip(every, parts, strict=True)
+        )
+        sent = dataclasses.replace(first.request, components=tuple(other.request for other in others))
+        return Emission(sent, first.excluded.intersection(*(other.excluded for other in others)))
 
     def _listed(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> _Lists:
         partition = request.partition or ""

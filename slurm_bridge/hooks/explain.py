@@ -15,7 +15,7 @@ _WITHHELD = "node(s) were ruled out by this cluster's rules"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One hook in one phase: nodes in, nodes out, why, and how long it took."""
+    """One hook in one phase: nodes in, nodes out, why, and how long it took; `members` where it was about some only."""
 
     hook: str
     phase: Phase
@@ -24,16 +24,22 @@ class Line:
     reason: str = ""
     milliseconds: float = 0.0
     audience: Audience = Audience.USER
+    members: str = ""
 
     def __str__(self) -> str:
         reason = f": {self.reason}" if self.reason else ""
         nodes = f" {self.nodes_in} → {self.nodes_out} nodes" if self.nodes_in else ""
-        return f"{self.phase.value} {self.hook}{nodes} ({self.milliseconds:.1f} ms){reason}"
+        members = f" for {self.members}" if self.members else ""
+        return f"{self.phase.value} {self.hook}{nodes}{members} ({self.milliseconds:.1f} ms){reason}"
 
 
 def for_user(lines: Iterable[Line]) -> str:
     """What the user may know of a plan, in one short text; empty when there is nothing to say."""
-    return "; ".join(line.reason for line in lines if line.reason and line.audience is Audience.USER)
+    return "; ".join(
+        f"{line.members}: {line.reason}" if line.members else line.reason
+        for line in lines
+        if line.reason and line.audience is Audience.USER
+    )
 
 
 def summary(reasons: Iterable[str]) -> str:
@@ -42,8 +48,8 @@ def summary(reasons: Iterable[str]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counted.items()))
 
 
-def unavailable(nodes: Nodes, layers: Iterable[Denied]) -> str:
-    """kube-scheduler's sentence for a pod that fits nowhere; a node counts with its first denial."""
+def unavailable(nodes: Nodes, layers: Iterable[Denied], few: str = "0") -> str:
+    """kube-scheduler's sentence for a pod that fits nowhere (or on too few); a node counts with its first denial."""
     found: list[str] = []
     left = nodes
     for layer in layers:
@@ -51,4 +57,4 @@ def unavailable(nodes: Nodes, layers: Iterable[Denied]) -> str:
             found += layer.nodes[name] if layer.audience is Audience.USER else (_WITHHELD,)
         left = left - layer.nodes.keys()
     said = f": {summary(found)}" if found else ""
-    return f"0/{len(nodes)} nodes are available{said}."
+    return f"{few}/{len(nodes)} nodes are available{said}."

@@ -36,6 +36,7 @@ class Keeper:
         self._holds: dict[str, _Hold] = {}
         self._slurm: Mapping[str, SlurmNode] = {}
         self._partitions: tuple[Partition, ...] = ()
+        self._heterogeneous = False
         self._version = 0
         self._use_version = 0
         self._given = EMPTY
@@ -78,9 +79,14 @@ class Keeper:
             if held is not None and held.assumed:
                 self._release(uid)
 
-    def set_slurm(self, nodes: Iterable[SlurmNode], partitions: Iterable[Partition]) -> None:
-        """What Slurm says now of its nodes and partitions, in full."""
+    def set_slurm(
+        self, nodes: Iterable[SlurmNode], partitions: Iterable[Partition], *, heterogeneous: bool = False
+    ) -> None:
+        """What Slurm says now of its nodes and partitions, in full, and whether it takes heterogeneous jobs."""
         with self._lock:
+            if heterogeneous is not self._heterogeneous:
+                self._heterogeneous = heterogeneous
+                self._moved()
             before, self._slurm = self._slurm, MappingProxyType({node.name: node for node in nodes})
             old_partitions, self._partitions = self._partitions, tuple(partitions)
             changed = [name for name in before.keys() | self._slurm.keys() if before.get(name) != self._slurm.get(name)]
@@ -112,6 +118,7 @@ class Keeper:
             partitions=self._partitions,
             names=last.names if same else frozenset(self._nodes),
             by_slurm=last.by_slurm if same else MappingProxyType(linked),
+            heterogeneous=self._heterogeneous,
         )
 
     def _moved(self) -> None:

@@ -52,7 +52,7 @@ class Layers:
 class Session:
     """See `base.Session`, which is what hooks see of it. A context manager: its end is the end of the pass."""
 
-    __slots__ = ("_layers", "_mode", "_now", "_over", "_running", "_snapshot", "denied", "lines")
+    __slots__ = ("_layers", "_mode", "_now", "_over", "_running", "_snapshot", "denied", "lines", "members")
 
     def __init__(self, layers: Layers, snapshot: ClusterSnapshot, *, now: float, mode: Mode = Mode.REAL) -> None:
         self._layers = layers
@@ -63,6 +63,8 @@ class Session:
         self._running: Hook | None = None
         self.lines: list[Line] = []
         self.denied: list[Denied] = []
+        #: Whom the lines are about from now on, "" for the whole workload.
+        self.members = ""
 
     def __enter__(self) -> Self:
         return self
@@ -178,7 +180,7 @@ class Session:
         left = nodes.difference(denied.nodes)
         self.denied.append(denied)
         reason = explain.summary(reason for name in nodes & denied.nodes.keys() for reason in denied.nodes[name])
-        self.lines.append(Line(hook=name, phase=Phase.FILTER, nodes_in=len(nodes), nodes_out=len(left), reason=reason))
+        self._line(name, Phase.FILTER, reason, Audience.USER, (len(nodes), len(left)))
         return left
 
     def _alive(self) -> None:
@@ -205,10 +207,7 @@ class Session:
         """What was wrong is for operators; the user is told which hook it was, and whether that matters."""
         name, phase = failed.hook.name, failed.phase
         self._layers.own_log.warning(f"hook {name} failed in phase {phase.value}: {failed}")
-        told = Line(
-            hook=name, phase=phase, nodes_in=0, nodes_out=0, reason=f"failed: {failed}", audience=Audience.OPERATOR
-        )
-        self.lines.append(told)
+        self._line(name, phase, f"failed: {failed}", Audience.OPERATOR)
         message = f"hook {name} failed in phase {phase.value}; the operators of this cluster find the cause in the log"
         if failed.hook.on_error is OnError.HOLD:
             raise Stopped(Wait(reason="HookFailed", message=message, retry_after=RETRY_SECONDS)) from failed
@@ -265,15 +264,28 @@ class Session:
         audience: Audience = Audience.USER,
         reason: str | None = None,
     ) -> None:
+        said = getattr(answer.value, "note", "") if reason is None else reason
+        self._line(hook.name, phase, said, audience, counts, answer.seconds)
+
+    def _line(
+        self,
+        name: str,
+        phase: Phase,
+        reason: str,
+        audience: Audience,
+        counts: tuple[int, int] = (0, 0),
+        seconds: float = 0.0,
+    ) -> None:
         self.lines.append(
             Line(
-                hook=hook.name,
+                hook=name,
                 phase=phase,
                 nodes_in=counts[0],
                 nodes_out=counts[1],
-                reason=getattr(answer.value, "note", "") if reason is None else reason,
-                milliseconds=answer.seconds * 1000,
+                reason=reason,
+                milliseconds=seconds * 1000,
                 audience=audience,
+                members=self.members,
             )
         )
 

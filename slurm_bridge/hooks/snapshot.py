@@ -32,6 +32,7 @@ class ClusterSnapshot:
     """`version` moves when anything changed that a rule about placement can depend on, `use_version` with every change.
 
     `names` are the keys of `nodes`, kept as one object for as long as the version stands; a plan may cache by it.
+    `heterogeneous`: Slurm takes jobs of several components.
     """
 
     version: int
@@ -41,6 +42,7 @@ class ClusterSnapshot:
     partitions: tuple[Partition, ...]
     names: frozenset[str]
     by_slurm: Mapping[str, str]
+    heterogeneous: bool = False
 
     def by_slurm_name(self, name: str) -> NodeFacts | None:
         """The Kubernetes node that Slurm calls so."""

@@ -165,7 +165,10 @@ class Mirror:
         state = seen.components[0].state if seen.components else old.state
         started = old.started or seen.phase in readings.STARTED
         self._replace(
-            old, dataclasses.replace(old, state=state, started=started, torn=seen.torn, since=self._clock.now())
+            old,
+            dataclasses.replace(
+                old, state=state, started=started, torn=readings.torn(old, seen), since=self._clock.now()
+            ),
         )
 
     def _replace(self, old: Placeholder, new: Placeholder) -> None:
@@ -194,6 +197,14 @@ class Mirror:
             self._missed(job_id, taken=view is not None)
             return None
         return self.adopt(view, tell=tell)
+
+    def look_whose(self, job_id: JobId, owner: Owner) -> Placeholder | None:
+        """Likewise, for a job that pods were bound by: another workload of the same namespace may be its owner now."""
+        view = self._ask(lambda: self._slurm.job(job_id))
+        if view is None or view.owner is None or not self._ours(view.owner) or view.owner.namespace != owner.namespace:
+            self._missed(job_id, taken=view is not None)
+            return None
+        return self.adopt(view, tell=False)
 
     def _missed(self, job_id: JobId, *, taken: bool) -> None:
         """Not there, or somebody else's. A job that an unanswered order may yet make is waited for a while."""

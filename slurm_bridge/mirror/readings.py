@@ -18,7 +18,12 @@ START_MOVED = 600
 def moved(old: Placeholder, seen: JobStates) -> bool:
     """The state words say something new."""
     words = seen.components[0].state.words if seen.components else old.state.words
-    return old.certainty is Certainty.MAYBE or words != old.state.words or seen.torn != old.torn
+    return old.certainty is Certainty.MAYBE or words != old.state.words or torn(old, seen) != old.torn
+
+
+def torn(old: Placeholder, seen: JobStates) -> bool:
+    """A component that ended alone is soon forgotten, and what is left then looks whole: it stays torn to its end."""
+    return seen.torn or (old.torn and seen.phase is not Phase.ENDED)
 
 
 def placeholder(view: JobView, old: Placeholder | None, now: float) -> Placeholder:
@@ -33,7 +38,7 @@ def placeholder(view: JobView, old: Placeholder | None, now: float) -> Placehold
         view=view,
         read=now,
         started=(old is not None and old.started) or view.state.phase in STARTED or _has_run(view),
-        torn=old is not None and old.torn,
+        torn=view.torn,
     )
 
 

@@ -1,7 +1,7 @@
 """The placeholders by job id and by workload: written by the mirror and by whoever has just submitted, read by all."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId
@@ -133,8 +133,14 @@ def current(placeholders: Iterable[Placeholder]) -> Placeholder | None:
     return next(iter(sure or living or ordered[::-1]), None)
 
 
-def surplus(placeholders: Iterable[Placeholder], kept: Placeholder | None) -> tuple[Placeholder, ...]:
-    """Those that live beside the one that is kept; none as long as it is not clear which one that is."""
+def surplus(
+    placeholders: Iterable[Placeholder], kept: Placeholder | None, named: Collection[JobId] = ()
+) -> tuple[Placeholder, ...]:
+    """Those that live beside the one that is kept; none as long as it is not clear which one that is.
+
+    Jobs that pods are `named` after are not among them: whoever was bound by one lives on it.
+    """
     if kept is None:
         return ()
-    return tuple(one for one in placeholders if one.alive and one.certainty is Certainty.SEEN and one is not kept)
+    beside = (one for one in placeholders if one is not kept and one.job_id not in named)
+    return tuple(one for one in beside if one.alive and one.certainty is Certainty.SEEN)

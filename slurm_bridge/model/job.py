@@ -181,6 +181,10 @@ _LEAST_FAR_FIRST = (Phase.UNKNOWN, Phase.PENDING, Phase.STARTING, Phase.STOPPED,
 class JobView:
     """One job as Slurm describes it. `owner` is None when the job is not a placeholder of any bridge.
 
+    A heterogeneous job is its leader, with `reason` and `held` of whichever component has something to say; it is
+    `torn` when a component has ended, or is forgotten, while another lives. A component is only itself, and torn when
+    its leader is forgotten.
+
     Times are Slurm's own clock in Unix seconds, 0 when unset; they are compared with each other, never with ours.
     """
 
@@ -217,6 +221,7 @@ class JobView:
     mcs_label: str = ""
     het_job_id: JobId | None = None
     het_offset: int = 0
+    torn: bool = False
     sluid: str = ""
 
 

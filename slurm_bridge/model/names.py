@@ -22,3 +22,33 @@ ANNOTATION_PARKED = SCHEDULER_PREFIX + "parked"
 
 #: Written by users on such a pod, any new value: try again although nothing else changed.
 ANNOTATION_RETRY = SCHEDULER_PREFIX + "retry"
+
+#: Written by users on pods of any kind that belong together, as a label or an annotation: the group, and how many.
+GROUP = SCHEDULER_PREFIX + "group"
+GROUP_SIZE = SCHEDULER_PREFIX + "group-size"
+
+#: Written by users on whoever makes the pods (or on the group): one placeholder for all, and what if one is lost.
+ANNOTATION_GANG = JOB_PREFIX + "gang"
+ANNOTATION_MEMBER_LOST = JOB_PREFIX + "member-lost"
+ANNOTATION_MINIMUM_NODES = JOB_PREFIX + "min-nodes"
+
+#: Written by users: the PodGroup of the coscheduling plugin that a pod belongs to.
+LABEL_COSCHEDULING = "scheduling.x-k8s.io/pod-group"
+
+#: Written by the controllers on the pods that they make.
+ANNOTATION_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+LABEL_JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
+LABEL_JOBSET_UID = "jobset.sigs.k8s.io/jobset-uid"
+LABEL_JOBSET_ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
+LABEL_JOBSET_PART = "jobset.sigs.k8s.io/replicatedjob-name"
+LABEL_JOBSET_GLOBAL_INDEX = "jobset.sigs.k8s.io/job-global-index"
+LABEL_LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+LABEL_LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
+LABEL_LWS_WORKER = "leaderworkerset.sigs.k8s.io/worker-index"
+ANNOTATION_LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
+
+#: Written by users: one domain for each group (or Job). The followers then come only after the leader has a node...
+ANNOTATION_LWS_EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+ANNOTATION_JOBSET_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+#: ... unless the administrator has labelled the nodes for each Job beforehand.
+ANNOTATION_JOBSET_SELECTED = "alpha.jobset.sigs.k8s.io/node-selector"

@@ -38,9 +38,12 @@ class FencedSlurm:
         self._inner = inner
         self._fence = _Fence(allowed)
 
-    def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
+    def heterogeneous(self) -> bool:
+        return self._inner.heterogeneous()
+
+    def submit(self, request: JobRequest) -> Outcome:
         self._fence.check("submit")
-        return self._inner.submit(request, *components)
+        return self._inner.submit(request)
 
     def update(self, job_id: JobId, request: JobRequest) -> Outcome:
         self._fence.check("update")
@@ -63,6 +66,9 @@ class FencedSlurm:
 
     def job(self, job_id: JobId) -> JobView | None:
         return self._inner.job(job_id)
+
+    def components(self, job_id: JobId) -> Sequence[JobView]:
+        return self._inner.components(job_id)
 
     def jobs(self) -> Sequence[JobView]:
         return self._inner.jobs()

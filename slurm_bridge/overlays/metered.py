@@ -68,8 +68,12 @@ class MeteredSlurm:
         self._inner = inner
         self._meter = _Meter(clock, observe)
 
-    def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
-        return self._meter.order("submit", lambda: self._inner.submit(request, *components))
+    def heterogeneous(self) -> bool:
+        with self._meter.reading("heterogeneous"):
+            return self._inner.heterogeneous()
+
+    def submit(self, request: JobRequest) -> Outcome:
+        return self._meter.order("submit", lambda: self._inner.submit(request))
 
     def update(self, job_id: JobId, request: JobRequest) -> Outcome:
         return self._meter.order("update", lambda: self._inner.update(job_id, request))
@@ -91,6 +95,10 @@ class MeteredSlurm:
     def job(self, job_id: JobId) -> JobView | None:
         with self._meter.reading("job"):
             return self._inner.job(job_id)
+
+    def components(self, job_id: JobId) -> Sequence[JobView]:
+        with self._meter.reading("components"):
+            return self._inner.components(job_id)
 
     def jobs(self) -> Sequence[JobView]:
         with self._meter.reading("jobs"):

@@ -1,15 +1,17 @@
 """From nodes that Slurm allocated to pods that are bound there.
 
     1 read     the job: is it still this workload's, running, and of what was asked?
-    2 place    pods onto its nodes, always the same way
+    2 place    pods onto its nodes, always the same way; those of a gang by what the job holds of each node
     3 check    each node exists, is usable, has room for all that is there, and is free of pods whose job has ended
     4 bind     with the uid and version that were checked, the job id and the node's name in the same write
 
-What cannot be bound gives its nodes back: the job is cancelled and the next attempt avoids the node.
+What cannot be bound gives its nodes back: the job is cancelled and the next attempt avoids the node. Once a part of a
+gang is bound nothing is given back here: the rest is tried again, until the ganger has all of it undone.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from loguru import logger
 
@@ -21,7 +23,9 @@ from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
-from slurm_bridge.scheduler.place import place
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import slots
+from slurm_bridge.scheduler.members import PLACED, Crew, Standing
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.submitting import Submitter
 from slurm_bridge.scheduler.tools import Tools
@@ -63,15 +67,15 @@ Remains = Callable[[str], tuple[Pod, ...]]
 
 
 class Binder:
-    """The step BIND."""
+    """The steps BIND and JOIN."""
 
     def __init__(self, tools: Tools, submitter: Submitter, remains: Remains) -> None:
         self._tools, self._submitter, self._remains = tools, submitter, remains
-        #: Since when a workload waits for others to leave its node, and who waits for which node.
+        #: Since when a workload waits for others to leave its node, and which workloads wait for which node.
         self._since: dict[str, float] = {}
         self._for_node: dict[str, set[str]] = {}
-        #: Pods that were bound, and of which no watch has told yet.
-        self._sent: dict[str, float] = {}
+        #: By workload: pods that were bound, and of which no watch has told yet.
+        self._sent: dict[str, dict[str, float]] = {}
 
     def forget(self, uid: str) -> None:
         """The workload is over."""
@@ -80,51 +84,83 @@ class Binder:
         for waiting in list(self._for_node.values()):
             waiting.discard(uid)
 
-    def sent(self, uid: str) -> float | None:
-        """How long to wait for the watch to tell that this pod is bound; None when nothing of the kind is awaited."""
-        since = self._sent.get(uid)
-        left = since + ECHO - self._tools.clock.now() if since is not None else 0.0
-        return left if left > 0 else None
+    def awaited(self, crew: Crew) -> float | None:
+        """How long to wait for the watch to tell which pods are bound; None when nothing of the kind is awaited."""
+        sent = self._sent.get(crew.root.uid)
+        if not sent:
+            return None
+        now = self._tools.clock.now()
+        still = {pod.uid for pod in crew.pods(Standing.WANTING)}
+        waits = any(since + ECHO > now for uid, since in list(sent.items()) if uid in still)
+        return LOOK_AGAIN if waits else None
 
-    def arrived(self, uid: str) -> None:
+    def arrived(self, uid: str, pod_uid: str) -> None:
         """The watch has told."""
-        self._sent.pop(uid, None)
+        sent = self._sent.get(uid)
+        if sent is not None:
+            sent.pop(pod_uid, None)
 
     def vacated(self, node: str) -> tuple[str, ...]:
-        """A pod has left that node: those who waited for that."""
+        """A pod has left that node: the workloads that waited for that."""
         return tuple(self._for_node.pop(node, ()))
 
     def bind(self, wish: Wish, placeholder: Placeholder) -> Filed:
         """Give the pods of this workload their nodes, or the nodes back."""
+        read = self._running(wish, placeholder)
+        if isinstance(read, Filed):
+            return read
+        if not read.owner.request.startswith(f"{wish.intent}:"):
+            return self._submitter.replace(wish, read, "the pods changed before they were bound")
+        snapshot = self._tools.keeper.snapshot()
+        spots = self._spots(wish, read, snapshot)
+        if isinstance(spots, Misfit):
+            return self._give_back(wish, read, spots)
+        problem = self._problem(wish.workload, spots, snapshot)
+        return self._bind_all(wish, spots, read) if problem is None else self._not_now(wish, read, problem)
+
+    def join(self, wish: Wish, crew: Crew, placeholder: Placeholder) -> Filed:
+        """Give those who want nodes what the job has left for them."""
+        read = self._running(wish, placeholder)
+        if isinstance(read, Filed):
+            return read
+        snapshot = self._tools.keeper.snapshot()
+        some = slots.as_many_as_fit(wish.workload, crew.count(*PLACED), read.owner)
+        spots = self._spots(dataclasses.replace(wish, workload=some), read, snapshot)
+        if isinstance(spots, Misfit):
+            text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
+            return self._later(wish.workload, "GangFull", text, None)
+        problem = self._problem(some, spots, snapshot)
+        if problem is not None:
+            return self._later(wish.workload, problem.reason, problem.message, VACATED_LOOK)
+        if not spots:
+            text = f"Slurm job {read.job_id} has no place left for this pod; it takes the place of one that leaves"
+            return self._later(wish.workload, "GangFull", text, None)
+        return self._bind_all(wish, spots, read)
+
+    def _later(self, workload: Workload, reason: str, message: str, after: float | None) -> Filed:
+        self._tools.say(workload, reason, message)
+        return Filed(after=after)
+
+    def _running(self, wish: Wish, placeholder: Placeholder) -> Placeholder | Filed:
+        """The job in full, read since it started and not long ago: what it held then may be another's now."""
         if self._tools.mirror.failing:
             # Nobody knows what Slurm has done since; its next answer wakes everybody who waits for it.
             return self._submitter.back_off(wish.workload.root.uid)
-        read = self._read(placeholder)
-        if read is None or read.phase is not Phase.RUNNING:
-            return AT_ONCE
-        if not read.owner.request.startswith(f"{wish.intent}:"):
-            return self._submitter.replace(wish, read, "the pod changed before it was bound")
-        snapshot = self._tools.keeper.snapshot()
-        spots = self._spots(wish, read, snapshot)
-        if isinstance(spots, tuple):
-            problem = self._problem(wish, spots, snapshot)
-            return self._bind_all(wish, spots, read) if problem is None else self._not_now(wish, read, problem)
-        return self._give_back(wish, read, spots)
-
-    def _read(self, placeholder: Placeholder) -> Placeholder | None:
-        """The job in full, read since it started and not long ago: what it held then may be another's now."""
-        read = placeholder.read
-        if read is not None and read >= placeholder.since and self._tools.clock.now() - read <= FRESH:
+        at = placeholder.read
+        if at is not None and at >= placeholder.since and self._tools.clock.now() - at <= FRESH:
             return placeholder
-        return self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+        read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+        return read if read is not None and read.phase is Phase.RUNNING else AT_ONCE
 
     def _spots(self, wish: Wish, read: Placeholder, snapshot: ClusterSnapshot) -> tuple[Spot, ...] | Misfit:
-        assert read.view is not None
-        placed = place(wish.workload.pods, read.view.nodes)
+        """Where each pod that wants a node comes."""
+        placed = slots.placed(wish, read, self._tools)
         if isinstance(placed, Reject):
             return Misfit(reason=placed.reason, message=placed.message)
         spots = []
         for pod in wish.workload.pods:
+            if pod.bound:
+                continue
             slurm_name = placed[pod.uid]
             node = snapshot.by_slurm_name(slurm_name)
             if node is None:
@@ -133,33 +169,34 @@ class Binder:
             spots.append(Spot(pod=pod, slurm_name=slurm_name, node=node))
         return tuple(spots)
 
-    def _problem(self, wish: Wish, spots: tuple[Spot, ...], snapshot: ClusterSnapshot) -> Misfit | Wait | None:
+    def _problem(self, workload: Workload, spots: tuple[Spot, ...], snapshot: ClusterSnapshot) -> Misfit | Wait | None:
+        by_node: dict[str, list[Spot]] = {}
         for spot in spots:
-            problem = self._check(spot)
+            by_node.setdefault(spot.node.name, []).append(spot)
+        for there in by_node.values():
+            problem = self._check(workload.root.uid, there)
             if problem is not None:
                 return problem
-        verdict = self._tools.config.chain.verify(
-            wish.workload, {spot.pod.uid: spot.node.name for spot in spots}, snapshot
-        )
+        verdict = self._tools.config.chain.verify(workload, {one.pod.uid: one.node.name for one in spots}, snapshot)
         if verdict is None or isinstance(verdict, Wait):
             return verdict
         if isinstance(verdict, Deny):
             return Misfit(reason="NodeDenied", message=verdict.message, node=next(iter(sorted(verdict.nodes)), ""))
         return Misfit(reason=verdict.reason, message=verdict.message)
 
-    def _check(self, spot: Spot) -> Misfit | Wait | None:
-        name = spot.node.name
-        left = self._remains(name)
+    def _check(self, uid: str, spots: Sequence[Spot]) -> Misfit | Wait | None:
+        """Whether one node can take all who are to come there."""
+        node = spots[0].node
+        left = self._remains(node.name)
         if left:
-            self._for_node.setdefault(name, set()).add(spot.pod.uid)
-            text = f"node {name} still runs pod {'/'.join(left[0].key)}, whose Slurm job does not hold it any more"
+            self._for_node.setdefault(node.name, set()).add(uid)
+            text = f"node {node.name} still runs pod {'/'.join(left[0].key)}, whose Slurm job does not hold it any more"
             return Wait(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK)
-        if self._tools.keeper.holds(spot.pod.uid, name):
-            # Counted there since an earlier try whose answer was lost; it must not be in its own way.
-            return None
-        why = fits(spot.node, resources.requests_of(spot.pod))
+        # Who is counted there since an earlier try whose answer was lost must not be in his own way.
+        new = [spot.pod for spot in spots if not self._tools.keeper.holds(spot.pod.uid, node.name)]
+        why = fits(node, _together(new)) if new else None
         if why is not None:
-            return Misfit(reason="NodeFull", message=f"node {name} has no room: {why}", node=name)
+            return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", node=node.name)
         return None
 
     def _not_now(self, wish: Wish, read: Placeholder, problem: Misfit | Wait) -> Filed:
@@ -169,7 +206,7 @@ class Binder:
         left = self._since.setdefault(wish.workload.root.uid, now) + PATIENCE - now
         if left <= 0:
             return self._give_back(wish, read, Misfit(reason=problem.reason, message=problem.message))
-        self._tools.voice.waiting(wish.workload.pods[0], problem.reason, problem.message)
+        self._tools.say(wish.workload, problem.reason, problem.message)
         return Filed(after=left if problem.retry_after is None else min(left, problem.retry_after))
 
     def _give_back(self, wish: Wish, read: Placeholder, misfit: Misfit) -> Filed:
@@ -177,8 +214,8 @@ class Binder:
         tools, uid = self._tools, wish.workload.root.uid
         self._since.pop(uid, None)
         text = f"{misfit.message}; Slurm job {read.job_id} is given back"
-        tools.voice.event(wish.workload.pods[0], misfit.reason, text, warning=True)
-        tools.voice.waiting(wish.workload.pods[0], misfit.reason, text)
+        tools.voice.group(wish.workload, misfit.reason, text, warning=True)
+        tools.say(wish.workload, misfit.reason, text)
         tools.tally.attempt("unschedulable")
         if misfit.node:
             tools.avoided.add(uid, misfit.node, misfit.message, tools.clock.now())
@@ -190,15 +227,38 @@ class Binder:
         return pause if replaced is AT_ONCE else replaced
 
     def _bind_all(self, wish: Wish, spots: tuple[Spot, ...], read: Placeholder) -> Filed:
+        """One after the other in rank order. As long as none is bound, one that changed stops the whole."""
+        bound, uid = 0, wish.workload.root.uid
+        self._quiet(uid, spots)
         for spot in spots:
-            if not self._bind(spot, read):
+            if self._bind(uid, spot, read):
+                bound += 1
+            elif not bound:
                 return Filed(after=LOOK_AGAIN)
-        self._since.pop(wish.workload.root.uid, None)
-        self._tools.avoided.success(wish.workload.root.uid)
+        if bound < len(spots):
+            return Filed(after=LOOK_AGAIN)
+        self._since.pop(uid, None)
+        self._tools.avoided.success(uid)
         self._tools.tally.attempt("scheduled")
+        self._say_bound(wish.workload, spots, read)
         return WOKEN
 
-    def _bind(self, spot: Spot, read: Placeholder) -> bool:
+    def _quiet(self, uid: str, spots: tuple[Spot, ...]) -> None:
+        """What is still to be written of their waiting would only change the pods under our hands."""
+        for one in (uid, *(spot.pod.uid for spot in spots)):
+            self._tools.voice.forget(one)
+
+    def _say_bound(self, workload: Workload, spots: tuple[Spot, ...], read: Placeholder) -> None:
+        if workload.gang is None:
+            spot = spots[0]
+            self._tools.voice.event(spot.pod, "Scheduled", f"bound to {spot.node.name} by Slurm job {read.job_id}")
+            return
+        nodes = {spot.node.name for spot in spots}
+        where = next(iter(nodes)) if len(nodes) == 1 else f"{len(nodes)} nodes"
+        self._tools.voice.group(workload, "Scheduled", f"{len(spots)} pods bound to {where} by Slurm job {read.job_id}")
+        self._tools.voice.scheduled(workload)
+
+    def _bind(self, uid: str, spot: Spot, read: Placeholder) -> bool:
         """An answer that was lost leaves the assumption: the pod may be there, and nobody may count on its place."""
         tools, pod = self._tools, spot.pod
         tools.keeper.assume(pod.uid, spot.node.name, resources.requests_of(pod))
@@ -210,9 +270,8 @@ class Binder:
         except (errors.Unavailable, errors.NotLeading):
             tools.keeper.forget(pod.uid)
             raise
-        self._sent[pod.uid] = tools.clock.now()
+        self._sent.setdefault(uid, {})[pod.uid] = tools.clock.now()
         tools.tally.bound(pod, tools.clock.now() - read.since)
-        tools.voice.event(pod, "Scheduled", f"bound to {spot.node.name} by Slurm job {read.job_id}")
         return True
 
     def _disagreed(self, pod: Pod, problem: errors.Disagreement) -> None:
@@ -234,3 +293,12 @@ def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
         annotations={names.ANNOTATION_SLURM_NODE: spot.slurm_name},
         labels={names.LABEL_JOB_ID: str(read.job_id)},
     )
+
+
+def _together(pods: Iterable[Pod]) -> Mapping[str, Fraction]:
+    """What all of them need."""
+    total: dict[str, Fraction] = {}
+    for pod in pods:
+        for name, amount in resources.requests_of(pod).items():
+            total[name] = total.get(name, Fraction(0)) + amount
+    return total

@@ -1,52 +1,121 @@
-"""The pods of ours as last heard: by uid, by controller, and by the node they are on. Fed by watches only."""
+"""The pods of ours as last heard: by workload, by name of whoever made or groups them, and by the node they are on.
+
+Fed by watches only. To which workload a pod belongs is asked when it is first seen, and again when somebody who has a
+say in that has changed; a pod that is bound stays with the workload whose job it names.
+"""
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
 
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.workload import Root
+from slurm_bridge.scheduler.members import Crew
 
-#: How many ended pods are remembered, so that their jobs are cancelled without asking whether they really ended.
+#: How many ended workloads are remembered, so that their jobs are cancelled without asking whether they really ended.
 REMEMBERED = 50_000
 
 
-class Census:
-    """Thread-safe; what is in it is frozen."""
+#: A workload of one: what a pod is where nobody groups pods.
+def alone(pod: Pod) -> Root:
+    """The workload that is this pod."""
+    return Root(kind="Pod", namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.uid)
 
-    def __init__(self, *, remembered: int = REMEMBERED) -> None:
+
+def _owners(pod: Pod) -> Iterable[str]:
+    return (owner.name for owner in pod.metadata.owner_references)
+
+
+class Census:
+    """Thread-safe; the pods in it are frozen.
+
+    `claim` tells to which workload a pod belongs, `handles` the names of the objects that may have a say in that.
+    """
+
+    def __init__(
+        self,
+        claim: Callable[[Pod], Root] = alone,
+        *,
+        handles: Callable[[Pod], Iterable[str]] = _owners,
+        now: Callable[[], float] = lambda: 0.0,
+        remembered: int = REMEMBERED,
+    ) -> None:
+        self._claim, self._handles, self._now = claim, handles, now
         self._remembered = remembered
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._pods: dict[str, Pod] = {}
-        self._made_by: dict[str, dict[str, None]] = {}
+        self._roots: dict[str, str] = {}
+        self._crews: dict[str, Crew] = {}
+        self._by_handle: dict[tuple[str, str], dict[str, None]] = {}
         self._on_node: dict[str, dict[str, None]] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
 
-    def put(self, old: Pod | None, new: Pod | None) -> None:
-        """A pod appeared, changed or went."""
+    def put(self, old: Pod | None, new: Pod | None) -> str:
+        """A pod appeared, changed or went; the uid of its workload, "" when there was none to hear of."""
+        pod = new or old
+        if pod is None:
+            return ""
+        root = None if pod.uid in self._roots else self._claim(pod)
         with self._lock:
-            if old is not None:
-                self._remove(old)
+            known = self._crews[self._roots[pod.uid]].root if pod.uid in self._roots else root
+            assert known is not None
+            self._remove(pod.uid)
             if new is not None:
-                self._add(new)
-            elif old is not None:
-                self._bury(old.uid)
+                self._add(new, known)
+            else:
+                self._bury(known.uid)
+            return known.uid
 
-    def _add(self, pod: Pod) -> None:
+    def move(self, pod_uid: str, root: Root) -> None:
+        """The pod belongs to that workload."""
+        with self._lock:
+            pod, before = self._pods.get(pod_uid), self._roots.get(pod_uid)
+            if pod is None or before == root.uid:
+                return
+            self._remove(pod_uid)
+            self._add(pod, root)
+            if before is not None:
+                self._bury(before)
+
+    def reclaim(self, pod_uids: Iterable[str]) -> frozenset[str]:
+        """Ask anew where these pods belong; the uids of all workloads that they left or joined."""
+        touched: set[str] = set()
+        for uid in pod_uids:
+            pod, before = self._pods.get(uid), self._roots.get(uid)
+            if pod is None or before is None or pod.bound:
+                continue
+            root = self._claim(pod)
+            if root.uid != before:
+                self.move(uid, root)
+                touched |= {before, root.uid}
+        return frozenset(touched)
+
+    def _add(self, pod: Pod, root: Root) -> None:
         self._pods[pod.uid] = pod
-        for owner in pod.metadata.owner_references:
-            self._made_by.setdefault(owner.uid, {})[pod.uid] = None
+        self._roots[pod.uid] = root.uid
+        self._gone.pop(root.uid, None)
+        self._crews.setdefault(root.uid, Crew(root)).put(pod, self._now())
+        for handle in self._handles(pod):
+            self._by_handle.setdefault((pod.metadata.namespace, handle), {})[pod.uid] = None
         if pod.bound and not pod.terminal:
             self._on_node.setdefault(pod.spec.node_name, {})[pod.uid] = None
 
-    def _remove(self, pod: Pod) -> None:
-        known = self._pods.pop(pod.uid, None)
-        if known is None:
+    def _remove(self, uid: str) -> None:
+        pod = self._pods.pop(uid, None)
+        if pod is None:
             return
-        for owner in known.metadata.owner_references:
-            _unfile(self._made_by, owner.uid, pod.uid)
-        _unfile(self._on_node, known.spec.node_name, pod.uid)
+        self._crews[self._roots.pop(uid)].remove(uid)
+        for handle in self._handles(pod):
+            _unfile(self._by_handle, (pod.metadata.namespace, handle), uid)
+        _unfile(self._on_node, pod.spec.node_name, uid)
 
-    def _bury(self, uid: str) -> None:
-        self._gone[uid] = None
+    def _bury(self, root_uid: str) -> None:
+        """Its last member has gone."""
+        crew = self._crews.get(root_uid)
+        if crew:
+            return
+        self._crews.pop(root_uid, None)
+        self._gone[root_uid] = None
         while len(self._gone) > self._remembered:
             self._gone.popitem(last=False)
 
@@ -54,14 +123,22 @@ class Census:
         """The pod of this uid, None when it was never there or is gone."""
         return self._pods.get(uid)
 
-    def seen_gone(self, uid: str) -> bool:
-        """We watched it go."""
-        return uid in self._gone
+    def crew(self, root_uid: str) -> Crew | None:
+        """The pods of this workload, None when it has none."""
+        return self._crews.get(root_uid)
 
-    def made_by(self, owner_uid: str) -> tuple[str, ...]:
-        """The uids of the pods that name this owner."""
+    def root_of(self, pod_uid: str) -> str | None:
+        """The uid of the workload that this pod belongs to."""
+        return self._roots.get(pod_uid)
+
+    def seen_gone(self, root_uid: str) -> bool:
+        """We watched its last pod go."""
+        return root_uid in self._gone
+
+    def named(self, namespace: str, name: str) -> tuple[str, ...]:
+        """The uids of the pods in whose workload an object of this name may have a say."""
         with self._lock:
-            return tuple(self._made_by.get(owner_uid, ()))
+            return tuple(self._by_handle.get((namespace, name), ()))
 
     def on_node(self, node: str) -> tuple[Pod, ...]:
         """Our pods that are bound there and not over."""
@@ -73,11 +150,16 @@ class Census:
         with self._lock:
             return tuple(self._pods)
 
+    def roots(self) -> tuple[str, ...]:
+        """Every workload that has pods."""
+        with self._lock:
+            return tuple(self._crews)
 
-def _unfile(files: dict[str, dict[str, None]], name: str, uid: str) -> None:
-    filed = files.get(name)
+
+def _unfile(files: dict[tuple[str, str], dict[str, None]] | dict[str, dict[str, None]], name: object, uid: str) -> None:
+    filed = files.get(name)  # type: ignore[call-overload]
     if filed is None:
         return
     filed.pop(uid, None)
     if not filed:
-        del files[name]
+        del files[name]  # type: ignore[arg-type]

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from loguru import logger
 
 from slurm_bridge import errors
-from slurm_bridge.model.groups import Job as BatchJob
 from slurm_bridge.model.job import Phase
+from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import ending
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Act, Cycle
+from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.queue import Filed, Queue
 from slurm_bridge.scheduler.tools import Config, Tools
 
@@ -37,7 +38,7 @@ class Core:
 
     def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
         self.tools, self.census, self.queue = tools, census, queue
-        self.cycle = Cycle(tools, census)
+        self.cycle = Cycle(tools, census, self._activate)
         self._nodes_changed: float | None = None
         self._told: dict[str, str] = {}
         tools.mirror.on_recovery(self.retry_all)
@@ -46,27 +47,42 @@ class Core:
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod of ours appeared, changed or went."""
-        self.census.put(old, new)
+        uid = self.census.put(old, new)
+        if old is not None and new is not None and _regrouped(old, new):
+            for one in self.census.reclaim((new.uid,)) - {uid}:
+                uid, left = one, uid
+                self._activate(left, urgent=True)
         self.tools.keeper.on_pod(old, new)
         pod = new or old
         if pod is None:
             return
         if new is not None and new.terminal and not (old is not None and old.terminal):
             self._learn_from(new)
+        if new is None:
+            self.tools.voice.forget(pod.uid)
         if pod.bound:
-            self.cycle.binder.arrived(pod.uid)
-            self.tools.wishes.pop(pod.uid, None)
-            self.tools.plans.pop(pod.uid, None)
+            self.cycle.binder.arrived(uid, pod.uid)
+            self._placed(uid)
         if old is not None and old.bound and (new is None or new.terminal):
             self._vacated(old.spec.node_name)
-        if new is None or (_news(old, new) and not self._echo(old, new)):
-            self.queue.activate(pod.uid, urgent=bool(self.tools.table.of(pod.uid)) or pod.bound)
+        if new is None or (_news(old, new) and not self._echo(uid, old, new)):
+            self._activate(uid, urgent=bool(self.tools.table.of(uid)) or pod.bound)
 
-    def _echo(self, old: Pod | None, new: Pod) -> bool:
+    def _placed(self, uid: str) -> None:
+        """What was known of a workload that waited is of no use when nobody of it waits any more."""
+        crew = self.census.crew(uid)
+        if crew is None or not crew.count(Standing.WANTING):
+            self.tools.wishes.pop(uid, None)
+            self.tools.plans.pop(uid, None)
+
+    def _activate(self, uid: str, *, urgent: bool = True) -> None:
+        self.queue.activate(uid, urgent=urgent)
+
+    def _echo(self, uid: str, old: Pod | None, new: Pod) -> bool:
         """Our own binding, come back by the watch: nothing follows from it as long as the job lives."""
         ours = old is not None and not old.bound and new.bound and not new.terminating and not new.terminal
-        named = ending.job_id_of(new)
-        return ours and any(one.phase is Phase.RUNNING and one.job_id == named for one in self.tools.table.of(new.uid))
+        named = job_id_of(new)
+        return ours and any(one.phase is Phase.RUNNING and one.job_id == named for one in self.tools.table.of(uid))
 
     def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod that another scheduler has bound: it takes room."""
@@ -84,12 +100,21 @@ class Core:
         if self._nodes_changed is None:
             self._nodes_changed = self.tools.clock.now()
 
-    def on_owner(self, old: BatchJob | None, new: BatchJob | None) -> None:
-        """Somebody who speaks for pods changed what is said."""
-        if old is None or new is None or old.metadata.annotations == new.metadata.annotations:
+    def on_owner(self, old: Object | None, new: Object | None) -> None:
+        """Somebody who groups pods, or speaks for them, has changed what counts."""
+        changed = new or old
+        if changed is None:
             return
-        for uid in self.census.made_by(new.uid):
-            self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
+        uids = self.census.named(changed.metadata.namespace, changed.metadata.name)
+        touched = self.census.reclaim(uids)
+        roots = {root for uid in uids if (root := self.census.root_of(uid)) is not None}
+        for uid in touched | roots:
+            self._activate(uid, urgent=bool(self.tools.table.of(uid)))
+
+    def on_kinds(self) -> None:
+        """A kind that groups pods is served from now on: some pods may belong to it."""
+        for uid in self.census.reclaim(self.census.uids()):
+            self._activate(uid, urgent=bool(self.tools.table.of(uid)))
 
     def on_job(self, uid: str) -> None:
         """A placeholder changed."""
@@ -115,8 +140,18 @@ class Core:
         """Learn from both sides all that there is: at the start, and whenever we become the leader."""
         self._read_facts()
         self.tools.mirror.recover()
-        for uid in {*self.census.uids(), *self.tools.table.uids()}:
+        self._rejoin()
+        for uid in {*self.census.roots(), *self.tools.table.uids()}:
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
+
+    def _rejoin(self) -> None:
+        """A bound pod belongs to the workload whose job it names, whatever it would belong to if it came today."""
+        for uid in self.census.uids():
+            pod = self.census.get(uid)
+            job_id = job_id_of(pod) if pod is not None else None
+            known = self.tools.table.get(job_id) if job_id is not None else None
+            if pod is not None and known is not None and known.owner.namespace == pod.metadata.namespace:
+                self.census.move(uid, ending.root_of(known.owner))
 
     def schedule_step(self, run: Callable[[str, Act], None] | None = None) -> bool:
         """Look at the next workload; False when there is none. `run` does what was decided, here or elsewhere."""
@@ -187,7 +222,8 @@ class Core:
         now = self.tools.clock.now()
         self.tools.facts_due = now + FACTS_PERIOD
         before = self.tools.keeper.snapshot().version
-        self.tools.keeper.set_slurm(self.tools.slurm.nodes(), self.tools.slurm.partitions())
+        slurm = self.tools.slurm
+        self.tools.keeper.set_slurm(slurm.nodes(), slurm.partitions(), heterogeneous=slurm.heterogeneous())
         if self.tools.keeper.snapshot().version != before and self._nodes_changed is None:
             self._nodes_changed = now
 
@@ -197,9 +233,9 @@ class Core:
         if since is None or self.tools.clock.now() - since < NODES_SETTLE:
             return
         self._nodes_changed = None
-        for uid in self.census.uids():
-            pod = self.census.get(uid)
-            if pod is not None and not pod.bound:
+        for uid in self.census.roots():
+            crew = self.census.crew(uid)
+            if crew is not None and crew.count(Standing.WANTING):
                 self.queue.activate(uid, urgent=self._pending(uid))
 
     def tell_step(self) -> None:
@@ -209,10 +245,11 @@ class Core:
             self._told.clear()
             return
         for uid in self.queue.lined_up():
-            pod = self.census.get(uid)
-            if pod is not None and not pod.gated and self._told.get(uid) != why[0]:
+            crew = self.census.crew(uid)
+            if crew is not None and self._told.get(uid) != why[0]:
                 self._told[uid] = why[0]
-                self.tools.voice.waiting(pod, *why)
+                for pod in crew.pods(Standing.WANTING):
+                    self.tools.voice.waiting(pod, *why)
 
     def _closed(self) -> tuple[str, str] | None:
         if self.tools.mirror.failing:
@@ -234,8 +271,15 @@ class Core:
         """From now on this is the configuration; everybody who waits is looked at again."""
         self.tools.config = config
         self.queue.reorder()
-        for uid in self.census.uids():
+        for uid in self.census.roots():
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
+
+
+def _regrouped(old: Pod, new: Pod) -> bool:
+    """What a pod says of itself has changed: perhaps to whom it belongs, too."""
+    return not new.bound and (
+        old.metadata.labels != new.metadata.labels or old.metadata.annotations != new.metadata.annotations
+    )
 
 
 def _news(old: Pod | None, new: Pod) -> bool:
@@ -244,4 +288,4 @@ def _news(old: Pod | None, new: Pod) -> bool:
         return True
     if new.bound:
         return False
-    return old.spec != new.spec or old.metadata.annotations != new.metadata.annotations or old.gated != new.gated
+    return old.spec != new.spec or old.gated != new.gated or _regrouped(old, new)

@@ -17,7 +17,7 @@ from loguru import logger
 from slurm_bridge.mirror import table
 from slurm_bridge.model import names
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -26,13 +26,18 @@ from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.decide import Pods, Step, decide, job_of, pods_of
-from slurm_bridge.scheduler.queue import LINE_UP, WOKEN, Filed
+from slurm_bridge.scheduler.ganging import Ganger
+from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
+from slurm_bridge.scheduler.queue import AT_ONCE, LINE_UP, WOKEN, Filed
 from slurm_bridge.scheduler.restoring import Restorer
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.workloads.base import Moved
 
-#: Workloads that this version understands. A job of any other kind was made by a later one, and is left alone.
-POD, CHECK = "Pod", "Check"
+#: What placeholders of this version stand for. A job of any other kind was made by a later one, and is left alone.
+WORKLOADS = frozenset({"Pod", "Job", "JobSet", "LeaderWorkerSet", "PodGroup", "Group"})
+#: A job that stands for a check of the installation and not for pods.
+CHECK = "Check"
 #: How old the job of a check may become before it counts as forgotten.
 FORGOTTEN = 60.0
 
@@ -41,94 +46,136 @@ Act = Callable[[], Filed]
 
 
 class Cycle:
-    """Knows every step; keeps nothing of its own."""
+    """Knows every step; keeps nothing of its own. `wake` has another workload looked at."""
 
-    def __init__(self, tools: Tools, census: Census) -> None:
-        self._tools, self._census = tools, census
+    def __init__(self, tools: Tools, census: Census, wake: Callable[[str], None]) -> None:
+        self._tools, self._census, self._wake = tools, census, wake
         self.submitter = submitting.Submitter(tools)
-        self.ender = ending.Ender(tools)
+        self.ender = ending.Ender(tools, census)
         self.restorer = Restorer(tools, self.ender)
         self.binder = Binder(tools, self.submitter, self._remains)
+        self.ganger = Ganger(tools, self.ender)
 
     def think(self, uid: str, *, turn: bool) -> Act | Filed:
         """What to do with this workload; `turn` says that it may submit now."""
-        pod, placeholders = self._census.get(uid), self._tools.table.of(uid)
-        pods = pods_of(pod)
-        placeholder = _relevant(pods, pod, placeholders)
-        surplus = table.surplus(placeholders, placeholder)
+        crew, placeholders = self._census.crew(uid), self._tools.table.of(uid)
+        pods = pods_of(crew)
+        placeholder, named = _relevant(crew, placeholders)
+        surplus = table.surplus(placeholders, placeholder, named)
         if surplus and pods is not Pods.OVER:
             return lambda: self.ender.cancel_surplus(surplus)
-        if pod is not None and pods is Pods.WAITING:
-            echo = self.binder.sent(uid)
-            # What we know of the pod is older than its binding: nothing may be concluded from it.
-            return Filed(after=echo) if echo is not None else self._waiting(pod, placeholder, turn=turn)
-        return self._other(uid, pod, pods, placeholder)
+        if crew is None or pods is Pods.OVER:
+            return self._over(uid, crew, placeholder)
+        echo = self.binder.awaited(crew)
+        if echo is not None:
+            # What we know of some pod is older than its binding: nothing may be concluded from it.
+            return Filed(after=echo)
+        if pods is Pods.WAITING or (pods is Pods.JOINING and _left_behind(crew, placeholder, placeholders)):
+            return self._waiting(crew, placeholder, turn=turn)
+        return self._placed(crew, pods, placeholder)
 
-    def _other(self, uid: str, pod: Pod | None, pods: Pods, placeholder: Placeholder | None) -> Act | Filed:
-        """Pods that want nothing of Slurm any more, or have what they wanted."""
-        if pod is None and placeholder is not None and placeholder.owner.kind != POD:
-            return self._not_a_pod(uid, placeholder)
-        step = decide(pods, job_of(placeholder))
-        if step is Step.WITHDRAW:
-            return lambda: self.ender.withdraw(uid, pod, seen=self._census.seen_gone(uid))
-        if pod is None or step is Step.FORGET:
-            return self._forget(uid)
-        if step is Step.LOOK:
-            return lambda: self.ender.look(pod)
-        if pods is Pods.LEAVING:
-            return lambda: self.ender.leaving(pod)
-        return self._bound(pod, placeholder, step)
+    def _over(self, uid: str, crew: Crew | None, placeholder: Placeholder | None) -> Act | Filed:
+        """Pods that want nothing of Slurm any more."""
+        if crew is None and placeholder is not None and placeholder.owner.kind not in WORKLOADS:
+            return self._no_workload(uid, placeholder)
+        if decide(Pods.OVER, job_of(placeholder)) is Step.WITHDRAW or self._half_alive(uid):
+            seen = crew is not None or self._census.seen_gone(uid)
+            return lambda: self.ender.withdraw(uid, crew, seen=seen)
+        return self._forget(uid)
 
-    def _not_a_pod(self, uid: str, placeholder: Placeholder) -> Act | Filed:
+    def _half_alive(self, uid: str) -> bool:
+        """A component has ended, and others still hold their nodes."""
+        return any(one.torn and one.certainty is Certainty.SEEN for one in self._tools.table.of(uid))
+
+    def _no_workload(self, uid: str, placeholder: Placeholder) -> Act | Filed:
         """The job of a check that was killed half-way has to go; what a later version made is not ours to judge."""
-        age = self._tools.clock.now() - placeholder.since
         if placeholder.owner.kind != CHECK:
             logger.warning("job {} stands for a {}: left alone", placeholder.job_id, placeholder.owner.kind)
             return WOKEN
+        age = self._tools.clock.now() - placeholder.since
         if placeholder.alive and age < FORGOTTEN:
             return Filed(after=FORGOTTEN - age)
         if not placeholder.alive:
             return self._forget(uid)
         return lambda: self.ender.withdraw(uid, None, seen=True)
 
-    def _bound(self, pod: Pod, placeholder: Placeholder | None, step: Step) -> Act | Filed:
-        if placeholder is None:
-            return WOKEN
-        kind = next((one.kind for one in pod.metadata.owner_references if one.controller), "")
+    def _placed(self, crew: Crew, pods: Pods, placeholder: Placeholder | None) -> Act | Filed:
+        """Some pods have nodes."""
+        step = decide(pods, job_of(placeholder))
+        if step is Step.LOOK or placeholder is None:
+            return lambda: self.ender.look(crew)
+        if not crew.count(Standing.BOUND):
+            return lambda: self.ender.leaving(crew)
         if step is Step.END:
-            return lambda: self.ender.end(pod, placeholder, kind)
+            return lambda: self.ender.end(crew, placeholder)
         if step is Step.DOUBT:
-            return self._doubt(pod, placeholder, kind)
+            return self._doubt(crew, placeholder)
+        return self._joining(crew, placeholder) if step is Step.JOIN else self._bound(crew, placeholder)
+
+    def _bound(self, crew: Crew, placeholder: Placeholder) -> Act | Filed:
         if placeholder.phase is Phase.PENDING:
-            return lambda: self.restorer.pending(pod, placeholder)
-        if ending.shrunk(pod, placeholder):
-            text = f"Slurm job {placeholder.job_id} no longer holds node {pod.spec.node_name}"
-            return lambda: self.ender.end_pod(pod, "SHRUNK", text)
+            return lambda: self.restorer.pending(crew, placeholder)
+        lost = ending.shrunk(crew, placeholder)
+        if lost:
+            return lambda: self.ender.end_shrunk(lost, placeholder)
+        if self.ganger.broken(crew, placeholder):
+            whole = self._gather(crew, Standing.BOUND)
+            if isinstance(whole, Workload) and self.ganger.restarts(whole):
+                return lambda: self.ganger.restart(crew, placeholder)
+        elif self.ganger.unannounced(crew):
+            whole = self._gather(crew, Standing.BOUND)
+            if isinstance(whole, Workload):
+                self._tools.voice.scheduled(whole)
         return WOKEN
 
-    def _doubt(self, pod: Pod, placeholder: Placeholder, kind: str) -> Act:
-        """The job of a running pod is unknown to Slurm: forgotten, or over for so long that it was purged?"""
-        gathered = self._tools.gather(pod) if self.restorer.can(placeholder) else None
+    def _joining(self, crew: Crew, placeholder: Placeholder) -> Act | Filed:
+        """Some have their nodes, others want theirs: the rest of a start, or newcomers."""
+        lost = ending.shrunk(crew, placeholder)
+        if lost:
+            return lambda: self.ender.end_shrunk(lost, placeholder)
+        gathered = self._gather(crew, Standing.WANTING, *PLACED)
+        if gathered is None:
+            return AT_ONCE
+        wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
+        if not isinstance(wish, Wish):
+            return self._obstacle(crew, wish)
+        return self.ganger.join(wish, crew, placeholder, self.binder)
+
+    def _doubt(self, crew: Crew, placeholder: Placeholder) -> Act:
+        """The job of running pods is unknown to Slurm: forgotten, or over for so long that it was purged?"""
+        gathered = self._gather(crew, Standing.BOUND) if self.restorer.can(placeholder) else None
         wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else None
         if isinstance(wish, Wish):
-            return lambda: self.restorer.restore(wish, placeholder, kind)
-        return lambda: self.ender.doubt(pod, placeholder, kind)
+            return lambda: self.restorer.restore(wish, placeholder, crew)
+        return lambda: self.ender.doubt(crew, placeholder)
 
-    def _waiting(self, pod: Pod, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
-        """A pod without a node: what it wants has to be known before anything else is."""
-        if pod.gated:
-            # Not ours yet, and told so by whoever holds it back.
-            return WOKEN
-        gathered = self._tools.gather(pod)
+    def _gather(self, crew: Crew, *stands: Standing) -> Workload | Wait | Reject | None:
+        """Who belongs together, of those that stand like this; None when that has changed under our hands."""
+        looked_at = crew.first(*stands)
+        gathered = self._tools.gather(crew, *stands)
+        if not isinstance(gathered, Moved):
+            return gathered
+        if looked_at is not None and not looked_at.bound:
+            self._census.move(looked_at.uid, gathered.root)
+        self._wake(gathered.root.uid)
+        return None
+
+    def _waiting(self, crew: Crew, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
+        """Pods without nodes: what they want has to be known before anything else is."""
+        gathered = self._gather(crew, Standing.WANTING)
         if gathered is None:
-            return WOKEN
-        wish = gathered if isinstance(gathered, Wait | Reject) else wishes.read(gathered, self._tools)
-        if isinstance(wish, Wait | Reject):
-            return self._obstacle(pod, wish)
-        pods = Pods.PARKED if wishes.parked(wish) else Pods.WAITING
-        return self._wanting(
-            wish, placeholder, decide(pods, job_of(placeholder)), parked=pods is Pods.PARKED, turn=turn
-        )
+            return AT_ONCE
+        if isinstance(gathered, Wait) and crew.root.kind != "Pod":
+            return self.ganger.incomplete(crew, gathered, placeholder, self.submitter)
+        wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
+        if not isinstance(wish, Wish):
+            return self._told(gathered, wish) if isinstance(gathered, Workload) else self._obstacle(crew, wish)
+        still = self.ganger.unsettled(wish.workload, crew, placeholder)
+        if still is not None:
+            return still
+        parked = bool(wish.workload.suspended) or wishes.parked(wish)
+        pods = Pods.PARKED if parked else Pods.WAITING
+        return self._wanting(wish, placeholder, decide(pods, job_of(placeholder)), parked=parked, turn=turn)
 
     def _wanting(
         self, wish: Wish, placeholder: Placeholder | None, step: Step, *, parked: bool, turn: bool
@@ -141,15 +188,22 @@ class Cycle:
             planned = wishes.plan(wish, self._tools, placeholder)
             return lambda: self.submitter.keep(wish, planned, placeholder)
         if step is Step.BIND and placeholder is not None:
-            return lambda: self.binder.bind(wish, placeholder)
+            return self._bind(wish, placeholder)
         if step is Step.WITHDRAW and placeholder is not None:
-            return lambda: self.submitter.replace(wish, placeholder, "the pod is parked")
+            why = f"{wish.workload.suspended} is suspended" if wish.workload.suspended else "the pods are parked"
+            return lambda: self.submitter.replace(wish, placeholder, why)
         return self.ender.tell_parked(wish) if parked else self._hold(wish, placeholder)
+
+    def _bind(self, wish: Wish, placeholder: Placeholder) -> Act | Filed:
+        crew = self._census.crew(wish.workload.root.uid)
+        if crew is not None and self.ganger.anew(wish.workload, crew, placeholder):
+            why = "its pods are gone, and the group starts anew"
+            return lambda: self.submitter.replace(wish, placeholder, why)
+        return lambda: self.binder.bind(wish, placeholder)
 
     def _hold(self, wish: Wish, placeholder: Placeholder | None) -> Filed:
         if placeholder is not None:
-            pod, text = wish.workload.pods[0], words.waiting(placeholder)
-            self._tools.voice.waiting(pod, "SlurmJobPending", text, key=words.key(placeholder))
+            self._tools.say(wish.workload, "SlurmJobPending", words.waiting(placeholder), key=words.key(placeholder))
         return WOKEN
 
     def _submit(self, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
@@ -165,15 +219,15 @@ class Cycle:
             # Nobody tells when a node is no longer avoided.
             planned = dataclasses.replace(planned, retry_after=tools.avoided.seconds)
         if isinstance(planned, Wait | Reject):
-            return self._obstacle(wish.workload.pods[0], planned)
+            return self._told(wish.workload, planned)
         late = tools.config.chain.commit(wish.workload, planned, tools.keeper.snapshot())
         if late is not None:
-            return self._obstacle(wish.workload.pods[0], late)
+            return self._told(wish.workload, late)
         return lambda: self.submitter.submit(wish, planned, placeholder)
 
     def _again(self, wish: Wish, placeholder: Placeholder, *, turn: bool) -> Act | Filed:
         """Its job has ended. Whether that was somebody's wish is asked once, and then it lines up or parks."""
-        if wishes.answered(wish, placeholder) or not self.ender.puzzling(placeholder):
+        if wishes.answered(wish, placeholder) or not self.ender.puzzling(wish, placeholder):
             return self._submit(wish, placeholder, turn=turn)
 
         def act() -> Filed:
@@ -182,38 +236,69 @@ class Cycle:
 
         return act
 
-    def _obstacle(self, pod: Pod, obstacle: Wait | Reject) -> Filed:
+    def _obstacle(self, crew: Crew, obstacle: Wait | Reject) -> Filed:
+        """For members of which nobody knows yet what they make together."""
+        waiting, lead = Picked(crew, Standing.WANTING), crew.first(Standing.WANTING)
+        self._tools.voice.waiting_together(crew.root, waiting, obstacle.reason, obstacle.message, key=obstacle.message)
+        if isinstance(obstacle, Reject) and lead is not None:
+            self._tools.voice.event(lead, obstacle.reason, obstacle.message, warning=True)
+        return self._count(str(crew.root), obstacle)
+
+    def _told(self, workload: Workload, obstacle: Wait | Reject) -> Filed:
         """Say why, and wait for whatever can change it."""
+        self._tools.say(workload, obstacle.reason, obstacle.message)
+        if isinstance(obstacle, Reject):
+            self._tools.voice.group(workload, obstacle.reason, obstacle.message, warning=True)
+        return self._count(str(workload.root), obstacle)
+
+    def _count(self, whose: str, obstacle: Wait | Reject) -> Filed:
         rejected = isinstance(obstacle, Reject)
-        self._tools.voice.waiting(pod, obstacle.reason, obstacle.message)
         if rejected:
-            self._tools.voice.event(pod, obstacle.reason, obstacle.message, warning=True)
-            logger.bind(workload="/".join(pod.key)).info("{}: {}", obstacle.reason, obstacle.message)
+            logger.bind(workload=whose).info("{}: {}", obstacle.reason, obstacle.message)
         self._tools.tally.attempt("rejected" if rejected else "unschedulable")
         return Filed(after=obstacle.retry_after if isinstance(obstacle, Wait) else None)
 
     def _remains(self, node: str) -> tuple[Pod, ...]:
         """Pods on a node whose place Slurm may have given away: their job ended, or was forgotten and waits again."""
         ended = ((one.owner.uid, one.job_id) for one in self._tools.table.ended())
-        restored = ((uid, None) for uid in self.restorer.pods())
-        pods = ((self._census.get(uid), job_id) for uid, job_id in (*ended, *restored))
-        return tuple(pod for pod, job_id in pods if pod is not None and _remains(pod, node, job_id))
+        restored = ((uid, None) for uid in self.restorer.workloads())
+        crews = ((self._census.crew(uid), job_id) for uid, job_id in (*ended, *restored))
+        return tuple(
+            pod for crew, job_id in crews if crew for pod in _on(node, crew) if job_id in (None, job_id_of(pod))
+        )
 
     def _forget(self, uid: str) -> Filed:
-        for part in (self.submitter, self.binder, self.ender):
+        for part in (self.submitter, self.binder, self.ender, self.ganger):
             part.forget(uid)
         return self.ender.drop(uid)
 
 
-def _remains(pod: Pod, node: str, job_id: names.JobId | None) -> bool:
-    """Of a job that has ended it matters whether it was the one that the pod names."""
-    there = pod.spec.node_name == node and not pod.terminal
-    return there and job_id in (None, ending.job_id_of(pod))
+def _on(node: str, crew: Crew) -> tuple[Pod, ...]:
+    return tuple(pod for pod in crew.pods(*PLACED) if pod.spec.node_name == node)
 
 
-def _relevant(pods: Pods, pod: Pod | None, placeholders: tuple[Placeholder, ...]) -> Placeholder | None:
-    """For a bound pod the job that it names, else the one that counts."""
-    if pod is not None and pods in (Pods.BOUND, Pods.LEAVING):
-        named = ending.job_id_of(pod)
-        return next((one for one in placeholders if one.job_id == named), None)
-    return table.current(placeholders)
+def _left_behind(crew: Crew, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:
+    """All who have nodes hang there though their job has ended: nobody has to wait for them."""
+    if crew.count(Standing.BOUND) or placeholder is None:
+        return False
+    theirs = [one for one in placeholders if one.job_id in crew.named]
+    return len(theirs) == len(crew.named) and not any(one.alive for one in theirs)
+
+
+def _relevant(
+    crew: Crew | None, placeholders: tuple[Placeholder, ...]
+) -> tuple[Placeholder | None, frozenset[names.JobId]]:
+    """The job that counts, and all that pods are named after.
+
+    Where pods are bound it is one that they name, and of several one that ended: its pods are dealt with first.
+    """
+    named = crew.named if crew is not None else frozenset[names.JobId]()
+    if not named:
+        return table.current(placeholders), named
+    theirs = [one for one in placeholders if one.job_id in named]
+    if len(theirs) < len(named):
+        return None, named
+    ended = [one for one in theirs if not one.alive]
+    if len(ended) == len(theirs) and crew is not None and not crew.count(Standing.BOUND):
+        return table.current(placeholders), named
+    return (ended[0] if ended else table.current(theirs)), named

@@ -3,10 +3,10 @@
               NONE     MAYBE    PENDING  STARTING RUNNING  STOPPED  ENDED    GONE
     WAITING   SUBMIT   SUBMIT   KEEP     HOLD     BIND     HOLD     AGAIN    AGAIN
     PARKED    HOLD     WITHDRAW WITHDRAW WITHDRAW WITHDRAW WITHDRAW HOLD     HOLD
+    JOINING   LOOK     LOOK     REST     REST     JOIN     REST     END      DOUBT
     BOUND     LOOK     LOOK     REST     REST     REST     REST     END      DOUBT
     LEAVING   LOOK     LOOK     REST     REST     REST     REST     REST     REST
     OVER      FORGET   WITHDRAW WITHDRAW WITHDRAW WITHDRAW WITHDRAW FORGET   FORGET
-    STRANGE   FORGET   WITHDRAW WITHDRAW WITHDRAW WITHDRAW WITHDRAW FORGET   FORGET
 
 A SUBMIT looks for the job first when one may exist. The job of a bound pod that pends again was started by a
 slurmctld that crashed before it had saved that: it starts anew, and if it does so elsewhere, its details tell. One that
@@ -16,21 +16,20 @@ told (a state word that nobody knows) is a HOLD for pods that wait and a REST fo
 
 import enum
 
-from slurm_bridge.model import names
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
-from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler.members import Crew, Standing
 
 
 class Pods(enum.Enum):
     """How the pods of a workload stand."""
 
-    WAITING = "alive, ours, and without a node"
+    WAITING = "alive, ours, and without nodes"
     PARKED = "waiting, but told not to be submitted until somebody changes something"
-    BOUND = "on the node that its placeholder gave it"
-    LEAVING = "bound, and its deletion was asked for; it may run for long yet"
-    OVER = "finished, deleted, or deleted before it had a node"
-    STRANGE = "bound by somebody else"
+    JOINING = "some have the nodes that the placeholder gave them, others want nodes"
+    BOUND = "on the nodes that the placeholder gave them"
+    LEAVING = "bound, and the deletion of all was asked for; they may run for long yet"
+    OVER = "finished, deleted, deleted before they had nodes, or bound by somebody else"
 
 
 class Job(enum.Enum):
@@ -54,6 +53,7 @@ class Step(enum.Enum):
     KEEP = "wait for Slurm, and see whether the request is still what is wanted"
     HOLD = "wait"
     BIND = "give the pods their nodes"
+    JOIN = "give those who want nodes what the others have left"
     AGAIN = "the placeholder ended before the pods had nodes: find out why, then submit again or park"
     LOOK = "read the placeholder that the pod names"
     REST = "nothing"
@@ -69,10 +69,10 @@ _OVER = (S.FORGET, *(S.WITHDRAW,) * 5, S.FORGET, S.FORGET, S.WITHDRAW)
 _ROWS = {
     Pods.WAITING: (S.SUBMIT, S.SUBMIT, S.KEEP, S.HOLD, S.BIND, S.HOLD, S.AGAIN, S.AGAIN, S.HOLD),
     Pods.PARKED: (S.HOLD, *(S.WITHDRAW,) * 5, S.HOLD, S.HOLD, S.HOLD),
+    Pods.JOINING: (S.LOOK, S.LOOK, S.REST, S.REST, S.JOIN, S.REST, S.END, S.DOUBT, S.REST),
     Pods.BOUND: (S.LOOK, S.LOOK, *(S.REST,) * 4, S.END, S.DOUBT, S.REST),
     Pods.LEAVING: (S.LOOK, S.LOOK, *(S.REST,) * 7),
     Pods.OVER: _OVER,
-    Pods.STRANGE: _OVER,
 }
 TABLE = {(pods, job): step for pods, row in _ROWS.items() for job, step in zip(_COLUMNS, row, strict=True)}
 
@@ -91,15 +91,15 @@ def decide(pods: Pods, job: Job) -> Step:
     return TABLE[pods, job]
 
 
-def pods_of(pod: Pod | None) -> Pods:
-    """How a single pod stands; PARKED needs more than the pod, and is decided by whoever knows its request."""
-    if pod is None or pod.terminal:
+def pods_of(crew: Crew | None) -> Pods:
+    """How the pods stand; PARKED needs more than the pods, and is decided by whoever knows what they ask for."""
+    if crew is None:
         return Pods.OVER
-    if not pod.bound:
-        return Pods.OVER if pod.terminating else Pods.WAITING
-    if names.LABEL_JOB_ID not in pod.metadata.labels:
-        return Pods.STRANGE
-    return Pods.LEAVING if pod.terminating else Pods.BOUND
+    if crew.count(Standing.BOUND, Standing.LEAVING):
+        if crew.count(Standing.WANTING):
+            return Pods.JOINING
+        return Pods.BOUND if crew.count(Standing.BOUND) else Pods.LEAVING
+    return Pods.WAITING if crew.count(Standing.WANTING) else Pods.OVER
 
 
 def job_of(placeholder: Placeholder | None) -> Job:

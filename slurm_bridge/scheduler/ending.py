@@ -6,19 +6,28 @@ job gone           the same, after a pause, and unless so many went at once that
 job cancelled      before the pod had a node: respected; the pod is told and waits for somebody to change something
 """
 
+from collections.abc import Iterable
+
 from loguru import logger
 
+from slurm_bridge import errors
 from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Phase
+from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
+from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler import records, submitting, words
 from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.members import Crew, Standing, job_id_of, slurm_node_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
 
+#: A pod that changed under our hands: its next event says more, or this does.
+DISAGREED = 1.0
 #: While mass disappearance is doubted, how often to look whether it still is.
 DOUBTFUL = 30.0
 
@@ -26,23 +35,24 @@ DOUBTFUL = 30.0
 class Ender:
     """The steps that end something."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
-        self._leaving: dict[str, float] = {}
+    def __init__(self, tools: Tools, census: Census) -> None:
+        self._tools, self._census = tools, census
+        #: Since when pods of a workload have been leaving, by pod.
+        self._leaving: dict[str, dict[str, float]] = {}
 
     def forget(self, uid: str) -> None:
         """The workload is over."""
         self._leaving.pop(uid, None)
 
-    def withdraw(self, uid: str, pod: Pod | None, *, seen: bool) -> Filed:
-        """The pods are over: cancel every placeholder that lives. `seen` says that we saw the pod end or go."""
+    def withdraw(self, uid: str, crew: Crew | None, *, seen: bool) -> Filed:
+        """The pods are over: cancel every placeholder that lives. `seen` says that we saw them end or go."""
         placeholders = self._tools.table.of(uid)
-        if pod is None and not seen and self._exists(placeholders[0]):
+        if crew is None and not seen and self._exists(placeholders[0]):
             logger.warning("{} exists though it is not ours to see; its job stays", placeholders[0].owner.name)
             return Filed(after=DOUBTFUL)
-        why = _outcome(pod)
+        why = _outcome(crew)
         for one in placeholders:
-            if one.alive and not self._withdraw_one(one, why, orphan=not seen and pod is None):
+            if (one.alive or one.torn) and not self._withdraw_one(one, why, orphan=not seen and crew is None):
                 return Filed(after=self._tools.pause(one.owner.uid))
         return AT_ONCE
 
@@ -61,10 +71,13 @@ class Ender:
         return True
 
     def _exists(self, placeholder: Placeholder) -> bool:
-        """Is this very pod alive after all? Asked once for each stray placeholder."""
+        """Is this very workload alive after all? Asked once for each stray placeholder."""
         owner = placeholder.owner
-        pod = self._tools.cluster.get(kinds.PODS, owner.namespace, owner.name)
-        return pod is not None and pod.uid == owner.uid and not pod.terminal
+        if owner.kind == kinds.PODS.kind:
+            pod = self._tools.cluster.get(kinds.PODS, owner.namespace, owner.name)
+            return pod is not None and pod.uid == owner.uid and not pod.terminal
+        listed = self._tools.cluster.list(kinds.PODS, Scope(namespace=owner.namespace)).items
+        return any(job_id_of(pod) == placeholder.job_id and not pod.terminal for pod in listed)
 
     def drop(self, uid: str) -> Filed:
         """Both sides are over."""
@@ -84,28 +97,39 @@ class Ender:
             self._tools.table.drop(one.job_id)
         return AT_ONCE
 
-    def look(self, pod: Pod) -> Filed:
-        """Read the placeholder that a bound pod names; that Slurm does not know it is worth remembering too."""
-        job_id = job_id_of(pod)
-        owner = records.owner_of(_root(pod), self._tools.config.rules.cluster_id)
-        if job_id is None or self._tools.mirror.look(job_id, owner, tell=False) is not None:
-            return AT_ONCE if job_id is not None else WOKEN
-        now = self._tools.clock.now()
-        self._tools.table.put(
-            Placeholder(
+    def look(self, crew: Crew) -> Filed:
+        """Read the placeholders that bound pods name; that Slurm does not know one is worth remembering too."""
+        for job_id in crew.named:
+            known = self._tools.table.get(job_id)
+            if known is None or known.owner.uid != crew.root.uid or known.certainty is not Certainty.SEEN:
+                self._look(crew, job_id)
+        return AT_ONCE if crew.named else WOKEN
+
+    def _look(self, crew: Crew, job_id: names.JobId) -> None:
+        owner = records.owner_of(crew.root, self._tools.config.rules.cluster_id)
+        found = self._tools.mirror.look_whose(job_id, owner)
+        if found is not None and found.owner.uid != crew.root.uid:
+            # It was bound as part of another workload: by another configuration, or before its controller said more.
+            self._rejoin(crew, found)
+        if found is None:
+            gone = Placeholder(
                 job_id=job_id,
                 owner=owner,
                 state=job.JobState(frozenset()),
                 certainty=Certainty.GONE,
-                since=now,
+                since=self._tools.clock.now(),
                 started=True,
-            ),
-            tell=False,
-        )
-        return AT_ONCE
+            )
+            self._tools.table.put(gone, tell=False)
 
-    def doubt(self, pod: Pod, placeholder: Placeholder, controller_kind: str) -> Filed:
-        """The job of a bound pod is unknown to Slurm: believed after a pause, one by one, and never of a multitude."""
+    def _rejoin(self, crew: Crew, found: Placeholder) -> None:
+        for pod in crew.pods(*Standing):
+            if job_id_of(pod) == found.job_id:
+                self._census.move(pod.uid, root_of(found.owner))
+        self._tools.table.put(found)
+
+    def doubt(self, crew: Crew, placeholder: Placeholder) -> Filed:
+        """The job of bound pods is unknown to Slurm: believed after a pause, one by one, and never of a multitude."""
         ends, now = self._tools.config.ends, self._tools.clock.now()
         settled = placeholder.since + ends.settle_seconds
         if now < settled:
@@ -116,22 +140,47 @@ class Ender:
                 f"{vanished} of {bound} placeholder jobs have vanished at once; no pod is ended until that is explained"
             )
             logger.error(text)
-            self._tools.voice.event(pod, "SlurmJobsVanished", text, warning=True)
+            for pod in crew.pods(Standing.BOUND)[:1]:
+                self._tools.voice.event(pod, "SlurmJobsVanished", text, warning=True)
             return Filed(after=DOUBTFUL)
-        return self._end(pod, placeholder, controller_kind)
+        return self._end(crew, placeholder)
 
-    def end(self, pod: Pod, placeholder: Placeholder, controller_kind: str) -> Filed:
-        """The job of a bound pod has ended; whether the id is still that job's is looked at first."""
+    def end(self, crew: Crew, placeholder: Placeholder) -> Filed:
+        """The job of bound pods has ended; whether the id is still that job's is looked at first."""
         read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
         if read is None or (read.alive and not placeholder.torn):
             return AT_ONCE
-        return self._end(pod, read, controller_kind)
+        return self._end(crew, read)
 
-    def _end(self, pod: Pod, placeholder: Placeholder, controller_kind: str) -> Filed:
+    def _end(self, crew: Crew, placeholder: Placeholder) -> Filed:
         word, text = words.end_word(placeholder), words.ended(placeholder)
         if word == "TIMEOUT":
-            self._after_timeout(pod, controller_kind, text)
-        return self.end_pod(pod, word, text)
+            for pod in crew.pods(Standing.BOUND):
+                self._after_timeout(pod, text)
+        if placeholder.torn and not submitting.withdraw(self._tools, placeholder, text):
+            return Filed(after=self._tools.pause(crew.root.uid))
+        return self.end_all(crew, placeholder, word, text)
+
+    def end_all(self, crew: Crew, placeholder: Placeholder, word: str, text: str) -> Filed:
+        """Every pod that this job gave a node to, and that is not on its way out already."""
+        theirs = (pod for pod in crew.pods(Standing.BOUND) if job_id_of(pod) == placeholder.job_id)
+        return self._end_each(((pod, text) for pod in theirs), word=word)
+
+    def _end_each(self, ends: Iterable[tuple[Pod, str]], *, word: str) -> Filed:
+        """One that has changed meanwhile does not keep the others alive; it is looked at again."""
+        filed = WOKEN
+        for pod, text in ends:
+            try:
+                self.end_pod(pod, word, text)
+            except errors.Disagreement as problem:
+                logger.bind(workload="/".join(pod.key)).info("not ended yet: {}", problem)
+                filed = Filed(after=DISAGREED)
+        return filed
+
+    def end_shrunk(self, lost: Iterable[Pod], placeholder: Placeholder) -> Filed:
+        """Pods whose node their running job does not hold any more."""
+        text = f"Slurm job {placeholder.job_id} no longer holds node"
+        return self._end_each(((pod, f"{text} {pod.spec.node_name}") for pod in lost), word="SHRUNK")
 
     def end_pod(self, pod: Pod, word: str, text: str) -> Filed:
         """Say why, then delete exactly this pod. Not an eviction: no budget can keep a node that Slurm gave away."""
@@ -142,56 +191,93 @@ class Ender:
         logger.bind(workload="/".join(pod.key)).info("pod deleted: {}", text)
         return WOKEN
 
-    def _after_timeout(self, pod: Pod, controller_kind: str, text: str) -> None:
+    def _after_timeout(self, pod: Pod, text: str) -> None:
         """Whoever makes such pods would make another, which would be cut off just the same."""
         controller = next((one for one in pod.metadata.owner_references if one.controller), None)
-        if controller is not None and controller_kind in self._tools.config.ends.hold_after_timeout:
+        kind = controller.kind if controller is not None else ""
+        if controller is not None and kind in self._tools.config.ends.hold_after_timeout:
             self._tools.held[controller.uid] = text
 
-    def leaving(self, pod: Pod) -> Filed:
-        """A pod that is being deleted keeps its job until it is gone, unless its node is dead and it never will be."""
-        if not any(one.alive for one in self._tools.table.of(pod.uid)):
+    def leaving(self, crew: Crew) -> Filed:
+        """Pods that are being deleted keep their job until they are gone, unless their node is dead."""
+        if not any(one.alive for one in self._tools.table.of(crew.root.uid)):
             return WOKEN
-        began = self._leaving.setdefault(pod.uid, self._tools.clock.now())
-        grace = pod.metadata.deletion_grace_period_seconds or 0
-        left = began + grace + self._tools.config.ends.stuck_seconds - self._tools.clock.now()
-        if left > 0:
-            return Filed(after=left)
-        node = self._tools.keeper.snapshot().nodes.get(pod.spec.node_name)
-        if node is not None and node.node.ready:
-            return Filed(after=self._tools.config.ends.stuck_seconds)
-        logger.warning("pod {} hangs on a dead node; its job is given back", "/".join(pod.key))
-        return self.withdraw(pod.uid, pod, seen=True)
+        left = self._patience(crew)
+        if left is None:
+            logger.warning("the pods of {} hang on dead nodes; their job is given back", crew.root)
+            return self.withdraw(crew.root.uid, crew, seen=True)
+        return Filed(after=left)
 
-    def puzzling(self, placeholder: Placeholder) -> bool:
-        """Why the job ended is not known yet, or it was somebody's wish."""
+    def _patience(self, crew: Crew) -> float | None:
+        """How long to wait before looking again at those that leave; None when all of them hang on dead nodes."""
+        now, stuck = self._tools.clock.now(), self._tools.config.ends.stuck_seconds
+        began = self._leaving.setdefault(crew.root.uid, {})
+        waits = []
+        for pod in crew.pods(Standing.LEAVING):
+            grace = pod.metadata.deletion_grace_period_seconds or 0
+            left = began.setdefault(pod.uid, now) + grace + stuck - now
+            if left > 0:
+                waits.append(left)
+            elif self._node_lives(pod):
+                waits.append(stuck)
+        return min(waits, default=None)
+
+    def _node_lives(self, pod: Pod) -> bool:
+        node = self._tools.keeper.snapshot().nodes.get(pod.spec.node_name)
+        return node is not None and node.node.ready
+
+    def puzzling(self, wish: Wish, placeholder: Placeholder) -> bool:
+        """Why the job ended is not known yet, or it was somebody's wish.
+
+        Not where it stood for other pods: then these replace those that were ended with it.
+        """
         if placeholder.certainty is Certainty.GONE or placeholder.owner.note:
             return False
+        if wish.workload.gang is not None and placeholder.owner.members != records.members_of(wish.workload.pods):
+            return False
         read = placeholder.read is not None and placeholder.read >= placeholder.since
-        return not read or words.end_word(placeholder) == "CANCELLED"
+        return not read or placeholder.torn or words.end_word(placeholder) == "CANCELLED"
 
     def again(self, wish: Wish, placeholder: Placeholder) -> Filed | None:
         """The job ended before the pod had a node: None when it is to be submitted again."""
         read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
         if read is not None and read.alive:
             return AT_ONCE
+        if read is not None and read.torn:
+            return self._torn(wish, read)
         if read is None or read.owner.note or words.end_word(read) != "CANCELLED":
             return None
         return self.park(wish, read, f"{words.ended(read)} before the pod had a node")
 
+    def _torn(self, wish: Wish, read: Placeholder) -> Filed:
+        """A component ended before the others had started: they never would."""
+        parts = self._tools.slurm.components(read.job_id)
+        if any("CANCELLED" in one.state.words for one in parts):
+            self.park(wish, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
+        if not submitting.withdraw(self._tools, read, "a component of it has ended", noted=True):
+            return Filed(after=self._tools.pause(wish.workload.root.uid))
+        return AT_ONCE
+
     def park(self, wish: Wish, placeholder: Placeholder | None, why: str) -> Filed:
-        """Write on the pod at once that it is not to be submitted again until somebody changes something."""
-        pod = wish.workload.pods[0]
+        """Write on the pods at once that they are not to be submitted again until somebody changes something."""
         note = wishes.park_note(wish, placeholder, why)
-        self._tools.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {names.ANNOTATION_PARKED: note}}})
-        self._tools.voice.event(pod, "SlurmJobEnded", parked_text(why), warning=True)
+        for pod in wish.workload.pods:
+            if pod.metadata.annotations.get(names.ANNOTATION_PARKED) != note:
+                self._tools.cluster.patch(
+                    kinds.PODS, pod, {"metadata": {"annotations": {names.ANNOTATION_PARKED: note}}}
+                )
+        self._tools.voice.group(wish.workload, "SlurmJobEnded", parked_text(why), warning=True)
         self._tools.tally.attempt("parked")
         return WOKEN
 
     def tell_parked(self, wish: Wish) -> Filed:
         """Keep saying why it waits."""
-        pod = wish.workload.pods[0]
-        self._tools.voice.waiting(pod, "Parked", parked_text(wishes.why_parked(wish)))
+        suspended = wish.workload.suspended
+        if suspended:
+            text = f"{suspended} is suspended; a job is submitted when it is resumed"
+            self._tools.say(wish.workload, "Suspended", text)
+        else:
+            self._tools.say(wish.workload, "Parked", parked_text(wishes.why_parked(wish)))
         return WOKEN
 
 
@@ -200,28 +286,38 @@ def parked_text(why: str) -> str:
     return f"{why}; not submitted again until the workload changes or gets a new {names.ANNOTATION_RETRY} annotation"
 
 
-def job_id_of(pod: Pod) -> names.JobId | None:
-    """The job that a bound pod names."""
-    text = pod.metadata.labels.get(names.LABEL_JOB_ID, "")
-    return names.JobId(int(text)) if text.isascii() and text.isdigit() and int(text) > 0 else None
+def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
+    """Pods whose node their running job no longer holds; only a reading newer than the start of the job can tell.
 
-
-def shrunk(pod: Pod, placeholder: Placeholder) -> bool:
-    """A running job that no longer holds the pod's node; only a reading newer than the start of the job can tell."""
+    The reading of a heterogeneous job shows the nodes of its first component only; a lost component tells by its end.
+    """
     view = placeholder.view
     if view is None or placeholder.phase is not Phase.RUNNING or (placeholder.read or 0.0) < placeholder.since:
-        return False
-    name = pod.metadata.annotations.get(names.ANNOTATION_SLURM_NODE, pod.spec.node_name)
-    return view.state.phase is Phase.RUNNING and bool(view.nodes) and name not in view.nodes
+        return ()
+    if view.state.phase is not Phase.RUNNING or not view.nodes or view.het_job_id is not None:
+        return ()
+    held = frozenset(view.nodes)
+    if held.issuperset(crew.nodes(placeholder.job_id)):
+        return ()
+    return tuple(
+        pod
+        for pod in crew.pods(Standing.BOUND)
+        if job_id_of(pod) == placeholder.job_id and slurm_node_of(pod) not in held
+    )
 
 
-def _outcome(pod: Pod | None) -> str:
-    if pod is None:
+def root_of(owner: Owner) -> Root:
+    """The workload that an owner record speaks of."""
+    return Root(kind=owner.kind, namespace=owner.namespace, name=owner.name, uid=owner.uid)
+
+
+def _outcome(crew: Crew | None) -> str:
+    """Why the pods want nothing of Slurm any more."""
+    pod = crew.any if crew is not None else None
+    if crew is None or pod is None:
         return "pod is gone"
+    if crew.root.kind != kinds.PODS.kind:
+        return f"the pods of {crew.root} are over"
     if pod.terminal:
         return f"pod {pod.status.phase}" + (f" ({pod.status.reason})" if pod.status.reason else "")
     return "pod was deleted before it had a node" if not pod.bound else "pod was bound by another scheduler"
-
-
-def _root(pod: Pod) -> Root:
-    return Root(kind="Pod", namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.uid)

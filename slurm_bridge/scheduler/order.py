@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from slurm_bridge import errors
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.queue import Key
 from slurm_bridge.scheduler.tools import Gather
 
@@ -41,10 +41,11 @@ class Order:
 
     def key(self, uid: str) -> Key:
         """Sorts this workload among the others; keys of one configuration compare with each other."""
-        pod = self._census.get(uid)
-        if pod is None:
+        crew = self._census.crew(uid)
+        pod = crew.first(Standing.WANTING) if crew is not None else None
+        if crew is None or pod is None:
             return (-1,)
-        ranked = self._ranked(pod)
+        ranked = self._ranked(crew)
         if ranked is not None:
             return (0, ranked)
         turn = self._turns.take(pod.metadata.namespace)
@@ -55,12 +56,12 @@ class Order:
         if key[0] == 1:
             self._turns.served(key[2])
 
-    def _ranked(self, pod: Pod) -> Key | None:
+    def _ranked(self, crew: Crew) -> Key | None:
         chain = self._chain()
         if not chain.orders:
             return None
         try:
-            workload = self._gather(pod)
+            workload = self._gather(crew, Standing.WANTING)
         except errors.BridgeError:
             # Whoever looks at the workload itself meets the same trouble, and says so.
             return None

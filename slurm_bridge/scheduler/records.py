@@ -1,12 +1,15 @@
 """Owner records as the scheduler writes them, and placeholders after our own orders."""
 
 import dataclasses
+import hashlib
+from collections.abc import Iterable
 
 import msgspec
 
 from slurm_bridge.model.job import JobState
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 
 #: The last word is for people; the record has to stay small.
@@ -23,9 +26,21 @@ def with_note(owner: Owner, note: str) -> Owner:
     return msgspec.structs.replace(owner, note=note[:MOST_NOTE])
 
 
-def for_attempt(owner: Owner, attempt: int, *, request: str, plan: str) -> Owner:
+def for_attempt(owner: Owner, attempt: int, *, request: str, plan: str, members: str = "") -> Owner:
     """The record of one attempt at one request."""
-    return msgspec.structs.replace(owner, attempt=attempt, request=request, plan=plan)
+    return msgspec.structs.replace(owner, attempt=attempt, request=request, plan=plan, members=members)
+
+
+def members_of(pods: Iterable[Pod]) -> str:
+    """How many pods, and a digest of which: tells whether a job still stands for just these."""
+    uids = sorted(pod.uid for pod in pods)
+    return f"{len(uids)}:{hashlib.blake2b(' '.join(uids).encode(), digest_size=8).hexdigest()}"
+
+
+def number_of(owner: Owner) -> int:
+    """For how many pods the job stands; a record that names none is that of a single pod."""
+    number = owner.members.partition(":")[0]
+    return int(number) if number.isascii() and number.isdigit() else 1
 
 
 def over(placeholder: Placeholder, note: str, now: float) -> Placeholder:
@@ -34,6 +49,7 @@ def over(placeholder: Placeholder, note: str, now: float) -> Placeholder:
         placeholder,
         owner=with_note(placeholder.owner, note),
         state=JobState(frozenset({"CANCELLED"})),
+        torn=False,
         certainty=Certainty.SEEN,
         since=now,
     )

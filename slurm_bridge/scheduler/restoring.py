@@ -1,13 +1,13 @@
 """A slurmctld that crashes forgets the jobs of its last seconds, and with them the nodes of pods that run there.
 
-Such a pod has done nothing wrong and its node is still its own in all but Slurm's memory: the same job is asked for
-again, under the same id and pinned to that node.
+Such pods have done nothing wrong and their nodes are still their own in all but Slurm's memory: the same job is asked
+for again, under the same id and pinned to those nodes.
 
-    granted the node           all is as it was
-    not granted for a while    somebody else has it: the pod is ended, as if the job had been
+    granted the nodes          all is as it was
+    not granted for a while    somebody else has them: the pods are ended, as if the job had been
     refused                    likewise
 
-Where ids cannot be chosen the pod would name another job than it has; there the job counts as ended.
+Where ids cannot be chosen the pods would name another job than they have; there the job counts as ended.
 """
 
 import dataclasses
@@ -16,12 +16,12 @@ from loguru import logger
 
 from slurm_bridge.hooks import emitter
 from slurm_bridge.mirror import readings
-from slurm_bridge.model import names
 from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Certainty, Placeholder
-from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler import members
 from slurm_bridge.scheduler.ending import Ender
-from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
+from slurm_bridge.scheduler.members import Crew
+from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 from slurm_bridge.scheduler.submitting import withdraw
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
@@ -42,8 +42,8 @@ class Restorer:
         self._tools, self._ender = tools, ender
         self._asked: set[str] = set()
 
-    def pods(self) -> tuple[str, ...]:
-        """The uids of pods whose job does not hold their node at the moment, though they run there."""
+    def workloads(self) -> tuple[str, ...]:
+        """The uids of workloads whose job does not hold their nodes at the moment, though they run there."""
         for uid in tuple(self._asked):
             if not any(_waits(one) for one in self._tools.table.of(uid)):
                 self._asked.discard(uid)
@@ -53,55 +53,70 @@ class Restorer:
         """Slurm has forgotten it, and would give it the same id again."""
         return placeholder.lost and placeholder.certainty is Certainty.GONE and self._tools.limits.ids is not None
 
-    def restore(self, wish: Wish, placeholder: Placeholder, kind: str) -> Filed:
+    def restore(self, wish: Wish, placeholder: Placeholder, crew: Crew) -> Filed:
         """Ask for the same job again."""
-        tools, pod = self._tools, wish.workload.pods[0]
-        request = self._request(wish, pod, placeholder)
+        tools, pod = self._tools, wish.workload.lead
+        request = self._request(wish, placeholder)
         outcome = tools.slurm.submit(request)
         if isinstance(outcome, Done):
-            self._asked.add(pod.uid)
+            self._asked.add(crew.root.uid)
             tools.table.put(readings.submitted(outcome.job_id, request.owner, tools.clock.now()), tell=False)
             tools.mirror.nudge()
-            text = f"Slurm has forgotten job {outcome.job_id}; it is submitted again for the node of this pod"
-            tools.voice.event(pod, "SlurmJobRestored", text, warning=True)
+            text = f"Slurm has forgotten job {outcome.job_id}; it is submitted again for the nodes of its pods"
+            tools.voice.group(wish.workload, "SlurmJobRestored", text, warning=True)
             logger.bind(workload="/".join(pod.key)).warning(text)
             return Filed(after=PATIENCE)
-        return self._not_yet(pod, placeholder, kind, outcome)
+        return self._not_yet(crew, placeholder, outcome)
 
-    def _not_yet(self, pod: Pod, placeholder: Placeholder, kind: str, outcome: Refused | Unknown) -> Filed:
+    def _not_yet(self, crew: Crew, placeholder: Placeholder, outcome: Refused | Unknown) -> Filed:
         if isinstance(outcome, Unknown) or outcome.why is Refusal.BUSY:
-            return Filed(after=self._tools.pause(pod.uid))
+            return Filed(after=self._tools.pause(crew.root.uid))
         if outcome.why is Refusal.EXISTS:
             # By a submit of ours whose answer was lost, or Slurm has remembered: both are what is wanted.
             found = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
             if found is not None:
                 return AT_ONCE
-        logger.bind(workload="/".join(pod.key)).warning("job cannot be restored: {}", outcome.message)
-        return self._ender.doubt(pod, placeholder, kind)
+        logger.bind(workload=str(crew.root)).warning("job cannot be restored: {}", outcome.message)
+        return self._ender.doubt(crew, placeholder)
 
-    def _request(self, wish: Wish, pod: Pod, placeholder: Placeholder) -> JobRequest:
-        """What the pod asks for, with what hooks and partitions made of it as Slurm last showed it."""
+    def _request(self, wish: Wish, placeholder: Placeholder) -> JobRequest:
+        """What the pods ask for, with what hooks and partitions made of it as Slurm last showed it."""
         snapshot, view = self._tools.keeper.snapshot(), placeholder.view
-        facts = limits.SlurmFacts(partitions=snapshot.partitions, nodes=tuple(snapshot.slurm_nodes.values()))
+        facts = limits.SlurmFacts(
+            partitions=snapshot.partitions,
+            nodes=tuple(snapshot.slurm_nodes.values()),
+            heterogeneous=placeholder.view is not None and placeholder.view.het_job_id is not None,
+        )
         settled = limits.settle(wish.translated, facts)
         asked = (settled if isinstance(settled, Translated) else wish.translated).request
         shown = {field: getattr(view, field) for field in AS_SHOWN if getattr(view, field, None)}
-        node = pod.metadata.annotations.get(names.ANNOTATION_SLURM_NODE, pod.spec.node_name)
-        again = dataclasses.replace(asked, **shown, owner=placeholder.owner, job_id=placeholder.job_id)
-        return emitter.pinned(again, node)
+        owner, job_id = placeholder.owner, placeholder.job_id
+        parts = _nodes_of(wish, len(asked.components) + 1)
+        first, *more = (
+            emitter.pinned(dataclasses.replace(one, **shown), nodes)
+            for one, nodes in zip((asked, *asked.components), parts, strict=True)
+        )
+        return dataclasses.replace(first, owner=owner, job_id=job_id, components=tuple(more))
 
-    def pending(self, pod: Pod, placeholder: Placeholder) -> Filed:
-        """A job that pends again while its pod runs: wait for its node, but not for ever."""
+    def pending(self, crew: Crew, placeholder: Placeholder) -> Filed:
+        """A job that pends again while its pods run: wait for their nodes, but not for ever."""
         tools = self._tools
-        self._asked.add(pod.uid)
+        self._asked.add(crew.root.uid)
         left = placeholder.since + PATIENCE - tools.clock.now()
         if left > 0:
             return Filed(after=left)
-        text = f"Slurm job {placeholder.job_id} was forgotten, and its node was not granted again"
+        text = f"Slurm job {placeholder.job_id} was forgotten, and its nodes were not granted again"
         if not withdraw(tools, placeholder, text):
-            return Filed(after=tools.pause(pod.uid))
-        self._ender.end_pod(pod, "LOST", text)
-        return WOKEN
+            return Filed(after=tools.pause(crew.root.uid))
+        return self._ender.end_all(crew, placeholder, "LOST", text)
+
+
+def _nodes_of(wish: Wish, parts: int) -> list[tuple[str, ...]]:
+    """Slurm's nodes that the pods are on: of each shape, or of all together."""
+    groups = [shape.pods for shape in wish.translated.shapes]
+    if parts != len(groups):
+        groups = [wish.workload.pods]
+    return [tuple(dict.fromkeys(members.slurm_node_of(pod) for pod in group)) for group in groups]
 
 
 def _waits(placeholder: Placeholder) -> bool:

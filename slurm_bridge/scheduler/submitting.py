@@ -10,14 +10,16 @@ What can go wrong between asking and knowing:
 
 import dataclasses
 
+import msgspec
 from loguru import logger
 
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.mirror import readings
-from slurm_bridge.model import job, kinds
+from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler import records, words
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.lost import Lost
@@ -30,7 +32,7 @@ REFUSED_AGAIN = 300.0
 #: Intent, what an update cannot change, what it can.
 MARK_PARTS = 3
 #: Ids taken by strangers in a row before something else must be wrong.
-MOST_COLLISIONS = 8
+MOST_COLLISIONS = 10
 
 
 class Submitter:
@@ -68,19 +70,24 @@ class Submitter:
         return Filed(after=left) if left > 0 and mark == wishes.mark(wish, planned) else None
 
     def _send(self, wish: Wish, planned: Plan, attempt: int) -> Filed:
-        for number in range(attempt, attempt + MOST_COLLISIONS):
+        # Groups that start anew again and again leave a row of ids that ended jobs keep for a while.
+        for number in (attempt + (1 << step) - 1 for step in range(MOST_COLLISIONS)):
             request = self._request(wish, planned, number)
             outcome = self._tools.slurm.submit(request)
             if isinstance(outcome, Refused) and outcome.why is Refusal.EXISTS and request.job_id is not None:
                 if self._adopt(request) is not None:
                     return AT_ONCE
                 continue
-            return self._sent(wish, request, outcome)
+            return self._sent(wish, planned, request, outcome)
         return self._refusal(wish, Refused(why=Refusal.EXISTS, code=0, message="every job id that was tried is taken"))
 
     def _request(self, wish: Wish, planned: Plan, attempt: int) -> JobRequest:
         owner = records.for_attempt(
-            planned.request.owner, attempt, request=wishes.mark(wish, planned), plan=planned.state.text
+            planned.request.owner,
+            attempt,
+            request=wishes.mark(wish, planned),
+            plan=planned.state.text,
+            members=wishes.members(wish),
         )
         ids = self._tools.limits.ids
         return dataclasses.replace(planned.request, owner=owner, job_id=ids.choose(owner) if ids else None)
@@ -91,9 +98,9 @@ class Submitter:
         found = self._tools.mirror.look(request.job_id, request.owner, tell=False)
         return found if found is not None and found.alive else None
 
-    def _sent(self, wish: Wish, request: JobRequest, outcome: job.Outcome) -> Filed:
+    def _sent(self, wish: Wish, planned: Plan, request: JobRequest, outcome: job.Outcome) -> Filed:
         if isinstance(outcome, Done):
-            return self._created(wish, request, outcome)
+            return self._created(wish, planned, request, outcome)
         if isinstance(outcome, Unknown):
             return self._unknown(wish, request, outcome)
         if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
@@ -101,8 +108,8 @@ class Submitter:
             self._declined[request.owner.uid] = (request.owner.request, until)
         return self._refusal(wish, outcome)
 
-    def _created(self, wish: Wish, request: JobRequest, outcome: Done) -> Filed:
-        tools, pod = self._tools, wish.workload.pods[0]
+    def _created(self, wish: Wish, planned: Plan, request: JobRequest, outcome: Done) -> Filed:
+        tools = self._tools
         new = readings.submitted(outcome.job_id, request.owner, tools.clock.now())
         earlier = [one for one in tools.table.of(request.owner.uid) if one.job_id != outcome.job_id]
         tools.table.put(new, tell=False)
@@ -111,7 +118,9 @@ class Submitter:
                 tools.table.drop(one.job_id)
         tools.mirror.nudge()
         tools.tally.attempt("submitted")
-        tools.voice.waiting(pod, "SlurmJobPending", words.waiting(new), key=words.key(new))
+        tools.say(wish.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
+        if planned.told:
+            tools.voice.group(wish.workload, "SlurmJobWidened", planned.told, warning=True)
         return WOKEN
 
     def _unknown(self, wish: Wish, request: JobRequest, outcome: Unknown) -> Filed:
@@ -128,10 +137,10 @@ class Submitter:
         return self.back_off(request.owner.uid)
 
     def _say_unavailable(self, wish: Wish, what: str) -> None:
-        self._tools.voice.waiting(wish.workload.pods[0], "SlurmUnavailable", f"Slurm did not answer: {what}")
+        self._tools.say(wish.workload, "SlurmUnavailable", f"Slurm did not answer: {what}")
 
     def _refusal(self, wish: Wish, outcome: Refused) -> Filed:
-        tools, pod = self._tools, wish.workload.pods[0]
+        tools = self._tools
         if outcome.why is Refusal.UNKNOWN_NODE:
             tools.refresh_facts()
             return self.back_off(wish.workload.root.uid)
@@ -139,8 +148,8 @@ class Submitter:
         tools.tally.attempt("unavailable" if busy else "rejected")
         text = f"Slurm refuses the job: {outcome.message} (error {outcome.code})"
         reason = "SlurmUnavailable" if busy else "SlurmJobRejected"
-        tools.voice.waiting(pod, reason, text)
-        tools.voice.event(pod, reason, text, warning=True)
+        tools.say(wish.workload, reason, text)
+        tools.voice.group(wish.workload, reason, text, warning=True)
         return self.back_off(wish.workload.root.uid) if busy else Filed(after=REFUSED_AGAIN)
 
     def back_off(self, uid: str) -> Filed:
@@ -150,26 +159,40 @@ class Submitter:
     def keep(self, wish: Wish, planned: Plan | Wait | Reject, placeholder: Placeholder) -> Filed:
         """A job that pends: is it still what is wanted?"""
         if isinstance(planned, Wait | Reject):
-            self._tools.voice.waiting(wish.workload.pods[0], planned.reason, _kept(planned, placeholder))
+            self._tools.say(wish.workload, planned.reason, _kept(planned, placeholder))
             return Filed(after=planned.retry_after if isinstance(planned, Wait) else None)
         wanted, asked = wishes.mark(wish, planned), placeholder.owner.request
         if wanted == asked or self._refused.get(placeholder.owner.uid) == wanted:
             self._tell_pending(wish, planned, placeholder)
+            if placeholder.owner.members != wishes.members(wish):
+                return self._rename(wish, placeholder)
             # A plan of several attempts goes on by itself; everybody else is woken.
             return WOKEN if planned.window_seconds is None else Filed(after=self._tools.limits.attempt_period)
         if _fixed(wanted) != _fixed(asked):
             return self.replace(wish, placeholder, "the request changed")
         return self._update(wish, planned, placeholder)
 
+    def _rename(self, wish: Wish, placeholder: Placeholder) -> Filed:
+        """A member was made anew and asks for the same: the job only has to say for whom it is now."""
+        if self._tools.still_ours(placeholder) is None:
+            return AT_ONCE
+        owner = msgspec.structs.replace(placeholder.owner, members=wishes.members(wish))
+        outcome = self._tools.slurm.note(placeholder.job_id, owner)
+        if isinstance(outcome, Done):
+            self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+            return AT_ONCE
+        # The record only helps to tell newcomers from those who were there; whoever wakes us tries again.
+        return WOKEN if isinstance(outcome, Refused) else self.back_off(placeholder.owner.uid)
+
     def _tell_pending(self, wish: Wish, planned: Plan, placeholder: Placeholder) -> None:
         """Only for jobs that wait for long enough to be read: one that starts at once is told of when it is bound."""
-        pod, text = wish.workload.pods[0], words.waiting(placeholder)
-        self._tools.voice.waiting(pod, "SlurmJobPending", text, key=words.key(placeholder))
+        workload, text = wish.workload, words.waiting(placeholder)
+        self._tools.say(workload, "SlurmJobPending", text, key=words.key(placeholder))
         if placeholder.view is not None:
             submitted = f"Slurm job {placeholder.job_id}{_asked(planned.request)}"
-            self._tools.voice.event(pod, "SlurmJobSubmitted", submitted)
+            self._tools.voice.group(workload, "SlurmJobSubmitted", submitted)
         if placeholder.view is not None and placeholder.view.reason not in ("", "None"):
-            self._tools.voice.event(pod, "SlurmJobPending", text)
+            self._tools.voice.group(workload, "SlurmJobPending", text)
 
     def _update(self, wish: Wish, planned: Plan, placeholder: Placeholder) -> Filed:
         if self._tools.still_ours(placeholder) is None:
@@ -194,23 +217,26 @@ class Submitter:
             return self.back_off(placeholder.owner.uid)
         self._refused[placeholder.owner.uid] = request.owner.request
         text = f"Slurm job {placeholder.job_id} stays as it was, the change is refused: {outcome.message}"
-        self._tools.voice.event(wish.workload.pods[0], "SlurmJobRejected", text, warning=True)
+        self._tools.voice.group(wish.workload, "SlurmJobRejected", text, warning=True)
         return WOKEN
 
     def replace(self, wish: Wish, placeholder: Placeholder, why: str) -> Filed:
         """Cancel it, after writing into it that it was us; its end brings the next attempt."""
-        if placeholder.phase is not Phase.PENDING and self._bound_after_all(wish):
+        if placeholder.phase is not Phase.PENDING and self._bound_after_all(wish, placeholder.job_id):
             return Filed(after=self._tools.limits.backoff_first)
         if not withdraw(self._tools, placeholder, f"replaced: {why}", noted=True):
             return self.back_off(placeholder.owner.uid)
         logger.bind(workload=str(wish.workload.root)).info("job {} is replaced: {}", placeholder.job_id, why)
         return AT_ONCE
 
-    def _bound_after_all(self, wish: Wish) -> bool:
+    def _bound_after_all(self, wish: Wish, job_id: names.JobId) -> bool:
         """A binding whose answer was lost, or of which no watch has told: the job of such a pod must not go."""
-        pod = wish.workload.pods[0]
-        now = self._tools.cluster.get(kinds.PODS, *pod.key)
-        return now is not None and now.uid == pod.uid and now.bound
+        if wish.workload.gang is None:
+            pod = wish.workload.lead
+            now = self._tools.cluster.get(kinds.PODS, *pod.key)
+            return now is not None and now.uid == pod.uid and now.bound
+        scope = Scope(namespace=wish.workload.root.namespace, labels=f"{names.LABEL_JOB_ID}={job_id}")
+        return any(pod.bound and not pod.terminal for pod in self._tools.cluster.list(kinds.PODS, scope).items)
 
 
 def withdraw(tools: Tools, placeholder: Placeholder, why: str, *, noted: bool = False) -> bool:
@@ -250,9 +276,14 @@ def _kept(obstacle: Wait | Reject, placeholder: Placeholder) -> str:
 
 def _asked(request: JobRequest) -> str:
     """In what partition and for how much, in a few words."""
-    gres = "".join(f", {one.count} {one.name}" for one in request.gres)
     where = f" in partition {request.partition}" if request.partition else ""
-    return f"{where}: {request.tasks * request.cpus_per_task} cpus, {request.memory.mib} MiB{gres}"
+    return f"{where}: " + " and ".join(_asked_of(part) for part in (request, *request.components))
+
+
+def _asked_of(part: JobRequest) -> str:
+    each = f"{part.tasks} tasks of " if part.tasks > 1 else ""
+    gres = "".join(f", {one.count} {one.name}" for one in part.gres)
+    return f"{each}{part.cpus_per_task} cpus, {part.memory.mib} MiB{gres}"
 
 
 def _fixed(mark: str) -> str:

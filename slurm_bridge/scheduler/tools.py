@@ -1,7 +1,7 @@
 """What every step of the scheduler works with: both sides, time, what is known, and what is configured."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from slurm_bridge import ports
@@ -13,10 +13,12 @@ from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
-from slurm_bridge.model.workload import Workload
+from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.scheduler.avoid import Avoided
 from slurm_bridge.scheduler.ids import IdRange
+from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.translate.rules import Rules
+from slurm_bridge.workloads.base import Moved
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,33 @@ class Limits:
     backoff_most: float = 300.0
     lookup_gap: float = 15.0
     attempt_period: float = 5.0
+    #: Of gangs: how long more members are waited for, how long a job is kept while some are missing, and how long a
+    #: start may take.
+    settle_seconds: float = 1.0
+    incomplete_seconds: float = 30.0
+    bind_seconds: float = 300.0
+
+
+class Crowd(Protocol):
+    """Members that wait, whenever they are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def all(self) -> Sequence[Pod]: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """The members of one workload, as they were when it was looked at."""
+
+    pods: tuple[Pod, ...]
+
+    def __len__(self) -> int:
+        return len(self.pods)
+
+    def all(self) -> Sequence[Pod]:
+        """Those of them that had no node."""
+        return tuple(pod for pod in self.pods if not pod.bound)
 
 
 class Voice(Protocol):
@@ -56,7 +85,13 @@ class Voice(Protocol):
 
     def waiting(self, pod: Pod, reason: str, message: str, *, key: str = "") -> None: ...
 
+    def waiting_together(self, root: Root, crowd: Crowd, reason: str, message: str, *, key: str = "") -> None: ...
+
     def event(self, pod: Pod, reason: str, message: str, *, warning: bool = False) -> None: ...
+
+    def group(self, workload: Workload, reason: str, message: str, *, warning: bool = False) -> None: ...
+
+    def scheduled(self, workload: Workload) -> None: ...
 
     def disrupt(self, pod: Pod, reason: str, message: str) -> None: ...
 
@@ -73,8 +108,10 @@ class Tally(Protocol):
     def ended(self, reason: str) -> None: ...
 
 
-#: None when the pod is over or on its way out.
-Gather = Callable[[Pod], Workload | Obstacle | None]
+class Gather(Protocol):
+    """Who belongs together, of the members of this crew that stand like this. None: nobody stands like that."""
+
+    def __call__(self, crew: Crew, /, *stands: Standing) -> Workload | Obstacle | Moved | None: ...
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -104,6 +141,13 @@ class Tools:
     def refresh_facts(self) -> None:
         """What we know of Slurm's nodes has shown itself out of date."""
         self.facts_due = 0.0
+
+    def say(self, workload: Workload, reason: str, message: str, *, key: str = "") -> None:
+        """Every member learns why it waits."""
+        if workload.gang is None:
+            self.voice.waiting(workload.lead, reason, message, key=key)
+        else:
+            self.voice.waiting_together(workload.root, Waiting(workload.pods), reason, message, key=key or message)
 
     def pause(self, uid: str) -> float:
         """How long to wait after something went wrong with this workload: longer each time in a row."""

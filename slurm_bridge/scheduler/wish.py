@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Iterator
 
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Plan
@@ -9,6 +10,7 @@ from slurm_bridge.model import names
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import digest, translator
 from slurm_bridge.translate.translator import Translated
@@ -33,7 +35,7 @@ def read(workload: Workload, tools: Tools) -> Wish | Reject:
     translated = translator.translate(workload, rules)
     if isinstance(translated, Reject):
         return translated
-    wish = Wish(workload=workload, translated=translated, intent=digest.intent(translated.request, retry(workload)))
+    wish = Wish(workload=workload, translated=translated, intent=digest.intent(translated, retry(workload)))
     tools.wishes[uid] = (rules, wish)
     return wish
 
@@ -41,12 +43,19 @@ def read(workload: Workload, tools: Tools) -> Wish | Reject:
 def _same(one: Workload, other: Workload) -> bool:
     """Pods are compared by identity: what a watch has not replaced has not changed."""
     pods = zip(one.pods, other.pods, strict=True) if len(one.pods) == len(other.pods) else [(None, other)]
-    return all(mine is theirs for mine, theirs in pods) and one.sources == other.sources
+    alike = (one.gang, one.suspended, one.sources) == (other.gang, other.suspended, other.sources)
+    return alike and all(mine is theirs for mine, theirs in pods)
 
 
 def retry(workload: Workload) -> str:
-    """What users change when they want another try although nothing else has changed."""
-    return workload.pods[0].metadata.annotations.get(names.ANNOTATION_RETRY, "") if workload.pods else ""
+    """What users change, on any of the objects, when they want another try although nothing else has changed."""
+    speakers = [*(pod.metadata.annotations for pod in workload.pods), *(one.annotations for one in workload.sources)]
+    return "\n".join(sorted({said for one in speakers if (said := one.get(names.ANNOTATION_RETRY))}))
+
+
+def members(wish: Wish) -> str:
+    """What the owner record says of who the members are; of a single pod its uid says enough."""
+    return records.members_of(wish.workload.pods) if wish.workload.gang is not None else ""
 
 
 def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wait | Reject:
@@ -92,32 +101,35 @@ def mark(wish: Wish, planned: Plan) -> str:
 
 
 def parked(wish: Wish) -> bool:
-    """The pod says that somebody cancelled just this request, and nothing has changed since."""
-    return _park_note(wish).get("intent") == wish.intent
+    """Some pod says that somebody cancelled just this request, and nothing has changed since."""
+    return any(note.get("intent") == wish.intent for note in _park_notes(wish))
 
 
 def noted(wish: Wish) -> bool:
-    """The pod says that some request of it was parked, be it another one."""
-    return bool(_park_note(wish))
+    """Some pod says that some request of it was parked, be it another one."""
+    return any(_park_notes(wish))
 
 
 def answered(wish: Wish, placeholder: Placeholder) -> bool:
     """The pod was parked for the end of just this job: what the user has changed since is meant for the next one."""
-    return _park_note(wish).get("job") == placeholder.job_id
+    return any(note.get("job") == placeholder.job_id for note in _park_notes(wish))
 
 
 def why_parked(wish: Wish) -> str:
-    """What the pod says about it."""
-    return str(_park_note(wish).get("why", ""))
+    """What the pods say about it."""
+    return next((str(note.get("why", "")) for note in _park_notes(wish)), "")
 
 
-def _park_note(wish: Wish) -> dict[str, object]:
-    text = wish.workload.pods[0].metadata.annotations.get(names.ANNOTATION_PARKED, "{}")
-    try:
-        note = json.loads(text)
-    except ValueError:
-        return {}
-    return note if isinstance(note, dict) else {}
+def _park_notes(wish: Wish) -> Iterator[dict[str, object]]:
+    """Equal texts are read once: every member of a gang says the same."""
+    texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED) for pod in wish.workload.pods)
+    for text in dict.fromkeys(text for text in texts if text):
+        try:
+            note = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(note, dict):
+            yield note
 
 
 def park_note(wish: Wish, placeholder: Placeholder | None, why: str) -> str:

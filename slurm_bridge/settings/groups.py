@@ -116,6 +116,29 @@ class Hook(Group):
     """How long one call of it may take."""
 
 
+class Workloads(Group):
+    """What is one workload where the objects themselves do not say, and how groups are treated."""
+
+    job: Literal["pod", "gang"] = "pod"
+    """The pods of a Job: each by itself, or all of them as a gang. The annotation `gang` of a Job wins."""
+    jobset: Literal["auto", "gang", "replicatedjob", "pod"] = "auto"
+    """The pods of a JobSet: all as a gang (`gang`), a gang for each replicated job (`replicatedjob`), each by itself \
+(`pod`), or whatever of these its startup order allows (`auto`). The annotation `gang` of a JobSet wins."""
+    member_lost: Literal["auto", "keep", "restart-group"] = "auto"
+    """When a member of a gang that runs is lost: the others run on (`keep`), all are ended and start anew \
+(`restart-group`), or as the kind of the group has it (`auto`). The annotation `member-lost` wins."""
+    heterogeneous: Literal["auto", "never"] = "auto"
+    """Whether Slurm's heterogeneous jobs are used for gangs with members of different shapes, where Slurm can; \
+`never`: every member is counted as the largest."""
+    settle_seconds: Annotated[float, Field(ge=0)] = 1.0
+    """How long the members of a gang have to have stopped coming before it is submitted, where nobody says how many \
+there will be."""
+    incomplete_seconds: Seconds = 30.0
+    """How long a gang of which some members have left may keep its pending placeholder before that is taken back."""
+    bind_seconds: Seconds = 300.0
+    """How long the binding of a gang may stay half done before it is rolled back."""
+
+
 class Attempts(Group):
     """Which nodes are tried, how long, and what then, where a hook prefers some."""
 

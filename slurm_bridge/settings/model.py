@@ -40,6 +40,7 @@ Given, it replaces the whole table."""
     )
     """The chain, in order."""
     attempts: Annotated[groups.Attempts, _Reloadable] = groups.Attempts()
+    workloads: groups.Workloads = groups.Workloads()
     scheduling: groups.Scheduling = groups.Scheduling()
     mirror: groups.Mirror = groups.Mirror()
     ends: Annotated[groups.Ends, _Reloadable] = groups.Ends()

@@ -38,8 +38,11 @@ def _shared(words: frozenset[str]) -> JobState:
     return JobState(words)
 
 
-def states(rows: Iterable[shapes.StateRow]) -> Mapping[JobId, JobStates]:
-    """Every id of its own; the leader of a heterogeneous job has all components, in their order."""
+def states(rows: Iterable[shapes.StateRow], *, components: bool = True) -> Mapping[JobId, JobStates]:
+    """Every id of its own; the leader of a heterogeneous job has all components, in their order.
+
+    Without `components` those whose leader is listed too are only found in its entry.
+    """
     alone: dict[JobId, JobStates] = {}
     apart: list[shapes.StateRow] = []
     for row in rows:
@@ -50,16 +53,23 @@ def states(rows: Iterable[shapes.StateRow]) -> Mapping[JobId, JobStates]:
             alone[job_id] = JobStates(job_id=job_id, components=_alone(state_of(row.state)))
         else:
             apart.append(row)
-    return alone | _groups(apart)
+    return alone | _groups(apart, components=components)
 
 
-def _groups(rows: Iterable[shapes.StateRow]) -> dict[JobId, JobStates]:
+def _groups(rows: Iterable[shapes.StateRow], *, components: bool) -> dict[JobId, JobStates]:
     """Slurm names every part of a heterogeneous job by its distance to the leader, the leader's own is 0."""
     parts: dict[JobId, dict[JobId, JobState]] = {}
+    leaders: dict[JobId, JobId] = {}
     for row in rows:
         for whole in (ids := _ids(row.job_id)):
             parts.setdefault(whole, {})[ids[0]] = state_of(row.state)
-    return {whole: JobStates(job_id=whole, components=_components(found)) for whole, found in parts.items()}
+            leaders[ids[0]] = whole
+    return {
+        whole: JobStates(job_id=whole, components=_components(whole, found))
+        for whole, found in parts.items()
+        # A leader that is not there itself has no state; a component then speaks for itself.
+        if whole in found and (components or leaders[whole] == whole or leaders[whole] not in leaders)
+    }
 
 
 @functools.lru_cache(maxsize=256)
@@ -67,8 +77,10 @@ def _alone(words: JobState) -> tuple[Component, ...]:
     return (Component(offset=0, state=words),)
 
 
-def _components(found: Mapping[JobId, JobState]) -> tuple[Component, ...]:
-    return tuple(Component(offset=offset, state=words) for offset, words in enumerate(found.values()))
+def _components(leader: JobId, found: Mapping[JobId, JobState]) -> tuple[Component, ...]:
+    """The leader first: a restarted slurmctld lists them by id, whichever was chosen for it."""
+    ids = sorted(found, key=lambda job_id: (job_id != leader, job_id))
+    return tuple(Component(offset=offset, state=found[job_id]) for offset, job_id in enumerate(ids))
 
 
 def job(row: shapes.JobRow) -> JobView:

@@ -24,7 +24,7 @@ from slurm_bridge.model.names import JobId
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 from slurm_bridge.runtime import retrying
-from slurm_bridge.slurm import answers, calls, conf, error_numbers, fields, outcomes, readback, replies, shapes
+from slurm_bridge.slurm import answers, calls, conf, error_numbers, fields, het, outcomes, readback, replies, shapes
 from slurm_bridge.slurm.dialogue import Dialogue
 from slurm_bridge.slurm.kept import Kept
 from slurm_bridge.slurm.settings import SlurmSettings
@@ -44,6 +44,7 @@ class SlurmClient:
         self._stop = stop
         self._dialogue = Dialogue(settings, now=clock.now, connect=connect)
         self._threads: Mapping[str, int] = {}
+        self._no_components = False
         ttl, now = settings.cache_ttl, clock.now
         self._nodes: Kept[tuple[SlurmNode, ...]] = Kept(self._read_nodes, ttl=ttl, now=now)
         self._partitions: Kept[tuple[Partition, ...]] = Kept(self._read_partitions, ttl=ttl, now=now)
@@ -66,14 +67,20 @@ class SlurmClient:
 
     # Orders: every one ends in an Outcome.
 
-    def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
+    def submit(self, request: JobRequest) -> Outcome:
         try:
-            call = calls.submit([fields.submit(each) for each in (request, *components)])
+            call = calls.submit(fields.components(request))
         except ValueError as mistake:
             return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
-        return self._order(call, lambda answer: outcomes.of_submit(answer, request.job_id), request.job_id)
+        outcome = self._order(call, lambda answer: outcomes.of_submit(answer, request.job_id), request.job_id)
+        if request.components and isinstance(outcome, Refused) and outcome.code == error_numbers.NOT_FOR_EXTERNAL_JOBS:
+            # An older slurmctld behind a newer slurmrestd: nothing else tells its release.
+            self._no_components = True
+        return outcome
 
     def update(self, job_id: JobId, request: JobRequest) -> Outcome:
+        if request.components:
+            return Refused(why=Refusal.INVALID, code=0, message="a heterogeneous job cannot be changed, only replaced")
         try:
             call = calls.update(job_id, fields.update(request))
         except ValueError as mistake:
@@ -101,18 +108,22 @@ class SlurmClient:
 
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
         if job_ids is None:
-            return answers.states(self._read(calls.ALL_STATES, shapes.States).jobs)
+            return answers.states(self._read(calls.ALL_STATES, shapes.States).jobs, components=False)
         wanted = set(job_ids)
         rows = [row for call in _state_calls(wanted) for row in self._read(call, shapes.States).jobs]
         return {job_id: found for job_id, found in answers.states(rows).items() if job_id in wanted}
 
     def job(self, job_id: JobId) -> JobView | None:
-        row = self._row(job_id)
-        return None if row is None else answers.job(row)
+        view = het.job(job_id, self._rows(job_id))
+        if view is None or view.het_job_id in (None, job_id):
+            return view
+        return het.component(view, self._rows(view.het_job_id))
+
+    def components(self, job_id: JobId) -> Sequence[JobView]:
+        return het.parts(job_id, self._rows(job_id))
 
     def jobs(self) -> Sequence[JobView]:
-        rows = self._read(calls.jobs(self._settings.recovery_timeout), shapes.Jobs).jobs
-        return [answers.job(row) for row in rows]
+        return het.jobs(self._read(calls.jobs(self._settings.recovery_timeout), shapes.Jobs).jobs)
 
     def find(self, owner: Owner) -> Sequence[JobView]:
         return [view for view in self.jobs() if view.owner is not None and view.owner.same_workload(owner)]
@@ -130,6 +141,9 @@ class SlurmClient:
                 return None
             raise
         return answers.allocation(job_id, rows, self._threads_of(rows))
+
+    def heterogeneous(self) -> bool:
+        return not self._no_components and het.served_by(self._ping.get().version)
 
     def nodes(self) -> Sequence[SlurmNode]:
         return self._nodes.get()
@@ -180,13 +194,15 @@ class SlurmClient:
         if self._clock.wait(self._stop, seconds):
             raise errors.Unavailable("stopping")
 
-    def _row(self, job_id: JobId, *, shares: bool = False) -> shapes.JobRow | None:
+    def _rows(self, job_id: JobId, *, shares: bool = False) -> Sequence[shapes.JobRow]:
+        """Of a heterogeneous leader all components are in the answer."""
         try:
-            rows = self._read(calls.job(job_id, shares=shares), shapes.Jobs).jobs
+            return self._read(calls.job(job_id, shares=shares), shapes.Jobs).jobs
         except errors.NotFound:
-            return None
-        # Of a heterogeneous leader all components are in the answer.
-        return next((row for row in rows if row.job_id == job_id), None)
+            return ()
+
+    def _row(self, job_id: JobId, *, shares: bool = False) -> shapes.JobRow | None:
+        return next((row for row in self._rows(job_id, shares=shares) if row.job_id == job_id), None)
 
     def _threads_of(self, rows: Sequence[shapes.ResourceRow]) -> Mapping[str, int]:
         """Threads per core of these nodes; only a node never seen before costs another call."""

@@ -158,6 +158,7 @@ FIELDS: tuple[Field, ...] = (
     Field("required_nodes", _nodes("required_nodes"), _nodes_or_none("required_nodes")),
     Field("excluded_nodes", _nodes("excluded_nodes"), _nodes_or_none("excluded_nodes")),
     Field("comment", _plain("comment", "comment"), _text("comment", "comment")),
+    Field("components", _nothing),
 )
 
 #: What makes a job a placeholder: nothing runs, yet Slurm insists on an environment and a directory.
@@ -179,9 +180,16 @@ def submit(request: JobRequest) -> dict[str, object]:
     }
 
 
+def components(request: JobRequest) -> list[dict[str, object]]:
+    """What is submitted: the request, then its components, with the same owner: the leader may be forgotten first."""
+    if any(one.components for one in request.components):
+        raise ValueError("a component has no components of its own")
+    return [submit(request), *(submit(dataclasses.replace(one, owner=request.owner)) for one in request.components)]
+
+
 def _flags(request: JobRequest) -> list[str]:
-    """With a maximum Slurm takes that many nodes, even for fewer tasks than nodes, and wastes all but one each."""
-    few = ["PREFER_MINIMUM_NODE_COUNT"] if (request.maximum_nodes or 0) > request.tasks else []
+    """With a maximum Slurm spreads over as many nodes as it may, even over more than there are tasks."""
+    few = ["PREFER_MINIMUM_NODE_COUNT"] if (request.maximum_nodes or 1) > (request.minimum_nodes or 1) else []
     return ["EXTERNAL_JOB", *few]
 
 

@@ -68,6 +68,7 @@ ROWS: tuple[tuple[str, Same], ...] = (
     ("comment", lambda request, row: (row.comment or "") == request.comment),
     ("name", lambda request, row: row.name == request.name),
     ("nice", lambda request, row: request.nice is None or shapes.number(row.nice) == request.nice),
+    ("components", lambda _, row: not shapes.number(row.het_job_id)),
 )
 
 #: A start fills these with what the job got.

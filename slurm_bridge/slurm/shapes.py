@@ -167,6 +167,7 @@ class JobRow(Shape, frozen=True, gc=False, kw_only=True):
     mcs_label: str | None = None
     het_job_id: MaybeNumber = None
     het_job_offset: MaybeNumber = None
+    het_job_id_set: str | None = None
     step_id: StepId | None = None
     flags: list[str] | None = None
     #: null for a node on which Slurm lost count of the GPUs.

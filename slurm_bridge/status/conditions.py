@@ -53,7 +53,7 @@ def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, p
     }
     shown = find(pod, wanted.type)
     if shown is None or shown.status != wanted.status:
-        line["lastTransitionTime"] = _time(wall)
+        line["lastTransitionTime"] = stamp(wall)
     changes: Manifest = {"status": {"conditions": [line]}}
     if pinned and pod.metadata.resource_version:
         changes["metadata"] = {"resourceVersion": pod.metadata.resource_version}
@@ -68,5 +68,6 @@ def _shortened(message: str) -> str:
     return message if len(message) <= MOST_MESSAGE else message[: MOST_MESSAGE - 1] + "…"
 
 
-def _time(wall: float) -> str:
+def stamp(wall: float) -> str:
+    """A time as Kubernetes writes it."""
     return dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -2,9 +2,6 @@
 
 Conditions and events are asked for from any thread and written by one, each within its own rate. What the server
 refuses to take now is tried again (conditions) or dropped and counted (events); nothing here ever raises for it.
-
-A condition is written only on the pod as it was seen (its resource version is a precondition): "it waits" must not
-land on a pod that was bound a moment ago.
 """
 
 import dataclasses
@@ -13,22 +10,24 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from loguru import logger
-
 from slurm_bridge import errors, ports
-from slurm_bridge.informers.backoff import Backoff
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.status import conditions
 from slurm_bridge.status.bucket import Bucket
+from slurm_bridge.status.crowds import Crowd, Crowds, Saying
+from slurm_bridge.status.groups import Groups, Known, Nothing
 from slurm_bridge.status.news import News
+from slurm_bridge.status.pace import Count, Pace
+from slurm_bridge.status.telling import Telling
 from slurm_bridge.status.waits import Waiting, Waits
 
 #: How long the thread may sleep before it looks for something new to write.
 _LOOK: Final = 0.25
 
-#: Called with what was written ("condition", "event") and how that ended ("ok", "same", "stale", "failed", "dropped").
-Count = Callable[[str, str], None]
+#: A group that never stops changing is told after so many times the patience.
+_RESTLESS: Final = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +45,16 @@ class Limits:
     remembered: int = 50_000
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What is known without asking: the pod as it is now, None when it is gone; and the objects that group pods."""
+
+    current: Callable[[Pod], Pod | None] = lambda pod: pod
+    known: Known = dataclasses.field(default_factory=Nothing)
+
+
 class Reporter:
-    """One for the process; `current` finds the pod as it is known now, None when it is gone."""
+    """One for the process."""
 
     def __init__(
         self,
@@ -56,25 +63,25 @@ class Reporter:
         *,
         dice: random.Random,
         limits: Limits | None = None,
-        current: Callable[[Pod], Pod | None] = lambda pod: pod,
+        sight: Sight | None = None,
         count: Count = lambda _what, _outcome: None,
     ) -> None:
-        self._cluster = cluster
-        self._clock = clock
-        self._current = current
-        self._count = count
+        self._cluster, self._clock = cluster, clock
+        sight = sight or Sight()
         self._limits = limits = limits or Limits()
+        self._pace = Pace(clock, dice, count)
         self._waits = Waits(most=limits.most_conditions)
+        self._telling = Telling(cluster, clock, self._pace, self._waits, sight.current)
+        self._crowds = Crowds(most=limits.remembered)
+        self._groups = Groups(cluster, sight.known, self._pace, most=limits.remembered)
         self._news = News(most=limits.most_events, remembered=limits.remembered)
-        self._backoff = Backoff(dice)
-        self._paused_until = clock.now()
         self._conditions = _bucket(limits.conditions_per_second, clock.now())
         self._events = _bucket(limits.events_per_second, clock.now())
 
     @property
     def queued(self) -> tuple[int, int]:
         """How many conditions and events are still to be written."""
-        return len(self._waits), len(self._news)
+        return len(self._waits) + len(self._groups), len(self._news)
 
     def configure(self, limits: Limits) -> None:
         """From now on so much is written; how much may wait stays as it was."""
@@ -84,35 +91,42 @@ class Reporter:
 
     def waiting(self, pod: Pod, reason: str, message: str, key: str = "") -> None:
         """The pod has to wait, and why. With the same key as last time it is no news, however the text differs."""
-        condition = conditions.waiting(reason, message)
-        key = f"{reason}: {key or message}"
-        if not self._waits.known(pod.uid) and conditions.says(pod, condition):
-            self._waits.settle(pod.uid, key)
-            return
-        due = self._clock.now() + self._limits.patience_seconds
-        self._dropped("condition", self._waits.put(Waiting(pod=pod, condition=condition, key=key, due=due)))
+        self._wait(pod, reason, message, key, self._limits.patience_seconds)
+
+    def waiting_together(self, root: Root, crowd: Crowd, reason: str, message: str, key: str = "") -> None:
+        """All members have to wait, and why; without a key, the reason alone decides what is news.
+
+        A call costs the same for any number of members. They are told when the group has been still for a moment, with
+        the last words, and each once for each key; who comes later is told when the group has grown.
+        """
+        patience = self._limits.patience_seconds
+        saying = Saying(uid=root.uid, crowd=crowd, reason=reason, message=message, key=f"{reason}: {key or reason}")
+        self._crowds.put(saying, self._clock.now(), quiet=patience, at_most=_RESTLESS * patience)
+
+    def scheduled(self, workload: Workload) -> None:
+        """All members have their nodes: the PodGroup says so, once, where the workload has one."""
+        self._groups.put(workload)
 
     def event(self, pod: Pod, reason: str, message: str, *, warning: bool = False, key: str = "") -> None:
         """Something happened to the pod."""
-        note = ports.Note(
-            kind=kinds.PODS.kind,
-            api_version=kinds.PODS.versions[0],
-            namespace=pod.metadata.namespace,
-            name=pod.metadata.name,
-            uid=pod.uid,
-            reason=reason,
-            message=message,
-            warning=warning,
-        )
+        self.note(_note(pod, reason, message, warning=warning), key=key)
+
+    def group(self, workload: Workload, reason: str, message: str, *, warning: bool = False, key: str = "") -> None:
+        """Something happened to all: said of the first member, and of the object behind them where it is known."""
+        note = _note(workload.lead, reason, message, warning=warning)
         self.note(note, key=key)
+        about = self._groups.about(workload.root, note)
+        if about is not None:
+            self.note(about, key=key)
 
     def note(self, note: ports.Note, *, key: str = "") -> None:
         """Something happened to any object."""
-        self._dropped("event", self._news.put(note, key or note.message))
+        self._pace.dropped("event", self._news.put(note, key or note.message))
 
     def forget(self, uid: str) -> None:
-        """The pod waits no more: what was to be said of its waiting is not said. Events are still sent."""
+        """This pod or workload waits no more: what was to be said of its waiting is not said. Events are still sent."""
         self._waits.forget(uid)
+        self._crowds.forget(uid)
         self._news.forget(uid)
 
     def disrupt(self, pod: Pod, reason: str, message: str) -> None:
@@ -124,18 +138,20 @@ class Reporter:
     def idle_for(self) -> float | None:
         """Seconds until a step would do something, None when nothing is asked for."""
         now = self._clock.now()
-        due = self._waits.due()
-        times = [max(due - now, self._conditions.ready_in(now))] if due is not None else []
+        times = [due - now for due in (self._crowds.due(),) if due is not None]
+        due = now if len(self._groups) else self._waits.due()
+        if due is not None:
+            times.append(max(due - now, self._conditions.ready_in(now)))
         if len(self._news):
             times.append(self._events.ready_in(now))
-        return max(min(times), self._paused_until - now, 0.0) if times else None
+        return max(min(times), self._pace.paused_until - now, 0.0) if times else None
 
     def step(self) -> bool:
         """At most one write; False when there is nothing to do now."""
         now = self._clock.now()
-        if now < self._paused_until:
+        if now < self._pace.paused_until:
             return False
-        return self._send_one(now) or self._write_one(now)
+        return self._send_one(now) or self._spread_one(now) or self._write_one(now)
 
     def run(self, stop: threading.Event) -> None:
         """Write what is asked for until `stop` is set."""
@@ -143,6 +159,15 @@ class Reporter:
             if not self.step():
                 idle = self.idle_for()
                 self._clock.wait(stop, _LOOK if idle is None else min(idle, _LOOK))
+
+    def _wait(self, pod: Pod, reason: str, message: str, key: str, patience: float) -> None:
+        condition = conditions.waiting(reason, message)
+        key = f"{reason}: {key or message}"
+        if not self._waits.known(pod.uid) and conditions.says(pod, condition):
+            self._waits.settle(pod.uid, key)
+            return
+        due = self._clock.now() + patience
+        self._pace.dropped("condition", self._waits.put(Waiting(pod=pod, condition=condition, key=key, due=due)))
 
     def _send_one(self, now: float) -> bool:
         if self._events.ready_in(now) > 0:
@@ -156,84 +181,48 @@ class Reporter:
             self._cluster.event(note)
         except errors.BridgeError as error:
             self._news.lost(note, key)
-            self._failed("event", note.namespace, note.name, error)
+            self._pace.failed("event", (note.namespace, note.name), error)
         else:
-            self._worked("event", "ok")
+            self._pace.worked("event", "ok")
+        return True
+
+    def _spread_one(self, now: float) -> bool:
+        """What a workload's members are to say is brought to each of them: memory only."""
+        saying = self._crowds.pop(now)
+        if saying is None:
+            return False
+        for pod in saying.crowd.all():
+            self._wait(pod, saying.reason, saying.message, saying.key, 0.0)
         return True
 
     def _write_one(self, now: float) -> bool:
         if self._conditions.ready_in(now) > 0:
             return False
+        placed = self._groups.pop()
+        if placed is not None:
+            self._conditions.take()
+            self._groups.write(placed, wall=self._clock.wall())
+            return True
         waiting = self._waits.pop(now)
         if waiting is None:
             return False
-        pod = self._current(waiting.pod)
-        if pod is None or not self._waits_still(pod, waiting):
-            self._waits.forget(waiting.pod.uid)
-            self._count("condition", "stale")
-        elif conditions.same(
-            self._waits.shown(pod.uid) or conditions.find(pod, waiting.condition.type), waiting.condition
-        ):
-            self._count("condition", "same")
-        else:
+        if self._telling.write(waiting, patience=self._limits.patience_seconds):
             self._conditions.take()
-            self._write(dataclasses.replace(waiting, pod=pod))
         return True
 
-    def _write(self, waiting: Waiting) -> None:
-        try:
-            self._put(waiting)
-        except errors.NotFound:
-            self._waits.forget(waiting.pod.uid)
-            self._worked("condition", "stale")
-        except errors.Conflict:
-            # Somebody changed it again between our look and our write: it is busy, and has time.
-            self._later(waiting)
-            self._worked("condition", "failed")
-        except errors.Invalid as error:
-            # The same words would be refused again.
-            self._failed("condition", *waiting.pod.key, error)
-        except errors.BridgeError as error:
-            self._later(waiting)
-            self._failed("condition", *waiting.pod.key, error)
 
-    def _put(self, waiting: Waiting) -> None:
-        """Write it on the pod as we know it; where that is out of date, look once and write it on what is there."""
-        pod = waiting.pod
-        try:
-            conditions.write(self._cluster, pod, waiting.condition, wall=self._clock.wall(), pinned=True)
-        except errors.Conflict:
-            fresh = self._cluster.get(kinds.PODS, *pod.key)
-            if fresh is None or not self._waits_still(fresh, waiting):
-                self._waits.forget(pod.uid)
-                self._worked("condition", "stale")
-                return
-            conditions.write(self._cluster, fresh, waiting.condition, wall=self._clock.wall(), pinned=True)
-        self._waits.written(waiting)
-        self._worked("condition", "ok")
-
-    def _waits_still(self, pod: Pod, waiting: Waiting) -> bool:
-        return pod.uid == waiting.pod.uid and not (pod.bound or pod.terminal or pod.terminating)
-
-    def _later(self, waiting: Waiting) -> None:
-        due = self._clock.now() + self._limits.patience_seconds
-        self._waits.again(dataclasses.replace(waiting, due=due))
-
-    def _worked(self, what: str, outcome: str) -> None:
-        self._backoff.reset()
-        self._count(what, outcome)
-
-    def _failed(self, what: str, namespace: str, name: str, error: errors.BridgeError) -> None:
-        """The next write waits, whichever it is: what one pod met, others would meet too."""
-        wish = error.retry_after if isinstance(error, errors.TryLater) else None
-        seconds = self._backoff.next(at_least=wish)
-        self._paused_until = self._clock.now() + seconds
-        self._count(what, "failed")
-        logger.bind(pod=f"{namespace}/{name}").warning("{} not written, pause of {:.1f} s: {}", what, seconds, error)
-
-    def _dropped(self, what: str, number: int) -> None:
-        for _ in range(number):
-            self._count(what, "dropped")
+def _note(pod: Pod, reason: str, message: str, *, warning: bool) -> ports.Note:
+    namespace, name = pod.key
+    return ports.Note(
+        kind=kinds.PODS.kind,
+        api_version=kinds.PODS.versions[0],
+        namespace=namespace,
+        name=name,
+        uid=pod.uid,
+        reason=reason,
+        message=message,
+        warning=warning,
+    )
 
 
 def _bucket(per_second: float, now: float) -> Bucket:

@@ -20,7 +20,7 @@ _MOST_SHOWN = 60
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One key. `guarded`: only where the policy allows it. `hint`: for the hooks, no field of the job."""
+    """One key. `guarded`: only where the policy allows it. `hint`: no field of the job; what it is then `becomes`."""
 
     key: str
     field: str
@@ -29,6 +29,7 @@ class Row:
     note: str
     guarded: bool = False
     hint: bool = False
+    becomes: str = "for hooks"
 
     @property
     def annotation(self) -> str:
@@ -108,21 +109,21 @@ ANNOTATIONS: tuple[Row, ...] = (
         field="maximum_nodes",
         form=forms.COUNT,
         example='"3"',
-        note="the most nodes of the job; not below min-nodes",
+        note="the most nodes of the job, not below min-nodes; as few as possible are taken",
     ),
     Row(
         key="min-nodes",
         field="minimum_nodes",
         form=forms.COUNT,
         example='"1"',
-        note="the fewest nodes of the job; one pod has one node, so more than 1 is refused",
+        note="the fewest nodes of the job, at most one for each pod; 2 and more make a gang of a Job",
     ),
     Row(
         key="mem-per-node",
         field="memory",
         form=forms.MEMORY,
         example="8Gi",
-        note="replaces the pod's memory requests, and must not be less than they are",
+        note="instead of what the pod requests, and no less; of a gang only so many share a node as fit into it",
     ),
     Row(
         key="partition",
@@ -154,15 +155,34 @@ ANNOTATIONS: tuple[Row, ...] = (
         field="time_limit_minutes",
         form=forms.MINUTES,
         example='"90"',
-        note="wins over the pod's activeDeadlineSeconds",
+        note="wins over activeDeadlineSeconds, of which the longest among the pods of a gang counts",
     ),
     Row(
         key="gang",
         field="gang",
         form=forms.BOOLEAN,
-        example='"false"',
-        note="one placeholder for all pods together; not available yet, so true is refused",
+        example='"true"',
+        note="on a Job or JobSet: its pods start together, or not at all",
         hint=True,
+        becomes="one placeholder for all pods",
+    ),
+    Row(
+        key="member-lost",
+        field="member-lost",
+        form=forms.MEMBER_LOST,
+        example="restart-group",
+        note="when a pod of a gang that runs is lost: the others run on and it is replaced, or all start anew",
+        hint=True,
+        becomes="what the bridge does",
+    ),
+    Row(
+        key="one-per-node",
+        field="one-per-node",
+        form=forms.BOOLEAN,
+        example='"true"',
+        note="no two pods of a gang on one node; as a required anti-affinity of the pods to each other says it too",
+        hint=True,
+        becomes="as many nodes as pods",
     ),
     Row(
         key="node-sort-policy",

@@ -6,11 +6,13 @@ and an upgrade does not submit every waiting placeholder anew.
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from slurm_bridge.model.job import JobRequest
+from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
+from slurm_bridge.translate.shapes import Form
+from slurm_bridge.translate.translator import Translated
 
 #: Whose job it is and under which number: the same request whatever they are.
 IDENTITY = ("owner", "job_id")
@@ -45,19 +47,52 @@ NODES = ("required_nodes", "excluded_nodes")
 _DEFAULTS = {field.name: field.default for field in dataclasses.fields(JobRequest)}
 
 
+#: A heterogeneous job as a whole: its components are jobs of their own, and an update reaches one at most.
+PARTS = ("components",)
+
+#: How many of a gang there are: this changes with every member, the rest of what is wanted only with their shapes.
+COUNTS = ("tasks",)
+
+
 def digest(request: JobRequest) -> str:
     """`<fixed>:<shape>`: a different first half asks for a new job, a different second one for an update."""
-    absent = [field for field in NOT_REMOVABLE if getattr(request, field) is None]
-    return f"{_hash(request, FIXED, *absent)[:8]}:{_hash(request, SHAPE)[:8]}"
+    shape = _hash(request, SHAPE)
+    if request.components:
+        parts = [_hash(part, (*FIXED, *SHAPE)) for part in (request, *request.components)]
+        return f"{_hash(request, FIXED, *parts)[:8]}:{shape[:8]}"
+    return f"{_hash(request, FIXED, *_not_changeable(request))[:8]}:{shape[:8]}"
 
 
-def intent(request: JobRequest, retry: str) -> str:
+def _not_changeable(request: JobRequest) -> list[str]:
+    """What an update would leave wrong.
+
+    Slurm keeps amounts that were counted for something else, and computes cpus from the old ones when the number of
+    nodes changes: too many, and the job waits for ever.
+    """
+    found = [field for field in NOT_REMOVABLE if getattr(request, field) is None]
+    if request.memory.per is not MemoryPer.NODE:
+        found.append(f"memory per {request.memory.per.value}")
+    if request.gres_per is not GresPer.NODE:
+        found.append(f"gres per {request.gres_per.value}")
+    if request.maximum_nodes == request.minimum_nodes and (request.minimum_nodes or 1) > 1:
+        found.append(f"{request.minimum_nodes} nodes")
+    return found
+
+
+def intent(translated: Translated, retry: str) -> str:
     """What the user wants, on whichever nodes. `retry` is the user's word that asks for another try of the same.
 
-    Of a request before Slurm's limits are in it, or an administrator's change would be taken for the user's.
+    Of a request before Slurm's limits are in it, or an administrator's change would be taken for the user's. Of a gang
+    without how many there are, or every member that comes or goes would be taken for the user's word.
     """
-    wanted = [field for field in (*FIXED, *SHAPE) if field not in NODES]
-    return _hash(request, wanted, retry)[:12]
+    gang = translated.form is not Form.SINGLE
+    wanted = [field for field in (*FIXED, *SHAPE) if field not in NODES and not (gang and field in COUNTS)]
+    return _hash(translated.request, wanted, retry, *(_of_gang(translated) if gang else ()))[:12]
+
+
+def _of_gang(translated: Translated) -> Iterator[str]:
+    yield from sorted({msgspec.json.encode(shape.needs).decode() for shape in translated.shapes})
+    yield f"one per node {translated.one_per_node}, memory per node {translated.node_memory_mib}"
 
 
 def _hash(request: JobRequest, fields: Iterable[str], *more: str) -> str:

@@ -39,6 +39,8 @@ _LICENSES = re.compile(r"[A-Za-z0-9_.:/@=+|&,;()*-]{1,1024}")
 
 MOST_LETTERS = 255
 
+MEMBERS_LOST = ("keep", "restart-group")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Form:
@@ -82,6 +84,12 @@ def _boolean(text: str) -> bool:
     return words[text.lower()]
 
 
+def _member_lost(text: str) -> str:
+    if text.lower() not in MEMBERS_LOST:
+        raise ValueError(f"{text[:60]!r} is neither")
+    return text.lower()
+
+
 def _person(text: str) -> str:
     if not _DIGITS.fullmatch(text):
         if text in _NOT_A_NAME:
@@ -120,6 +128,7 @@ def _memory(text: str) -> Memory:
 NAME = Form("a name of letters, digits and _ . @ : + - with at most 255 characters", _name)
 NAMES = Form("a name, or a comma list of names, of letters, digits and _ . @ : + -", _names)
 BOOLEAN = Form("true or false", _boolean)
+MEMBER_LOST = Form(" or ".join(MEMBERS_LOST), _member_lost)
 PERSON = Form(f"a name other than root and nobody, or a number from {FIRST_USER} to {MOST} except 65534", _person)
 PRINTABLE = Form(f"1 to {MOST_LETTERS} printable characters", _printable)
 CPUS = Form(f"a Kubernetes quantity that rounds up to 1 to {MOST_SHORT} cpus, such as 2 or 500m", _cpus)

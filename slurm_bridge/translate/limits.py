@@ -7,25 +7,36 @@ Slurm would take a request that can never start, and leave it waiting without a 
     given        none allows it                   nothing: refused, with what each allows
     not given    have a default (or a maximum)    the smallest of these, which holds in each of them
     not given    have neither                     none: Slurm sets none either
+
+A gang then gets its form, which depends on what the nodes have.
 """
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.model.job import Gres, JobRequest
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.model.verdict import Reject, Wait
-from slurm_bridge.translate import gres
-from slurm_bridge.translate.translator import Translated, Value, show
+from slurm_bridge.translate import choice, gres, layout
+from slurm_bridge.translate.shapes import Form
+from slurm_bridge.translate.translator import Translated, changed
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SlurmFacts:
-    """What Slurm says of itself. Make one for each reading, not for each job: what follows from it is kept with it."""
+    """What Slurm says of itself. Make one for each reading, not for each job: what follows from it is kept with it.
+
+    `heterogeneous`: it takes jobs of several components, and the configuration allows them.
+    """
 
     partitions: tuple[Partition, ...]
     nodes: tuple[SlurmNode, ...]
+    heterogeneous: bool = False
+
+
+#: Slurm's names of the nodes for each shape of a workload in order, or of those for all of its pods.
+Within = tuple[frozenset[str], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +67,11 @@ def _catalogue(facts: SlurmFacts) -> _Catalogue:
     )
 
 
-def settle(translated: Translated, facts: SlurmFacts) -> Translated | Wait | Reject:
-    """The request as Slurm can take it, or why it cannot. A partition that is down is fine: Slurm queues for it."""
+def settle(translated: Translated, facts: SlurmFacts, within: Within | None = None) -> Translated | Wait | Reject:
+    """The request as Slurm can take it, or why it cannot. A partition that is down is fine: Slurm queues for it.
+
+    Only the form of a gang depends on the nodes that are `within` reach; None are all nodes of its partitions.
+    """
     if not facts.partitions or not facts.nodes:
         return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions and nodes yet")
     catalogue = _catalogue(facts)
@@ -67,7 +81,30 @@ def settle(translated: Translated, facts: SlurmFacts) -> Translated | Wait | Rej
         words = f"partition {', '.join(unknown)} does not exist in Slurm, which has {there}"
         return _refused("UnknownPartition", translated, "partition", words)
     limited = _limit(translated, catalogue)
-    return limited if isinstance(limited, Reject) else _gres(limited, catalogue)
+    spelled = limited if isinstance(limited, Reject) else _gres(limited, catalogue)
+    if isinstance(spelled, Reject) or spelled.form is Form.SINGLE:
+        return spelled
+    return choice.choose(spelled, _ground(facts, spelled.request.partition, len(spelled.shapes), within))
+
+
+@functools.lru_cache(maxsize=64)
+def _ground(facts: SlurmFacts, partition: str | None, count: int, within: Within | None) -> choice.Ground:
+    """What a form is chosen on; gangs with the same nodes share it."""
+    catalogue = _catalogue(facts)
+    meant = catalogue.named(partition) or facts.partitions
+    names = frozenset().union(*(one.nodes for one in meant))
+    here = [node for node in facts.nodes if node.name in names]
+    each = within if within is not None and len(within) == count else (within or (names,))[:1] * count
+    every = frozenset[str]().union(*each)
+    common = every.intersection(*each)
+    return choice.Ground(
+        each=tuple(layout.park(node for node in here if node.name in one) for one in each),
+        common=layout.park(node for node in here if node.name in common),
+        nodes=sum(node.name in every for node in here),
+        heterogeneous=facts.heterogeneous,
+        whole=any(one.exclusive for one in meant),
+        where=f"Slurm partition {', '.join(one.name for one in meant)}" if partition else "Slurm",
+    )
 
 
 def _names(request: JobRequest) -> Sequence[str]:
@@ -92,7 +129,7 @@ def _limit(translated: Translated, catalogue: _Catalogue) -> Translated | Reject
         most = ", ".join(f"{one.name} at most {one.maximum_minutes}" for one in partitions)
         words = f"no partition allows a time limit of {request.time_limit_minutes} minutes: {most}"
         return _refused("TimeLimitTooLong", translated, "time_limit_minutes", words)
-    return _changed(translated, "partition", ",".join(one.name for one in able), "those that allow the time limit")
+    return changed(translated, "partition", ",".join(one.name for one in able), "those that allow the time limit")
 
 
 def _allows(partition: Partition, minutes: int) -> bool:
@@ -105,7 +142,7 @@ def _limit_of_partition(translated: Translated, partitions: Iterable[Partition])
     if not limits:
         return translated
     minutes, name = min(limits)
-    return _changed(translated, "time_limit_minutes", minutes, f"default of partition {name}")
+    return changed(translated, "time_limit_minutes", minutes, f"default of partition {name}")
 
 
 def _unsaid(partition: Partition) -> int | None:
@@ -115,28 +152,31 @@ def _unsaid(partition: Partition) -> int | None:
 
 
 def _gres(translated: Translated, catalogue: _Catalogue) -> Translated | Reject:
-    wanted = translated.request.gres
+    """The request's own, and those of each shape of pods."""
+    wanted = tuple(dict.fromkeys(one for gres_ in _every_gres(translated) for one in gres_))
     if not wanted:
         return translated
     names = [one.name for one in catalogue.named(translated.request.partition)] or list(catalogue.partitions)
     known = frozenset[Gres]().union(*(catalogue.gres.get(name, frozenset()) for name in names))
-    spelled = [(one, gres.respell(one, known)) for one in wanted]
-    unknown = [gres.spell(one) for one, there in spelled if there is None]
+    spelled = {one: gres.respell(one, known) for one in wanted}
+    unknown = dict.fromkeys(gres.spell(one) for one, there in spelled.items() if there is None)
     if unknown:
         there = ", ".join(sorted({gres.spell(one) for one in known})) or "none"
         words = f"no node of partition {', '.join(names)} has gres {', '.join(unknown)}; there is {there}"
         return _refused("UnknownGres", translated, "gres", words)
-    found = tuple(there for _, there in spelled if there is not None)
-    return translated if found == wanted else _changed(translated, "gres", found, "as Slurm spells it")
+    return _respelled(translated, {one: there for one, there in spelled.items() if there is not None})
 
 
-def _changed(translated: Translated, field: str, value: object, why: str) -> Translated:
-    """With the earlier source before ours, where there was one."""
-    before = next((one for one in translated.values if one.field == field), Value(field=field, value="", source=""))
-    source = f"{before.source}; {why}" if before.source else why
-    after = dataclasses.replace(before, value=show(value), source=source)
-    return dataclasses.replace(
-        translated,
-        request=dataclasses.replace(translated.request, **{field: value}),  # type: ignore[arg-type]
-        values=(*(one for one in translated.values if one.field != field), after),
-    )
+def _every_gres(translated: Translated) -> Iterator[tuple[Gres, ...]]:
+    yield translated.request.gres
+    yield from (shape.gres for shape in translated.shapes)
+
+
+def _respelled(translated: Translated, spelled: Mapping[Gres, Gres]) -> Translated:
+    found = tuple(spelled[one] for one in translated.request.gres)
+    if found != translated.request.gres:
+        translated = changed(translated, "gres", found, "as Slurm spells it")
+    if all(one == there for one, there in spelled.items()):
+        return translated
+    shapes = (dataclasses.replace(shape, gres=tuple(spelled[one] for one in shape.gres)) for shape in translated.shapes)
+    return dataclasses.replace(translated, shapes=tuple(shapes))

@@ -1,24 +1,23 @@
-"""A workload becomes a job request: defaults, then what the pod itself says, then the annotations; the last one counts.
+"""A workload becomes a job request: defaults, then what its pods say, then the annotations; the last one counts.
 
-Every value keeps where it came from, and everything that is wrong is told at once.
+Every value keeps where it came from, and everything that is wrong is told at once. A gang's request is written here as
+if each pod were a task as large as the largest; in which form Slurm is asked is settled when its nodes are known.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from slurm_bridge.model import marks, quantity
 from slurm_bridge.model.job import Gres, JobRequest, Memory
-from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import annotations, forms, gres, resources
+from slurm_bridge.translate import annotations, claims, gres, members, shapes
 from slurm_bridge.translate.annotations import Said
+from slurm_bridge.translate.claims import Claim
+from slurm_bridge.translate.members import Group
 from slurm_bridge.translate.rules import Rules
-
-#: Any Slurm user may read a job's comment; longer ones only make lists unreadable.
-MOST_COMMENT = 200
+from slurm_bridge.translate.shapes import Form, Shape
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,38 +36,52 @@ class Value:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """The request, where each of its values came from, and what the annotations say to the hooks."""
+    """The request, where each of its values came from, and what the annotations say to the hooks.
+
+    `shapes` are the pods by what they ask for; `told` is what the workload's owner has to hear of the form.
+    `node_memory_mib` is the most that pods of a gang may take of a node together, None for all of it.
+    """
 
     request: JobRequest
     values: tuple[Value, ...]
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Claim:
-    """A value that holds unless a later layer says otherwise."""
-
-    field: str
-    value: Any
-    source: str
-    key: str = ""
-    subject: str = ""
-
-    def shown(self) -> Value:
-        return Value(field=self.field, value=show(self.value), source=self.source, key=self.key, subject=self.subject)
+    shapes: tuple[Shape, ...] = ()
+    form: Form = Form.SINGLE
+    told: str = ""
+    one_per_node: bool = False
+    node_memory_mib: int | None = None
 
 
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:
-    """The placeholder for this workload's one pod, before Slurm's own facts and the hooks have their say."""
-    (pod,) = workload.pods
+    """The placeholder for this workload's pods, before Slurm's own facts and the hooks have their say."""
+    gang = workload.gang is not None
     said, wrong_words = _listen(workload)
-    needs, wrong_amounts = _needs(pod)
-    wrong_words += (*annotations.contradictions(said), *_unfit_for_one_pod(said), *_too_little(said, needs))
+    groups, wrong_amounts = members.groups(workload.pods)
+    wrong_words += (*annotations.contradictions(said), *_too_many_nodes(workload, said), *_too_little(said, groups))
     if wrong_words:
         return Reject(reason="InvalidAnnotation", message=annotations.together([*wrong_words, *wrong_amounts]))
     if wrong_amounts:
         return Reject(reason="InvalidResources", message=annotations.together(wrong_amounts))
-    return _settled([*_identity(workload, rules), *_defaults(rules), *_derived(pod, needs, rules), *_annotated(said)])
+    found = members.shapes(groups, lambda group: claims.needs_of(group, said, rules))
+    claimed = [
+        *claims.identity(workload, rules),
+        *claims.defaults(rules),
+        *(claims.largest(groups, found, rules) if gang else claims.derived(groups[0], rules)),
+        *claims.annotated(said, gang=gang),
+    ]
+    return _settled(claimed, found, gang=gang)
+
+
+def changed(translated: Translated, field: str, value: object, why: str, shown: str = "") -> Translated:
+    """With another value for a field of the request, and the earlier source before ours, where there was one."""
+    before = next((one for one in translated.values if one.field == field), Value(field=field, value="", source=""))
+    source = f"{before.source}; {why}" if before.source else why
+    after = dataclasses.replace(before, value=shown or show(value), source=source)
+    return dataclasses.replace(
+        translated,
+        request=dataclasses.replace(translated.request, **{field: value}),  # type: ignore[arg-type]
+        values=(*(one for one in translated.values if one.field != field), after),
+    )
 
 
 def show(value: object) -> str:
@@ -97,104 +110,46 @@ def _listen(workload: Workload) -> tuple[Mapping[str, Said], tuple[str, ...]]:
     return strongest, problems
 
 
-def _needs(pod: Pod) -> tuple[Mapping[str, Fraction], tuple[str, ...]]:
-    try:
-        needs = resources.requests_of(pod)
-    except ValueError as error:
-        return {}, (f"{_subject(pod)}: {error}",)
-    cpus = quantity.whole(needs.get("cpu", Fraction(0)))
-    if cpus > forms.MOST_SHORT:
-        return needs, (f"{_subject(pod)}: requests {cpus} cpus, allowed are at most {forms.MOST_SHORT}",)
-    return needs, ()
+def _too_many_nodes(workload: Workload, said: Mapping[str, Said]) -> Iterator[str]:
+    """A pod has one node; the user is told how many there can be."""
+    one, gang = said.get("min-nodes"), workload.gang
+    if one is None or not isinstance(one.value, int):
+        return
+    if gang is None and one.value != 1:
+        yield one.problem("one pod cannot span nodes: allowed is 1")
+    elif gang is not None and one.value > (most := max(gang.complete_at, len(workload.pods))):
+        yield one.problem(f"every node takes at least one of the {most} pods: allowed is at most {most}")
 
 
-def _subject(pod: Pod) -> str:
-    return f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _unfit_for_one_pod(said: Mapping[str, Said]) -> Iterator[str]:
-    """What only several pods together could do; the user is told what one pod can."""
-    instead = "one pod cannot span nodes and every pod gets a placeholder of its own"
-    if "gang" in said and said["gang"].value is True:
-        yield said["gang"].problem(f"gangs are not available, {instead}: allowed is false")
-    if "min-nodes" in said and said["min-nodes"].value != 1:
-        yield said["min-nodes"].problem(f"{instead}: allowed is 1")
-
-
-def _too_little(said: Mapping[str, Said], needs: Mapping[str, Fraction]) -> Iterator[str]:
+def _too_little(said: Mapping[str, Said], groups: Sequence[Group]) -> Iterator[str]:
     """The kubelet counts the pod's own request, whatever Slurm was told."""
-    wanted = quantity.mebibytes(needs.get("memory", Fraction(0)))
+    requested = [group.amounts.get("memory", Fraction(0)) for group in groups]
+    wanted = quantity.mebibytes(max(requested, default=Fraction(0)))
     one = said.get("mem-per-node")
     if one and isinstance(one.value, Memory) and one.value.mib < wanted:
-        yield one.problem(f"allowed is at least the memory that the pod requests, {wanted}Mi")
+        whose = "the pod requests" if len(groups) == 1 else "the largest of the pods requests"
+        yield one.problem(f"allowed is at least the memory that {whose}, {wanted}Mi")
 
 
-def _identity(workload: Workload, rules: Rules) -> Iterator[_Claim]:
-    root, controller = workload.root, workload.controller
-    owner = marks.Owner(
-        cluster=rules.cluster_id, kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid
-    )
-    yield _Claim("name", workload.job_name, f"the name of {controller or root}")
-    yield _Claim("owner", owner, str(root))
-    yield _Claim("comment", _comment(workload), str(root))
-    yield _Claim("tasks", 1, "a pod is one task")
-
-
-def _comment(workload: Workload) -> str:
-    """For people who look at Slurm's side; never read by us."""
-    root, controller = workload.root, workload.controller
-    of = f", {controller}" if controller else ""
-    plain = f"{root.namespace}/{root.name} ({root.kind}{of})".encode("ascii", "replace").decode()
-    text = "".join(letter if letter.isprintable() else "?" for letter in plain)
-    return text if len(text) <= MOST_COMMENT else f"{text[: MOST_COMMENT - 3]}..."
-
-
-def _defaults(rules: Rules) -> Iterator[_Claim]:
-    """The default group stays under another user too: without one, Slurm takes the group of our own token."""
-    values: Mapping[str, tuple[str, object]] = {
-        "partition": ("partition", rules.partition),
-        "account": ("account", rules.account),
-        "qos": ("qos", rules.qos),
-        "gres": ("gres", gres.parse(rules.gres) if rules.gres else None),
-        "timelimit": ("time_limit_minutes", rules.timelimit),
-        "exclusive": ("exclusive", rules.exclusive or None),
-        "mcs_label": ("mcs_label", rules.mcs_label),
-        "cpus": ("cpus_per_task", rules.cpus),
-        "memory": ("memory", Memory(mib=rules.memory_mib)),
-        "user": ("user", rules.user),
-        "group": ("group", rules.group),
-    }
-    for setting, (field, value) in values.items():
-        if value is not None:
-            yield _Claim(field, value, f"setting defaults.{setting}")
-
-
-def _derived(pod: Pod, needs: Mapping[str, Fraction], rules: Rules) -> Iterator[_Claim]:
-    """What is not asked for, or zero, is left to the defaults: Slurm takes no memory for all of it."""
-    requests = f"requests of {_subject(pod)}"
-    if cpu := needs.get("cpu"):
-        yield _Claim("cpus_per_task", quantity.whole(cpu), requests)
-    if memory := needs.get("memory"):
-        yield _Claim("memory", Memory(mib=quantity.mebibytes(memory)), requests)
-    if devices := gres.derive(needs, rules.gres_names):
-        yield _Claim("gres", devices, requests)
-    seconds = pod.spec.active_deadline_seconds or 0
-    if seconds > 0:
-        minutes = min(-(-seconds // 60), forms.MOST_MINUTES)
-        yield _Claim("time_limit_minutes", minutes, f"activeDeadlineSeconds of {_subject(pod)}")
-
-
-def _annotated(said: Mapping[str, Said]) -> Iterator[_Claim]:
-    for key, one in said.items():
-        yield _Claim(one.row.field, one.value, str(one), key, one.subject)
-
-
-def _settled(claims: Iterable[_Claim]) -> Translated:
-    chosen = {claim.field: claim for claim in claims}
+def _settled(claimed: Iterable[Claim], found: tuple[Shape, ...], *, gang: bool) -> Translated:
+    chosen = {claim.field: claim for claim in claimed}
     hints = {row.field for row in annotations.ANNOTATIONS if row.hint}
-    fields = {field: claim.value for field, claim in chosen.items() if field not in hints}
+    beside = {claims.NODE_MEMORY, *hints}
+    node_memory, apart = chosen.get(claims.NODE_MEMORY), chosen.get(claims.ONE_PER_NODE)
     return Translated(
-        request=JobRequest(**fields),
-        values=tuple(claim.shown() for claim in chosen.values()),
+        request=JobRequest(**{field: claim.value for field, claim in chosen.items() if field not in beside}),
+        values=tuple(_shown(claim) for claim in chosen.values()),
         hints={field: show(claim.value) for field, claim in chosen.items() if field in hints},
+        shapes=found,
+        form=_form(found) if gang else Form.SINGLE,
+        one_per_node=gang and apart is not None and apart.value,
+        node_memory_mib=node_memory.value.mib if node_memory else None,
     )
+
+
+def _form(found: Sequence[Shape]) -> Form:
+    return Form.TASKS if len(shapes.kinds(found)) == 1 else Form.BOUND
+
+
+def _shown(claim: Claim) -> Value:
+    return Value(field=claim.field, value=show(claim.value), source=claim.source, key=claim.key, subject=claim.subject)

@@ -1,52 +1,136 @@
-"""The kinds of workloads in order of precedence, and how a pod becomes the workload it belongs to."""
+"""The kinds of workloads in order of precedence, and how pods become the workload that they belong to.
 
-from typing import Final, Protocol
+A pod is claimed from memory, for every pod once and again when somebody who has a say in it changed. The whole is
+gathered when its turn comes; that may ask the server for an owner that nobody has heard of yet.
+"""
+
+import dataclasses
+from typing import Any, Final, Protocol
 
 from slurm_bridge import errors
+from slurm_bridge.model import kinds
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
-from slurm_bridge.workloads.kinds import job, pod
-from slurm_bridge.workloads.owners import Chain, Owners
+from slurm_bridge.workloads import gangs, ranks
+from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kinds import coscheduling, group, job, jobset, leaderworkerset, pod, podgroup
+from slurm_bridge.workloads.known import Known, Options
 
 #: For a server that named no time of its own.
 RETRY_AFTER: Final = 5.0
+
+rank = ranks.rank
 
 
 class KindOfWorkload(Protocol):
     """What each module of `workloads.kinds` answers."""
 
-    def claim(self, pod: Pod, /) -> Root | None:
-        """The workload that this pod belongs to, None when it is not of this kind. From the pod alone: no look."""
+    def handles(self, pod: Pod, /) -> tuple[str, ...]:
+        """The names of objects that may have a say in whose this pod is, from the pod alone."""
 
-    def gather(self, pod: Pod, chain: Chain, /) -> Workload:
-        """The whole workload of a pod that was claimed."""
+    def claim(self, pod: Pod, known: Known, options: Options, /) -> Root | None:
+        """The workload that this pod belongs to, None when it is not of this kind. Memory only, never a search."""
+
+    def gather(self, root: Root, members: Members, given: Given, /) -> Workload | Wait:
+        """The whole of a workload that was claimed; it looks at each member only when enough are there."""
 
 
-#: The first that claims a pod has it: what says more about the pod comes before what says less.
-KINDS: tuple[KindOfWorkload, ...] = (job, pod)
+#: The first that claims a pod has it. Whoever groups pods on purpose comes before whoever merely makes them; of those
+#: that group, what Kubernetes itself knows comes first, then what a plugin knows, then our own word. Of those that
+#: make pods the larger comes first: a Job of a JobSet is a part of it. The last one claims every pod.
+KINDS: Final[tuple[KindOfWorkload, ...]] = (podgroup, coscheduling, group, leaderworkerset, jobset, job, pod)
 
 
-def root(pod: Pod) -> Root:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moved:
+    """By what is known now the pod that was looked at belongs to this workload."""
+
+    root: Root
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The object that a workload is."""
+
+    kind: Kind[Any]
+    object: Object
+
+
+def handles(pod: Pod) -> tuple[str, ...]:
+    """The names of all objects in the pod's namespace whose change may make it belong elsewhere, or look different.
+
+    Always the same for one pod, whatever is known: what files pods under these names finds them again.
+    """
+    owners = (reference.name for reference in pod.metadata.owner_references)
+    return tuple(dict.fromkeys((*owners, *(name for kind in KINDS for name in kind.handles(pod)))))
+
+
+def claim(pod: Pod, known: Known, options: Options) -> Root:
     """The workload that this pod belongs to: what the queue is keyed by."""
-    return _claimed(pod)[0]
+    return _claimed(pod, known, options)[0]
 
 
-def gather(pod: Pod, owners: Owners) -> Workload | Wait | None:
-    """The workload of this pod; Wait while an owner cannot be asked, None when the pod is over or on its way out."""
-    if pod.terminal or pod.terminating:
+def gather(root: Root, members: Members, given: Given, *, started: bool = False) -> Workload | Wait | Moved | None:
+    """The whole workload. Wait: not yet, or an owner cannot be asked. None: there are no members.
+
+    `started`: members that have nodes are among them. They stay together whatever is known since, in any number.
+    """
+    given = dataclasses.replace(given, started=started)
+    try:
+        first = members.any()
+    except LookupError:
         return None
     try:
-        chain = owners.resolve(pod)
+        return _gathered(root, members, first, given)
     except errors.TryLater as error:
-        message = f"the owners of pod {pod.metadata.name} could not be read: {error}"
+        message = f"the owners of pod {first.metadata.name} could not be read: {error}"
         return Wait(reason="OwnerUnreadable", message=message, retry_after=error.retry_after or RETRY_AFTER)
-    return _claimed(pod)[1].gather(pod, chain)
 
 
-def _claimed(claimed: Pod) -> tuple[Root, KindOfWorkload]:
+def subject(root: Root, known: Known) -> Found | None:
+    """The object that this workload is, None when it is a pod, a mere name, or gone."""
+    uid, _, _ = root.uid.partition(":")
+    for kind in _SUBJECTS:
+        found = known.find(kind, root.namespace, root.name) if kind.kind == root.kind else None
+        if found is not None and found.uid == uid:
+            return Found(kind=kind, object=found)
+    return None
+
+
+_SUBJECTS: Final[tuple[Kind[Object], ...]] = (
+    kinds.PODGROUPS,
+    kinds.COSCHEDULING_PODGROUPS,
+    kinds.LEADERWORKERSETS,
+    kinds.JOBSETS,
+    kinds.JOBS,
+)
+
+
+def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workload | Wait | Moved:
+    claimed, kind = _claimed(first, given.known, given.options)
+    if claimed.uid != root.uid:
+        return _remaining(root, members, given) if given.started else Moved(claimed)
+    try:
+        found = kind.gather(root, members, given)
+    except LookupError:
+        # The last member went while we looked; its end wakes whoever has to know.
+        return Wait(reason="GangIncomplete", message=f"no pod of {root} is there")
+    # An owner that was asked for meanwhile may say something else.
+    better = claim(first, given.known, given.options)
+    return found if better.uid == root.uid or given.started else Moved(better)
+
+
+def _remaining(root: Root, members: Members, given: Given) -> Workload | Wait:
+    """What has begun as this workload ends as it, although it would be grouped otherwise today."""
+    return pod.gather(root, members, given) if root.kind == kinds.PODS.kind else gangs.rest(root, members, given)
+
+
+def _claimed(claimed: Pod, known: Known, options: Options) -> tuple[Root, KindOfWorkload]:
     for kind in KINDS:
-        found = kind.claim(claimed)
+        found = kind.claim(claimed, known, options)
         if found is not None:
             return found, kind
     raise AssertionError(f"no kind claims pod {claimed.key}, although the last one claims every pod")

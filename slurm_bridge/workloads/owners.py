@@ -9,8 +9,8 @@ not answer is a reason to wait, because what it would have said may matter.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds
@@ -18,7 +18,10 @@ from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.workloads.known import GROUPING, Known
 from slurm_bridge.workloads.memory import Memory
+
+T = TypeVar("T", bound=Object)
 
 #: What is read on the way up. A pod is among them: the leader pod of a LeaderWorkerSet owns its workers.
 READ: tuple[Kind[Object], ...] = (
@@ -38,6 +41,15 @@ SPEAKERS: tuple[Kind[Object], ...] = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWOR
 
 #: Deeper than anybody builds on purpose.
 DEEPEST: Final = 32
+
+
+class Reader(Protocol):
+    """The part of the API server that is asked here."""
+
+    def served(self, kind: Kind[T], /) -> str | None:
+        """The version of this kind, None while the cluster does not serve it."""
+
+    def get(self, kind: Kind[T], namespace: str, name: str, /) -> T | None: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,24 +104,51 @@ class _Absent:
     why: str
 
 
+class Learned:
+    """What is known, and the Jobs that were asked for because nobody had heard of them yet."""
+
+    def __init__(self, known: Known, asked: Memory[tuple[str, str], Job], clock: ports.Clock) -> None:
+        self._known, self._asked, self._clock = known, asked, clock
+
+    def served(self, kind: Kind[T]) -> bool:
+        """As known."""
+        return self._known.served(kind)
+
+    def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
+        """As known; of Jobs also as asked."""
+        found = self._known.find(kind, namespace, name)
+        if found is None and kind is kinds.JOBS:
+            return cast("T | None", self._asked.recall((namespace, name), now=self._clock.now()))
+        return found
+
+    def spent(self, run: str) -> Sequence[Job]:
+        """As known."""
+        return self._known.spent(run)
+
+
 class Owners:
-    """Reads chains; Jobs come from what an informer holds, other kinds from the server, remembered for a while."""
+    """Reads chains: from what is known, and from the server, remembered for a while, what is not.
+
+    `known` is the same with what was asked for in between: who claims by it does not fall back.
+    """
 
     def __init__(
         self,
-        cluster: ports.Cluster,
+        cluster: Reader,
         clock: ports.Clock,
         *,
-        jobs: Callable[[str, str], Job | None],
+        known: Known,
         more: tuple[Kind[Object], ...] = (),
         limits: Limits | None = None,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._jobs = jobs
         self._limits = limits or Limits()
-        self._kinds = {(kind.group, kind.kind): kind for kind in (*READ, *more)}
+        self._kinds: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in (*READ, *more)}
         self._memory: Memory[tuple[str, ...], Object | _Absent] = Memory(most=self._limits.remembered)
+        self._asked: Memory[tuple[str, str], Job] = Memory(most=self._limits.remembered)
+        self._heard = known
+        self.known: Known = Learned(known, self._asked, clock)
 
     def resolve(self, pod: Pod) -> Chain:
         """The chain above this pod; TryLater when the server does not say what stands there."""
@@ -145,11 +184,10 @@ class Owners:
         return found if isinstance(found, _Absent) else Link(kind=kind, object=found)
 
     def _object(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
-        if kind is kinds.JOBS:
-            job = self._jobs(namespace, reference.name)
-            # The Job may be younger than what the informer has heard of: then the server is asked.
-            if job is not None and job.uid == reference.uid:
-                return job
+        held = self._heard.find(kind, namespace, reference.name) if kind in GROUPING else None
+        # It may be younger than what has been heard of: then the server is asked.
+        if held is not None and held.uid == reference.uid:
+            return held
         now = self._clock.now()
         # Anybody may write any uid into a reference: alone it must neither hide nor show what another namespace owns.
         key = (kind.group, kind.kind, namespace, reference.name, reference.uid)
@@ -158,6 +196,8 @@ class Owners:
             known = self._read(kind, reference, namespace)
             good = self._limits.absent if isinstance(known, _Absent) else self._limits.found
             self._memory.keep(key, known, until=now + good)
+            if isinstance(known, Job):
+                self._asked.keep((namespace, reference.name), known, until=now + good)
         return known
 
     def _read(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:

@@ -1,14 +1,35 @@
-"""What every kind says of a pod in the same way: its identity, who made it, and whose annotations count."""
+"""What kinds say in the same way: identity, who made a pod, whose annotations count, what they say of the group."""
 
-from slurm_bridge.model import kinds
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.groups import Job, JobSet
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Object, OwnerReference
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.workload import Root, Source
+from slurm_bridge.model.workload import MemberLost, Root, Source
 from slurm_bridge.workloads.owners import Chain
+
+#: How users call what follows when a member is lost.
+MEMBER_LOST: Final[Mapping[str, MemberLost]] = {"keep": MemberLost.KEEP, "restart-group": MemberLost.RESTART}
+
+#: More than any group has, and less than what costs time to read.
+_DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def itself(pod: Pod) -> Root:
     """The workload that is this one incarnation of a pod."""
     return Root(kind=kinds.PODS.kind, namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.uid)
+
+
+def made_by(child: Object, kind: Kind[Any]) -> OwnerReference | None:
+    """The reference to an object's controller where that is of this kind, whatever its version."""
+    reference = next((one for one in child.metadata.owner_references if one.controller), None)
+    if reference is None or reference.kind != kind.kind:
+        return None
+    return reference if reference.api_version.rpartition("/")[0] == kind.group else None
 
 
 def controller(pod: Pod) -> Root | None:
@@ -20,10 +41,50 @@ def controller(pod: Pod) -> Root | None:
     return None
 
 
-def sources(pod: Pod, chain: Chain) -> tuple[Source, ...]:
-    """The pod, and over it the owner that speaks."""
-    own = Source(kind=kinds.PODS.kind, name=pod.metadata.name, annotations=pod.metadata.annotations)
+def own(pod: Pod) -> Source:
+    """The pod speaks for itself; for a gang its first member does."""
+    return Source(kind=kinds.PODS.kind, name=pod.metadata.name, annotations=pod.metadata.annotations)
+
+
+def source(kind: Kind[Any], found: Object) -> Source:
+    """An object speaks."""
+    return Source(kind=kind.kind, name=found.metadata.name, annotations=found.metadata.annotations)
+
+
+def above(chain: Chain) -> tuple[Source, ...]:
+    """The owner that speaks, if there is one."""
     speaker = chain.speaker
-    if speaker is None:
-        return (own,)
-    return own, Source(kind=speaker.kind.kind, name=speaker.name, annotations=speaker.annotations)
+    return () if speaker is None else (source(speaker.kind, speaker.object),)
+
+
+def suspended(chain: Chain) -> str:
+    """The Job or JobSet above the pods that must not run now, "" when all may."""
+    for link in chain.links:
+        found = link.object
+        if isinstance(found, (Job, JobSet)) and found.spec.suspend:
+            return f"{link.kind.kind} {found.metadata.namespace}/{found.metadata.name}"
+    return ""
+
+
+def together(annotations: Mapping[str, str]) -> bool | None:
+    """Whether an object wants one placeholder for all its pods; None where it does not say.
+
+    Words that mean nothing are left to the translation, which tells the user about each of them.
+    """
+    said = {"true": True, "false": False}.get(annotations.get(names.ANNOTATION_GANG, "").strip().lower())
+    if said is None and (number(annotations.get(names.ANNOTATION_MINIMUM_NODES)) or 1) > 1:
+        # One pod has one node.
+        return True
+    return said
+
+
+def member_lost(sources: Iterable[Source], default: MemberLost) -> MemberLost:
+    """The strongest voice that says what follows when a member is lost."""
+    said = [MEMBER_LOST.get(one.annotations.get(names.ANNOTATION_MEMBER_LOST, "").strip().lower()) for one in sources]
+    return next((one for one in reversed(said) if one is not None), default)
+
+
+def number(text: str | None) -> int | None:
+    """What a label or an annotation counts; None where it does not."""
+    found = _DIGITS.fullmatch((text or "").strip())
+    return int(found.group()) if found is not None else None

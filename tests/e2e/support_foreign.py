@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from tests import waiting
 from tests.e2e import support_servers
 
-_EXTERNAL = {
+EXTERNAL = {
     "flags": ["EXTERNAL_JOB"],
     "environment": ["PATH=/bin"],
     "current_working_directory": "/tmp",  # noqa: S108 - nothing runs there
@@ -60,12 +60,12 @@ def submitted(slurm: support_servers.Slurm) -> Iterator[Foreign]:
     """A native job, one whose record is empty, a neighbour's placeholder running, and one waiting."""
     native = slurm.command("sbatch", "--parsable", "--uid=alice", "--hold", "--chdir=/tmp", "--wrap=true")
     record = json.dumps(_NEIGHBOUR)
-    waits = {**_EXTERNAL, "partition": "closed", "admin_comment": record}
+    waits = {**EXTERNAL, "partition": "closed", "admin_comment": record}
     jobs = {
         "native job": int(native.split(";")[0]),
-        "job with an empty record": slurm.submit({**_EXTERNAL, "name": "empty", "admin_comment": "{}"}),
-        "job without a record": slurm.submit({**_EXTERNAL, "name": "bare"}),
-        "neighbour's placeholder": slurm.submit({**_EXTERNAL, "name": "theirs", "admin_comment": record}),
+        "job with an empty record": slurm.submit({**EXTERNAL, "name": "empty", "admin_comment": "{}"}),
+        "job without a record": slurm.submit({**EXTERNAL, "name": "bare"}),
+        "neighbour's placeholder": slurm.submit({**EXTERNAL, "name": "theirs", "admin_comment": record}),
         "neighbour's waiting placeholder": slurm.submit({**waits, "name": "theirs-too"}),
     }
     found = Foreign(slurm=slurm, jobs=jobs)

@@ -1,8 +1,8 @@
 """Somebody who is not the daemon watches both servers all the time, and writes down whatever must never be.
 
-    I1  a pod has more than one living placeholder at once
-    I2  a pod is bound to a node that its job was not allocated
-    I3  more is bound to a node than the node has
+    I1  a pod or a group of pods has more than one living placeholder at once
+    I2  a pod is bound to a node that its job was not allocated, or by a job that is not its own
+    I3  more is bound to a node than the node has, or than the job got there
     I7  a pod that nobody deleted goes although its job lives
 
 Reads fail while servers are being killed; then nothing is concluded.
@@ -13,10 +13,9 @@ import contextlib
 import dataclasses
 import http.client
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from slurm_bridge.model import names
-from tests.e2e import support_servers, support_world
+from tests.e2e import support_servers, support_slots, support_world
 from tests.e2e.support_servers import Json, SlurmJob
 
 #: A full list of hundreds of jobs costs slurmctld a third of a second: often enough to see every job that ever lived
@@ -53,7 +52,7 @@ class Observer:
         """Once: pods before jobs, so that a job that a pod speaks of is in the list."""
         try:
             pods = self._world.pods()
-            jobs = self._world.slurm.jobs_of(self._world.daemon.cluster_id)
+            jobs = self._world.slurm.parts_of(self._world.daemon.cluster_id)
         except (OSError, ValueError, http.client.HTTPException, support_servers.Refused):
             self.seen.misses += 1
             return
@@ -73,8 +72,10 @@ class Observer:
 
 def judge(seen: Seen, pods: Sequence[Json], jobs: Sequence[SlurmJob]) -> None:
     """Compare one look with what was seen before."""
+    known = {one.job_id: one for one in jobs}
     seen.wrong.update(_twins(jobs))
-    seen.wrong.update(_misplaced(pods, {one.job_id: one for one in jobs}))
+    seen.wrong.update(f"I2: {what}" for what in support_slots.misplaced(pods, known))
+    seen.wrong.update(f"I3: {what}" for what in support_slots.overfull(pods, known))
     seen.wrong.update(_crowded(pods))
     seen.wrong.update(_lost(seen, pods, jobs))
     seen.jobs.update({one.job_id: one for one in jobs})
@@ -82,25 +83,14 @@ def judge(seen: Seen, pods: Sequence[Json], jobs: Sequence[SlurmJob]) -> None:
 
 
 def _twins(jobs: Sequence[SlurmJob]) -> Iterator[str]:
-    alive = collections.Counter(str(one.owner["uid"]) for one in jobs if one.alive)
-    for uid, count in alive.items():
-        if count > 1:
-            twins = [(one.job_id, sorted(one.states)) for one in jobs if one.owner["uid"] == uid]
-            yield f"I1: pod {uid} has {count} living jobs: {twins}"
-
-
-def _misplaced(pods: Sequence[Json], jobs: Mapping[int, SlurmJob]) -> Iterator[str]:
-    for one in filter(support_world.is_bound, pods):
-        job = jobs.get(support_world.job_id(one))
-        where = one["metadata"]["annotations"][names.ANNOTATION_SLURM_NODE]
-        if job is None:
-            continue  # slurmctld forgets ended jobs, and what it had not saved when it was killed
-        if job.owner["uid"] != one["metadata"]["uid"]:
-            yield f"I2: {one['metadata']['name']} is bound by job {job.job_id}, which is of {dict(job.owner)}"
-        if (
-            job.nodes and job.nodes != where
-        ):  # one that slurmctld has forgotten and that is asked for again has none yet
-            yield f"I2: {one['metadata']['name']} is bound to {where}, job {job.job_id} has {job.nodes!r}"
+    alive: dict[str, set[int]] = collections.defaultdict(set)
+    for one in jobs:
+        if one.owner and one.alive:
+            alive[str(one.owner["uid"])].add(one.part_of)
+    for uid, wholes in alive.items():
+        if len(wholes) > 1:
+            twins = [(one.job_id, sorted(one.states)) for one in jobs if one.owner and one.owner["uid"] == uid]
+            yield f"I1: {uid} has {len(wholes)} living jobs: {twins}"
 
 
 #: Of every machine of the local cluster.
@@ -117,13 +107,14 @@ def _crowded(pods: Sequence[Json]) -> Iterator[str]:
 def _lost(seen: Seen, pods: Sequence[Json], jobs: Sequence[SlurmJob]) -> Iterator[str]:
     """Pods that went since the last look; with a living job of theirs somebody deleted them without a reason."""
     stay = {one["metadata"]["uid"] for one in pods if "deletionTimestamp" not in one["metadata"]}
-    alive = {str(one.owner["uid"]): one for one in jobs if one.alive}
+    alive = {str(one.owner["uid"]): one.job_id for one in jobs if one.owner and one.alive}
     for uid, pod in seen.pods.items():
         if uid in stay or uid in seen.gone:
             continue
         seen.gone[uid] = pod
-        if uid in alive:
-            yield f"I7: {support_world.told(pod)} was deleted, and its job {alive[uid].job_id} lives"
+        job_id = alive.get(uid) or next(iter(support_slots.bound_by([pod]).keys() & alive.values()), None)
+        if job_id:
+            yield f"I7: {support_world.told(pod)} was deleted, and its job {job_id} lives"
 
 
 @contextlib.contextmanager

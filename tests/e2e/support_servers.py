@@ -9,11 +9,12 @@ import dataclasses
 import http.client
 import json
 import pathlib
+import re
 import select
 import ssl
 import subprocess
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import slurm_http
@@ -157,6 +158,16 @@ class SlurmJob:
     def alive(self) -> bool:
         return not self.states & ENDED
 
+    @property
+    def part_of(self) -> int:
+        """The job that this is a component of; its own id where it is a whole."""
+        return int(self.text.get("het_job_id", {}).get("number") or self.job_id)
+
+    @property
+    def node_names(self) -> list[str]:
+        """Its nodes one by one, in Slurm's order."""
+        return list(expanded(self.nodes))
+
 
 class Slurm:
     """slurmrestd with the operator's token, and the command line beside slurmctld."""
@@ -183,7 +194,13 @@ class Slurm:
 
     def jobs_of(self, cluster_id: str) -> list[SlurmJob]:
         """The placeholders of one daemon's pods, alive or not; what its own check tried is not among them."""
-        return [one for one in self.jobs() if (one.owner.get("cluster"), one.owner.get("kind")) == (cluster_id, "Pod")]
+        return [one for one in self.jobs() if is_placeholder(one, cluster_id)]
+
+    def parts_of(self, cluster_id: str) -> list[SlurmJob]:
+        """The same with the further components of those that are heterogeneous."""
+        known = self.jobs()
+        wholes = {one.job_id for one in known if is_placeholder(one, cluster_id)}
+        return [one for one in known if one.part_of in wholes]
 
     def alive(self, cluster_id: str) -> list[SlurmJob]:
         """Whatever one daemon asked for and is not over."""
@@ -208,6 +225,21 @@ class Slurm:
         """The same of every job, in one call."""
         found = map(_words, self.command("scontrol", "--oneliner", "show", "job").splitlines())
         return {int(words["JobId"]): words for words in found}
+
+
+def is_placeholder(one: SlurmJob, cluster_id: str) -> bool:
+    """Of a pod or of a group of pods of this cluster, and not one of its further components."""
+    ours = one.owner.get("cluster") == cluster_id and one.owner["kind"] != "Check"
+    return ours and one.part_of == one.job_id
+
+
+def expanded(hostlist: str) -> Iterator[str]:
+    """ext[001-003,007],other -> every name: as much of Slurm's form as the local cluster has."""
+    for prefix, ranges in re.findall(r"([^,\[]+)(?:\[([^\]]*)\])?", hostlist):
+        for span in ranges.split(",") if ranges else ("",):
+            first, _, last = span.partition("-")
+            for number in range(int(first or 0), int(last or first or 0) + 1):
+                yield prefix + (str(number).zfill(len(first)) if first else "")
 
 
 def _words(line: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
-"""Every example runs as it is, with the configuration that deploy/ ships."""
+"""Every example runs as it is, with the configuration that deploy/ ships and the real controllers."""
 
+import dataclasses
 import pathlib
 from collections.abc import Iterator, Mapping
 
@@ -8,25 +9,56 @@ import yaml
 
 from localcluster.config import PROJECT
 from tests import waiting
-from tests.e2e import support_daemon, support_servers, support_world
+from tests.e2e import support_daemon, support_groups, support_servers, support_slots, support_world
+from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
+from tests.e2e.support_world import World
 
-EXAMPLES = sorted(path.parent for path in (PROJECT / "examples").glob("*/job.yaml"))
-MANIFESTS_ALONE = [path for path in EXAMPLES if not (path / "pyproject.toml").exists()]
+EXAMPLES = {path.parent.name: path for path in sorted((PROJECT / "examples").glob("*/*.yaml"))}
+MANIFESTS_ALONE = [path.parent for path in EXAMPLES.values() if not (path.parent / "pyproject.toml").exists()]
 NAMESPACE = "slurm-bridge"
-JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
-#: What the placeholder of each example has to show for it, beside running to its end.
-SHOWN = {
-    "exclusive": {"OverSubscribe": "NO"},
-    "gres": {"TresPerNode": "gres/gpu:2", "Partition": "gpu"},
-    "job-sleep-single": {"JobName": "job-sleep-single", "Account": "schedmd", "Partition": "debug"},
-    "max-nodes": {"NumNodes": "1"},
-    "mem-per-node": {"MinMemoryNode": "8G"},
-    "partition": {"Partition": "batch"},
-    "policy": {"Priority": "500", "Account": "research"},
-    "timelimit": {"TimeLimit": "00:05:00"},
+#: A CronJob starts something every full minute.
+SECONDS = 90.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Expected:
+    """How many pods each job of an example has, what Slurm shows of each, and on how many nodes they are."""
+
+    pods: tuple[int, ...] = (1,)
+    shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    nodes: int = 1
+
+
+#: What the placeholders of each example have to show for it, beside running to their end.
+EXPECTED = {
+    "coscheduling-podgroup": Expected(pods=(4,), shown={"NumTasks": "4", "TimeLimit": "00:05:00"}),
+    "cronjob": Expected(shown={"TimeLimit": "00:05:00"}),
+    "deployment": Expected(pods=(1, 1), shown={"Partition": "debug"}),
+    "exclusive": Expected(shown={"OverSubscribe": "NO"}),
+    "generic-group": Expected(pods=(3,), shown={"NumTasks": "3"}),
+    "gres": Expected(shown={"TresPerNode": "gres/gpu:2", "Partition": "gpu"}),
+    "job-gang": Expected(pods=(4,), shown={"NumTasks": "4"}),
+    "job-sleep-single": Expected(
+        shown={"JobName": "job-sleep-single", "Account": "schedmd", "Partition": "debug"},
+    ),
+    "jobset": Expected(pods=(5,), shown={"NumTasks": "5", "Partition": "debug"}),
+    "jobset-in-order": Expected(pods=(1, 4)),
+    "leaderworkerset": Expected(pods=(3, 3), shown={"NumTasks": "3"}),
+    "leaderworkerset-heterogeneous": Expected(pods=(3,), shown={"TresPerNode": "gres/gpu:4", "Partition": "gpu"}),
+    "max-nodes": Expected(shown={"NumNodes": "1"}),
+    "mem-per-node": Expected(shown={"MinMemoryNode": "8G"}),
+    "one-per-node": Expected(pods=(3,), shown={"NumNodes": "3"}, nodes=3),
+    "partition": Expected(shown={"Partition": "batch"}),
+    "podgroup": Expected(pods=(4,), shown={"NumTasks": "4", "TimeLimit": "00:05:00"}),
+    "policy": Expected(shown={"Priority": "500", "Account": "research"}),
+    "single-pod": Expected(shown={"JobName": "single-pod", "TimeLimit": "00:05:00"}),
+    "statefulset": Expected(pods=(1, 1)),
+    "timelimit": Expected(shown={"TimeLimit": "00:05:00"}),
 }
+
+Applied = tuple[World, dict[str, list[Json]]]
 
 
 def shipped() -> Json:
@@ -34,57 +66,124 @@ def shipped() -> Json:
     found: Json = yaml.safe_load(
         yaml.safe_load((PROJECT / "deploy" / "config.yaml").read_text())["data"]["config.yaml"]
     )
-    return {group: found[group] for group in ("defaults", "hooks", "gres", "ends") if group in found}
+    return {group: found[group] for group in ("defaults", "hooks", "gres", "ends", "workloads") if group in found}
+
+
+def documents(example: str) -> list[Json]:
+    """What its manifest creates."""
+    return list(yaml.safe_load_all(EXAMPLES[example].read_text()))
 
 
 @pytest.fixture(scope="module")
-def daemon(
+def world(
     cluster: Mapping[str, str], kube: support_servers.Kubernetes, slurm: support_servers.Slurm, work: pathlib.Path
-) -> Iterator[support_daemon.Daemon]:
-    """For the scheduler name of the manifests, because they are applied as they are."""
+) -> Iterator[World]:
+    """A daemon for the scheduler name and the namespace of the manifests, because they are applied as they are."""
     name = support_daemon.fresh_name("examples")
     chosen = support_daemon.settings(cluster, name, scheduler_names=["slurm-bridge-scheduler"], **shipped())
     started = support_daemon.Daemon(work, chosen)
     with support_world.ending(started, kube, slurm):
         started.start()
         started.await_ready()
-        yield started
+        yield World(kube=kube, slurm=slurm, daemon=started, namespace=NAMESPACE)
 
 
 @pytest.fixture(scope="module")
-def applied(daemon: support_daemon.Daemon, kube: support_servers.Kubernetes) -> Iterator[support_daemon.Daemon]:
+def applied(world: World) -> Iterator[World]:
     """All at once, as somebody in a hurry would."""
-    kube.apply(*(example / "job.yaml" for example in EXAMPLES))
-    yield daemon
-    for example in EXAMPLES:
-        for document in yaml.safe_load_all((example / "job.yaml").read_text()):
-            support_servers.said(
-                *(PROJECT / "hack/cluster/kubectl", "--namespace", NAMESPACE, "delete", "--wait=false"),
-                *("--ignore-not-found", document["kind"], document["metadata"]["name"]),
-            )
+    world.kube.apply(*EXAMPLES.values())
+    yield world
+    for path in EXAMPLES.values():
+        support_servers.said(
+            *(PROJECT / "hack/cluster/kubectl", "delete", "--wait=false", "--ignore-not-found", "--filename", path)
+        )
+
+
+def own_pods(world: World, example: str) -> list[Json]:
+    """Everything that its objects made, ended or not: names begin with that of the object."""
+    names = {one["metadata"]["name"] for one in documents(example)}
+    others = {one["metadata"]["name"] for other in EXAMPLES if other != example for one in documents(other)}
+    found = []
+    for one in world.pods():
+        name = one["metadata"]["name"]
+        nearest = max((known for known in names | others if f"{name}-".startswith(f"{known}-")), key=len, default="")
+        if nearest in names:
+            found.append(one)
+    return found
+
+
+def is_as_it_should_end(one: Json) -> bool:
+    """Pods of Jobs succeed, all others run on."""
+    kinds = {owner["kind"] for owner in one["metadata"].get("ownerReferences", ())}
+    wanted = "Succeeded" if "Job" in kinds else "Running"
+    return bool(one["status"].get("phase") == wanted)
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_reaches_its_end(
-    applied: support_daemon.Daemon,
-    kube: support_servers.Kubernetes,
-    slurm: support_servers.Slurm,
-    example: pathlib.Path,
-) -> None:
-    """The Job succeeds, and Slurm shows what the example is about."""
-    name = example.name
-    waiting.until(lambda: kube.get(f"{JOBS}/{name}")["status"].get("succeeded"), f"success\n{applied.last_words()}", 40)
-    uid = kube.get(f"{JOBS}/{name}")["metadata"]["uid"]
-    (pod,) = kube.items(
-        f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=batch.kubernetes.io%2Fcontroller-uid%3D{uid}"
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_reaches_its_end(applied: World, example: str) -> None:
+    """Its pods run where Slurm says, under as many jobs as it is about, and Slurm shows what it is about."""
+    expected = EXPECTED.get(example, Expected())
+    seen: list[list[Json]] = [[]]
+
+    def there() -> bool:
+        seen[0] = own_pods(applied, example)
+        ended = [one for one in seen[0] if is_as_it_should_end(one)]
+        return len(ended) >= sum(expected.pods) and len(ended) == len(seen[0])
+
+    try:
+        waiting.until(there, f"end of {example}", SECONDS, every=0.5)
+    except AssertionError as error:
+        lines = [str(error), *map(support_world.told, seen[0]), applied.daemon.last_words()]
+        raise AssertionError("\n".join(lines)) from error
+    jobs = support_slots.bound_by(seen[0])
+    if example != "cronjob":  # it may have run more than once
+        assert sorted(map(len, jobs.values())) == sorted(expected.pods)
+    for job_id, pods in jobs.items():
+        shown = applied.slurm.shown(job_id)
+        assert {word: shown.get(word) for word in expected.shown} == expected.shown
+        assert len(support_groups.on_nodes(pods)) == expected.nodes
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("kind", ["Job", "JobSet"])
+def test_what_the_examples_run_is_complete(applied: World, kind: str) -> None:
+    """In the words of their controllers."""
+    objects = Objects(applied)
+    for name in (one["metadata"]["name"] for example in EXAMPLES for one in documents(example) if one["kind"] == kind):
+        waiting.until(lambda name=name: is_complete(objects.get(kind, name)), f"end of {kind} {name}", 30)
+
+
+def is_complete(one: Json) -> bool:
+    """Job and JobSet name the same thing differently."""
+    return any(support_servers.condition(one, word).get("status") == "True" for word in ("Complete", "Completed"))
+
+
+@pytest.mark.real
+def test_the_node_selector_of_an_example_holds(applied: World) -> None:
+    """The node has the labels that were asked for."""
+    (pod,) = own_pods(applied, "node-selector")
+    node = applied.kube.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")
+    assert pod["spec"]["nodeSelector"].items() <= node["metadata"]["labels"].items()
+
+
+@pytest.mark.real
+def test_the_pod_groups_of_the_examples_are_scheduled(applied: World) -> None:
+    """Each API has its own word for it."""
+    objects = Objects(applied)
+    waiting.until(
+        lambda: support_servers.condition(objects.get("PodGroup", "podgroup"), "PodGroupScheduled"), "condition", 20
     )
-    shown = slurm.shown(support_world.job_id(pod))
-    expected = SHOWN.get(name, {})
-    assert {word: shown.get(word) for word in expected} == expected
-    if name == "node-selector":
-        node = kube.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")
-        assert pod["spec"]["nodeSelector"].items() <= node["metadata"]["labels"].items()
+    waiting.until(
+        lambda: objects.get("CoschedulingPodGroup", "coscheduling-podgroup").get("status", {}).get("phase"), "phase", 20
+    )
+
+
+def test_every_example_is_expected() -> None:
+    """A new folder cannot be forgotten here; those that are not named have one pod and show nothing of their own."""
+    assert EXPECTED.keys() <= EXAMPLES.keys()
+    assert EXAMPLES.keys() - EXPECTED.keys() == {"custom-hook", "node-selector"}
 
 
 @pytest.mark.parametrize("example", MANIFESTS_ALONE, ids=lambda path: path.name)

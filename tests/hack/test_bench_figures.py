@@ -20,6 +20,11 @@ def turn(who: str = "ours", **fields: object) -> figures.Turn:
     return figures.Turn(**{**plain, **fields})  # type: ignore[arg-type]
 
 
+def rate(one: figures.Turn) -> float:
+    """What is compared."""
+    return one.rate
+
+
 def test_a_turn_is_counted_from_the_first_creation_to_the_last_binding() -> None:
     """Not from the first to the first, and whatever the order of the pods is."""
     assert figures.seconds({"a": 10.0, "b": 11.0}, {"a": 15.0, "b": 12.0}) == pytest.approx(5.0)
@@ -70,12 +75,12 @@ def test_what_others_did_meanwhile_is_known() -> None:
 def test_ratios_are_taken_within_a_round() -> None:
     """A slow round is slow for both: the ratio of medians would say something else."""
     played = [turn("ours"), turn("raw"), turn("ours", seconds=4.0), turn("raw", seconds=8.0)]
-    assert figures.ratios(played, "ours", "raw") == [1.0, 2.0]
+    assert figures.ratios(played, "ours", "raw", rate) == [1.0, 2.0]
 
 
 def test_a_round_that_was_cut_short_has_no_ratio() -> None:
     """Only one of the two has played."""
-    assert figures.ratios([turn("ours")], "ours", "raw") == []
+    assert figures.ratios([turn("ours")], "ours", "raw", rate) == []
 
 
 def test_each_round_begins_with_another() -> None:

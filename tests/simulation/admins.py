@@ -2,7 +2,6 @@
 
 from slurm_bridge.model import kinds
 from tests.simulation.play import Act, Play
-from tests.simulation.world import NODES, machine
 
 
 class Admins:
@@ -86,7 +85,7 @@ class Admins:
 
     def cordon_node(self) -> None:
         """An administrator of Kubernetes closes a node for a while."""
-        name = self._dice.choice(list(NODES))
+        name = self._dice.choice(list(self._world.fleet.nodes))
         if self._world.kube.get(kinds.NODES, "", name) is not None:
             self._world.cordon(name, on=True)
             self._play.later(self._dice.uniform(3, 30), lambda: self._open(name))
@@ -97,7 +96,7 @@ class Admins:
 
     def remove_node(self) -> None:
         """A node leaves Kubernetes, and joins again under its name."""
-        name = self._dice.choice(list(NODES))
+        name = self._dice.choice(list(self._world.fleet.nodes))
         if self._world.kube.get(kinds.NODES, "", name) is not None:
             self._world.weather.note(f"node {name} leaves")
             self._world.kube.delete(kinds.NODES, ("", name))
@@ -106,7 +105,7 @@ class Admins:
     def _join(self, name: str) -> None:
         if self._world.kube.get(kinds.NODES, "", name) is None:
             self._world.weather.note(f"node {name} joins")
-            self._world.add_kube_node(name, NODES[name])
+            self._world.add_kube_node(name)
 
     def remove_slurm_node(self) -> None:
         """A node leaves Slurm with all its jobs, and joins again."""
@@ -119,7 +118,7 @@ class Admins:
     def _join_slurm(self, name: str) -> None:
         if name not in self._world.slurm.world.nodes:
             self._world.weather.note(f"{name} joins Slurm")
-            self._world.slurm.control.add_node(machine(name), "debug", "batch")
+            self._world.slurm.control.add_node(self._world.fleet.machine(name), "debug", "batch")
 
     def close_partition(self) -> None:
         """An administrator closes a partition for a while."""
@@ -130,7 +129,7 @@ class Admins:
 
     def mend(self) -> None:
         """What was closed, removed or broken is as it was."""
-        for kube, slurm in NODES.items():
+        for kube, slurm in self._world.fleet.nodes.items():
             self._join(kube)
             self._open(kube)
             self._join_slurm(slurm)

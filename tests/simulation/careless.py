@@ -7,13 +7,14 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.workloads import known
 from tests.simulation.observer import CLUSTER_ID
 
 
 class Careless:
     """Believes every answer, and takes a missing one for a no."""
 
-    def __init__(self, cluster: ports.Cluster, slurm: ports.Slurm, _: ports.Clock) -> None:
+    def __init__(self, cluster: ports.Cluster, slurm: ports.Slurm, _clock: ports.Clock, _known: known.Known) -> None:
         self._cluster, self._slurm = cluster, slurm
         self._pods: dict[str, Pod] = {}
         self._nodes: dict[str, str] = {}
@@ -36,6 +37,9 @@ class Careless:
 
     def on_owner(self, old: object, new: object) -> None:
         """Nobody speaks for pods."""
+
+    def on_kinds(self) -> None:
+        """Nor for kinds."""
 
     def recover(self) -> None:
         """Nothing is worth knowing."""

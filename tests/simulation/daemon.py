@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge import ports
@@ -14,8 +14,10 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.settings.model import Settings
+from slurm_bridge.workloads import known
+from tests.simulation import groups
 from tests.simulation.observer import CLUSTER_ID
-from tests.simulation.process import Brain
+from tests.simulation.process import Build
 
 #: What is lost is found, and who backs off comes back, within the patience of a run.
 SETTINGS: dict[str, Any] = {
@@ -24,6 +26,7 @@ SETTINGS: dict[str, Any] = {
     "hooks": [{"name": "policy"}, {"name": "eligibility", "options": {"volumes": False}}],
     "mirror": {"sweep_seconds": 45},
     "attempts": {"window_seconds": 6},
+    "workloads": {"bind_seconds": int(groups.BIND_SECONDS)},
     "scheduling": {"backoff_most_seconds": 30, "avoid_seconds": 60},
 }
 
@@ -92,7 +95,14 @@ class Uncounted:
 class RealBrain:
     """The core as the program builds it, with its voice beside it."""
 
-    def __init__(self, variant: Variant, cluster: ports.Cluster, slurm: ports.Slurm, clock: ports.Clock) -> None:
+    def __init__(
+        self,
+        variant: Variant,
+        cluster: ports.Cluster,
+        slurm: ports.Slurm,
+        clock: ports.Clock,
+        objects: known.Known,
+    ) -> None:
         around = chain.Surroundings(
             clock=clock,
             dice=random.Random(4),
@@ -104,7 +114,7 @@ class RealBrain:
             slurm=slurm,
             clock=clock,
             dice=random.Random(3),
-            jobs=lambda _namespace, _name: None,
+            known=objects,
             tally=Uncounted(),
             around=around,
         )
@@ -116,6 +126,7 @@ class RealBrain:
             self._core.configure(dataclasses.replace(config, chain=chain.Chain(hooks, around)))
         self.on_pod, self.on_other_pod = self._core.on_pod, self._core.on_other_pod
         self.on_node, self.on_owner = self._core.on_node, self._core.on_owner
+        self.on_kinds = self._core.on_kinds
         self.recover, self.schedule_step = self._core.recover, self._core.schedule_step
 
     def mirror_step(self) -> None:
@@ -128,9 +139,9 @@ class RealBrain:
         return self._voice.step()
 
 
-def build(variant: Variant) -> Callable[[ports.Cluster, ports.Slurm, ports.Clock], Brain]:
+def build(variant: Variant) -> Build:
     """Makes the brains of such a site's daemons."""
-    return lambda cluster, slurm, clock: RealBrain(variant, cluster, slurm, clock)
+    return functools.partial(RealBrain, variant)
 
 
 real = build(Variant())

@@ -1,12 +1,14 @@
 """Somebody who is not the daemon, looks into both worlds after every call, and says at once what promise was broken.
 
-    I1  at most one living job for each incarnation of a pod
-    I2  a pod is bound only to a node that its running job holds
-    I3  a pod gets no more than its job holds there, and nobody puts more on a node than the node has
-    I4  no job of ours outlives its pod for long
-    I5  no job, pod or node that is not ours (a gated pod is not ours yet) is changed
-    I6  once nothing goes wrong any more, every living pod gets its node
-    I7  no pod is deleted while its job lives, or before it ever had one
+    I1  at most one living job for each incarnation of a workload
+    I2  a pod is bound only to a node that the running job of its workload holds
+    I3  all pods that a job has put on a node get no more than it holds there, nobody puts more on a node than it has,
+        and no pod of a gang is bound while fewer are there than the gang needs
+    I4  no job of ours outlives its pods for long, or waits for a gang that may not run or is not complete
+    I5  no job, pod, node or group that is not ours (a gated pod is not ours yet) is changed
+    I6  once nothing goes wrong any more, every living pod gets its node: all of a gang, or none
+    I7  no pod is deleted while its job lives, or before it ever had one; but with a gang that is to start anew when one
+        of its pods is lost, or that could not be bound as a whole in time
 
 What is seen while a daemon's call returns is that daemon's deed; everything else is the world's.
 """
@@ -19,7 +21,10 @@ from slurm_bridge.sim.kube.store import Event
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
-from tests.simulation import seen
+from tests.simulation import groups, runs, seen
+from tests.simulation.broken import Broken
+
+__all__ = ["CLUSTER_ID", "Broken", "Observer"]
 
 WORLD = ""
 CLUSTER_ID = "sim"
@@ -28,13 +33,9 @@ CLUSTER_ID = "sim"
 STALE = 10.0
 #: So long may a watch be silent without anybody noticing.
 DEAF = 45.0
-#: Where nothing but care keeps two jobs of one pod apart (no chosen ids, or a slurmctld that forgot what it had
+#: Where nothing but care keeps two jobs of one workload apart (no chosen ids, or a slurmctld that forgot what it had
 #: acknowledged), there may be two for so long: until the next sweep of a daemon, which may have to rise first.
 MENDING = 300.0
-
-
-class Broken(BaseException):
-    """A promise was broken. No daemon may catch this: it would take the verdict for trouble of its own."""
 
 
 class Observer:
@@ -49,12 +50,14 @@ class Observer:
         self._last: list[state.Job] = []
         self._owners: dict[str, marks.Owner | None] = {}
         self._foreign: dict[int, state.Job] = {}
-        self._runs: dict[tuple[int, str], seen.Run] = {}
+        self._runs = runs.Runs(slurm_names)
         self._nodes_left: dict[str, float] = {}
-        self._had_job: set[str] = set()
-        self._ended: set[str] = set()
+        self._had_job: set[tuple[str, int]] = set()
+        self._ended: set[tuple[str, int]] = set()
+        self._idle: set[str] = set()
         self._twice_since: dict[str, float] = {}
         self._lenient_until = 0.0 if fenced else float("inf")
+        self.groups = groups.Groups(kube.store)
         self.pods: dict[str, seen.Pod] = {}
         self.looks = 0
 
@@ -63,17 +66,19 @@ class Observer:
     def look(self, by: str = WORLD) -> None:
         """See what has changed; `by` is the daemon that did it."""
         self.looks += 1
-        jobs = list(self._slurm.world.jobs.values())
-        if jobs != self._last or self._twice_since:
-            self._last = jobs
-            self._look_at_jobs(jobs, by)
         store = self._kube.store
-        if store.version != self._version:
+        changed = store.version != self._version
+        if changed:
             since, self._version = self._version, store.version
+            self.groups.learn(by, self._now)
             for event in store.events(PODS, since) if since else self._beginning():
                 self._look_at_pod(event, by)
             for event in store.events(NODES, since) if since else ():
                 self._look_at_node(event, by)
+        jobs = list(self._slurm.world.jobs.values())
+        if jobs != self._last or self._twice_since:
+            self._last = jobs
+            self._look_at_jobs(jobs, by)
 
     def _look_at_node(self, event: Event, by: str) -> None:
         if by:
@@ -88,6 +93,7 @@ class Observer:
 
     def skip(self) -> None:
         """What is no longer known of Kubernetes' history was seen already."""
+        self.groups.learn(WORLD, self._now)
         self._version = self._kube.store.version
 
     def _beginning(self) -> list[Event]:
@@ -100,15 +106,18 @@ class Observer:
     # -- jobs --------------------------------------------------------------------------------------------------------
 
     def owner(self, job: state.Job) -> marks.Owner | None:
-        """Whose placeholder it is, None when it is not one of ours."""
+        """Whose placeholder it is, None when it is not one of ours; a component is the leader's."""
         text = job.ask.text("admin_comment")
+        leader = self._slurm.world.jobs.get(job.leader)
+        if not text and leader is not None:
+            text = leader.ask.text("admin_comment")
         if text not in self._owners:
             found = marks.read(text)
             self._owners[text] = found if found is not None and found.cluster == CLUSTER_ID else None
         return self._owners[text]
 
     def living(self, uid: str) -> list[state.Job]:
-        """The jobs of a pod that are not over."""
+        """The jobs of a workload that are not over, all their components."""
         found = [(job, self.owner(job)) for job in self._slurm.world.jobs.values() if not job.over]
         return [job for job, owner in found if owner is not None and owner.uid == uid]
 
@@ -116,28 +125,35 @@ class Observer:
         foreign = {job.job_id: job for job in jobs if self.owner(job) is None}
         self._check_foreign(foreign, by)
         self._foreign = foreign
-        alive: dict[str, list[int]] = {}
+        alive: dict[str, set[int]] = {}
         for job in jobs:
             owner = self.owner(job)
             if owner is not None:
-                self._had_job.add(owner.uid)
-                self._check_gate(owner.uid, job, by)
+                self._had_job.add((owner.uid, runs.family(job)))
                 if not job.over:
-                    alive.setdefault(owner.uid, []).append(job.job_id)
-        self._ended |= self._had_job - alive.keys()
-        self._follow_runs(jobs)
-        self._check_twice({uid: ids for uid, ids in alive.items() if len(ids) > 1}, by)
+                    self._check_right(owner.uid, job, by)
+                    alive.setdefault(owner.uid, set()).add(runs.family(job))
+        self._ended |= self._had_job - {(uid, job_id) for uid, ids in alive.items() for job_id in ids}
+        self._idle |= {uid for uid, _ in self._had_job} - alive.keys()
+        owned = ((owner.uid, job) for job in jobs if (owner := self.owner(job)) is not None)
+        self._runs.follow(owned, self._now)
+        self._check_twice({uid: sorted(ids) for uid, ids in alive.items() if len(ids) > 1}, by)
 
     def _check_twice(self, twice: Mapping[str, list[int]], by: str) -> None:
         self._twice_since = {uid: self._twice_since.get(uid, self._now) for uid in twice}
         for uid, ids in twice.items():
             if self._now >= self._lenient_until or self._now - self._twice_since[uid] > MENDING:
-                raise Broken(f"I1: {ids} are living jobs of the same pod {uid} (after {by or 'the world'})")
+                raise Broken(f"I1: {ids} are living jobs of the same workload {uid} (after {by or 'the world'})")
 
-    def _check_gate(self, uid: str, job: state.Job, by: str) -> None:
+    def _check_right(self, uid: str, job: state.Job, by: str) -> None:
+        """A job of a pod is for a pod that is nobody's member, and not held back."""
         pod = self.pods.get(uid)
-        if pod is not None and pod.gated and not job.over and by:
+        if pod is None or not by:
+            return
+        if pod.gated:
             raise Broken(f"I5: {by} has job {job.job_id} for {pod.key}, which somebody holds back")
+        if pod.group != uid:
+            raise Broken(f"I1: {by} has job {job.job_id} for {pod.key} alone, which is a member of {pod.group}")
 
     def _check_foreign(self, now: Mapping[int, state.Job], by: str) -> None:
         if not by:
@@ -152,18 +168,6 @@ class Observer:
             ):
                 raise Broken(f"I5: {by} changed foreign job {job_id}: {before} -> {after}")
 
-    def _follow_runs(self, jobs: list[state.Job]) -> None:
-        running = {}
-        for job in jobs:
-            owner = self.owner(job)
-            if owner is not None and job.state == state.RUNNING and not job.configuring and job.grant is not None:
-                shares = {self._slurm_names.get(share.node, share.node): share for share in job.grant.shares}
-                running[job.job_id, job.sluid] = seen.Run(job_id=job.job_id, uid=owner.uid, shares=shares)
-        for key, run in self._runs.items():
-            if key not in running and run.left is None:
-                run.left = self._now
-        self._runs |= running
-
     # -- pods --------------------------------------------------------------------------------------------------------
 
     def _look_at_pod(self, event: Event, by: str) -> None:
@@ -171,6 +175,7 @@ class Observer:
         pod = self.pods.get(event.new.uid)
         if pod is None:
             pod = self.pods[event.new.uid] = seen.pod(manifest)
+        self.groups.sort_in(pod)
         if by and (not pod.ours or pod.gated):
             raise Broken(f"I5: {by} changed foreign pod {pod.key}")
         node = manifest["spec"].get("nodeName", "")
@@ -187,19 +192,38 @@ class Observer:
         pod.phase = manifest["status"].get("phase", "Pending")
         pod.parked = names.ANNOTATION_PARKED in (manifest["metadata"].get("annotations") or {})
         pod.gated = bool(manifest["spec"].get("schedulingGates"))
+        if pod.left is None and (pod.leaving or pod.over):
+            pod.left = self._now
 
     def _check_binding(self, pod: seen.Pod, by: str) -> None:
-        runs = [run for run in self._runs.values() if run.uid == pod.uid and pod.node in run.shares]
-        fresh = [run for run in runs if run.left is None or self._now - run.left <= STALE]
+        there = [run for run in self._runs.of(pod.group) if pod.node in run.shares]
+        fresh = [run for run in there if run.left is None or self._now - run.left <= STALE]
         if not fresh:
-            raise Broken(f"I2: {by} bound {pod.key} to {pod.node}, which no running job of it holds: {runs}")
-        living = self.living(pod.uid)
+            found = "; ".join(map(str, self._runs.of(pod.group)))
+            raise Broken(f"I2: {by} bound {pod.key} to {pod.node}, which no running job of it holds: {found}")
+        living = {runs.family(job) for job in self.living(pod.group)}
         if len(living) > 1 and self._now >= self._lenient_until:
-            raise Broken(f"I1: {by} bound {pod.key} while {[job.job_id for job in living]} live")
-        share = fresh[-1].shares[pod.node]
-        if pod.cpu > share.cpus or pod.memory_mib > share.memory_mib:
-            raise Broken(f"I3: {pod.key} asks for {pod.cpu} cpus and {pod.memory_mib} MiB, its job holds {share}")
+            raise Broken(f"I1: {by} bound {pod.key} while {sorted(living)} live")
+        pod.run = fresh[0]
+        self._check_share(pod, pod.run)
+        self._check_beginning(pod, pod.run, by)
         self._check_node(pod.node, by)
+
+    def _check_share(self, pod: seen.Pod, run: seen.Run) -> None:
+        """What the job has put on this node is no more than it holds there."""
+        there = [one for one in self.groups.members(pod.group) if one.on(run, pod.node)]
+        if not seen.total(one.needs for one in there).within(run.shares[pod.node]):
+            raise Broken(f"I3: {[one.key for one in there]} ask for more than {run} holds on {pod.node}")
+
+    def _check_beginning(self, pod: seen.Pod, run: seen.Run, by: str) -> None:
+        """The first pod that a job of a gang binds: all must be there that the gang needs."""
+        first, run.begun = run.begun is None, self._now if run.begun is None else run.begun
+        if first and pod.group != pod.uid and not self.groups.changed_since(pod, self._now - DEAF):
+            wanted = self.groups.rules(pod).minimum
+            there = [one for one in self.groups.members(pod.group) if one.left is None or self._now - one.left <= DEAF]
+            if len(there) < wanted:
+                keys = [one.key for one in there]
+                raise Broken(f"I3: {by} starts a gang of {wanted} although only {keys} are there")
 
     def _check_node(self, name: str, by: str) -> None:
         node = self._kube.store.get(NODES, "", name)
@@ -207,27 +231,29 @@ class Observer:
             if self._now - self._nodes_left.get(name, 0.0) > DEAF:
                 raise Broken(f"I2: {by} bound a pod to node {name}, which is not there")
             return
-        room = node.manifest()["status"]["allocatable"]
+        room = seen.amounts(node.manifest()["status"]["allocatable"])
         there = [pod for pod in self.pods.values() if pod.node == name and not (pod.over or pod.strange)]
-        cpu, memory = sum(pod.cpu for pod in there), sum(pod.memory_mib for pod in there)
-        if cpu > seen.quantity(room["cpu"]) or memory > seen.quantity(room["memory"]) / 2**20:
-            raise Broken(f"I3: {by} put {cpu} cpus, {memory} MiB on {name} ({room}): {[pod.key for pod in there]}")
+        asked = seen.total(pod.needs for pod in there)
+        if not asked.within(room):
+            raise Broken(f"I3: {by} put {asked} on {name} ({room}): {[pod.key for pod in there]}")
 
     def _check_deletion(self, pod: seen.Pod, by: str) -> None:
         if not pod.node:
             raise Broken(f"I7: {by} deleted {pod.key}, which had no node yet")
-        if pod.uid not in self._ended and not self._ended_by_name(pod) and not self._moved(pod):
-            raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.uid)}")
+        if not (self._job_ended(pod) or self._moved(pod) or self.groups.may_end(pod, self._now)):
+            raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.group)}")
 
-    def _ended_by_name(self, pod: seen.Pod) -> bool:
-        """The very job that the pod names is over, or gone; there may be another one by mistake."""
+    def _job_ended(self, pod: seen.Pod) -> bool:
+        """The job that the pod names (of a pod alone: any of its jobs) is over, or gone, or has never been its own."""
+        if (pod.group, pod.job_id) in self._ended or pod.uid in self._idle:
+            return True
         named = self._slurm.world.jobs.get(pod.job_id)
         owner = self.owner(named) if named is not None else None
-        return named is None or named.over or owner is None or owner.uid != pod.uid
+        return named is None or named.over or owner is None or owner.uid != pod.group
 
     def _moved(self, pod: seen.Pod) -> bool:
         """The job runs elsewhere: a slurmctld that forgot where it ran has started it anew."""
-        living = self.living(pod.uid)
+        living = self.living(pod.group)
         grants = [job.grant for job in living if job.running and job.grant is not None]
         held = {self._slurm_names.get(node, node) for grant in grants for node in grant.nodes}
         return len(grants) == len(living) and pod.node not in held
@@ -237,22 +263,26 @@ class Observer:
     def complaints(self) -> list[str]:
         """What I1, I4 and I6 would say if this were the end."""
         self.look()
-        doubled = [f"I1: pod {uid} still has several living jobs" for uid in self._twice_since]
+        doubled = [f"I1: workload {uid} still has several living jobs" for uid in self._twice_since]
         return [*doubled, *self._leaked(), *self._stuck()]
 
     def _leaked(self) -> Iterator[str]:
         for job in self._slurm.world.jobs.values():
             owner = self.owner(job)
             if owner is not None and not job.over:
-                pod = self.pods.get(owner.uid)
-                if pod is None or pod.over or pod.strange:
-                    yield f"I4: job {job.job_id} ({job.state}) outlives its pod {owner.namespace}/{owner.name}"
+                why = self.groups.needless(owner.uid)
+                if why:
+                    yield f"I4: job {job.job_id} ({job.state}) {why} {owner.kind} {owner.namespace}/{owner.name}"
 
     def _stuck(self) -> Iterator[str]:
         for pod in self.pods.values():
             if not pod.ours or pod.over or pod.gated:
                 continue
-            if not pod.node:
-                yield f"I6: {pod.key} {'is parked' if pod.parked else 'has no node'}: {self.living(pod.uid)}"
-            elif not (pod.leaving or pod.strange or self.living(pod.uid)):
-                yield f"I6: {pod.key} sits on {pod.node} without a job"
+            living = self.living(pod.group)
+            if pod.node:
+                if not (pod.leaving or pod.strange or living):
+                    yield f"I6: {pod.key} sits on {pod.node} without a job"
+            elif not pod.leaving and not self.groups.excused(
+                pod, [run for run in self._runs.of(pod.group) if run.left is None], living
+            ):
+                yield f"I6: {pod.key} of {pod.group} {'is parked' if pod.parked else 'has no node'}: {living}"

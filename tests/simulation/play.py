@@ -96,7 +96,7 @@ class Play:
 
         return chore
 
-    def run_to_rest(self, prepare: Callable[[], object] = lambda: None) -> None:
+    def run_to_rest(self, prepare: Callable[[], object] = lambda: None, *, patience: float = PATIENCE) -> None:
         """Until nothing is wrong and nothing happens any more; Broken when that does not come."""
         began, orders, quiet_since = self.world.clock.now(), -1, 0.0
         while True:
@@ -109,5 +109,5 @@ class Play:
                 orders, quiet_since = made, self.world.clock.now()
             elif self.world.clock.now() - quiet_since >= QUIET:
                 return
-            if now - began > PATIENCE:
+            if now - began > patience:
                 raise Broken("; ".join(self.world.observer.complaints()) or "I6: it does not come to rest")

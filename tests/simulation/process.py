@@ -5,8 +5,11 @@ from typing import Any, Protocol
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds, names
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.overlays.fenced import FencedCluster, FencedSlurm
+from slurm_bridge.workloads import known
 from tests.simulation.feed import Feed
 from tests.simulation.world import World
 
@@ -18,6 +21,8 @@ LONGEST_BEAT = 5.0
 
 #: How often a watch is quicker than the next step.
 HEARD_AT_ONCE = 0.2
+#: How often the watch of a kind that groups pods is slower than those of pods and nodes.
+HEARD_LATE = 0.15
 
 Always: Callable[[], bool] = lambda: True  # noqa: E731 - a constant
 
@@ -37,6 +42,8 @@ class Brain(Protocol):
 
     def on_owner(self, old: Any, new: Any) -> object: ...
 
+    def on_kinds(self) -> object: ...
+
     def recover(self) -> object: ...
 
     def schedule_step(self) -> bool: ...
@@ -46,7 +53,7 @@ class Brain(Protocol):
     def status_step(self) -> bool: ...
 
 
-Build = Callable[[ports.Cluster, ports.Slurm, ports.Clock], Brain]
+Build = Callable[[ports.Cluster, ports.Slurm, ports.Clock, known.Known], Brain]
 
 
 class Daemon:
@@ -57,13 +64,18 @@ class Daemon:
         self._world = world
         clock = world.clock_of(world.dice.choice((0.0, 600.0, -600.0)))
         cluster, slurm = world.cluster(name, clock), world.jobs_of(name, clock)
-        self.brain = build(FencedCluster(cluster, allowed), FencedSlurm(slurm, allowed), clock)
-        brain = self.brain
+        groups: dict[Kind[Any], Feed[Any]] = {
+            kind: Feed(cluster, kind, self._on_owner, news=world.news(kind)) for kind in known.GROUPING
+        }
+        stores = known.Stores({kind: feed.store for kind, feed in groups.items()})
+        self.brain = build(FencedCluster(cluster, allowed), FencedSlurm(slurm, allowed), clock, stores)
+        self._groups = tuple(groups.values())
         self.feeds: tuple[Feed[Any], ...] = (
-            Feed(cluster, kinds.NODES, brain.on_node, news=world.news(kinds.NODES)),
-            Feed(cluster, kinds.JOBS, brain.on_owner, news=world.news(kinds.JOBS)),
+            Feed(cluster, kinds.NODES, self.brain.on_node, news=world.news(kinds.NODES)),
+            *self._groups,
             Feed(cluster, kinds.PODS, self._on_pod, news=world.news(kinds.PODS)),
         )
+        self._synced = 0
         self._recovered = False
         self._again = 0.0
         self.deaf_until = 0.0
@@ -73,9 +85,15 @@ class Daemon:
         ours = pod is not None and pod.spec.scheduler_name == names.SCHEDULER_NAME
         (self.brain.on_pod if ours else self.brain.on_other_pod)(old, new)
 
+    def _on_owner(self, old: Object | None, new: Object | None) -> None:
+        """As the daemon's own feeds do: progress is nobody's business."""
+        if old is None or new is None or known.meaning(old) != known.meaning(new):
+            self.brain.on_owner(old, new)
+
     def beat(self) -> None:
         """Everything that is to be done at this moment."""
         told = [self._hear(feed) for feed in self.feeds]
+        self._welcome()
         if not self._recovered and not (all(told) and self._recover()):
             return
         self.brain.mirror_step()
@@ -84,9 +102,18 @@ class Daemon:
         self._exhaust(self.brain.schedule_step)
         self._exhaust(self.brain.status_step)
 
+    def _welcome(self) -> None:
+        """Kinds count from their first whole list on."""
+        synced = sum(feed.store.synced for feed in self._groups)
+        if synced > self._synced:
+            self._synced = synced
+            self.brain.on_kinds()
+
     def _hear(self, feed: Feed[Any]) -> bool:
         """A watch that is half open says nothing, and nobody knows."""
-        return self._world.clock.now() < self.deaf_until or feed.pump()
+        late = self._recovered and feed in self._groups and self._world.dice.random() < HEARD_LATE
+        deaf = feed.store.synced and self._world.clock.now() < self.deaf_until
+        return late or deaf or feed.pump()
 
     def _recover(self) -> bool:
         if self._world.clock.now() < self._again:

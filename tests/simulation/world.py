@@ -22,14 +22,12 @@ from slurm_bridge.sim.slurm.pocket import PocketSlurm
 from slurm_bridge.sim.wire import Request
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests.simulation import fleet as fleets
+from tests.simulation import jobsets
 from tests.simulation.observer import Observer
 from tests.simulation.weather import Side, Weather
 
 NAMESPACE = "default"
-CPUS, MEMORY_MIB = 4, 8000
-
-#: Kubernetes' name of each node, and Slurm's.
-NODES = {"n1": "n1", "n2": "n2", "n3": "n3", "n4": "s4"}
 
 OTHERS = marks.Owner(cluster="other", kind="Pod", namespace=NAMESPACE, name="a0", uid="of-another-cluster")
 LONG_AGO = 60.0
@@ -47,16 +45,20 @@ class Wrong:
 
 
 class World:
-    """Four nodes, three foreign jobs, one foreign pod, and time."""
+    """Some nodes, three foreign jobs, one foreign pod, and time."""
 
-    def __init__(self, seed: int, token: pathlib.Path, *, fenced: bool = True) -> None:
+    def __init__(
+        self, seed: int, token: pathlib.Path, *, fenced: bool = True, fleet: fleets.Fleet = fleets.SMALL
+    ) -> None:
+        self.fleet = fleet
         self.dice = random.Random(seed)
         # tenacity's jitter comes from the module's own dice.
         random.seed(seed)
         self.clock = VirtualClock()
         self.kube = PocketKube(clock=self.clock, seed=seed)
-        self.slurm = _slurm(self.clock, configuring=self.dice.choice((0.0, 0.0, 3.0)))
-        slurm_names = {slurm: kube for kube, slurm in NODES.items()}
+        jobsets.employ(self.kube)
+        self.slurm = _slurm(self.clock, fleet, configuring=self.dice.choice((0.0, 0.0, 3.0)))
+        slurm_names = {slurm: kube for kube, slurm in fleet.nodes.items()}
         self.observer = Observer(self.kube, self.slurm, slurm_names, fenced=fenced)
         self.weather = Weather(self.dice, now=self.clock.now, pass_time=self.pass_time)
         self._token = token
@@ -71,22 +73,23 @@ class World:
 
     def furnish(self) -> None:
         """What is there before the daemon comes."""
-        for kube, slurm in NODES.items():
-            self.add_kube_node(kube, slurm)
+        for kube in self.fleet.nodes:
+            self.add_kube_node(kube)
         foreign = {"image": "none", "name": "main", "resources": {"requests": {"cpu": "1", "memory": "500Mi"}}}
         self.kube.create(
-            kinds.PODS, {"metadata": {"name": "foreign"}, "spec": {"nodeName": "n3", "containers": [foreign]}}
+            kinds.PODS,
+            {"metadata": {"name": "foreign"}, "spec": {"nodeName": list(self.fleet.nodes)[2], "containers": [foreign]}},
         )
         self.submit("native", flags=[], priority=0)
         self.submit("brace", admin_comment="{}")
         self.submit("other", admin_comment=marks.write(OTHERS))
         self.pass_time(LONG_AGO)
 
-    def add_kube_node(self, kube: str, slurm: str = "") -> None:
+    def add_kube_node(self, kube: str) -> None:
         """A machine joins Kubernetes."""
-        labels = {names.LABEL_SLURM_NODE_NAME: slurm} if slurm and slurm != kube else {}
-        capacity = {"cpu": str(CPUS), "memory": f"{MEMORY_MIB}Mi", "pods": "110"}
-        self.kube.add_nodes(kube, capacity=capacity, labels=labels)
+        slurm = self.fleet.nodes[kube]
+        labels = {names.LABEL_SLURM_NODE_NAME: slurm} if slurm != kube else {}
+        self.kube.add_nodes(kube, capacity=self.fleet.capacity(slurm), labels=labels)
 
     def submit(self, name: str, *, flags: list[str] | None = None, **fields: Any) -> int:
         """A job of somebody else."""
@@ -248,13 +251,8 @@ def spec(cpu: str) -> dict[str, Any]:
     return {"schedulerName": names.SCHEDULER_NAME, "containers": [container], "terminationGracePeriodSeconds": 3}
 
 
-def machine(name: str) -> state.Node:
-    """One of Slurm's nodes."""
-    return state.Node(name=name, cpus=CPUS, memory_mib=MEMORY_MIB)
-
-
-def _slurm(clock: ports.Clock, *, configuring: float) -> PocketSlurm:
-    nodes = [machine(name) for name in NODES.values()]
+def _slurm(clock: ports.Clock, fleet: fleets.Fleet, *, configuring: float) -> PocketSlurm:
+    nodes = [fleet.machine(name) for name in fleet.nodes.values()]
     names_ = tuple(node.name for node in nodes)
     partitions = (
         state.Partition(name="debug", nodes=names_, default=True),

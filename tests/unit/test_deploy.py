@@ -14,7 +14,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.settings import loading
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.workloads import owners
+from slurm_bridge.workloads import known, owners
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -31,6 +31,8 @@ WRITTEN: frozenset[Right] = frozenset(
         ("", "pods", "delete"),
         ("", "pods/status", "patch"),
         ("", "pods/binding", "create"),
+        ("scheduling.k8s.io", "podgroups/status", "patch"),
+        ("scheduling.x-k8s.io", "podgroups/status", "patch"),
         ("events.k8s.io", "events", "create"),
         ("coordination.k8s.io", "leases", "get"),
         ("coordination.k8s.io", "leases", "create"),
@@ -40,15 +42,15 @@ WRITTEN: frozenset[Right] = frozenset(
 
 
 def watched() -> set[Kind[Any]]:
-    """What the daemon follows: for itself, and for the hooks of the shipped configuration."""
+    """What the daemon follows: for itself, whoever groups pods, and for the hooks of the shipped configuration."""
     shipped = (builder(builder.Options()) for builder in registry.BUILTIN.values())
     declared = {need for hook in shipped for need in getattr(hook, "needs", ())}
-    return {kinds.PODS, kinds.NODES, kinds.JOBS, *(needs.KINDS[need] for need in declared)}
+    return {kinds.PODS, kinds.NODES, *known.GROUPING, *(needs.KINDS[need] for need in declared)}
 
 
 def read_one_by_one() -> set[Kind[Any]]:
-    """Owners, Jobs too: a pod may be heard of before its Job; pods to be sure about one of them."""
-    return set(owners.READ)
+    """Owners, Jobs too: a pod may be heard of before its Job; pods, and PodGroups, to be sure about one of them."""
+    return {*owners.READ, kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS}
 
 
 def rights() -> Iterator[Right]:

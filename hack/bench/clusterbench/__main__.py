@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
-from clusterbench import adapters, contestants, figures, report, testbed, turns, waiting
+from clusterbench import adapters, contestants, figures, gangs, report, testbed, turns, waiting
 from slurm_bridge.slurm.versions import WIRES
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
@@ -22,8 +22,11 @@ FOLDER = PROJECT / "build" / "bench"
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="clusterbench", description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1000, help="how large the cluster has to be (default %(default)s)")
-    parser.add_argument("--pods", type=int, default=2000, help="workloads of one pod in a turn (default %(default)s)")
+    parser.add_argument("--pods", type=int, default=2000, help="workloads of one pod in a turn; 0 leaves that out")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each contestant (default %(default)s)")
+    parser.add_argument(
+        "--gang", type=int, default=512, help="pods of the gang; 0 leaves that out (default %(default)s)"
+    )
     parser.add_argument("--waiting", type=int, default=10_000, help="workloads that wait; 0 leaves that out")
     parser.add_argument("--quiet-seconds", type=float, default=60, help="how long the waiting ones are watched")
     parser.add_argument("--no-calls", dest="calls", action="store_false", help="leave out single calls of the adapters")
@@ -49,6 +52,13 @@ def _throughput(bed: testbed.Bed, given: argparse.Namespace) -> None:
         _store(report.document(bed.config, played))
 
 
+def _gangs(bed: testbed.Bed, given: argparse.Namespace) -> None:
+    if given.gang:
+        played = gangs.measure(bed, given.gang, given.rounds, FOLDER)
+        print(gangs.table(played), end="\n\n", flush=True)
+        _store(gangs.document(played))
+
+
 def _calls(bed: testbed.Bed, given: argparse.Namespace) -> None:
     if given.calls:
         rows = list(adapters.Bench(bed.env).rows())
@@ -63,7 +73,7 @@ def _waiting(bed: testbed.Bed, given: argparse.Namespace) -> None:
         _store({"waiting": quiet.document()})
 
 
-_PARTS = (_throughput, _calls, _waiting)
+_PARTS = (_throughput, _gangs, _calls, _waiting)
 
 
 def _store(measured: Mapping[str, object]) -> None:
@@ -74,8 +84,8 @@ def _store(measured: Mapping[str, object]) -> None:
 
 
 def _rounds(bed: testbed.Bed, given: argparse.Namespace) -> list[figures.Turn]:
-    played = []
-    for round_ in range(given.rounds):
+    played: list[figures.Turn] = []
+    for round_ in range(given.rounds if given.pods else 0):
         for name in figures.order(given.only, round_):
             turn = turns.play(bed, contestants.CONTESTANTS[name], given.pods, FOLDER)
             print(f"round {round_ + 1}: {report.line(turn)}", flush=True)

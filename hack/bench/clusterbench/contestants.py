@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import yaml
 
@@ -65,7 +66,7 @@ class Contestant:
 
 
 @contextlib.contextmanager
-def _raw(arena: Arena) -> Iterator[Running]:
+def _raw(arena: Arena, gangs: Mapping[str, int] = MappingProxyType({})) -> Iterator[Running]:
     env = arena.bed.env
     arguments = {
         "namespace": arena.namespace,
@@ -75,6 +76,7 @@ def _raw(arena: Arena) -> Iterator[Running]:
         "version": next(iter(WIRES)),
     }
     command = [sys.executable, "-m", "clusterbench.raw", *(f"--{name}={value}" for name, value in arguments.items())]
+    command += [f"--gang={name}={members}" for name, members in gangs.items()]
     with _process(arena, "raw", command, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         lines = process.stdin
@@ -129,6 +131,11 @@ def configuration(env: Mapping[str, str], port: int, others: Mapping[str, object
 def ours_with(**settings: object) -> Contestant:
     """Our daemon with other settings."""
     return dataclasses.replace(OURS, enter=lambda arena: _ours(arena, **settings))
+
+
+def raw_with(gangs: Mapping[str, int]) -> Contestant:
+    """The raw loop, told that pods of these prefixes are gangs of so many."""
+    return dataclasses.replace(RAW, enter=lambda arena: _raw(arena, gangs))
 
 
 RAW = Contestant(name="raw loop", scheduler="bench-raw", enter=_raw)

@@ -4,7 +4,18 @@ import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Self
+from typing import Protocol, Self, TypeVar
+
+
+class Played(Protocol):
+    """Something that one contestant did."""
+
+    @property
+    def who(self) -> str:
+        """Its name."""
+
+
+T = TypeVar("T", bound=Played)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +85,24 @@ def between(earlier: Mapping[str, float], later: Mapping[str, float]) -> list[fl
     return [max(0.0, later[name] - earlier[name]) for name in later if name in earlier]
 
 
-def median(turns: Sequence[Turn], figure: Callable[[Turn], float | None]) -> float | None:
+def median(turns: Sequence[T], figure: Callable[[T], float | None]) -> float | None:
     """The middle of what the turns say, None when they say nothing."""
     found = [value for turn in turns if (value := figure(turn)) is not None]
     return statistics.median(found) if found else None
 
 
-def ratios(
-    turns: Sequence[Turn], who: str, beside: str, figure: Callable[[Turn], float] = lambda turn: turn.rate
-) -> list[float]:
+def ratios(turns: Sequence[T], who: str, beside: str, figure: Callable[[T], float]) -> list[float]:
     """A figure of one by that of the other, round by round: what slows the machine for a while slows both."""
     ours, theirs = ([figure(turn) for turn in turns if turn.who == name] for name in (who, beside))
     return [one / other for one, other in zip(ours, theirs, strict=False)]
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """The middle, the least and the most; nothing of nothing."""
+    if not values:
+        return {}
+    found = {"median": statistics.median(values), "least": min(values), "most": max(values)}
+    return {name: round(value, 3) for name, value in found.items()}
 
 
 def order(names: Sequence[str], round_: int) -> list[str]:

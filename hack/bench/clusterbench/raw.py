@@ -4,16 +4,18 @@
 
 No watch (it is told what was created), no checks, no records, no conditions, no events. Submit, poll and read are, byte
 for byte, the requests of our adapter; the read is the one that gives our daemon both the job's identity and its node.
-It ends when its input ends and everything is bound.
+A gang is submitted once, with a task for each pod, when its last pod was named; one read tells how many cpus the job
+has on which nodes, and its pods are bound there in order. It ends when its input ends and everything is bound.
 """
 
 import argparse
+import functools
 import json
 import pathlib
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -48,30 +50,67 @@ class _Jobs(msgspec.Struct):
     jobs: list[_Job]
 
 
+class _Cpus(msgspec.Struct):
+    count: int
+
+
+class _Node(msgspec.Struct):
+    name: str
+    cpus: _Cpus
+
+
+class _Nodes(msgspec.Struct):
+    allocation: list[_Node]
+
+
+class _Resources(msgspec.Struct):
+    nodes: _Nodes
+
+
+class _Holder(msgspec.Struct):
+    job_resources: _Resources
+
+
+class _Holders(msgspec.Struct):
+    jobs: list[_Holder]
+
+
 _submitted = msgspec.json.Decoder(_Submitted).decode
 _states = msgspec.json.Decoder(_States).decode
 _jobs = msgspec.json.Decoder(_Jobs).decode
+_holders = msgspec.json.Decoder(_Holders).decode
 
 
 class Raw:
     """A queue of calls, four threads that make them, and a poll."""
 
-    def __init__(self, namespace: str, kubernetes: bare.Server, slurm: bare.Server) -> None:
+    def __init__(self, namespace: str, kubernetes: bare.Server, slurm: bare.Server, gangs: Mapping[str, int]) -> None:
+        self._namespace = namespace
         self._pods = f"/api/v1/namespaces/{namespace}/pods/"
         self._kubernetes = kubernetes
         self._slurm = slurm
+        self._gangs = gangs
         self._form = _form(namespace)
-        self._waiting: dict[int, str] = {}
+        self._gathered: dict[str, list[str]] = {}
+        #: Who waits for which job, and what is done when it runs.
+        self._waiting: dict[int, Callable[[], None]] = {}
         self._todo: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._open = 0
         self._lock = threading.Lock()
         self.failure: BaseException | None = None
 
     def submit(self, name: str, uid: str) -> None:
-        """Begin with one pod."""
+        """Begin with one pod; of a gang with the last one."""
         with self._lock:
             self._open += 1
-        self._todo.put(lambda: self._submit(name, uid))
+        gang = name.rpartition("-")[0]
+        if gang not in self._gangs:
+            self._todo.put(lambda: self._submit(name, uid))
+            return
+        pods = self._gathered.setdefault(gang, [])
+        pods.append(name)
+        if len(pods) == self._gangs[gang]:
+            self._todo.put(lambda: self._submit_gang(gang, uid, sorted(pods, key=_rank)))
 
     def work(self) -> None:
         """One of the threads."""
@@ -94,15 +133,29 @@ class Raw:
         return not self._open
 
     def _start(self, job_id: int) -> None:
-        name = self._waiting.pop(job_id)
-        self._todo.put(lambda: self._bind(job_id, name))
+        self._todo.put(self._waiting.pop(job_id))
 
     def _submit(self, name: str, uid: str) -> None:
         body = self._form.replace(_NAME, name).replace(_UID, uid).encode()
-        self._waiting[_submitted(self._slurm.call("POST", "/job/submit", body)).job_id] = name
+        job_id = _submitted(self._slurm.call("POST", "/job/submit", body)).job_id
+        self._waiting[job_id] = lambda: self._read(job_id, name)
 
-    def _bind(self, job_id: int, name: str) -> None:
-        node = _jobs(self._slurm.call("GET", calls.job(JobId(job_id)).path)).jobs[0].nodes
+    def _submit_gang(self, gang: str, uid: str, pods: Sequence[str]) -> None:
+        body = _body(gang_request(self._namespace, gang, uid, len(pods)))
+        job_id = _submitted(self._slurm.call("POST", "/job/submit", body)).job_id
+        self._waiting[job_id] = lambda: self._read_gang(job_id, pods)
+
+    def _read(self, job_id: int, name: str) -> None:
+        read = self._slurm.call("GET", calls.job(JobId(job_id)).path)
+        self._bind(job_id, name, _jobs(read).jobs[0].nodes)
+
+    def _read_gang(self, job_id: int, pods: Sequence[str]) -> None:
+        """Each binding is left to whichever hand is free."""
+        read = self._slurm.call("GET", calls.job(JobId(job_id), shares=True).path)
+        for name, node in zip(pods, places(read), strict=True):
+            self._todo.put(functools.partial(self._bind, job_id, name, node))
+
+    def _bind(self, job_id: int, name: str, node: str) -> None:
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -118,17 +171,38 @@ class Raw:
             self._open -= 1
 
 
-def _form(namespace: str) -> str:
-    """A submit as our adapter writes it, with two words to be replaced."""
-    body = calls.submit([fields.submit(request(namespace, _NAME, _UID))]).body
+def places(read: bytes) -> list[str]:
+    """A node for each cpu that a job holds, in Slurm's order."""
+    held = _holders(read).jobs[0].job_resources.nodes.allocation
+    return [node.name for node in held for _ in range(node.cpus.count)]
+
+
+def _rank(name: str) -> int:
+    return int(name.rpartition("-")[2])
+
+
+def _body(wanted: job.JobRequest) -> bytes:
+    """A submit as our adapter writes it."""
+    body = calls.submit([fields.submit(wanted)]).body
     assert body is not None
-    return body.decode()
+    return body
+
+
+def _form(namespace: str) -> str:
+    """One with two words to be replaced."""
+    return _body(request(namespace, _NAME, _UID)).decode()
 
 
 def request(namespace: str, name: str, uid: str) -> job.JobRequest:
     """The placeholder of one of our pods."""
     owner = marks.Owner(cluster="bench", kind="Pod", namespace=namespace, name=name, uid=uid)
     return job.JobRequest(name=name, owner=owner, memory=job.Memory(mib=128))
+
+
+def gang_request(namespace: str, name: str, uid: str, members: int) -> job.JobRequest:
+    """The placeholder of one of our gangs."""
+    owner = marks.Owner(cluster="bench", kind="Group", namespace=namespace, name=name, uid=uid)
+    return job.JobRequest(name=name, owner=owner, tasks=members, memory=job.Memory(mib=128, per=job.MemoryPer.CPU))
 
 
 def _lines(raw: Raw, ended: threading.Event) -> None:
@@ -148,10 +222,12 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     for name in ("namespace", "kubeconfig", "url", "token-file", "version"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--gang", action="append", default=[], help="PREFIX=MEMBERS")
     given = parser.parse_args()
+    gangs = {prefix: int(members) for prefix, _, members in (one.partition("=") for one in given.gang)}
     kubernetes = bare.kubernetes(pathlib.Path(given.kubeconfig), HANDS)
     slurm = bare.slurm(given.url, pathlib.Path(given.token_file), given.version, HANDS + 1)
-    raw, ended, never = Raw(given.namespace, kubernetes, slurm), threading.Event(), threading.Event()
+    raw, ended, never = Raw(given.namespace, kubernetes, slurm, gangs), threading.Event(), threading.Event()
     for _ in range(HANDS):
         threading.Thread(target=raw.work, daemon=True).start()
     threading.Thread(target=_lines, args=(raw, ended), daemon=True).start()

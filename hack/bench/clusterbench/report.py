@@ -1,6 +1,5 @@
 """Turns as a table for people and a document for programs."""
 
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from clusterbench import figures, turns
@@ -48,7 +47,7 @@ def table(played: Sequence[figures.Turn]) -> str:
 def document(config: Config, played: Sequence[figures.Turn]) -> dict[str, object]:
     """The same, with every turn."""
     ratios = {
-        f"ours by {beside}: {what}": _spread(figures.ratios(played, OURS.name, beside, figure))
+        f"ours by {beside}: {what}": figures.spread(figures.ratios(played, OURS.name, beside, figure))
         for beside in (RAW.name, KUBE_SCHEDULER.name)
         for what, figure in _COMPARED.items()
     }
@@ -59,9 +58,9 @@ def _table(played: Sequence[figures.Turn]) -> str:
     present = [who for who in _WHO if any(turn.who == who for turn in played)]
     by_who = [[turn for turn in played if turn.who == who] for who in present]
     rows = [["median of the turns", *present]]
-    rows += [[what, *(_cell(figures.median(some, figure)) for some in by_who)] for what, figure in _FIGURES]
+    rows += [[what, *(cell(figures.median(some, figure)) for some in by_who)] for what, figure in _FIGURES]
     for process in _processes(played):
-        rows.append([f"CPU ms per pod, {process}", *(_cell(_cpu(some, process)) for some in by_who)])
+        rows.append([f"CPU ms per pod, {process}", *(cell(_cpu(some, process)) for some in by_who)])
     return "\n".join(f"{row[0]:<40}" + "".join(f"{cell:>16}" for cell in row[1:]) for row in rows)
 
 
@@ -75,22 +74,16 @@ def _cpu(some: Sequence[figures.Turn], process: str) -> float | None:
     return figures.median(some, lambda turn: 1000 * turn.cpu[process] / turn.pods if process in turn.cpu else None)
 
 
-def _cell(value: float | None) -> str:
+def cell(value: float | None) -> str:
+    """A figure with three digits."""
     return "-" if value is None else f"{value:.2f}" if value < 10 else f"{value:.1f}"  # noqa: PLR2004 - three digits
 
 
 def _ratios(played: Sequence[figures.Turn]) -> Iterable[str]:
     for beside in (RAW.name, KUBE_SCHEDULER.name):
         for what, figure in _COMPARED.items():
-            if spread := _spread(figures.ratios(played, OURS.name, beside, figure)):
+            if spread := figures.spread(figures.ratios(played, OURS.name, beside, figure)):
                 yield (
                     f"{OURS.name} / {beside}, {what} within a round: "
                     f"{spread['median']:.2f} (from {spread['least']:.2f} to {spread['most']:.2f})"
                 )
-
-
-def _spread(values: Sequence[float]) -> dict[str, float]:
-    if not values:
-        return {}
-    figures_ = {"median": statistics.median(values), "least": min(values), "most": max(values)}
-    return {name: round(value, 3) for name, value in figures_.items()}

@@ -24,7 +24,7 @@ WARM = 20
 _WARM_SECONDS = 60.0
 _EMPTY_SECONDS = 300.0
 #: A contestant that binds less than one pod per second is given up.
-_SLOWEST = 1.0
+SLOWEST = 1.0
 
 _DELETE = b'{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0}'
 
@@ -60,20 +60,24 @@ class Created:
 class Stage:
     """A namespace, a contestant and an observer: what one turn, or another measurement, is made of."""
 
-    def __init__(self, arena: Arena, running: Running, observer: Observer, scheduler: str) -> None:
+    def __init__(
+        self, arena: Arena, running: Running, observer: Observer, scheduler: str, *, together: bool = False
+    ) -> None:
         self.arena = arena
         self.running = running
         self.observer = observer
         self._scheduler = scheduler
+        self._together = together
 
     def create(self, pods: int, prefix: str, partition: str = "") -> Created:
-        """Begin to create pods."""
+        """Begin to create pods: each a workload of its own, or all of them together."""
         load = Load(
             namespace=self.arena.namespace,
             scheduler=self._scheduler,
             pods=pods,
             prefix=prefix,
             partition=partition,
+            together=self._together,
         )
         command = [sys.executable, "-m", "clusterbench.loader", self.arena.bed.env["KUBECONFIG"], *load.arguments()]
         return Created(subprocess.Popen(command, stdout=subprocess.PIPE, text=True), self.running.told)
@@ -106,14 +110,14 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(bed: Bed, contestant: Contestant, folder: pathlib.Path) -> Iterator[Stage]:
+def staged(bed: Bed, contestant: Contestant, folder: pathlib.Path, *, together: bool = False) -> Iterator[Stage]:
     """One contestant on a namespace of its own, warm."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
     folder.mkdir(parents=True, exist_ok=True)
     with _namespace(bed, name):
         arena = Arena(bed=bed, namespace=name, folder=folder)
         with Observer(pathlib.Path(bed.env["KUBECONFIG"]), name) as observer, contestant.enter(arena) as running:
-            stage = Stage(arena, running, observer, contestant.scheduler)
+            stage = Stage(arena, running, observer, contestant.scheduler, together=together)
             stage.create(WARM, "warm").wait()
             stage.await_bound(WARM, "warm", _WARM_SECONDS)
             yield stage
@@ -122,15 +126,15 @@ def staged(bed: Bed, contestant: Contestant, folder: pathlib.Path) -> Iterator[S
 def play(bed: Bed, contestant: Contestant, pods: int, folder: pathlib.Path) -> figures.Turn:
     """Measure one contestant once."""
     with staged(bed, contestant, folder) as stage:
-        count = _Count(bed, stage.running)
+        count = Count(bed, stage.running)
         starts, meter = bed.starts(), bed.meter({contestant.name: stage.running.pid})
-        own, machine = _own_cpu(), processes.busy()
+        own, machine = own_cpu(), processes.busy()
         created = stage.create(pods, "pod")
-        stage.await_bound(pods, "pod", 60 + pods / _SLOWEST)
+        stage.await_bound(pods, "pod", 60 + pods / SLOWEST)
         created.wait()
         assert created.cpu is not None
         machine = processes.busy() - machine
-        cpu = {**meter.read(), "loader": created.cpu, "observer": _own_cpu() - own}
+        cpu = {**meter.read(), "loader": created.cpu, "observer": own_cpu() - own}
         calls = count.read()
         bound, begun = stage.observer.bound_of("pod"), starts.starts()
         running = {name: begun[job].when for name, job in stage.observer.jobs.items() if job in begun}
@@ -157,7 +161,7 @@ def _same_nodes(observer: Observer, begun: Mapping[int, object]) -> None:
             raise RuntimeError(f"{name} runs on {observer.nodes[name]}, but Slurm gave {node} to its job {job}")
 
 
-class _Count:
+class Count:
     """Calls since it was made: what the servers count, and what the contestant counts itself."""
 
     def __init__(self, bed: Bed, running: Running) -> None:
@@ -192,7 +196,8 @@ def _delete_pods(bed: Bed, namespace: str) -> None:
         bed.kubernetes.call("DELETE", f"/api/v1/namespaces/{namespace}/pods", _DELETE)
 
 
-def _own_cpu() -> float:
+def own_cpu() -> float:
+    """Seconds of this process, which is the observer's."""
     times = os.times()
     return times.user + times.system
 

@@ -5,18 +5,19 @@ import json
 from collections.abc import Mapping
 
 from slurm_bridge.model.meta import Manifest
-from slurm_bridge.model.names import JOB_PREFIX
+from slurm_bridge.model.names import GROUP, GROUP_SIZE, JOB_PREFIX
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """So many pods of one scheduler in one namespace."""
+    """So many pods of one scheduler in one namespace; `together` they are one gang, which is called as their prefix."""
 
     namespace: str
     scheduler: str
     pods: int
     prefix: str = "pod"
     partition: str = ""
+    together: bool = False
 
     def names(self) -> list[str]:
         """In the order in which they are made."""
@@ -39,9 +40,12 @@ class Load:
         return {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "annotations": annotations},
+            "metadata": {"name": name, "annotations": annotations, "labels": self._labels()},
             "spec": {"schedulerName": self.scheduler, "containers": [container]},
         }
+
+    def _labels(self) -> Mapping[str, str]:
+        return {GROUP: self.prefix, GROUP_SIZE: str(self.pods)} if self.together else {}
 
     @property
     def path(self) -> str:

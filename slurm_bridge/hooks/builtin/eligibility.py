@@ -5,7 +5,7 @@ is seen, and can preempt. Only `capacity: free` asks for what is free at this mo
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal, TypeVar
 
@@ -51,7 +51,7 @@ class EligibilityOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Class:
-    """Pods that ask the same of a node; worked out once for all of them."""
+    """Pods that ask the same of a node, and volumes that all have to be within reach; worked out once for all."""
 
     pod: Pod
     requests: Mapping[str, Fraction]
@@ -71,15 +71,14 @@ class Eligibility:
 
     def admit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:
         for pod in ask.workload.pods:
-            if obstacle := self._obstacle(pod) or self._storage(session, pod):
+            if obstacle := self._alien(pod) or _held(pod) or self._storage(session, pod):
                 return obstacle
         return GO
 
     def filter(self, session: Session, ask: Ask, _nodes: Nodes) -> Denied:
-        """A node stays when it can take one of the pods at least: which pod comes where is decided later."""
-        first, *others = {
-            id(denied): denied for denied in (self._of(session, pod) for pod in ask.workload.pods)
-        }.values()
+        """Equal pods may come on any node that stays; of several shapes it is enough when a node can take one."""
+        alike = [shape.pods for shape in ask.shapes] or [ask.workload.pods]
+        first, *others = (self._of(session, pods) for pods in alike)
         if not others:
             return first
         by_all = frozenset(first.nodes).intersection(*(other.nodes for other in others))
@@ -97,9 +96,9 @@ class Eligibility:
         told = "; ".join(f"{name}: {reasons}" for name, reasons in sorted(wrong.items()))
         return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated can no longer be used: {told}")
 
-    def _obstacle(self, pod: Pod) -> Wait | Reject | None:
-        """Whether this pod is for us, whatever the cluster looks like."""
-        name = f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
+    def _alien(self, pod: Pod) -> Reject | None:
+        """Why this pod is not for us, whatever the cluster looks like."""
+        name = _name(pod)
         if pod.spec.scheduler_name not in self._options.scheduler_names:
             return Reject(reason="NotOurs", message=f"{name} names scheduler {pod.spec.scheduler_name!r}, not ours")
         if pod.bound:
@@ -109,13 +108,10 @@ class Eligibility:
         if pod.spec.priority_class_name in CRITICAL:
             message = f"{name} has priorityClassName {pod.spec.priority_class_name}: such pods cannot wait for Slurm"
             return Reject(reason="SystemCritical", message=message)
-        if pod.gated:
-            gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
-            return Wait(reason="SchedulingGated", message=f"{name} is held by scheduling gates: {gates}")
         return None
 
     def _storage(self, session: Session, pod: Pod) -> Wait | None:
-        if not _claims(pod):
+        if not volumes.claimed(pod):
             return None
         if not self._options.volumes:
             message = "the pod uses a PersistentVolumeClaim, and hook eligibility is configured with volumes: false"
@@ -123,20 +119,23 @@ class Eligibility:
         found = volumes.bound(pod, _storage_of(session))
         return found if isinstance(found, Wait) else None
 
-    def _of(self, session: Session, pod: Pod) -> Denied:
+    def _of(self, session: Session, alike: Sequence[Pod]) -> Denied:
         """Equal pods get the same record, as long as the cluster's version stands."""
-        seen, reach = session.snapshot, self._reach(session, pod)
+        pod, seen, reach = alike[0], session.snapshot, self._reach(session, alike)
         version = seen.version if self._options.capacity == "allocatable" else seen.use_version
         return self._denied.get(
             version, _key(pod, reach), lambda: self._work_out(seen, _Class(pod, resources.requests_of(pod), reach))
         )
 
-    def _reach(self, session: Session, pod: Pod) -> tuple[Volume, ...]:
-        """The volumes that decide where the pod can run; most pods have none."""
-        if not self._options.volumes or not _claims(pod):
+    def _reach(self, session: Session, alike: Iterable[Pod]) -> tuple[Volume, ...]:
+        """The volumes that decide where the pods can run, one for each kind of reach; most pods have none."""
+        claiming = [pod for pod in alike if volumes.claimed(pod)] if self._options.volumes else []
+        if not claiming:
             return ()
-        found = volumes.bound(pod, _storage_of(session))
-        return () if isinstance(found, Wait) else found
+        storage = _storage_of(session)
+        found = (volumes.bound(pod, storage) for pod in claiming)
+        every = (volume for one in found if not isinstance(one, Wait) for volume in one)
+        return tuple({msgspec.json.encode(volume.spec.node_affinity): volume for volume in every}.values())
 
     def _work_out(self, seen: ClusterSnapshot, of: _Class) -> Denied:
         denied = {}
@@ -149,7 +148,7 @@ class Eligibility:
         facts = session.snapshot.nodes.get(name)
         if facts is None:
             return ("the node is gone from Kubernetes",)
-        return self._of(session, pod).nodes.get(name, ())
+        return self._of(session, (pod,)).nodes.get(name, ())
 
     def _reasons(self, facts: NodeFacts, of: _Class) -> Iterator[str]:
         """Why a pod cannot run on a node: the first rule that says no, or everything that there is too little of."""
@@ -178,16 +177,26 @@ class Eligibility:
         return None if node.ready else "node(s) were not ready"
 
 
-def _claims(pod: Pod) -> bool:
-    return any(True for _ in volumes.claims(pod))
+def _held(pod: Pod) -> Wait | None:
+    """Whoever gathers a gang leaves such pods out; one that got in all the same must hold up all."""
+    if pod.terminating:
+        return Wait(reason="Terminating", message=f"{_name(pod)} is being deleted")
+    if pod.gated:
+        gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+        return Wait(reason="SchedulingGated", message=f"{_name(pod)} is held by scheduling gates: {gates}")
+    return None
+
+
+def _name(pod: Pod) -> str:
+    return f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
 
 
 def _key(pod: Pod, reach: tuple[Volume, ...]) -> bytes:
-    """All that the rules look at, as it is written; for a pod with claims also what is behind them now."""
+    """All that the rules look at, as it is written; for pods with claims also from where their volumes are reached."""
     spec = pod.spec
     containers = [(one.resources, one.restart_policy) for one in (*spec.containers, *spec.init_containers)]
     needs = (len(spec.containers), containers, spec.resources, spec.overhead)
-    behind = [(volume.uid, volume.metadata.resource_version) for volume in reach]
+    behind = [volume.spec.node_affinity for volume in reach]
     return msgspec.json.encode((needs, spec.node_selector, spec.tolerations, affinity.required(pod), behind))
 
 

@@ -1,13 +1,16 @@
 """Which values users may set by annotation, by namespace and service account, and which defaults they get.
 
 What an annotation can reach is refused unless a rule allows it: whose job it is, what is charged, how it is preferred.
-All rules that match a workload count together; of the defaults the first rule that names one. Partitions are free
-until a rule that matches lists them.
+All rules that match count together; of the defaults the first rule that names one. Partitions are free until a rule
+that matches lists them.
+
+One job has one user and one account, and whoever may set one service account's pods beside another's gets no more than
+both of them have: where members run under several, each of them has to be allowed a value, and defaults have to agree.
 """
 
 import fnmatch
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import pydantic
 
@@ -81,8 +84,18 @@ class Rule(pydantic.BaseModel, frozen=True, extra="forbid"):
                 raise ValueError(f"{key} takes a list of names; only priority takes max")
         return allow
 
-    def matches(self, workload: Workload) -> bool:
-        return _any(self.namespaces, workload.root.namespace) and _any(self.service_accounts, workload.service_account)
+    def matches(self, whom: "Whom") -> bool:
+        return _any(self.namespaces, whom.namespace) and _any(self.service_accounts, whom.account)
+
+
+class Whom(NamedTuple):
+    """For whom something is asked."""
+
+    namespace: str
+    account: str
+
+    def __str__(self) -> str:
+        return f"service account {self.account} in namespace {self.namespace}"
 
 
 class PolicyOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -98,46 +111,75 @@ class Policy:
 
     def __init__(self, options: PolicyOptions) -> None:
         self._rules = options.rules
-        self._fields: Memo[tuple[str, str], Mapping[str, str]] = Memo()
+        self._fields: Memo[Whom, Mapping[str, str]] = Memo()
 
     def admit(self, _session: Session, ask: Ask) -> Admit | Reject:
         """Every refusal at once, so that nobody mends them one by one."""
-        wrong = [refusal for value in ask.values if (refusal := self._refusal(ask.workload, value))]
+        first, *others = _everybody(ask.workload)
+        wrong = [
+            refusal for value in ask.values for whom in (first, *others) if (refusal := self._refusal(whom, value))
+        ]
+        for other in others:
+            wrong += self._disagreements(first, other, _said(ask))
         return Reject(reason="NotAllowed", message="; ".join(wrong)) if wrong else GO
 
     def express(self, _session: Session, ask: Ask) -> Fields:
         """Annotations win over these, these win over the defaults of the bridge."""
-        whom = ask.workload.root.namespace, ask.workload.service_account
-        chosen = self._fields.get(0, whom, lambda: self._defaults(ask.workload))
+        chosen = self._defaults(Whom(ask.workload.root.namespace, ask.workload.service_account))
         if not chosen:
             return NOTHING
-        said = {value.field for value in ask.values if value.key}
+        said = _said(ask)
         given: dict[str, Any] = {field: value for field, value in chosen.items() if field not in said}
         return Fields(**given, source="hook policy")
 
-    def _defaults(self, workload: Workload) -> Mapping[str, str]:
+    def _defaults(self, whom: Whom) -> Mapping[str, str]:
+        return self._fields.get(0, whom, lambda: self._work_out(whom))
+
+    def _work_out(self, whom: Whom) -> Mapping[str, str]:
         """The first rule that names a field decides on it."""
         chosen: dict[str, str] = {}
-        for rule in self._of(workload):
+        for rule in self._of(whom):
             chosen = {**rule.defaults.model_dump(exclude_none=True), **chosen}
         return chosen
 
-    def _of(self, workload: Workload) -> Iterator[Rule]:
-        return (rule for rule in self._rules if rule.matches(workload))
+    def _disagreements(self, one: Whom, other: Whom, said: Collection[str]) -> Iterator[str]:
+        """Fields in which the rules' defaults for two members differ, unless the user has said which it is."""
+        mine, theirs = self._defaults(one), self._defaults(other)
+        for field in sorted((mine.keys() | theirs.keys()).difference(said)):
+            if mine.get(field) != theirs.get(field):
+                values = f"{_shown(mine.get(field))} for {one}, {_shown(theirs.get(field))} for {other}"
+                yield f"members have different defaults for {field}: {values}; one job can have only one"
 
-    def _refusal(self, workload: Workload, value: Value) -> str | None:
+    def _of(self, whom: Whom) -> Iterator[Rule]:
+        return (rule for rule in self._rules if rule.matches(whom))
+
+    def _refusal(self, whom: Whom, value: Value) -> str | None:
         """Why a value is refused, None when it is not the user's or may be set."""
         if value.key not in annotations.GUARDED and value.key != PARTITION:
             return None
-        permits = [allowed for rule in self._of(workload) for key, allowed in rule.allow.items() if key == value.key]
+        permits = [allowed for rule in self._of(whom) for key, allowed in rule.allow.items() if key == value.key]
         if value.key == PARTITION and not permits:
             return None
         names = value.value.split(",") if value.key == PARTITION else [value.value]
         if all(any(allowed.permits(name.strip()) for allowed in permits) for name in names):
             return None
-        whom = f"service account {workload.service_account} in namespace {workload.root.namespace}"
         allowed_here = f"allowed are {', '.join(map(str, permits))}" if permits else "no value is allowed"
         return f"{value.source}: {value.key} {value.value!r} is not allowed for {whom}; {allowed_here}"
+
+
+def _everybody(workload: Workload) -> list[Whom]:
+    """Those under whom members run, the first member's first."""
+    accounts = dict.fromkeys(pod.spec.service_account_name or "default" for pod in workload.pods)
+    return [Whom(workload.root.namespace, account) for account in accounts or (workload.service_account,)]
+
+
+def _said(ask: Ask) -> Collection[str]:
+    """The fields that the user has filled by annotation."""
+    return {value.field for value in ask.values if value.key}
+
+
+def _shown(value: str | None) -> str:
+    return "none" if value is None else repr(value)
 
 
 def _any(globs: tuple[str, ...], name: str) -> bool:

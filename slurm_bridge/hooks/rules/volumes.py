@@ -25,6 +25,11 @@ class Storage:
     storage_class: Callable[[str], StorageClass | None]
 
 
+def claimed(pod: Pod) -> bool:
+    """Whether a pod uses any claim; most use none, and every pod is asked."""
+    return any("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in pod.spec.volumes)
+
+
 def claims(pod: Pod) -> Iterator[str]:
     """The names of the claims that a pod uses, those included that are made for it alone."""
     for volume in pod.spec.volumes:

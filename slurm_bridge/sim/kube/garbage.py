@@ -20,6 +20,8 @@ class Garbage:
         self._resources = tuple(resources)
         self._tails = {resource: Tail(objects.store, resource) for resource in self._resources}
         self._owned: dict[str, set[Place]] = collections.defaultdict(set)
+        #: Owners that go only after their dependents, while some of those are still there.
+        self._last: dict[str, Place] = {}
 
     def next_due(self) -> float | None:
         return None
@@ -39,7 +41,9 @@ class Garbage:
     def _follow(self, told: tuple[Resource, Event]) -> bool:
         resource, event = told
         if event.gone:
-            return self._clear(event.new.uid) or self._empty_again(event.new)
+            self._last.pop(event.new.uid, None)
+            cleared = self._clear(event.new.uid)
+            return self._follow_dependents(event.new) or cleared or self._empty_again(event.new)
         if b'"deletionTimestamp"' not in event.new.body:
             return False
         if resource == NAMESPACES:
@@ -53,6 +57,14 @@ class Garbage:
         for resource, stored in dependents:
             self._delete(resource, stored)
         return bool(dependents)
+
+    def _follow_dependents(self, gone: Stored) -> bool:
+        """Whoever had to wait for it may go now, when it was the last one."""
+        owners = gone.manifest()["metadata"].get("ownerReferences") or () if self._last else ()
+        places = [self._last[owner["uid"]] for owner in owners if owner["uid"] in self._last]
+        waiting = [(place[0], self._objects.store.get(*place)) for place in places]
+        released = [self._release(resource, owner) for resource, owner in waiting if owner is not None]
+        return any(released)
 
     def _dependents(self, uid: str) -> Iterator[tuple[Resource, Stored]]:
         for resource, namespace, name in sorted(self._owned.get(uid, ()), key=str):
@@ -68,6 +80,7 @@ class Garbage:
                 self._change(kind, dependent, lambda manifest: _set_free(manifest, stored.uid))
             return self._let_go(resource, stored, "orphan")
         if "foregroundDeletion" in held:
+            self._last[stored.uid] = (resource, stored.namespace, stored.name)
             waiting = [self._delete(kind, dependent) for kind, dependent in dependents]
             return any(waiting) or (not dependents and self._let_go(resource, stored, "foregroundDeletion"))
         if defaults.GROUP_PROTECTION in held:

@@ -120,12 +120,22 @@ class Jobs:
         """Add or remove pods."""
         missing = _wanted(job) - len(active)
         if missing > 0 and self._may_add(stored, job):
-            taken = {pod["metadata"].get("annotations", {}).get(INDEX) for pod in self._pods_of(stored.uid)}
+            taken = {pod["metadata"].get("annotations", {}).get(INDEX) for pod in self._holders(stored.uid)}
             free = (str(index) for index in range(len(taken) + missing) if str(index) not in taken)
             active += [self._add(stored, job, next(free)) for _ in range(missing)]
         for pod in active[_wanted(job) :] if missing < 0 else ():
-            self._objects.delete(_pod_target(pod), Deletion())
+            self._dismiss(job, pod)
         job["status"]["active"] = min(len(active), _wanted(job))
+
+    def _holders(self, uid: str) -> list[Manifest]:
+        """Pods whose index nobody else may have: those that live, and those that have succeeded."""
+        return [pod for pod in self._pods_of(uid) if not _over(pod) or pod["status"].get("phase") == "Succeeded"]
+
+    def _dismiss(self, job: Manifest, pod: Manifest) -> None:
+        """Nobody is blamed for a pod that is not wanted any more, unless the whole Job has come to its end."""
+        if not _concluded(job):
+            self._let_go(pod)
+        self._objects.delete(_pod_target(pod), Deletion())
 
     def _may_add(self, stored: Stored, job: Manifest) -> bool:
         room = self._objects.store.get(NAMESPACES, "", stored.namespace)

@@ -174,6 +174,8 @@ class Objects:
             manifest = stored.manifest()
             grace = _grace(target.resource, manifest, deletion)
             if grace > 0:
+                if "deletionTimestamp" not in manifest["metadata"]:
+                    _keep_for_dependents(target.resource, manifest["metadata"], deletion)
                 return self._mark(target.resource, manifest, grace), False
             return self._end(target.resource, manifest, deletion)
 

@@ -72,6 +72,11 @@ class PocketKube:
         for name in _NAMESPACES:
             self.objects.create(resources.NAMESPACES, "", {"metadata": {"name": name}})
 
+    def employ(self, *controllers: Controller) -> None:
+        """More controllers, which work beside those that are always there."""
+        with self._settling:
+            self._controllers = (*self._controllers, *controllers)
+
     def create(self, kind: Kind[Any], manifest: Manifest) -> Manifest:
         """A new object, in the namespace that its metadata names (default: default)."""
         copy: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))

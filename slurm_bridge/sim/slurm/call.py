@@ -34,13 +34,13 @@ class Call:
         return self.body if isinstance(self.body, Mapping) else {}
 
     def job(self) -> state.Job | None:
-        """The job that the path names; `12+1` is a component of job 12."""
-        leader, _, offset = self.params["job_id"].partition("+")
+        """The job that the path names; `12+1` is the component of job 12 whose id is one more."""
+        leader, _, distance = self.params["job_id"].partition("+")
         job = self.world.jobs.get(int(leader))
-        if job is None or not offset:
+        if job is None or not distance:
             return job
-        family = job.components
-        return self.world.jobs.get(family[int(offset)]) if int(offset) < len(family) else None
+        wanted = int(leader) + int(distance)
+        return self.world.jobs.get(wanted) if wanted in job.components else None
 
 
 Verb = Callable[[Call], replies.Reply | replies.Plain]

@@ -61,12 +61,19 @@ class Control:
     # -- jobs --------------------------------------------------------------------------------------------------------
 
     def hold(self, job_id: int) -> None:
-        """An administrator holds a job."""
-        self._change(job_id, priority=0, reason="JobHeldAdmin", eligible=0.0)
+        """An administrator holds a job, all of it."""
+        for member in self._family(job_id):
+            self._change(member, priority=0, reason="JobHeldAdmin", eligible=0.0)
 
     def release(self, job_id: int) -> None:
         """Let a held job go."""
-        self._change(job_id, priority=1, reason=state.NO_REASON, eligible=self._world.now)
+        for member in self._family(job_id):
+            self._change(member, priority=1, reason=state.NO_REASON, eligible=self._world.now)
+
+    def _family(self, job_id: int) -> list[int]:
+        with self._lock:
+            job = self._world.jobs[job_id]
+            return [one.job_id for one in (self._world.family(job) if not job.offset else [job])]
 
     def prioritise(self, job_id: int, priority: int) -> None:
         """Put a job before or behind others."""

@@ -40,11 +40,13 @@ def jobs(call: Call) -> Reply:
 
 
 def job(call: Call) -> Reply:
-    """GET job/{id}: of a het leader all components, each in full."""
+    """GET job/{id}: of a het leader all components, each in full; for a while after one is forgotten, an error."""
     found = call.job()
-    if found is None:
+    gap = found is not None and call.world.gaps.get(found.job_id, 0.0) > call.world.now
+    if found is None or gap:
         missing = _job_list(call, [], updated=0)
-        return replies.refusal(2017, f"Unable to query JobId={call.params['job_id']}", "_handle_job_get", **missing)
+        words = f"Unable to query JobId={call.params['job_id']}"
+        return replies.refusal(-1 if gap else 2017, words, "_handle_job_get", **missing)
     family = call.world.family(found) if found.offset == 0 else [found]
     return Reply(fields=_job_list(call, family, updated=call.world.now))
 

@@ -70,17 +70,18 @@ class Pass:
         world = self._world
         waiting = [world.jobs[job_id] for job_id in world.pending]
         for job in sorted(waiting, key=lambda job: (-job.priority, job.submitted, job.job_id)):
-            if not job.held and job.leader in (0, job.job_id):
+            if job.leader == job.job_id or not (job.held or job.leader):
                 self.consider(job)
         world.plans = self._plans
 
     def consider(self, job: state.Job) -> None:
         """Start it, or say why not."""
+        if job.components:
+            self._together(job)
+            return
         obstacle = self._obstacle(job)
         if obstacle is not None:
             self._world.explain(job, *obstacle)
-        elif job.components:
-            self._together(job)
         else:
             self._alone(job)
 
@@ -96,20 +97,35 @@ class Pass:
             self._start(job, grant)
 
     def _together(self, leader: state.Job) -> None:
-        """All components or none, every component on other nodes than the ones before."""
+        """All components or none; those that wait only for others say so, the others have their own reasons.
+
+        One that was cancelled keeps the rest waiting for ever.
+        """
+        family = [job for job in self._world.family(leader) if job.pending]
+        found = [] if any(map(self._kept_back, family)) else self._apart(family)
+        if found and len(found) == len(leader.components):
+            for job, grant in zip(family, found, strict=True):
+                self._start(job, grant)
+            return
+        for job in family:
+            if not job.held:
+                self._world.explain(job, *(self._obstacle(job) or ("Resources", "")))
+
+    def _kept_back(self, job: state.Job) -> bool:
+        return job.held or self._obstacle(job) is not None
+
+    def _apart(self, family: Sequence[state.Job]) -> list[state.Grant]:
+        """Room for each on other nodes than the ones before; none when one finds none."""
         used: tuple[str, ...] = ()
         found = []
-        for job in self._world.family(leader):
+        for job in family:
             apart = dataclasses.replace(job, ask=dataclasses.replace(job.ask, excluded=job.ask.excluded + used))
             grant = self._find(apart)
-            if grant is None or job.held:
-                for member in self._world.family(leader):
-                    self._world.explain(member, "Resources")
-                return
+            if grant is None:
+                return []
             used += grant.nodes
-            found.append((job, grant))
-        for job, grant in found:
-            self._start(job, grant)
+            found.append(grant)
+        return found
 
     def _start(self, job: state.Job, grant: state.Grant) -> None:
         self._world.start(job, grant)

@@ -60,10 +60,15 @@ def units(ask: state.Ask) -> int:
 
 def capacity(ask: state.Ask, node: state.Node, free: ledger.Free, *, whole: bool) -> int:
     """How many tasks of the job this node can take."""
-    if whole and (free.jobs or free.gres != ledger.everything(node).gres):
+    if whole and (free.jobs or free.gres != ledger.everything(node).gres or not _whole_memory(ask, node, free)):
         return 0
     limits = (free.cpus // ask.cpus_per_task, _by_memory(ask, node, free), *_by_gres(ask, free))
     return max(0, min(limits))
+
+
+def _whole_memory(ask: state.Ask, node: state.Node, free: ledger.Free) -> bool:
+    """Of a node that is not shared every cpu, or GPU, counts with its memory."""
+    return not ask.memory_given or _memory(ask, node, node.cpus, node.gres) <= free.memory_mib
 
 
 def _by_memory(ask: state.Ask, node: state.Node, free: ledger.Free) -> int:

@@ -281,3 +281,8 @@ class Config:
         default_factory=lambda: {"root": 0, "slurm": 64030, "slurm-bridge": 5001, "alice": 5002, "bob": 5003}
     )
     operators: frozenset[str] = frozenset({"root", "slurm"})
+
+    @property
+    def external_components(self) -> bool:
+        """Since 26.05.3 a job without a script may be heterogeneous."""
+        return tuple(map(int, self.release.split("."))) >= (26, 5, 3)

@@ -66,13 +66,16 @@ def _make_single(call: Call, values: Mapping[str, Any], script: Any) -> state.Jo
 
 def _accepted(job: state.Job, reading: fields.Reading, warning: int) -> Reply:
     """An error beside a job id is the first of the lies: the job is there."""
-    warnings = list(reading.warnings)
-    if warning:
-        text = _NOT_NOW[warning]
-        warnings.append(Warn(f"Job submission resulted in non-zero return code: {text}", _SINGLE))
-        warnings.append(Warn(text, _SINGLE))
+    warnings = [*reading.warnings, *_waiting("Job", warning, _SINGLE)]
     answer = {"job_id": job.job_id, "step_id": "batch", "job_submit_user_msg": ""}
     return Reply(fields=answer, errors=reading.errors, warnings=warnings)
+
+
+def _waiting(what: str, warning: int, source: str) -> list[Warn]:
+    if not warning:
+        return []
+    text = _NOT_NOW[warning]
+    return [Warn(f"{what} submission resulted in non-zero return code: {text}", source), Warn(text, _SINGLE)]
 
 
 def _waits_because(job: state.Job) -> int:
@@ -157,11 +160,13 @@ def _het(call: Call) -> Reply:
         return Reply(errors=[*errors, Error(2018, "HetJob submission failed", _HET)], warnings=warnings)
     made: list[state.Job] = []
     for reading in readings:
-        outcome = _component(call, reading.values)
+        outcome = _component(call, reading.values, first=not made)
         if not isinstance(outcome, state.Job):
             return Reply(errors=[*errors, _abandon(call, made, outcome)], warnings=warnings)
         made.append(outcome)
     _join(call, made)
+    # Only the last one's is told.
+    warnings += _waiting("HetJob", _waits_because(made[-1]), _HET)
     answer = {"job_id": made[0].job_id, "step_id": "batch", "job_submit_user_msg": ""}
     return Reply(fields=answer, errors=errors, warnings=warnings)
 
@@ -172,8 +177,10 @@ def _same_node_twice(readings: Sequence[fields.Reading]) -> bool:
     return len(required) != len(set(required))
 
 
-def _component(call: Call, values: Mapping[str, Any]) -> state.Job | Error:
+def _component(call: Call, values: Mapping[str, Any], *, first: bool) -> state.Job | Error:
     external = "EXTERNAL_JOB" in values.get("flags", ())
+    if external and not first and not call.world.config.external_components:
+        return Error(2189, "HetJob submission failed", _HET)
     application = _application(call, values, external=external)
     if isinstance(application, Error):
         return application

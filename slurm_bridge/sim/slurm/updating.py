@@ -139,10 +139,14 @@ _CHECKS: tuple[Callable[[World, state.Job, Mapping[str, Any]], int], ...] = (
 
 
 def _resized(old: state.Ask, new: state.Ask, values: Mapping[str, Any]) -> state.Ask:
-    """`cpus` is what is said, else tasks alone when these change, else tasks x cpus_per_task with nodes or gres."""
+    """`cpus` is what is said, else tasks alone when these change, else tasks x cpus_per_task with nodes or gres.
+
+    The number that is there already is not said. With another number of nodes each has at least the old task's cpus.
+    """
     new = dataclasses.replace(new, tasks=max(new.tasks, new.minimum_nodes))
-    if "minimum_cpus" in values:
-        cpus = new.minimum_cpus
+    if "minimum_cpus" in values and (new.minimum_cpus != old.minimum_cpus or new.tasks == old.tasks):
+        moved = new.minimum_nodes != old.minimum_nodes
+        cpus = max(new.minimum_cpus, new.minimum_nodes * old.cpus_per_task if moved else 0)
     elif new.tasks != old.tasks:
         cpus = new.tasks
     elif any(name in values for name in (*_NODE_FIELDS[:3], "tres_per_node", "tres_per_task", "tres_per_job")):

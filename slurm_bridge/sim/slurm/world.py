@@ -15,6 +15,8 @@ from slurm_bridge.sim.slurm import ledger, state
 #: Slurm's own ids of jobs are numbers in base 32 without the letters that look like others.
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
+_GAP_SECONDS = 30.0
+
 
 class World:
     """One cluster. Not thread-safe: the pocket holds a lock around every call."""
@@ -48,6 +50,8 @@ class World:
         self.dirty = True
         self.paused = False
         self.last_pass = self.last_look = 0.0
+        #: Leaders that cannot be shown until then, because a component was forgotten.
+        self.gaps: dict[int, float] = {}
         self.booted = self.jobs_changed = self.nodes_changed = clock.wall()
         self._deadlines: list[tuple[float, int]] = []
         self._ended: list[tuple[float, int]] = []
@@ -170,22 +174,38 @@ class World:
             job = self.jobs.get(job_id)
             if job is not None and job.over and job.ended <= horizon:
                 del self.jobs[job_id]
+                self.gaps.pop(job_id, None)
+                if job.leader in self.jobs:
+                    self.gaps[job.leader] = self.now + _GAP_SECONDS
                 self.jobs_changed = self.now
 
     def restart(self, jobs: Iterable[state.Job], next_id: int) -> None:
         """Forget everything about jobs and begin again with these: what slurmctld does with its state file."""
         self.jobs, self.pending, self.running, self.plans = {}, {}, {}, {}
-        self._deadlines, self._ended = [], []
+        self._deadlines, self._ended, self.gaps = [], [], {}
         self.free = ledger.Ledger(self.nodes.values())
         self.licenses_used.clear()
         self.next_id = next_id
-        for job in jobs:
+        for job in self._whole(list(jobs)):
             if job.running:
                 self.hold(job)
                 continue
             self.put(job)
             if job.over:
                 heapq.heappush(self._ended, (job.ended, job.job_id))
+
+    def _whole(self, jobs: Sequence[state.Job]) -> Iterator[state.Job]:
+        """Without its leader a component is dropped; a family of which one is missing fails; any is sorted by id."""
+        known = {job.job_id for job in jobs}
+        for job in jobs:
+            if job.leader and job.leader not in known:
+                continue
+            whole = known.issuperset(job.components)
+            kept = job if whole or job.over else self._failed(job)
+            yield dataclasses.replace(kept, components=tuple(sorted(job.components)))
+
+    def _failed(self, job: state.Job) -> state.Job:
+        return dataclasses.replace(job, state="FAILED", ended=self.now, reason="SystemFailure")
 
     # -- machines ----------------------------------------------------------------------------------------------------
 

@@ -1,34 +1,65 @@
-"""A pod of a batch Job that is no gang: each of its pods is placed by itself, under the Job's name."""
+"""A batch Job: pod by pod under the Job's name, or on request all its pods as a gang."""
 
 from slurm_bridge.model import kinds
-from slurm_bridge.model.meta import OwnerReference
+from slurm_bridge.model.groups import Job
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
-from slurm_bridge.workloads import voices
-from slurm_bridge.workloads.owners import Chain
+from slurm_bridge.workloads import gangs, voices
+from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.known import Known, Options
 
 
-def claim(pod: Pod) -> Root | None:
-    """A pod whose controller is a batch Job."""
-    return voices.itself(pod) if _job(pod) is not None else None
+def handles(pod: Pod) -> tuple[str, ...]:
+    """The Job."""
+    reference = voices.made_by(pod, kinds.JOBS)
+    return (reference.name,) if reference is not None else ()
 
 
-def gather(pod: Pod, chain: Chain) -> Workload:
-    """One pod of the Job, under the Job's name."""
-    job = _job(pod)
-    return Workload(
-        root=voices.itself(pod),
-        pods=(pod,),
-        sources=voices.sources(pod, chain),
-        job_name=job.name if job is not None else pod.metadata.name,
-        controller=voices.controller(pod),
+def claim(pod: Pod, known: Known, options: Options) -> Root | None:
+    """A pod whose controller is a batch Job. One that is not known has not asked for anything."""
+    if voices.made_by(pod, kinds.JOBS) is None:
+        return None
+    job = _job(pod, known)
+    if job is None or not _is_gang(job, options):
+        return voices.itself(pod)
+    return Root(kind=kinds.JOBS.kind, namespace=job.metadata.namespace, name=job.metadata.name, uid=job.uid)
+
+
+def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
+    """The gang, or one pod of the Job."""
+    pod = members.any()
+    chain = given.owners.resolve(pod)
+    job = _job(pod, given.known)
+    if job is None or not _is_gang(job, given.options):
+        reference = voices.made_by(pod, kinds.JOBS)
+        return Workload(
+            root=voices.itself(pod),
+            pods=(pod,),
+            sources=(voices.own(pod), *voices.above(chain)),
+            job_name=reference.name if reference is not None else pod.metadata.name,
+            controller=voices.controller(pod),
+            suspended=voices.suspended(chain),
+        )
+    size = max(1, job.pods_to_come)
+    plan = gangs.Plan(
+        called=str(root),
+        job_name=root.name,
+        minimum=size,
+        size=size,
+        sources=lambda first: (voices.own(first), *voices.above(chain)),
+        suspended=voices.suspended(chain),
+        retry_after=gangs.PROGRESS,
     )
+    return gangs.whole(root, plan, members, given)
 
 
-def _job(pod: Pod) -> OwnerReference | None:
-    references = (reference for reference in pod.metadata.owner_references if reference.controller)
-    return next((reference for reference in references if _is_job(reference)), None)
+def _is_gang(job: Job, options: Options) -> bool:
+    said = voices.together(job.metadata.annotations)
+    return options.job == "gang" if said is None else said
 
 
-def _is_job(reference: OwnerReference) -> bool:
-    return reference.kind == kinds.JOBS.kind and reference.api_version.startswith(f"{kinds.JOBS.group}/")
+def _job(pod: Pod, known: Known) -> Job | None:
+    reference = voices.made_by(pod, kinds.JOBS)
+    job = known.find(kinds.JOBS, pod.metadata.namespace, reference.name) if reference is not None else None
+    return job if job is not None and reference is not None and job.uid == reference.uid else None

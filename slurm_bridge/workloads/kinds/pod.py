@@ -3,20 +3,29 @@
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import voices
-from slurm_bridge.workloads.owners import Chain
+from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.known import Known, Options
 
 
-def claim(pod: Pod) -> Root:
+def handles(_pod: Pod) -> tuple[str, ...]:
+    """Nobody has a say in what it belongs to."""
+    return ()
+
+
+def claim(pod: Pod, _known: Known, _options: Options) -> Root:
     """Every pod can stand for itself: this kind comes last."""
     return voices.itself(pod)
 
 
-def gather(pod: Pod, chain: Chain) -> Workload:
+def gather(root: Root, members: Members, given: Given) -> Workload:
     """One pod under its own name, described by itself and by the owner that speaks."""
+    pod = members.any()
+    chain = given.owners.resolve(pod)
     return Workload(
-        root=claim(pod),
+        root=root,
         pods=(pod,),
-        sources=voices.sources(pod, chain),
+        sources=(voices.own(pod), *voices.above(chain)),
         job_name=pod.metadata.name,
         controller=voices.controller(pod),
+        suspended=voices.suspended(chain),
     )

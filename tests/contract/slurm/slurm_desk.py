@@ -142,7 +142,7 @@ class Desk:
         record: dict[str, Any] = self.get(f"job/{job_id}").json["jobs"][0]
         return record
 
-    def components(self, job_id: int) -> list[dict[str, Any]]:
+    def components(self, job_id: int | str) -> list[dict[str, Any]]:
         """The records of a heterogeneous job."""
         records: list[dict[str, Any]] = self.get(f"job/{job_id}").json["jobs"]
         return records

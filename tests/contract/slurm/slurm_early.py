@@ -11,6 +11,9 @@ from collections.abc import Iterator
 
 from slurm_desk import Desk, number
 
+from slurm_bridge.model import marks
+from slurm_bridge.model.marks import Owner
+
 SECONDS_BETWEEN_LOOKS = 0.5
 
 
@@ -48,19 +51,39 @@ class Witness:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Early:
-    """One that runs into its limit, under observation, and one that was cancelled at once."""
+    """One that runs into its limit, under observation, and one that was cancelled at once.
+
+    And leaders of heterogeneous jobs: one whose second component was cancelled, one that alone runs into its limit.
+    """
 
     short: Witness
     cancelled: int
+    torn: int
+    left: int
 
 
 @contextlib.contextmanager
 def begun(desk: Desk) -> Iterator[Early]:
-    """Submit both; they stay out of the way of cases that need free nodes."""
+    """Submit them; they stay out of the way of cases that need free nodes."""
     cancelled = desk.held()
     desk.delete(cancelled)
     short = desk.pending(time_limit=number(1), partition="gpu", constraints="gpu")
+    torn, left = _running_pair(desk, number(600)), _running_pair(desk, number(1))
+    desk.delete(torn + 1)
     with contextlib.ExitStack() as stack:
         witness = Witness(desk, short)
         stack.callback(witness.leave)
-        yield Early(short=witness, cancelled=cancelled)
+        yield Early(short=witness, cancelled=cancelled, torn=torn, left=left)
+
+
+def _running_pair(desk: Desk, limit: object) -> int:
+    """Two components that run, the first under that limit. Whose they are stands in both."""
+    shape = {"partition": "gpu", "constraints": "gpu", "admin_comment": marks.write(owner(desk))}
+    answer = desk.submit_het({**shape, "time_limit": limit}, {**shape, "time_limit": number(600)})
+    assert answer.verdict == (200, []), answer.text
+    return desk.started(answer.job_id)
+
+
+def owner(desk: Desk) -> Owner:
+    """Whose the heterogeneous jobs are."""
+    return Owner(cluster=desk.job_name, kind="Pod", namespace="contract", name="early", uid="early")

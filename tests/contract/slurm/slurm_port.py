@@ -61,7 +61,7 @@ class Port:
 
     def submit(self, request: JobRequest, *components: JobRequest) -> Outcome:
         """Ask, and remember what may have been made."""
-        outcome = self.client.submit(request, *components)
+        outcome = self.client.submit(dataclasses.replace(request, components=components))
         if isinstance(outcome, Done | Unknown) and outcome.job_id:
             self.desk.made.append(outcome.job_id)
         return outcome

@@ -134,3 +134,44 @@ def test_any_number_of_components_is_accepted(slurm: Desk, count: int) -> None:
     """Also one alone."""
     leader = slurm.submit_het(*[HELD] * count).job_id
     assert len(slurm.components(leader)) == count
+
+
+def test_an_update_changes_the_component_that_it_names(each: Desk) -> None:
+    """The leader's id stands for itself alone, other than in a cancel."""
+    leader = held(each)
+    assert each.update(leader, comment="first").verdict == (200, [])
+    assert each.update(leader + 1, comment="second").verdict == (200, [])
+    assert [job["comment"] for job in each.components(leader)] == ["first", "second"]
+
+
+def test_a_held_component_is_warned_of_when_it_is_the_last(each: Desk) -> None:
+    """Of the others nothing is said."""
+    assert each.submit_het(HELD, {}).json["warnings"] == []
+    (first, second) = each.submit_het({}, HELD).json["warnings"]
+    words = "Job is in held state, pending scheduler release"
+    assert first["description"] == f"HetJob submission resulted in non-zero return code: {words}"
+    assert second["description"] == words
+
+
+def test_a_component_is_named_by_the_distance_of_its_id(slurm: Desk) -> None:
+    """Where the leader's id was chosen, "leader+1" is nothing."""
+    chosen = slurm.submit_het({**HELD, "job_id": 10_000_000 + secrets.randbelow(50_000_000)}, HELD).job_id
+    assert slurm.get(f"job/{chosen}%2B1").verdict == (404, [2017])
+    leader = held(slurm)
+    assert [job["job_id"] for job in slurm.components(f"{leader}%2B1")] == [leader + 1]
+
+
+@pytest.mark.ageing
+def test_a_leader_cannot_be_read_when_a_component_was_just_forgotten(slurm: Desk) -> None:
+    """500 with -1 for half a minute, though its state and what it holds are told; then the rest is shown."""
+    leader = running(slurm)
+    slurm.delete(leader + 1)
+    slurm.servers.pass_time(35)
+    slurm.until(lambda: not slurm.states(leader + 1), "the component is forgotten", seconds=100)
+    assert slurm.get(f"job/{leader}").verdict == (500, [-1])
+    assert slurm.states(leader) == {f"{leader}+0": RUNNING}
+    assert len(slurm.resources(leader)) == 1
+    slurm.servers.pass_time(35)
+    slurm.until(lambda: slurm.get(f"job/{leader}").status == 200, "the leader can be read", seconds=60)
+    (left,) = slurm.components(leader)
+    assert (left["job_id"], left["het_job_id_set"]) == (leader, f"{leader}-{leader + 1}")

@@ -47,6 +47,7 @@ ELSEWHERE = {
     "account",
     "qos",
     "reservation",
+    "components",
     "wckey",
     "group",
     "nice",

@@ -158,7 +158,7 @@ def test_a_request_is_fitted_to_what_slurm_has_and_what_was_derived_of_it_is_kep
     partition = Partition(name="debug", states=frozenset({"UP"}), nodes=("n1",), default=True, default_minutes=30)
     seen = dataclasses.replace(EMPTY, partitions=(partition,), slurm_nodes={"n1": translating.node()})
     longer = dataclasses.replace(seen, partitions=(dataclasses.replace(partition, default_minutes=60),))
-    fitted = [fit(translating.translated(), one) for one in (seen, seen, longer)]
+    fitted = [fit(translating.translated(), one, (frozenset({"n1"}),)) for one in (seen, seen, longer)]
     assert [one.request.time_limit_minutes for one in fitted if isinstance(one, Translated)] == [30, 30, 60]
 
 

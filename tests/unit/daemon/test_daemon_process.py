@@ -138,12 +138,21 @@ def test_a_hook_that_needs_to_see_more_takes_a_restart(world: app.PocketWorld, p
 
 
 def test_only_what_is_needed_is_watched(world: app.PocketWorld, path: pathlib.Path) -> None:
-    """Our pods, everybody's bound pods, nodes, Jobs, and what hooks have declared."""
+    """Our pods, everybody's bound pods, nodes, what groups pods, and what hooks have declared."""
     without = [{"name": "eligibility", "options": {"volumes": False}}]
     with running(world, path, hooks=without, scheduler_names=["one", "two"]) as daemon:
         daemon.until_ready()
         asked = {call.target.partition("limit=")[0] for call in world.kube_calls.journal if "limit=" in call.target}
-    assert {target.partition("?")[0] for target in asked} == {"/api/v1/pods", "/api/v1/nodes", "/apis/batch/v1/jobs"}
+    assert {target.partition("?")[0] for target in asked} == {
+        "/api/v1/pods",
+        "/api/v1/nodes",
+        "/apis/batch/v1/jobs",
+        "/apis/jobset.x-k8s.io/v1alpha2/jobsets",
+        "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",
+        "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+        "/apis/scheduling.k8s.io/v1alpha2/workloads",
+        "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
+    }
     assert sum(target.startswith("/api/v1/pods?") for target in asked) == 3
     others = next(target for target in asked if "nodeName" in target)
     assert "one" in others

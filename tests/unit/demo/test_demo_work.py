@@ -36,13 +36,21 @@ def test_without_a_repository_the_least_that_a_daemon_needs_is_configured(tmp_pa
     assert settings.cluster_id == "demo"
 
 
-def test_all_shipped_examples_are_shown() -> None:
+def test_all_shipped_examples_are_shown_whose_controllers_are_there() -> None:
     """Each is a folder with a manifest, and the package of the one that brings a hook is installed for the tests."""
     programme = work.programme(0)
-    assert {"job-sleep-single", "custom-hook"} <= set(programme.examples)
-    assert not programme.left_out
+    assert {"job-sleep-single", "job-gang", "podgroup", "generic-group", "custom-hook"} <= set(programme.examples)
+    assert programme.left_out["jobset"] == "nobody makes pods of a JobSet in the pocket Kubernetes"
+    without = {"cronjob", "deployment", "statefulset", "jobset", "jobset-in-order"}
+    assert programme.left_out.keys() == without | {"leaderworkerset", "leaderworkerset-heterogeneous"}
     assert [hook["name"] for hook in work.hooks(programme.examples)] == ["office-hours"]
     assert programme.manifests[0]["kind"] == "Namespace"
+
+
+def test_a_bare_pod_of_an_example_comes_to_an_end() -> None:
+    """In the pocket world nobody runs its program, so its end is on order."""
+    (pod,) = (one for one in work.programme(0).manifests if one["kind"] == "Pod")
+    assert pod["metadata"]["annotations"]["kwok.local/outcome"] == "succeed"
 
 
 def test_an_example_whose_package_is_not_installed_is_left_out_and_named(tmp_path: pathlib.Path) -> None:

@@ -12,7 +12,8 @@ from slurm_bridge.explain.subjects import Subject
 from slurm_bridge.hooks.base import Audience, Denied, Phase
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
-from slurm_bridge.workloads.owners import Chain
+from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.workloads.known import NOTHING, Options
 from tests.unit.explain import explained
 
 LINES = (
@@ -20,12 +21,12 @@ LINES = (
     Line(hook="site", phase=Phase.SCORE, nodes_in=3, nodes_out=3, reason="secret", audience=Audience.OPERATOR),
 )
 EVERY = frozenset({"n1", "n2", "n3", "n4"})
+EYES = subjects.Eyes(clock=VirtualClock(), known=NOTHING, server=None, options=Options())
 
 
-def subject(manifest: dict[str, Any] | None = None) -> Subject:
-    """Of a pod, unless another manifest is given."""
-    found = subjects.of_manifest(manifest or explained.pod(), lambda _: Chain())
-    assert found is not None
+def subject(*manifests: dict[str, Any]) -> Subject:
+    """Of a pod, unless other manifests are given: offline."""
+    (found,) = subjects.of_objects(manifests or (explained.pod(),), EYES)
     return found
 
 
@@ -40,7 +41,7 @@ def explanation(obstacle: Obstacle | None = None) -> Explanation:
         notes=("a note",),
         obstacle=obstacle,
         lines=LINES,
-        reasons=nodes.reasons(EVERY, frozenset({"n4"}), denied),
+        reasons=(nodes.reasons(EVERY, frozenset({"n4"}), denied),),
         body={"job": {"name": "a"}} if obstacle is None else None,
         jobs=(),
     )
@@ -73,7 +74,8 @@ def test_machines_get_every_key_as_json() -> None:
     """Whatever is empty."""
     told = json.loads(json.dumps(text.document(explanation(Wait(reason="R", message="m")), verbose=False)))
     assert (told["verdict"], told["reason"], told["submission"], told["jobs"]) == ("wait", "R", None, [])
-    assert told["nodes"]["eligible"] == ["n4"]
+    assert told["nodes"][0]["eligible"] == ["n4"]
+    assert (told["members"][0]["name"], told["gang"], told["slots"], told["form"]) == ("a", [], [], "")
     assert [line["hook"] for line in told["hooks"]] == ["policy"]
 
 
@@ -89,15 +91,17 @@ def test_everything_with_a_template_is_explained_through_a_pod_of_it(kind: str) 
     """Its controller is the object, whose annotations speak."""
     group = "batch/v1" if kind == "Job" else "apps/v1"
     made = subject({**explained.job(annotations={"partition": "batch"}), "kind": kind, "apiVersion": group})
+    assert made.workload is not None
     assert made.workload.controller is not None
-    assert made.workload.controller.kind == kind
+    assert made.workload.controller.kind == {"Deployment": "ReplicaSet"}.get(kind, kind)
     assert [source.kind for source in made.workload.sources] == ["Pod", kind]
 
 
 def test_a_kind_of_the_same_name_in_another_group_is_none_of_them() -> None:
     """`Job` of somebody's own definition."""
     other = {**explained.job(), "apiVersion": "example.org/v1"}
-    assert subjects.of_manifest(other, lambda _: Chain()) is None
+    with pytest.raises(errors.BadConfiguration, match="nothing to explain in Job"):
+        subject(other)
 
 
 def test_a_suspended_job_is_explained_with_a_note() -> None:
@@ -113,13 +117,15 @@ def test_what_the_api_server_would_refuse_is_refused_by_name_and_place() -> None
 
 def test_owners_that_could_not_be_read_are_a_note() -> None:
     """Their annotations might win."""
-    found = subjects.of_manifest(explained.pod(), lambda _: Chain(problem="owner Widget x is of a kind not read"))
-    assert found is not None
-    assert "owners: owner Widget x is of a kind not read" in found.notes
+    manifest = explained.pod()
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
+    manifest["metadata"]["ownerReferences"] = [owner]
+    (note,) = (one for one in subject(manifest).notes if one.startswith("owners: "))
+    assert "owner Job train (batch/v1) could not be read: offline it was not looked at" in note
 
 
 def test_a_pod_without_namespace_is_in_the_default_one() -> None:
     """As kubectl would create it."""
     manifest = explained.pod()
     del manifest["metadata"]["namespace"]
-    assert subject(manifest).workload.root.namespace == "default"
+    assert subject(manifest).root.namespace == "default"

@@ -12,7 +12,7 @@ from slurm_bridge import app, errors
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
 from slurm_bridge.explain.explaining import Explanation
-from slurm_bridge.explain.subjects import NO_UID
+from slurm_bridge.explain.sketch import NO_UID
 from slurm_bridge.model import job, kinds, marks
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.scheduler import records
@@ -77,18 +77,18 @@ def test_a_pod_that_fits_nowhere_waits_and_every_node_has_its_reason(explain: Ex
     """The status of waiting, and the nodes by reason."""
     found = explain(explained.pod(nodeSelector={"disk": "ssd"}))
     assert (found.status, isinstance(found.obstacle, Wait)) == (3, True)
-    assert found.reasons is not None
-    assert not found.reasons.eligible
-    assert sum(len(nodes) for nodes in found.reasons.excluded.values()) == 10
+    (reasons,) = found.reasons
+    assert not reasons.eligible
+    assert sum(len(nodes) for nodes in reasons.excluded.values()) == 10
     assert "10 node(s) didn't match" in text.render(found, verbose=False)
 
 
 def test_nodes_outside_the_partition_are_told_apart(explain: Explain) -> None:
     """They would do, but the job's partition has them not."""
     found = explain(explained.pod(annotations={"partition": "gpu"}))
-    assert found.reasons is not None
-    assert found.reasons.eligible == {"ext004", "ext005", "ext006", "ext007", "ext008"}
-    assert "node(s) are not in partition gpu" in found.reasons.excluded
+    (reasons,) = found.reasons
+    assert reasons.eligible == {"ext004", "ext005", "ext006", "ext007", "ext008"}
+    assert "node(s) are not in partition gpu" in reasons.excluded
 
 
 def test_the_policy_has_its_say_offline_too(explain: Explain) -> None:
@@ -108,7 +108,7 @@ def test_offline_no_server_is_asked_and_the_answer_says_what_that_leaves_out(
     assert world.kube_calls.calls + world.slurm_calls.calls == calls
     assert found.status == 0
     assert any(note.startswith("offline:") for note in found.notes)
-    assert (found.reasons, found.jobs) == (None, None)
+    assert (found.reasons, found.jobs) == ((), None)
 
 
 def test_offline_a_hook_that_needs_the_cluster_is_left_out_by_name(explain: Explain) -> None:

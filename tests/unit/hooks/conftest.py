@@ -14,9 +14,10 @@ from slurm_bridge.model.meta import Condition, ObjectMeta, OwnerReference
 from slurm_bridge.model.node import Node, NodeSpec, NodeStatus, Taint
 from slurm_bridge.model.pod import Container, NamedThing, Pod, PodSpec, PodStatus, ResourceNeeds, Toleration
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
-from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.model.workload import Gang, Root, Workload
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.translate import resources
+from slurm_bridge.translate.shapes import Shape
 from slurm_bridge.translate.translator import Translated, Value
 
 SCHEDULER = "slurm-bridge-scheduler"
@@ -94,6 +95,17 @@ def workload(*pods: Pod, namespace: str = "team") -> Workload:
     return Workload(root=root, pods=chosen, sources=(), job_name=first.name)
 
 
+def gang(*pods: Pod) -> Workload:
+    """These pods as a group that starts together."""
+    root = Root(kind="JobSet", namespace="team", name="train", uid="uid-train:0")
+    return Workload(root=root, pods=pods, sources=(), job_name="train", gang=Gang(minimum=len(pods)))
+
+
+def shape(*pods: Pod) -> Shape:
+    """Pods that ask the same."""
+    return Shape(pods=pods, cpus=1, memory_mib=512)
+
+
 def request(**fields: Any) -> JobRequest:
     """A job request; keywords are its fields."""
     owner = Owner(cluster="c", kind="Pod", namespace="team", name="p", uid="uid-p")
@@ -106,9 +118,11 @@ def annotated(field: str, value: str, key: str = "") -> Value:
     return Value(field=field, value=value, source=f"annotation {key} of Pod team/p", key=key, subject="Pod team/p")
 
 
-def translated(*values: Value, hints: Mapping[str, str] | None = None, **fields: Any) -> Translated:
+def translated(
+    *values: Value, hints: Mapping[str, str] | None = None, shapes: tuple[Shape, ...] = (), **fields: Any
+) -> Translated:
     """A translated request."""
-    return Translated(request=request(**fields), values=values, hints=hints or {})
+    return Translated(request=request(**fields), values=values, hints=hints or {}, shapes=shapes)
 
 
 def cluster(nodes: Iterable[Node], *partitions: Partition, slurm: Iterable[str] | None = None) -> ClusterSnapshot:

@@ -45,6 +45,14 @@ def test_no_more_attempts_than_allowed() -> None:
     assert [one.name for one in made.attempts][-2:] == ["9", "any"]
 
 
+def test_nodes_that_cannot_start_it_use_no_window() -> None:
+    """Neither a set that is too small, nor the best nodes of one; nor do they count among the attempts."""
+    big, small = some(*range(30), name="big"), some(30, 31, name="small")
+    scores = {f"n{number}": float(number) for number in range(40)}
+    made = attempts.course([small, big], scores, ALL, 1, attempts.DEFAULTS, lambda nodes: len(nodes) > 20)
+    assert [(one.name, len(one.nodes or ())) for one in made.attempts] == [("big", 30), ("any", 0)]
+
+
 def test_stay_can_be_configured() -> None:
     """Then the sets are gone through again until the attempts are used up, and the last one stays."""
     made = course(some(1), some(2, 3), limits=Limits(total=5, then=Then.STAY))

@@ -174,7 +174,7 @@ class TestFields:
     def test_settling_comes_after_the_fields(self, around: Around) -> None:
         """Slurm's own limits apply to what the hooks have made of the request."""
 
-        def settle(asked: Translated, _seen: object) -> Translated:
+        def settle(asked: Translated, _seen: object, _eligible: object) -> Translated:
             limit = {"one": 60}.get(asked.request.partition or "", 0)
             return dataclasses.replace(asked, request=dataclasses.replace(asked.request, time_limit_minutes=limit))
 
@@ -353,6 +353,14 @@ class TestLater:
         for hooks in ([], [hook(commit=base.GO)]):
             chain = Chain(hooks, around.make())
             assert chain.commit(workload(), planned(chain), FOUR) is None
+
+    def test_commit_hears_the_annotations_for_hooks(self, around: Around) -> None:
+        """As every phase before it."""
+        heard: list[Mapping[str, str]] = []
+        chain = Chain([hook(commit=lambda _s, ask: heard.append(ask.hints) or base.GO)], around.make())
+        plan = planned(chain, translated(hints={"queue": "root.a"}))
+        assert chain.commit(workload(), plan, FOUR) is None
+        assert heard == [{"queue": "root.a"}]
 
     def test_commit_stops(self, around: Around) -> None:
         """The obstacle is the hook's."""

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from slurm_bridge.hooks import calls, keeper
-from slurm_bridge.hooks.base import Deny
+from slurm_bridge.hooks.base import Ask, Deny
 from slurm_bridge.hooks.builtin.eligibility import Eligibility, EligibilityOptions
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.needs import Need
@@ -23,10 +23,13 @@ from tests.unit.hooks.conftest import (
     SCHEDULER,
     Around,
     cluster,
+    gang,
     node,
     owned_by,
     partition,
     pod,
+    request,
+    shape,
     slurm_node,
     tolerate,
     translated,
@@ -213,11 +216,60 @@ def test_free_capacity_can_be_asked_for(around: Around) -> None:
     assert excluded(chain.plan(asking, translated(), seen.snapshot(), now=0.0)) == ()
 
 
-def test_a_node_stays_when_one_of_the_pods_can_use_it(around: Around) -> None:
-    """Which pod comes where is decided when Slurm has allocated."""
-    seen = cluster([node("a", labels={"x": "1"}), node("b", labels={"x": "2"}), node("c")])
-    members = workload(pod("one", node_selector={"x": "1"}), pod("two", node_selector={"x": "2"}))
-    assert excluded(chained(around).plan(members, translated(), seen, now=0.0)) == ("c",)
+class TestGangs:
+    def test_of_several_shapes_one_is_enough(self, around: Around) -> None:
+        """Asked about all at once, a node stays that any of them can use; the chain asks for each shape."""
+        seen = cluster([node("a", labels={"x": "1"}), node("b", labels={"x": "2"}), node("c")])
+        one, two = pod("one", node_selector={"x": "1"}), pod("two", node_selector={"x": "2"})
+        whole = Ask(workload=gang(one, two), request=request(), shapes=(shape(one), shape(two)))
+        with chained(around).session(seen, now=0.0) as session:
+            assert session.filter_nodes(whole, seen.names) == {"a", "b"}
+
+    @pytest.mark.parametrize("held", ["gated", "terminating", "bound"])
+    def test_every_member_is_looked_at(self, held: str, around: Around) -> None:
+        """One that should not have been gathered holds up all, and is named."""
+        last = {
+            "gated": pod("last", gates=["g"]),
+            "terminating": pod("last", metadata={"deletion_timestamp": "2026-01-01T00:00:00Z"}),
+            "bound": pod("last", node_name="a"),
+        }[held]
+        found = chained(around).plan(gang(pod("first"), last), translated(), ONE, now=0.0)
+        assert isinstance(found, Wait | Reject)
+        assert found.message.startswith("Pod team/last ")
+
+    def test_equal_members_cost_one_look_at_the_nodes(self, around: Around) -> None:
+        """However many there are: no rule looks at the requests of the second one."""
+        members = [pod(f"w-{number}", requests={"cpu": "1"}) for number in range(500)]
+        unreadable = pod("unreadable", requests={"cpu": "much"})
+        whole = Ask(workload=gang(*members, unreadable), request=request())
+        with chained(around).session(ONE, now=0.0) as session:
+            assert session.filter_nodes(whole, ONE.names) == {"a"}
+
+    def test_t14_a_node_has_to_reach_the_volumes_of_all(self, around: Around) -> None:
+        """Any member may come on any node of the job, though each has claims of its own."""
+        both = {**stored("data", zone="a"), Need.PVCS: Objects()}
+        for name, zones in (("one", ("a", "b")), ("two", ("b", "c"))):
+            more = stored(name, zones=zones)
+            both = {need: Objects(**both[need].objects, **more[need].objects) for need in both}
+        seen = cluster([node(zone, labels={"zone": zone}) for zone in "abc"])
+        members = [pod(name, volumes=using(name)) for name in ("one", "two")]
+        found = chained(around, both).plan(gang(*members), translated(), seen, now=0.0)
+        assert excluded(found) == ("a", "c")
+
+    def test_volumes_within_the_same_reach_are_one_question(self, around: Around) -> None:
+        """Five hundred claims in one zone cost no more than one."""
+        names = [f"claim-{number}" for number in range(20)]
+        views = {need: Objects() for need in stored()}
+        for name in names:
+            more = stored(name, zone="a")
+            views = {need: Objects(**views[need].objects, **more[need].objects) for need in views}
+        chain = chained(around, views)
+        made = chain.hooks[0].hook
+        assert isinstance(made, Eligibility)
+        with chain.session(ZONES, now=0.0) as session:
+            answers = {id(made._of(session, [pod(name, volumes=using(name))])) for name in names}
+            assert len(answers) == 1
+            assert made._of(session, [pod(name, volumes=using(name)) for name in names]).nodes.keys() == {"b"}
 
 
 class TestVerify:
@@ -240,28 +292,56 @@ class TestVerify:
         assert found.nodes == {"a"}
         assert found.message.endswith(said)
 
+    def test_every_member_is_checked_on_its_own_node(self, around: Around) -> None:
+        """What is wrong is told once for each node, and denies just those."""
+        members = [
+            pod(f"w-{number}", requests={"cpu": "1" if number < 6 else "8"}, node_selector={"x": "1"})
+            for number in range(8)
+        ]
+        seen = cluster(
+            [
+                node("good", labels={"x": "1"}),
+                node("small", labels={"x": "1"}, allocatable={"cpu": "4"}),
+                node("moved", labels={"x": "2"}),
+            ]
+        )
+        places = dict(zip((one.uid for one in members), ["good"] * 3 + ["moved"] * 3 + ["small"] * 2, strict=True))
+        found = chained(around).verify(gang(*members), places, seen)
+        assert isinstance(found, Deny)
+        assert found.nodes == {"moved", "small"}
+        assert found.message.endswith(
+            "moved: node(s) didn't match Pod's node affinity/selector; small: Insufficient cpu"
+        )
+
     def test_a_pod_without_a_node_is_no_matter(self, around: Around) -> None:
         """Whoever places decides on those."""
         assert chained(around).verify(workload(), {}, ONE) is None
 
 
-USES_DATA = ({"name": "v", "persistentVolumeClaim": {"claimName": "data"}},)
+def using(claim: str) -> tuple[dict[str, object], ...]:
+    """The volumes of a pod that uses this claim."""
+    return ({"name": "v", "persistentVolumeClaim": {"claimName": claim}},)
 
 
-def stored(phase: str = "Bound", zone: str = "a", version: str = "1") -> Mapping[Need, Objects]:
-    """A claim and its volume, which one zone reaches."""
+USES_DATA = using("data")
+
+
+def stored(
+    name: str = "data", *, phase: str = "Bound", zone: str = "a", zones: tuple[str, ...] = ()
+) -> Mapping[Need, Objects]:
+    """A claim and its volume, which one zone reaches, or several."""
     claim = {
-        "metadata": {"name": "data", "namespace": "team"},
-        "spec": {"volumeName": "pv"},
+        "metadata": {"name": name, "namespace": "team"},
+        "spec": {"volumeName": f"pv-{name}"},
         "status": {"phase": phase},
     }
-    row = {"key": "zone", "operator": "In", "values": [zone]}
+    row = {"key": "zone", "operator": "In", "values": [*zones] or [zone]}
     reach = {"required": {"nodeSelectorTerms": [{"matchExpressions": [row]}]}}
     volume = msgspec.convert({"metadata": {}, "spec": {"nodeAffinity": reach}}, Volume)
-    volume = msgspec.structs.replace(volume, metadata=ObjectMeta(name="pv", uid="pv", resource_version=version))
+    volume = msgspec.structs.replace(volume, metadata=ObjectMeta(name=f"pv-{name}", uid=f"pv-{name}"))
     return {
-        Need.PVCS: Objects(data=msgspec.convert(claim, Claim)),
-        Need.PVS: Objects(pv=volume),
+        Need.PVCS: Objects(**{name: msgspec.convert(claim, Claim)}),
+        Need.PVS: Objects(**{f"pv-{name}": volume}),
         Need.STORAGECLASSES: Objects(),
     }
 
@@ -275,7 +355,7 @@ class TestVolumes:
         asking = workload(pod(volumes=USES_DATA))
         chain = chained(around, stored())
         assert excluded(chain.plan(asking, translated(), ZONES, now=0.0)) == ("b",)
-        chain.see(stored(zone="b", version="2"))
+        chain.see(stored(zone="b"))
         assert excluded(chain.plan(asking, translated(), ZONES, now=0.0)) == ("a",)
 
     def test_t14_a_volume_out_of_reach(self, around: Around) -> None:
@@ -338,6 +418,6 @@ def test_equal_pods_cost_one_look_at_the_nodes(around: Around) -> None:
     for snapshot, name in ((seen, "x"), (seen, "y"), (later, "x")):
         with chain.session(snapshot, now=0.0) as session:
             asked = workload(pod(name, requests={"cpu": "1"}))
-            answers.append(hook._of(session, asked.pods[0]))
+            answers.append(hook._of(session, asked.pods))
     assert answers[0] is answers[1]
     assert answers[1] is not answers[2]

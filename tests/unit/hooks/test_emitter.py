@@ -135,6 +135,49 @@ def test_excluded_nodes_are_told_by_kubernetes_names() -> None:
     assert emitter.Emitter().emit(request(), seen, frozenset({"a"})).excluded == {"b"}
 
 
+class TestParts:
+    """A heterogeneous request carries node fields in each of its components."""
+
+    def test_each_part_has_its_own_fields(self) -> None:
+        """As if it were sent alone; what no part may have is what is told."""
+        both = request(components=(request(name="second"),))
+        parts = (frozenset({"n1", "n2"}), frozenset({"n2", "n3"}))
+        emission = emitter.Emitter().emit_all(both, FIVE, parts)
+        assert lists(emission.request) == ((), ("n3", "n4", "n5"))
+        assert [lists(one) for one in emission.request.components] == [((), ("n1", "n4", "n5"))]
+        assert emission.request.components[0].name == "second"
+        assert emission.excluded == {"n4", "n5"}
+
+    def test_candidates_narrow_every_part(self) -> None:
+        """Each to what it has of them."""
+        both = request(components=(request(),))
+        parts = (frozenset({"n1", "n2"}), frozenset({"n2", "n3"}))
+        sent = emitter.Emitter().emit_all(both, FIVE, parts, frozenset({"n1", "n3", "n4"})).request
+        assert lists(sent) == ((), ("n2", "n3", "n4", "n5"))
+        assert lists(sent.components[0]) == ((), ("n1", "n2", "n4", "n5"))
+
+    def test_the_partition_of_each_part_counts(self) -> None:
+        """Nodes of another one are not its matter."""
+        seen = cluster([node("a"), node("b"), node("c")], partition("one", "a", "b"), partition("two", "c"))
+        both = request(partition="one", components=(request(partition="two"),))
+        sent = emitter.Emitter().emit_all(both, seen, (frozenset({"a"}), frozenset({"c"}))).request
+        assert (lists(sent), lists(sent.components[0])) == (((), ("b",)), ((), ()))
+
+    def test_a_plain_request_is_emitted_as_ever(self) -> None:
+        """The very same where nothing is excluded."""
+        plain = request()
+        assert emitter.Emitter().emit_all(plain, FIVE, (ALL,)).request is plain
+
+    def test_equal_decisions_are_equal_requests(self) -> None:
+        """Whatever order sets have in memory: a placeholder is not updated without need."""
+        both = request(components=(request(),))
+        first, second = (
+            emitter.Emitter().emit_all(both, FIVE, (frozenset(order), frozenset(order[::-1]))).request
+            for order in (["n1", "n4"], ["n4", "n1"])
+        )
+        assert first == second
+
+
 _subsets = st.frozensets(st.sampled_from(sorted(ALL)), min_size=1)
 
 

@@ -3,7 +3,9 @@
 import pathlib
 import re
 import tomllib
+from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -11,9 +13,10 @@ from slurm_bridge.hooks import calls, registry
 from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.builtin.eligibility import EligibilityOptions
 from slurm_bridge.hooks.builtin.policy import Defaults
-from slurm_bridge.hooks.chain import Plan
+from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.needs import KINDS, Need
-from tests.unit.hooks.conftest import Around, cluster, node, pod, translated, workload
+from slurm_bridge.model.pod import Container, ResourceNeeds
+from tests.unit.hooks.conftest import Around, cluster, gang, node, pod, shape, translated, workload
 
 PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "hooks.md").read_text()
 
@@ -45,6 +48,33 @@ def test_the_example_works(around: Around) -> None:
     held = chain.plan(workload(pod(metadata={"labels": {"maintenance": ""}})), translated(), seen, now=0.0)
     assert getattr(held, "reason", "") == "Maintenance"
     chain.close()
+
+
+def test_the_example_for_groups_works(around: Around) -> None:
+    """Workers may use the noisy room, the leader's GPU may not, and together they try one room after the other."""
+    scope: dict[str, Any] = {}
+    exec(compile(blocks("python")[1], "hooks.md", "exec"), scope)  # noqa: S102 - the page's own example
+    made = calls.Hook(name="one-room", hook=scope["OneRoom"]({"noisy": "c"}), budget_seconds=60)
+    gpu = Container(name="c", resources=ResourceNeeds(limits={"nvidia.com/gpu": "1"}))
+    leader = pod("leader")
+    leader = msgspec.structs.replace(leader, spec=msgspec.structs.replace(leader.spec, containers=(gpu,)))
+    workers = [pod(f"worker-{number}") for number in range(3)]
+    shapes = (shape(leader), shape(*workers))
+    seen = cluster([node(f"{room}{number}", labels={"room": room}) for room in "abc" for number in (1, 2)])
+    plan = Chain([made], around.make()).plan(gang(leader, *workers), translated(shapes=shapes), seen, now=0.0)
+    assert isinstance(plan, Plan)
+    assert [one.name for one in plan.course.attempts] == ["a", "b", "any"]
+    assert plan.request.excluded_nodes == ("b1", "b2", "c1", "c2")
+    few = Chain([made], around.make()).plan(gang(*workers), translated(), seen, now=0.0)
+    assert isinstance(few, Plan)
+    assert few.request.excluded_nodes == ()
+
+
+def test_what_a_group_looks_like_is_told_for_every_phase() -> None:
+    """Each phase is in one row of the table."""
+    table = PAGE.partition("| phase | what a hook sees of a group |")[2].partition("\n\n")[0]
+    told = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(told) == sorted(phase.value for phase in Phase)
 
 
 @pytest.mark.parametrize("phase", list(Phase))

@@ -10,7 +10,7 @@ from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate import annotations
 from slurm_bridge.translate.translator import Value
-from tests.unit.hooks.conftest import Around, annotated, cluster, node, pod, translated, workload
+from tests.unit.hooks.conftest import Around, annotated, cluster, gang, node, pod, translated, workload
 
 ONE = cluster([node("a")])
 
@@ -147,6 +147,64 @@ def test_users_win_over_defaults(around: Around) -> None:
     found = plan(around, annotated("account", "chemistry"), rules=rules)
     assert isinstance(found, Plan)
     assert found.request.account is None, "the translator has set it already; the policy must not touch it"
+
+
+class TestSeveralServiceAccounts:
+    """A gang whose members run under different ones gets no more than all of them have."""
+
+    def planned(
+        self, around: Around, rules: Any, *values: Value, accounts: str = "leader worker worker", **fields: Any
+    ) -> Plan | Wait | Reject:
+        members = [pod(f"p-{number}", service_account_name=one) for number, one in enumerate(accounts.split())]
+        chain = Chain(
+            [calls.Hook(name="policy", hook=Policy(PolicyOptions.model_validate({"rules": rules})), budget_seconds=60)],
+            around.make(),
+        )
+        return chain.plan(gang(*members), translated(*values, **fields), ONE, now=0.0)
+
+    def test_each_of_them_has_to_be_allowed_a_value(self, around: Around) -> None:
+        """The refusal names the one that is not."""
+        rules = [{"service_accounts": ["leader"], "allow": {"user-id": ["alice"]}}]
+        found = self.planned(around, rules, annotated("user", "alice", "user-id"))
+        assert isinstance(found, Reject)
+        assert "is not allowed for service account worker in namespace team" in found.message
+        assert "leader" not in found.message
+        both = [*rules, {"service_accounts": ["work*"], "allow": {"user-id": ["*"]}}]
+        assert isinstance(self.planned(around, both, annotated("user", "alice", "user-id")), Plan)
+
+    def test_partitions_that_a_rule_of_one_lists(self, around: Around) -> None:
+        """A rule that narrows one member narrows the job."""
+        rules = [{"service_accounts": ["worker"], "allow": {"partition": ["debug"]}}]
+        assert isinstance(self.planned(around, rules, annotated("partition", "big")), Reject)
+
+    def test_different_defaults_are_refused(self, around: Around) -> None:
+        """One job cannot belong to two users; nobody chooses silently."""
+        rules = [
+            {"service_accounts": ["leader"], "defaults": {"user": "alice"}},
+            {"defaults": {"account": "physics"}},
+        ]
+        found = self.planned(around, rules)
+        assert isinstance(found, Reject)
+        assert found.message == (
+            "members have different defaults for user: 'alice' for service account leader in namespace team, "
+            "none for service account worker in namespace team; one job can have only one"
+        )
+
+    def test_what_the_user_says_needs_no_default(self, around: Around) -> None:
+        """Where all of them may say it, different defaults do not matter."""
+        rules = [
+            {"service_accounts": ["leader"], "defaults": {"account": "physics"}},
+            {"allow": {"account": ["*"]}, "defaults": {"qos": "low"}},
+        ]
+        found = self.planned(around, rules, annotated("account", "maths"))
+        assert isinstance(found, Plan)
+        assert found.request.qos == "low"
+
+    def test_equal_defaults_are_given(self, around: Around) -> None:
+        """As for a gang under one service account."""
+        found = self.planned(around, [{"defaults": {"account": "physics"}}])
+        assert isinstance(found, Plan)
+        assert found.request.account == "physics"
 
 
 @pytest.mark.parametrize(

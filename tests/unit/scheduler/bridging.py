@@ -34,6 +34,7 @@ from slurm_bridge.sim.slurm import state
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.workloads import known
 from tests.simulation.feed import Feed
 from tests.simulation.observer import CLUSTER_ID
 from tests.simulation.weather import Side
@@ -82,7 +83,7 @@ class Bridge:
         cluster, slurm = self._cluster(), self._slurm()
         self.settings = configured(self.folder, **self._given)
         dice = random.Random(7)
-        self._jobs: Feed[Any] = self._feed(cluster, kinds.JOBS, self._on_owner)
+        self._groups = {kind: self._feed(cluster, kind, self._on_owner) for kind in known.GROUPING}
         around = observing.surroundings(self.settings, self.clock, dice, Metrics(version="test"))
         seen: dict[needs.Need, Feed[Any]] = {}
 
@@ -95,7 +96,7 @@ class Bridge:
             slurm=FencedSlurm(slurm, lambda: self.leads),
             clock=self.clock,
             dice=dice,
-            jobs=self._jobs.store.get,
+            known=known.Stores({kind: feed.store for kind, feed in self._groups.items()}),
             tally=self.told,
             around=around,
             views=views,
@@ -105,7 +106,7 @@ class Bridge:
         self.feeds: tuple[Feed[Any], ...] = (
             *seen.values(),
             self._feed(cluster, kinds.NODES, self.core.on_node),
-            self._jobs,
+            *self._groups.values(),
             self._feed(cluster, kinds.PODS, self._on_pod),
         )
         self._recovered = False

@@ -1,11 +1,17 @@
-"""The census of pods: its indexes say what a plain dictionary would."""
+"""The census of pods: its indexes say what a plain dictionary would, and crews what a list of their pods would."""
+
+import dataclasses
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_bridge.model import names
 from slurm_bridge.model.meta import ObjectMeta, OwnerReference
+from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import Pod, PodSpec, PodStatus
+from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.members import PLACED, Picked, Standing, job_id_of, standing
 
 
 def pod(uid: str, node: str = "", owner: str = "", phase: str = "Running") -> Pod:
@@ -41,10 +47,10 @@ def test_the_indexes_are_those_of_a_plain_dictionary(changes: list[Pod | str]) -
         there = {one.uid for one in plain.values() if one.spec.node_name == node and not one.terminal}
         assert {one.uid for one in made.on_node(node)} == there
     for owner in ("j1", "j2"):
-        assert set(made.made_by(owner)) == {
-            one.uid for one in plain.values() if any(ref.uid == owner for ref in one.metadata.owner_references)
+        assert set(made.named("team", owner)) == {
+            one.uid for one in plain.values() if any(ref.name == owner for ref in one.metadata.owner_references)
         }
-    assert all(made.seen_gone(uid) == (uid in gone) for uid in "abcd")
+    assert all(made.seen_gone(uid) == (uid in gone - plain.keys()) for uid in "abcd")
 
 
 def test_a_repeated_old_shape_does_no_harm() -> None:
@@ -61,3 +67,83 @@ def test_the_memory_of_the_dead_is_bounded() -> None:
     for number in range(5):
         made.put(pod(str(number)), None)
     assert [made.seen_gone(str(number)) for number in range(5)] == [False, False, True, True, True]
+
+
+def group_of(one: Pod) -> Root:
+    """Pods of one owner belong together."""
+    owner = one.metadata.owner_references[0].name if one.metadata.owner_references else one.uid
+    return Root(kind="Job", namespace="team", name=owner, uid=owner)
+
+
+def member(uid: str, *, job: str = "", owner: str = "j1", **more: str) -> Pod:
+    """A pod of a group, perhaps bound by a job."""
+    one = pod(uid, "n1" if job else "", owner, **more)
+    labels = {names.LABEL_JOB_ID: job} if job else {}
+    meta = ObjectMeta(
+        name=uid, namespace="team", uid=uid, owner_references=one.metadata.owner_references, labels=labels
+    )
+    return Pod(metadata=meta, spec=one.spec, status=one.status)
+
+
+members = st.builds(
+    member,
+    st.sampled_from("abcdef"),
+    job=st.sampled_from(("", "7", "8")),
+    phase=st.sampled_from(("Pending", "Running", "Succeeded", "Failed")),
+)
+
+
+@given(st.lists(st.one_of(members, st.sampled_from("abcdef")), max_size=40))
+def test_a_crew_counts_what_a_list_of_its_pods_would(changes: list[Pod | str]) -> None:
+    """However its members come, change and go."""
+    made, plain = Census(group_of), dict[str, Pod]()
+    for change in changes:
+        if isinstance(change, str):
+            if change in plain:
+                made.put(plain.pop(change), None)
+        else:
+            made.put(plain.get(change.uid), change)
+            plain[change.uid] = change
+    crew = made.crew("j1")
+    assert (crew is None) == (not plain)
+    if crew is None:
+        return
+    for stands in Standing:
+        expected = {one.uid for one in plain.values() if standing(one) is stands}
+        assert {one.uid for one in crew.pods(stands)} == expected
+        assert crew.count(stands) == len(expected) == len(Picked(crew, stands))
+    assert crew.named == {job_id_of(one) for one in plain.values() if standing(one) in PLACED}
+
+
+def test_a_crew_remembers_the_jobs_of_members_that_have_gone() -> None:
+    """Or nobody could tell those who come later from those who were there."""
+    made = Census(group_of)
+    bound = member("a", job="7", phase="Running")
+    made.put(None, member("b"))
+    made.put(None, bound)
+    made.put(bound, None)
+    crew = made.crew("j1")
+    assert crew is not None
+    assert crew.served == {JobId(7)}
+    assert crew.named == frozenset()
+
+
+def test_a_pod_that_moves_leaves_its_crew_behind() -> None:
+    """The last one to leave leaves nothing, and the workload counts as seen to its end."""
+    made = Census(group_of)
+    made.put(None, member("a"))
+    made.move("a", dataclasses.replace(group_of(member("a")), uid="elsewhere"))
+    assert made.crew("j1") is None
+    assert made.seen_gone("j1")
+    assert made.root_of("a") == "elsewhere"
+
+
+def test_who_is_bound_is_not_claimed_anew() -> None:
+    """It belongs to the job that it names, whatever its controller says later."""
+    where = {"a": "before", "b": "before"}
+    made = Census(lambda one: Root(kind="Job", namespace="team", name="j", uid=where[one.uid]))
+    made.put(None, member("a", job="7", phase="Running"))
+    made.put(None, member("b"))
+    where.update(a="after", b="after")
+    assert made.reclaim(made.uids()) == {"before", "after"}
+    assert (made.root_of("a"), made.root_of("b")) == ("before", "after")

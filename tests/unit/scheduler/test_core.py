@@ -108,7 +108,7 @@ def test_a_node_that_never_comes_to_rest_starves_nobody(bridge: Bridge) -> None:
 
 def test_a_node_that_joins_slurm_later_is_used(bridge: Bridge) -> None:
     """Slurm's nodes are read again and again."""
-    bridge.world.add_kube_node("n9", "n9")
+    bridge.kube.add_nodes("n9", capacity=bridge.world.fleet.capacity("s1"), labels={})
     bridge.pod("a", spec={"nodeSelector": {"kubernetes.io/hostname": "n9"}})
     bridge.run(5)
     assert "not known to Slurm" in bridge.condition("a")[1]

@@ -2,6 +2,7 @@
 
 import itertools
 
+import msgspec
 import pytest
 
 from slurm_bridge.mirror import readings
@@ -9,9 +10,11 @@ from slurm_bridge.model import names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Placeholder
-from slurm_bridge.model.pod import Pod, PodSpec, PodStatus
+from slurm_bridge.model.pod import NamedThing, Pod, PodSpec, PodStatus
+from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler import decide
 from slurm_bridge.scheduler.decide import Job, Pods, Step
+from slurm_bridge.scheduler.members import Crew, Standing, standing
 from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 
 
@@ -41,9 +44,10 @@ def test_no_pod_ends_for_a_job_that_is_not_known_to_have_ended(job: Job) -> None
 
 
 def test_nothing_is_submitted_for_pods_that_do_not_wait() -> None:
-    """Only WAITING asks for nodes."""
+    """Only WAITING asks for nodes; who joins takes what is there."""
     asking = {pods for (pods, _), step in decide.TABLE.items() if step in (Step.SUBMIT, Step.AGAIN, Step.BIND)}
     assert asking == {Pods.WAITING}
+    assert {pods for (pods, _), step in decide.TABLE.items() if step is Step.JOIN} == {Pods.JOINING}
 
 
 def test_every_step_is_taken_somewhere() -> None:
@@ -51,33 +55,67 @@ def test_every_step_is_taken_somewhere() -> None:
     assert set(decide.TABLE.values()) == set(Step)
 
 
-def pod(node: str = "", *, phase: str = "Pending", deleted: bool = False, job: str = "") -> Pod:
+def pod(node: str = "", *, phase: str = "Pending", deleted: bool = False, job: str = "", gated: bool = False) -> Pod:
     """A pod that stands somehow."""
     labels = {names.LABEL_JOB_ID: job} if job else {}
     when = "2026-01-01T00:00:00Z" if deleted else None
     meta = ObjectMeta(name="a", namespace="team", uid="u", labels=labels, deletion_timestamp=when)
-    return Pod(metadata=meta, spec=PodSpec(node_name=node), status=PodStatus(phase=phase))
+    gates = (NamedThing(name="held"),) if gated else ()
+    return Pod(metadata=meta, spec=PodSpec(node_name=node, scheduling_gates=gates), status=PodStatus(phase=phase))
 
 
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [
-        (None, Pods.OVER),
-        (pod(), Pods.WAITING),
-        (pod(deleted=True), Pods.OVER),
-        (pod("n1", job="7"), Pods.BOUND),
-        (pod("n1", job="7", phase="Running"), Pods.BOUND),
-        (pod("n1", job="7", deleted=True), Pods.LEAVING),
-        (pod("n1", job="7", deleted=True, phase="Failed"), Pods.OVER),
-        (pod("n1", job="7", phase="Succeeded"), Pods.OVER),
-        (pod("n1"), Pods.STRANGE),
-        (pod("n1", deleted=True), Pods.STRANGE),
-        (pod(phase="Failed"), Pods.OVER),
+        (pod(), Standing.WANTING),
+        (pod(deleted=True), Standing.OVER),
+        (pod("n1", job="7"), Standing.BOUND),
+        (pod("n1", job="7", phase="Running"), Standing.BOUND),
+        (pod("n1", job="7", deleted=True), Standing.LEAVING),
+        (pod("n1", job="7", deleted=True, phase="Failed"), Standing.OVER),
+        (pod("n1", job="7", phase="Succeeded"), Standing.DONE),
+        (pod("n1"), Standing.STRANGE),
+        (pod("n1", deleted=True), Standing.STRANGE),
+        (pod(phase="Failed"), Standing.OVER),
+        (pod(gated=True), Standing.GATED),
     ],
 )
-def test_how_a_pod_stands(seen: Pod | None, expected: Pods) -> None:
+def test_how_a_pod_stands(seen: Pod, expected: Standing) -> None:
     """From what the API server says of it, and nothing else."""
-    assert decide.pods_of(seen) is expected
+    assert standing(seen) is expected
+
+
+WANTING, BOUND, LEAVING = pod(), pod("n1", job="7"), pod("n1", job="7", deleted=True)
+OVER, DONE, STRANGE, GATED = pod(phase="Failed"), pod("n1", job="7", phase="Succeeded"), pod("n1"), pod(gated=True)
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ((), Pods.OVER),
+        ((WANTING,), Pods.WAITING),
+        ((WANTING, OVER, DONE, GATED, STRANGE), Pods.WAITING),
+        ((BOUND,), Pods.BOUND),
+        ((BOUND, DONE, LEAVING), Pods.BOUND),
+        ((BOUND, WANTING), Pods.JOINING),
+        ((LEAVING, WANTING), Pods.JOINING),
+        ((LEAVING, DONE), Pods.LEAVING),
+        ((OVER, DONE), Pods.OVER),
+        ((STRANGE,), Pods.OVER),
+        ((GATED,), Pods.OVER),
+    ],
+)
+def test_t11_how_the_pods_of_a_workload_stand(members: tuple[Pod, ...], expected: Pods) -> None:
+    """Those that are over, done, gated or somebody else's do not count."""
+    crew = Crew(Root(kind="Job", namespace="team", name="j", uid="j"))
+    for number, one in enumerate(members):
+        crew.put(msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, uid=str(number))), 0.0)
+    assert decide.pods_of(crew) is expected
+
+
+def test_nobody_wants_anything() -> None:
+    """A workload without pods is over."""
+    assert decide.pods_of(None) is Pods.OVER
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def test_the_job_of_a_check_that_was_killed_goes_after_a_while(bridge: Bridge) -
 
 def test_what_a_later_version_made_is_left_alone(bridge: Bridge) -> None:
     """This one does not know when it is over."""
-    job = stray(bridge, "PodGroup")
+    job = stray(bridge, "Constellation")
     bridge.run(120, step=2)
     assert not bridge.of(job).over
 

@@ -9,7 +9,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler import records
-from slurm_bridge.scheduler.place import place
+from slurm_bridge.scheduler.place import first_node
 from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 
 ROOT = Root(kind="Pod", namespace="team", name="u", uid="u")
@@ -65,9 +65,9 @@ def pod(uid: str) -> Pod:
 
 def test_a_single_pod_takes_the_first_node() -> None:
     """Always the same one, however often it is asked."""
-    assert place((pod("a"),), ("n2", "n1")) == {"a": "n2"}
+    assert first_node((pod("a"),), ("n2", "n1")) == {"a": "n2"}
 
 
 def test_an_allocation_without_nodes_is_refused() -> None:
     """It says that it runs, and holds nothing."""
-    assert isinstance(place((pod("a"),), ()), Reject)
+    assert isinstance(first_node((pod("a"),), ()), Reject)

@@ -12,8 +12,10 @@ from slurm_bridge.hooks import chain
 from slurm_bridge.hooks.base import Rank
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod, PodSpec
+from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, Queue
 from tests.unit.hooks.conftest import hook, workload
@@ -208,7 +210,7 @@ def pod(name: str, namespace: str, priority: int = 0, created: str = "2026-01-01
 def lined_up(clock: VirtualClock) -> tuple[Census, Queue]:
     """A queue in the order of the daemon."""
     census, plain = Census(), chain.Chain([], chain.Surroundings(clock=clock))
-    order = Order(census, lambda: plain, lambda _pod: None)
+    order = Order(census, lambda: plain, lambda _crew, *_stands: None)
     return census, Queue(clock, order.key, order.served)
 
 
@@ -272,7 +274,12 @@ def test_an_order_hook_decides_who_is_first(clock: VirtualClock) -> None:
     census = Census()
     ordering = hook(order=lambda one: Rank(key=len(one.root.name)))
     ranked = chain.Chain([ordering], chain.Surroundings(clock=clock))
-    order = Order(census, lambda: ranked, lambda one: None if one.uid == "unknown" else workload(one))
+
+    def ranking(crew: Crew, *_stands: Standing) -> Workload | None:
+        one = crew.first(Standing.WANTING)
+        return None if one is None or one.uid == "unknown" else workload(one)
+
+    order = Order(census, lambda: ranked, ranking)
     queue = Queue(clock, order.key, order.served)
     join(census, queue, pod("aaa", "a", 100), pod("bb", "b"), pod("c", "c"), pod("unknown", "d"))
     assert [uid for uid in drain(queue) if uid != "unknown"] == ["c", "bb", "aaa"]

@@ -1,5 +1,8 @@
 """A defect of ours in one workload."""
 
+from typing import Any
+
+from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.tools import Gather
 from tests.unit.scheduler.bridging import Bridge
 
@@ -17,9 +20,9 @@ def test_a_workload_that_nobody_can_cope_with_does_not_stop_the_others(bridge: B
 def poisoned(gather: Gather) -> Gather:
     """Falls over one name."""
 
-    def either(pod):
-        if pod.metadata.name == "poison":
+    def either(crew: Crew, *stands: Standing) -> Any:
+        if crew.root.name == "poison":
             raise KeyError("what nobody thought of")
-        return gather(pod)
+        return gather(crew, *stands)
 
     return either

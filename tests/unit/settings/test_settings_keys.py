@@ -6,6 +6,7 @@ import pydantic
 import pytest
 import yaml
 
+from slurm_bridge import errors
 from slurm_bridge.settings import keys, loading, shown
 from slurm_bridge.settings.model import Settings
 
@@ -78,3 +79,13 @@ def test_settings_are_frozen() -> None:
     """Whoever holds one may hand it on."""
     with pytest.raises(pydantic.ValidationError, match="frozen"):
         settings().web.port = 1
+
+
+def test_workloads_are_treated_as_the_objects_themselves_suggest_unless_told_otherwise() -> None:
+    """Nobody has to configure anything for groups, and every word that is allowed is listed."""
+    given = settings().workloads
+    assert (given.job, given.jobset, given.member_lost, given.heterogeneous) == ("pod", "auto", "auto", "auto")
+    assert settings("workloads.settle_seconds=0").workloads.settle_seconds == 0
+    for wrong in ("job=auto", "jobset=job", "member_lost=follow", "heterogeneous=on", "bind_seconds=0"):
+        with pytest.raises(errors.BadConfiguration, match=wrong.partition("=")[0]):
+            settings(f"workloads.{wrong}")

@@ -51,7 +51,7 @@ def test_every_field_that_an_update_carries_is_read_back():
 def test_a_submit_carries_everything():
     """All fields arrive under Slurm's names, nodes as compressed hostlists, numbers with their `set`."""
     assert fields.submit(FULL) == {
-        "flags": ["EXTERNAL_JOB"],
+        "flags": ["EXTERNAL_JOB", "PREFER_MINIMUM_NODE_COUNT"],
         "environment": ["PATH=/usr/bin:/bin"],
         "current_working_directory": "/",
         "kill_on_node_fail": True,

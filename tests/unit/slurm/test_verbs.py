@@ -39,7 +39,7 @@ def test_one_job_and_several_components_have_different_bodies(make, slurm):
     slurm.says("POST", "/job/submit", {"job_id": 5})
     client = make()
     assert client.submit(request()) == Done(job_id=5)
-    assert client.submit(request(), request(tasks=2)) == Done(job_id=5)
+    assert client.submit(request(components=(request(tasks=2),))) == Done(job_id=5)
     one, two = (json.loads(body) for body in slurm.asked("POST", "/job/submit"))
     assert set(one) == {"job"}
     assert [each["tasks"] for each in two["jobs"]] == [1, 2]

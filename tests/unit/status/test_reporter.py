@@ -13,7 +13,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import pods
 from slurm_bridge.status import conditions
-from slurm_bridge.status.reporter import Limits, Reporter
+from slurm_bridge.status.reporter import Limits, Reporter, Sight
 from tests.pocketkube import NAMESPACE, Scene
 
 SLOW = Limits(conditions_per_second=1, events_per_second=1, patience_seconds=0, most_conditions=3, most_events=3)
@@ -222,7 +222,7 @@ def test_what_is_known_of_a_pod_now_counts() -> None:
         desk.clock,
         dice=random.Random(1),
         limits=Limits(patience_seconds=0),
-        current=lambda _: None,
+        sight=Sight(current=lambda _: None),
     )
     silent.waiting(pod, "SlurmJobPending", "no room")
     assert silent.step()

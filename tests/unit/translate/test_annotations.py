@@ -12,9 +12,10 @@ from slurm_bridge.model import job, names
 from slurm_bridge.translate import annotations, gres
 from tests.unit.translate.translating import keys
 
-#: What users of the existing bridge have in their manifests, and the three keys that are ours.
+#: What users of the existing bridge have in their manifests, and the keys that are ours.
 PROMISED = """account constraints cpu-per-task exclusive gres group-id user-id job-name licenses max-nodes min-nodes
-mem-per-node partition priority qos reservation wckey timelimit gang node-sort-policy queue""".split()
+mem-per-node partition priority qos reservation wckey timelimit gang member-lost one-per-node
+node-sort-policy queue""".split()
 
 GOOD = [
     ("account", " physics ", "physics"),
@@ -56,6 +57,9 @@ GOOD = [
     ("timelimit", "1", 1),
     ("timelimit", "71582788", 71582788),
     ("gang", "true", True),
+    ("member-lost", "Restart-Group", "restart-group"),
+    ("member-lost", "keep", "keep"),
+    ("one-per-node", "true", True),
     ("node-sort-policy", "fair", "fair"),
     ("queue", "root.a.b", "root.a.b"),
 ]
@@ -106,6 +110,8 @@ BAD = {
     "wckey": ["", "*"],
     "timelimit": ["0", "-1", "1:30:00", "UNLIMITED", "1.5", "71582789"],
     "gang": ["maybe"],
+    "member-lost": ["", "restart", "follow"],
+    "one-per-node": ["", "1", "yes"],
     "node-sort-policy": ["", "a b"],
     "queue": ["", "a b"],
 }

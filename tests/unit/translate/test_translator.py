@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.model import job, marks
 from slurm_bridge.model.job import Gres, Memory
-from slurm_bridge.translate import annotations, rules, translator
+from slurm_bridge.translate import annotations, claims, rules, translator
 from tests.unit.translate.translating import (
     a_workload,
     configured,
@@ -250,7 +250,7 @@ def test_the_comment_always_fits(namespace: str, name: str) -> None:
     found = translator.translate(strange, configured())
     assert isinstance(found, translator.Translated)
     comment = found.request.comment
-    assert len(comment.encode()) <= translator.MOST_COMMENT
+    assert len(comment.encode()) <= claims.MOST_COMMENT
     assert comment.isascii()
     assert comment.isprintable()
 
@@ -269,7 +269,6 @@ def test_t06_all_problems_of_all_sources_are_told_in_one_refusal() -> None:
         'Pod team/web-0: annotation slurmjob.slinky.slurm.net/user-id="root"',
         'Job team/web: annotation slurmjob.slinky.slurm.net/colour="red"',
         "allowed is at most max-nodes, which is 2",
-        'slurmjob.slinky.slurm.net/gang="true": gangs are not available',
         'slurmjob.slinky.slurm.net/min-nodes="3": one pod cannot span nodes',
         "Pod team/web-0: container main: cpu: 'x' is not a Kubernetes quantity",
     ]
@@ -282,11 +281,11 @@ def test_a_contradiction_is_seen_between_two_objects_too() -> None:
     assert "allowed is at most max-nodes, which is 1" in found.message
 
 
-@pytest.mark.parametrize("marks_", [keys(gang="true"), keys(min_nodes="2"), keys(min_nodes="2", max_nodes="4")])
+@pytest.mark.parametrize("marks_", [keys(min_nodes="2"), keys(min_nodes="2", max_nodes="4")])
 def test_what_only_several_pods_could_do_is_refused_with_what_one_can(marks_: dict[str, str]) -> None:
     """One pod cannot span nodes."""
     message = rejected(a_workload(None, marks_)).message
-    assert "one pod cannot span nodes and every pod gets a placeholder of its own: allowed is" in message
+    assert "one pod cannot span nodes: allowed is 1" in message
 
 
 def test_a_maximum_above_one_is_accepted_for_one_pod() -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from slurm_bridge.model import job, meta, names, pod, slurmnode, verdict, workload
 from slurm_bridge.translate import limits, rules, translator
 
@@ -21,6 +23,23 @@ def one_pod(*containers: pod.Container, **spec: Any) -> pod.Pod:
     """Pod team/web-0; without containers, one that asks for nothing."""
     metadata = meta.ObjectMeta(name="web-0", namespace="team", uid="uid-0")
     return pod.Pod(metadata=metadata, spec=pod.PodSpec(containers=containers or (container(),), **spec))
+
+
+def members(count: int, *containers: pod.Container, first: int = 0, **spec: Any) -> tuple[pod.Pod, ...]:
+    """Equal pods team/web-0, team/web-1 ... with uids of the same numbers."""
+    return tuple(renamed(one_pod(*containers, **spec), number) for number in range(first, first + count))
+
+
+def renamed(pod_: pod.Pod, number: int, **metadata: Any) -> pod.Pod:
+    """The same pod as member `number`."""
+    changed = msgspec.structs.replace(pod_.metadata, name=f"web-{number}", uid=f"uid-{number}", **metadata)
+    return msgspec.structs.replace(pod_, metadata=changed)
+
+
+def asking(cpus: int = 1, memory: str = "1Gi", gpus: int = 0) -> pod.Container:
+    """A container that requests so much."""
+    devices = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    return container({"cpu": str(cpus), "memory": memory}, devices)
 
 
 def keys(**values: str) -> dict[str, str]:
@@ -44,6 +63,28 @@ def a_workload(
         job_name="web",
         controller=workload.Root(kind=controller, namespace="team", name="web", uid="u") if controller else None,
     )
+
+
+def a_gang(
+    pods: tuple[pod.Pod, ...], annotations: Mapping[str, str] | None = None, *, minimum: int | None = None
+) -> workload.Workload:
+    """Job team/web with these pods and annotations."""
+    return workload.Workload(
+        root=workload.Root(kind="Job", namespace="team", name="web", uid="job-uid"),
+        pods=pods,
+        sources=(workload.Source(kind="Job", name="web", annotations=annotations or {}),),
+        job_name="web",
+        gang=workload.Gang(minimum=minimum or len(pods)),
+    )
+
+
+def gang(
+    pods: tuple[pod.Pod, ...], annotations: Mapping[str, str] | None = None, **values: Any
+) -> translator.Translated:
+    """What a good gang becomes, before its form is settled."""
+    found = translator.translate(a_gang(pods, annotations), configured(**values))
+    assert isinstance(found, translator.Translated), found
+    return found
 
 
 def configured(**values: Any) -> rules.Rules:
@@ -78,13 +119,23 @@ def partition(name: str, **fields: Any) -> slurmnode.Partition:
 
 
 def node(
-    name: str = "n1", gres: tuple[job.Gres, ...] = (), partitions: tuple[str, ...] = ("debug",)
+    name: str = "n1", gres: tuple[job.Gres, ...] = (), partitions: tuple[str, ...] = ("debug",), **fields: Any
 ) -> slurmnode.SlurmNode:
     """One of Slurm's nodes."""
-    states = frozenset({"IDLE", "EXTERNAL"})
-    return slurmnode.SlurmNode(name=name, states=states, cpus=64, memory_mib=256000, gres=gres, partitions=partitions)
+    usual = {"states": frozenset({"IDLE", "EXTERNAL"}), "cpus": 64, "memory_mib": 256000}
+    return slurmnode.SlurmNode(name=name, gres=gres, partitions=partitions, **{**usual, **fields})
 
 
-def facts(*partitions: slurmnode.Partition, nodes: tuple[slurmnode.SlurmNode, ...] = ()) -> limits.SlurmFacts:
-    """What Slurm has; `debug` with one node unless said otherwise."""
-    return limits.SlurmFacts(partitions=partitions or (partition("debug"),), nodes=nodes or (node(),))
+def facts(
+    *partitions: slurmnode.Partition, nodes: tuple[slurmnode.SlurmNode, ...] = (), heterogeneous: bool = False
+) -> limits.SlurmFacts:
+    """What Slurm has; `debug` with one node unless said otherwise, and all of these nodes in `debug`."""
+    there = nodes or (node(),)
+    debug = partition("debug", nodes=tuple(one.name for one in there))
+    return limits.SlurmFacts(partitions=partitions or (debug,), nodes=there, heterogeneous=heterogeneous)
+
+
+def equal_nodes(count: int, gpus: int = 0, kind: str = "", **fields: Any) -> tuple[slurmnode.SlurmNode, ...]:
+    """Nodes n1, n2 ... with so many GPUs each."""
+    gres = (job.Gres(name="gpu", type=kind, count=gpus),) if gpus else ()
+    return tuple(node(f"n{number}", gres, **fields) for number in range(1, count + 1))

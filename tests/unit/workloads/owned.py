@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.workloads import owners
+from slurm_bridge.workloads import known, owners
 from tests.pocketkube import Scene
 
 #: A kind of somebody else, which configuration may name.
@@ -27,7 +27,7 @@ class Family(Scene):
 
     def owners(self, *more: Kind[Object], limits: owners.Limits | None = None) -> owners.Owners:
         """Who reads chains here, without an informer that holds Jobs."""
-        return owners.Owners(self.cluster, self.clock, jobs=lambda _ns, _name: None, more=more, limits=limits)
+        return owners.Owners(self.cluster, self.clock, known=known.NOTHING, more=more, limits=limits)
 
     def chain(self, pod: Pod) -> list[str]:
         """The names above a pod, the nearest first."""

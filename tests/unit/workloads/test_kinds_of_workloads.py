@@ -10,7 +10,9 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.sim import faults
-from slurm_bridge.workloads import base
+from slurm_bridge.workloads import base, known
+from slurm_bridge.workloads.given import Given
+from tests.unit.workloads.heard import Members
 from tests.unit.workloads.owned import Family, reference
 
 
@@ -22,16 +24,26 @@ def family() -> Family:
 
 def gathered(family: Family, pod: Pod) -> Workload:
     """The workload of a pod of which nothing hinders one."""
-    found = base.gather(pod, family.owners())
+    found = gathering(family, pod)
     assert isinstance(found, Workload)
     return found
+
+
+def root(pod: Pod) -> Root:
+    """The workload of a pod of which nobody has heard anything."""
+    return base.claim(pod, known.NOTHING, known.Options())
+
+
+def gathering(family: Family, pod: Pod) -> Workload | Wait | base.Moved | None:
+    """Whatever comes of a single pod."""
+    return base.gather(root(pod), Members(pod), Given(owners=family.owners(), options=known.Options()))
 
 
 def test_a_bare_pod_is_a_workload_of_its_own(family: Family) -> None:
     """It bears its own name, speaks for itself, and nobody replaces it."""
     pod = family.child(annotations={"a": "1"})
     found = gathered(family, pod)
-    assert found.root == Root(kind="Pod", namespace="default", name="pod", uid=pod.uid) == base.root(pod)
+    assert found.root == Root(kind="Pod", namespace="default", name="pod", uid=pod.uid) == root(pod)
     assert (found.pods, found.job_name, found.controller) == ((pod,), "pod", None)
     assert [(str(source), source.annotations) for source in found.sources] == [("Pod/pod", {"a": "1"})]
 
@@ -86,7 +98,7 @@ def test_t10_the_same_name_in_two_namespaces_stays_apart(family: Family) -> None
     family.kube.create(kinds.NAMESPACES, {"metadata": {"name": "other"}})
     here, there = family.pod("same"), family.pod("same", namespace="other")
     there = family.cluster.get(kinds.PODS, "other", "same") or there
-    assert base.root(here) != base.root(there)
+    assert root(here) != root(there)
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -94,21 +106,21 @@ def test_t11_a_pod_that_is_over_is_no_workload(family: Family, phase: str) -> No
     """It needs no place any more."""
     pod = family.child()
     over = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase))
-    assert base.gather(over, family.owners()) is None
+    assert gathering(family, over) is None
 
 
 def test_t11_a_pod_on_its_way_out_is_no_workload(family: Family) -> None:
     """A place given to it now would be given in vain."""
     pod = family.child()
     leaving = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-    assert base.gather(msgspec.structs.replace(pod, metadata=leaving), family.owners()) is None
+    assert gathering(family, msgspec.structs.replace(pod, metadata=leaving)) is None
 
 
 def test_an_unreadable_owner_is_a_reason_to_wait(family: Family) -> None:
     """Annotations that could not be read may change everything; the message says what was asked."""
     pod = family.child(family.owner(kinds.REPLICASETS, "r"))
     family.line.faults.plan(faults.Reset(), target="replicasets/r")
-    found = base.gather(pod, family.owners())
+    found = gathering(family, pod)
     assert isinstance(found, Wait)
     assert (found.reason, found.retry_after) == ("OwnerUnreadable", base.RETRY_AFTER)
     assert "pod pod" in found.message
@@ -120,7 +132,7 @@ def test_the_servers_own_wish_is_kept(family: Family) -> None:
     pod = family.child(family.owner(kinds.REPLICASETS, "r"))
     busy = faults.Answer(status=429, headers=(("retry-after", "17"),))
     family.line.faults.plan(busy, target="replicasets/r")
-    found = base.gather(pod, family.owners())
+    found = gathering(family, pod)
     assert isinstance(found, Wait)
     assert found.retry_after == 17
 

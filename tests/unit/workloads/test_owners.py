@@ -1,14 +1,18 @@
 """Chains of owners: how far up they are read, who speaks, and that nothing strange above a pod stops it."""
 
+from typing import Any
+
 import pytest
 
-from slurm_bridge import errors
+from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds
-from slurm_bridge.model.groups import Job
+from slurm_bridge.model.groups import Job, JobSet
+from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import access, resources
 from slurm_bridge.workloads import owners
+from tests.unit.workloads.heard import Heard
 from tests.unit.workloads.owned import QUEUES, Family, reference
 
 
@@ -148,14 +152,36 @@ def test_configuration_adds_kinds(family: Family) -> None:
     assert "does not serve" in family.owners(QUEUES).resolve(pod).problem
 
 
-def test_jobs_come_from_the_informer(family: Family) -> None:
-    """A Job that the informer holds costs no call."""
-    held = Job(metadata=ObjectMeta(name="j", namespace="default", uid="u"))
-    pod = family.child(reference(kinds.JOBS, "j", "u"))
+@pytest.mark.parametrize(("kind", "record"), [(kinds.JOBS, Job), (kinds.JOBSETS, JobSet)])
+def test_what_informers_hold_costs_no_call(family: Family, kind: Kind[Any], record: type[Any]) -> None:
+    """A Job, or whoever else makes pods and is watched."""
+    world, held = Heard(), record(metadata=ObjectMeta(name="j", namespace="default", uid="u"))
+    world.stores[kind].take(ports.Put(held))
+    pod = family.child(reference(kind, "j", "u"))
     calls = len(family.line.faults.journal)
-    reader = owners.Owners(family.cluster, family.clock, jobs=lambda _ns, _name: held)
+    reader = owners.Owners(family.cluster, family.clock, known=world.known)
     assert reader.resolve(pod).links[0].object is held
     assert len(family.line.faults.journal) == calls
+
+
+def test_t08_another_object_of_the_name_that_informers_hold_is_not_the_owner(family: Family) -> None:
+    """The server is asked, and knows that the owner is gone."""
+    world, held = Heard(), Job(metadata=ObjectMeta(name="j", namespace="default", uid="young"))
+    world.stores[kinds.JOBS].take(ports.Put(held))
+    reader = owners.Owners(family.cluster, family.clock, known=world.known)
+    chain = reader.resolve(family.child(reference(kinds.JOBS, "j", "old")))
+    assert (chain.links, "does not exist" in chain.problem) == ((), True)
+
+
+def test_a_job_that_was_asked_for_is_known_from_then_on(family: Family) -> None:
+    """Who claims pods by it does not fall back to what informers have not heard of yet."""
+    reader = family.owners()
+    pod = family.child(family.owner(kinds.JOBS, "j"))
+    assert reader.known.find(kinds.JOBS, "default", "j") is None
+    reader.resolve(pod)
+    assert reader.known.find(kinds.JOBS, "default", "j") is not None
+    family.clock.advance(owners.Limits().found)
+    assert reader.known.find(kinds.JOBS, "default", "j") is None
 
 
 def test_a_job_that_the_informer_has_not_heard_of_is_asked_for(family: Family) -> None:

@@ -1,0 +1,163 @@
+"""One gang of hundreds of pods, ours and the raw loop's by turns: from all pods there to all pods bound.
+
+Both get the same pods, created alike; the clock starts when the last of them is sent. What is compared is one submit,
+the wait for Slurm, one look at what the job holds, and a binding for each pod: the raw loop does this and nothing else.
+"""
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+
+from clusterbench import allocations, contestants, figures, report, turns
+from clusterbench.contestants import OURS, RAW
+from clusterbench.testbed import Bed
+from slurm_bridge.model import hostlist
+
+PREFIX = "gang"
+#: How much longer than the raw loop we may take.
+GOAL = 1.3
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Gang:
+    """One contestant, once. `waited` is Slurm's part, until the job ran; `bound` the rest, until the last pod was."""
+
+    who: str
+    members: int
+    nodes: int
+    waited: float
+    bound: float
+    cpu: Mapping[str, float]
+    calls: Mapping[str, Mapping[str, float]]
+
+    @property
+    def seconds(self) -> float:
+        """From all pods there to all pods bound."""
+        return self.waited + self.bound
+
+    def calls_of(self, side: str) -> float:
+        """Calls that one server counted."""
+        return sum(self.calls.get(side, {}).values())
+
+
+_FIGURES: Sequence[tuple[str, Callable[[Gang], float]]] = (
+    ("s all there to all bound", lambda gang: gang.seconds),
+    ("s all there to RUNNING", lambda gang: gang.waited),
+    ("s RUNNING to all bound", lambda gang: gang.bound),
+    ("messages to slurmctld", lambda gang: gang.calls_of("slurmctld")),
+    ("requests to apiserver per pod", lambda gang: gang.calls_of("apiserver") / gang.members),
+    ("CPU ms per pod, everybody", lambda gang: 1000 * sum(gang.cpu.values()) / gang.members),
+    ("CPU ms per pod, the contestant", lambda gang: 1000 * gang.cpu[gang.who] / gang.members),
+    ("nodes", lambda gang: gang.nodes),
+)
+
+_COMPARED: Mapping[str, Callable[[Gang], float]] = {
+    "all there to all bound": lambda gang: gang.seconds,
+    "RUNNING to all bound": lambda gang: gang.bound,
+}
+
+
+def measure(bed: Bed, members: int, rounds: int, folder: pathlib.Path) -> list[Gang]:
+    """Both by turns; a line for each."""
+    raw = contestants.raw_with({"warm": turns.WARM, PREFIX: members})
+    played = []
+    for round_ in range(rounds):
+        for name in figures.order([OURS.name, RAW.name], round_):
+            gang = _play(bed, OURS if name == OURS.name else raw, members, folder)
+            print(f"round {round_ + 1}: {_line(gang)}", flush=True)
+            played.append(gang)
+    return played
+
+
+def _play(bed: Bed, contestant: contestants.Contestant, members: int, folder: pathlib.Path) -> Gang:
+    with turns.staged(bed, contestant, folder, together=True) as stage:
+        count, starts = turns.Count(bed, stage.running), bed.starts()
+        meter, own = bed.meter({contestant.name: stage.running.pid}), turns.own_cpu()
+        created = stage.create(members, PREFIX)
+        stage.await_bound(members, PREFIX, 60 + members / turns.SLOWEST)
+        created.wait()
+        assert created.cpu is not None
+        cpu = {**meter.read(), "loader": created.cpu, "observer": turns.own_cpu() - own}
+        calls = count.read()
+        bound = stage.observer.bound_of(PREFIX)
+        where = {name: stage.observer.nodes[name] for name in bound}
+        start = began({name: stage.observer.jobs[name] for name in bound}, where, starts.starts())
+        stage.clear()
+        return Gang(
+            who=contestant.name,
+            members=members,
+            nodes=len(set(where.values())),
+            waited=start - max(created.at.values()),
+            bound=max(bound.values()) - start,
+            cpu=cpu,
+            calls=calls,
+        )
+
+
+def began(jobs: Mapping[str, int], nodes: Mapping[str, str], starts: Mapping[int, allocations.Start]) -> float:
+    """When the one job of all these pods started; RuntimeError when it is not one, or a pod is not on its nodes."""
+    named = set(jobs.values())
+    if len(named) != 1 or not named <= starts.keys():
+        raise RuntimeError(f"the pods of one gang are bound by jobs {sorted(named)}")
+    start = starts[named.pop()]
+    strange = sorted(set(nodes.values()) - set(hostlist.expand(start.node)))
+    if strange:
+        raise RuntimeError(f"pods are on {strange[0]}, but Slurm gave {start.node} to their job")
+    return start.when
+
+
+def _line(gang: Gang) -> str:
+    return (
+        f"{gang.who:<16} {gang.members} pods bound {gang.seconds:.2f} s after the last was created, "
+        f"{gang.bound:.2f} s after their job ran"
+    )
+
+
+def table(played: Sequence[Gang]) -> str:
+    """Medians of both, how they compare, and what our calls were."""
+    members = max(gang.members for gang in played)
+    by_who = [[gang for gang in played if gang.who == who] for who in (OURS.name, RAW.name)]
+    rows = [[f"a gang of {members}, median", OURS.name, RAW.name]]
+    rows += [[what, *(report.cell(figures.median(some, figure)) for some in by_who)] for what, figure in _FIGURES]
+    lines = [f"{row[0]:<40}" + "".join(f"{cell:>16}" for cell in row[1:]) for row in rows]
+    return "\n".join([*lines, "", *map(_compared, _COMPARED, [played] * len(_COMPARED)), *_calls(played)])
+
+
+def _compared(what: str, played: Sequence[Gang]) -> str:
+    spread = figures.spread(figures.ratios(played, OURS.name, RAW.name, _COMPARED[what]))
+    return (
+        f"{OURS.name} / {RAW.name}, {what} within a round: {spread['median']:.2f} "
+        f"(from {spread['least']:.2f} to {spread['most']:.2f}; the goal is at most {GOAL})"
+    )
+
+
+def _calls(played: Sequence[Gang]) -> list[str]:
+    """What the daemon counted itself, by kind; its watches and its lease are among it."""
+    ours = [gang for gang in played if gang.who == OURS.name]
+    return [
+        f"calls of {OURS.name} to {side}: " + ", ".join(f"{kind} {number:.0f}" for kind, number in _median(ours, side))
+        for side in ("slurm", "kubernetes")
+    ]
+
+
+def _median(ours: Sequence[Gang], side: str) -> list[tuple[str, float]]:
+    """The most frequent first; a kind that one turn lacks counts 0 there."""
+    found = [gang.calls.get(f"own {side}", {}) for gang in ours]
+    numbers = {kind: figures.median(ours, _number(side, kind)) or 0.0 for one in found for kind in one}
+    return sorted(numbers.items(), key=lambda one: (-one[1], one[0]))
+
+
+def _number(side: str, kind: str) -> Callable[[Gang], float]:
+    return lambda gang: gang.calls.get(f"own {side}", {}).get(kind, 0.0)
+
+
+def document(played: Sequence[Gang]) -> dict[str, object]:
+    """For programs, with every turn."""
+    ratios = {
+        what: figures.spread(figures.ratios(played, OURS.name, RAW.name, figure)) for what, figure in _COMPARED.items()
+    }
+    return {"gang": {"goal": GOAL, "ratios": ratios, "turns": [_as_json(gang) for gang in played]}}
+
+
+def _as_json(gang: Gang) -> dict[str, object]:
+    return {**dataclasses.asdict(gang), "seconds": round(gang.seconds, 3)}

@@ -1,0 +1,56 @@
+"""What makes pods a gang, and where each of its numbers comes from."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.workload import MemberLost, Workload
+from slurm_bridge.translate.translator import Value
+from slurm_bridge.workloads import base, voices
+from slurm_bridge.workloads.given import Given
+
+#: What of an object says how many pods belong together.
+_COUNTED: Final[Mapping[Kind[Any], str]] = {
+    kinds.JOBS: "spec.parallelism and spec.completions",
+    kinds.JOBSETS: "the Jobs of spec.replicatedJobs",
+    kinds.LEADERWORKERSETS: "spec.leaderWorkerTemplate.size",
+    kinds.PODGROUPS: "spec.schedulingPolicy.gang.minCount",
+    kinds.COSCHEDULING_PODGROUPS: "spec.minMember",
+}
+
+_WORDS: Final = {lost: word for word, lost in voices.MEMBER_LOST.items()} | {MemberLost.FOLLOW: "follow"}
+
+
+def values(workload: Workload, given: Given) -> tuple[Value, ...]:
+    """Nothing for a single pod."""
+    gang = workload.gang
+    if gang is None:
+        return ()
+    counted = _counted(workload, given)
+    size = (Value(field="size", value=str(gang.size), source=counted),) if gang.size is not None else ()
+    return (
+        Value(field="minimum", value=str(gang.minimum), source=counted),
+        *size,
+        Value(
+            field="member lost",
+            value=_WORDS[gang.member_lost],
+            source=f"{_lost_source(workload, given)}: {gang.member_lost.value}",
+        ),
+    )
+
+
+def _counted(workload: Workload, given: Given) -> str:
+    found = base.subject(workload.root, given.known)
+    if found is None:
+        return f"{names.GROUP_SIZE} of {workload.root}"
+    return f"{_COUNTED[found.kind]} of {workload.root}"
+
+
+def _lost_source(workload: Workload, given: Given) -> str:
+    for source in reversed(workload.sources):
+        if source.annotations.get(names.ANNOTATION_MEMBER_LOST, "").strip().lower() in voices.MEMBER_LOST:
+            return f"annotation {names.ANNOTATION_MEMBER_LOST} of {source}"
+    if given.options.member_lost is not None:
+        return "setting workloads.member_lost"
+    return f"as a {workload.root.kind} has it"

@@ -1,0 +1,73 @@
+"""What each member of a workload gets, and how many of them a whole node has room for."""
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from slurm_bridge.hooks.base import Nodes
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.model.job import Gres
+from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.translate.shapes import Shape
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """Members that ask the same. `fits`: the nodes by how many of these they could take if they were empty.
+
+    `fits` is None where nobody has looked at nodes.
+    """
+
+    names: tuple[str, ...]
+    cpus: int
+    memory_mib: int
+    gres: tuple[Gres, ...] = ()
+    fits: Mapping[int, Nodes] | None = None
+
+    @property
+    def amounts(self) -> str:
+        """`1 cpu, 100 MiB, gpu:2`."""
+        gres = [":".join([one.name, *([one.type] if one.type else []), str(one.count)]) for one in self.gres]
+        return ", ".join([f"{self.cpus} cpu{'s' if self.cpus != 1 else ''}", f"{self.memory_mib} MiB", *gres])
+
+
+def of(shapes: Iterable[Shape]) -> tuple[Slot, ...]:
+    """Without a look at any node."""
+    return tuple(
+        Slot(
+            names=tuple(pod.metadata.name for pod in shape.pods),
+            cpus=shape.cpus,
+            memory_mib=shape.memory_mib,
+            gres=shape.gres,
+        )
+        for shape in shapes
+    )
+
+
+def fitted(slots: Sequence[Slot], seen: ClusterSnapshot, eligible: Sequence[Nodes], *, alone: bool) -> tuple[Slot, ...]:
+    """With a look at the nodes that each of them may use; `alone`: no two share a node."""
+    return tuple(
+        dataclasses.replace(slot, fits=_fits(slot, seen, nodes, alone=alone))
+        for slot, nodes in zip(slots, eligible, strict=True)
+    )
+
+
+def _fits(slot: Slot, seen: ClusterSnapshot, nodes: Nodes, *, alone: bool) -> Mapping[int, Nodes]:
+    found: dict[int, set[str]] = collections.defaultdict(set)
+    for name in nodes:
+        node = seen.nodes[name].slurm
+        room = _room(slot, node) if node is not None else 0
+        found[min(room, 1) if alone else room].add(name)
+    return {room: frozenset(names) for room, names in sorted(found.items(), reverse=True)}
+
+
+def _room(slot: Slot, node: SlurmNode) -> int:
+    """Slurm gives whole cores to a job; how that rounds depends on who shares them, and is left out here."""
+    rooms = [node.cpus // slot.cpus, node.memory_mib // max(slot.memory_mib, 1)]
+    rooms += [_count(node, one) // one.count for one in slot.gres if one.count]
+    return min(rooms)
+
+
+def _count(node: SlurmNode, wanted: Gres) -> int:
+    alike = (one for one in node.gres if one.name == wanted.name and wanted.type in ("", one.type))
+    return sum(one.count for one in alike)

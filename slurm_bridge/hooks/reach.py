@@ -1,0 +1,115 @@
+"""Which nodes a request can have: one set for a plain job, one for each part of a heterogeneous one.
+
+    plain          any pod may come on any node of the job: what is left for all shapes, and in the job's partitions
+    heterogeneous  each part has the nodes of its own shape; Slurm never puts two parts on one node
+
+Slurm would take a request that these nodes can never serve, and leave it waiting without a word.
+"""
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Sequence
+
+from slurm_bridge.hooks import explain, sieve
+from slurm_bridge.hooks.base import Denied, Nodes
+from slurm_bridge.hooks.emitter import Emitter
+from slurm_bridge.hooks.session import Session
+from slurm_bridge.hooks.sieve import Sieved
+from slurm_bridge.model.job import JobRequest
+from slurm_bridge.model.verdict import Wait
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """The nodes for each part of a request, and all of them. `least` is how many each part takes at least."""
+
+    parts: tuple[Nodes, ...]
+    least: tuple[int, ...]
+    every: Nodes
+
+    def suits(self, nodes: Nodes) -> bool:
+        """Whether the job could start on these nodes alone."""
+        if len(self.parts) == 1:
+            return len(nodes) >= self.least[0]
+        return apart([part & nodes for part in self.parts], self.least)
+
+
+def fewest(request: JobRequest) -> int:
+    """How many nodes the request takes, as far as it says; no more than it needs."""
+    return sum(one.minimum_nodes or one.maximum_nodes or 1 for one in (request, *request.components))
+
+
+def reach(
+    session: Session, request: JobRequest, found: Sequence[Sieved], emitter: Emitter, told: str = ""
+) -> Reach | Wait:
+    """The nodes for this request, or why they do not suffice. `told` is why the request is as it is."""
+    requests = (request, *request.components)
+    kinds = found if request.components else (_together(found),)
+    if not all(one.nodes for one in kinds):
+        return _no_common(session, found, told)
+    inside = [_inside(session, *pair, emitter) for pair in zip(requests, kinds, strict=True)]
+    if obstacle := sieve.nowhere(session, inside):
+        return obstacle
+    parts = tuple(one.nodes for one in inside)
+    least = tuple(one.minimum_nodes or 1 for one in requests)
+    reached = Reach(parts=parts, least=least, every=functools.reduce(operator.or_, parts))
+    return reached if reached.suits(reached.every) else _too_few(session, inside, least)
+
+
+def apart(sets: Sequence[Nodes], least: Sequence[int]) -> bool:
+    """Whether each set can give so many nodes that no node is given twice."""
+    total = sum(least)
+    # A set of at least so many always finds enough, whatever the others take: only small ones are matched.
+    small = [(nodes, count) for nodes, count in zip(sets, least, strict=True) if len(nodes) < total]
+    rivals = [nodes for nodes, _ in small]
+    holder: dict[str, int] = {}
+    return all(_take(part, rivals, holder, set()) for part, (_, count) in enumerate(small) for _ in range(count))
+
+
+def _take(part: int, sets: Sequence[Nodes], holder: dict[str, int], tried: set[int]) -> bool:
+    """One more node for a part, if need be one of a part that can take another instead."""
+    tried.add(part)
+    for name in sets[part]:
+        owner = holder.get(name)
+        if owner is None or (owner not in tried and _take(owner, sets, holder, tried)):
+            holder[name] = part
+            return True
+    return False
+
+
+def _together(found: Sequence[Sieved]) -> Sieved:
+    """What is left for all pods: any of them may come on any node of the job."""
+    if len(found) == 1:
+        return found[0]
+    nodes = functools.reduce(operator.and_, (one.nodes for one in found))
+    return Sieved(nodes=nodes, denied=tuple(denied for one in found for denied in one.denied))
+
+
+def _no_common(session: Session, found: Sequence[Sieved], told: str) -> Wait:
+    """Each pod has nodes of its own, and none of them would do for all."""
+    kinds = ", ".join(f"{len(one.nodes)} for {one.members}" for one in found)
+    said = explain.unavailable(session.snapshot.names, _together(found).denied)
+    message = f"no node that all pods of the job can use ({kinds}): {said}"
+    return Wait(reason=explain.UNSCHEDULABLE, message=f"{message} {told}".rstrip())
+
+
+def _inside(session: Session, request: JobRequest, one: Sieved, emitter: Emitter) -> Sieved:
+    """Those of the nodes that the request's partitions have."""
+    nodes = emitter.reach(request, session.snapshot, one.nodes)
+    if nodes is one.nodes:
+        return one
+    where = f"Slurm partition {request.partition}" if request.partition else "any Slurm partition"
+    outside = Denied.because(f"node(s) are not in {where}", one.nodes - nodes)
+    return dataclasses.replace(one, nodes=nodes, denied=(*one.denied, outside))
+
+
+def _too_few(session: Session, inside: Sequence[Sieved], least: Sequence[int]) -> Wait:
+    names = session.snapshot.names
+    said = "; ".join(
+        f"{count} needed{f' for {one.members}' if one.members else ''}: "
+        + explain.unavailable(names, one.denied, str(len(one.nodes)))
+        for one, count in zip(inside, least, strict=True)
+    )
+    different = "; parts of a heterogeneous job share no node" if len(inside) > 1 else ""
+    return Wait(reason=explain.UNSCHEDULABLE, message=f"too few nodes{different}: {said}")

@@ -1,0 +1,168 @@
+"""What is different when several pods start together: who is missing, who came late, and what follows when one is lost.
+
+not all there         nothing is submitted; what pends is kept for a while, for a member that is made anew
+all there, unsettled  one look after the last has come, where nobody says how many there will be
+some bound            the rest of a start is bound, within a time, or all are taken back
+newcomers             take the places of those who left, or wait until all have, as the gang's policy says
+a member lost         the others run on, or are ended, likewise
+"""
+
+from collections.abc import Callable, Iterator
+
+from loguru import logger
+
+from slurm_bridge import errors
+from slurm_bridge.model import kinds
+from slurm_bridge.model.names import JobId
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import MemberLost, Workload
+from slurm_bridge.scheduler import records
+from slurm_bridge.scheduler.binding import Binder
+from slurm_bridge.scheduler.ending import Ender
+from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
+from slurm_bridge.scheduler.queue import WOKEN, Filed
+from slurm_bridge.scheduler.submitting import Submitter, withdraw
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.wish import Wish
+
+
+class Ganger:
+    """Asked about workloads of several pods; of a single pod it says that nothing is the matter."""
+
+    def __init__(self, tools: Tools, ender: Ender) -> None:
+        self._tools, self._ender = tools, ender
+        #: Since when members are missing although there is a job; since when some are bound and others are not yet.
+        self._missing: dict[str, float] = {}
+        self._begun: dict[str, float] = {}
+        #: Jobs whose pods were taken back: nobody is bound by them any more.
+        self._undone: dict[str, JobId] = {}
+        self._announced: set[str] = set()
+
+    def forget(self, uid: str) -> None:
+        """The workload is over."""
+        self._missing.pop(uid, None)
+        self._begun.pop(uid, None)
+        self._undone.pop(uid, None)
+        self._announced.discard(uid)
+
+    # Before the start
+
+    def incomplete(
+        self, crew: Crew, wait: Wait, placeholder: Placeholder | None, submitter: Submitter
+    ) -> Callable[[], Filed] | Filed:
+        """Members are missing. A job that exists is kept for as long as it takes to make a lost member anew."""
+        if wait.reason != INCOMPLETE or placeholder is None or not placeholder.alive:
+            return self._tell(crew, wait)
+        uid, now = crew.root.uid, self._tools.clock.now()
+        left = self._missing.setdefault(uid, now) + self._tools.limits.incomplete_seconds - now
+        if left > 0:
+            told = self._tell(crew, wait)
+            return Filed(after=left if told.after is None else min(left, told.after))
+
+        def act() -> Filed:
+            if not withdraw(self._tools, placeholder, f"replaced: {wait.message}", noted=True):
+                return submitter.back_off(uid)
+            return WOKEN
+
+        return act
+
+    def _tell(self, crew: Crew, wait: Wait) -> Filed:
+        self._tools.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), wait.reason, wait.message)
+        return Filed(after=wait.retry_after)
+
+    def unsettled(self, workload: Workload, crew: Crew, placeholder: Placeholder | None) -> Filed | None:
+        """More may be on their way, and a job that has not started yet would have to be changed for each of them."""
+        gang, uid = workload.gang, crew.root.uid
+        self._missing.pop(uid, None)
+        if gang is None or (gang.size is not None and len(workload.pods) >= gang.size):
+            return None
+        if placeholder is not None and placeholder.started:
+            return None
+        left = crew.joined + self._tools.limits.settle_seconds - self._tools.clock.now()
+        return Filed(after=left) if left > 0 else None
+
+    def anew(self, workload: Workload, crew: Crew, placeholder: Placeholder) -> bool:
+        """The job runs and had pods, all of them have gone, and those that want nodes now are to start anew."""
+        gang = workload.gang
+        if gang is None or placeholder.job_id not in crew.served:
+            return False
+        if gang.member_lost is MemberLost.KEEP:
+            return self._undone.get(crew.root.uid) == placeholder.job_id
+        return placeholder.owner.members != records.members_of(workload.pods)
+
+    # After the start
+
+    def unannounced(self, crew: Crew) -> bool:
+        """True once for a group whose object may not have been told yet that all have nodes: after a restart."""
+        if crew.root.kind != kinds.PODGROUPS.kind or crew.root.uid in self._announced:
+            return False
+        self._announced.add(crew.root.uid)
+        return True
+
+    def broken(self, crew: Crew, placeholder: Placeholder) -> bool:
+        """The job was for more members than have a place or have done their work."""
+        self._begun.pop(crew.root.uid, None)
+        asked = records.number_of(placeholder.owner)
+        return crew.count(Standing.BOUND, Standing.DONE) < asked
+
+    def restarts(self, workload: Workload) -> bool:
+        """A loss ends the others."""
+        return workload.gang is not None and workload.gang.member_lost is MemberLost.RESTART
+
+    def restart(self, crew: Crew, placeholder: Placeholder) -> Filed:
+        """A member was lost: the others go, too."""
+        text = f"a pod of {crew.root} was lost, and its policy is to restart all of them"
+        return self._ender.end_all(crew, placeholder, "RESTART", text)
+
+    def join(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder) -> Callable[[], Filed] | Filed:
+        """Some have nodes and others want them."""
+        gang, uid = wish.workload.gang, crew.root.uid
+        if gang is None:
+            return WOKEN
+        if placeholder.owner.members == records.members_of(_all_of(crew, placeholder)):
+            return self._finish(wish, crew, placeholder, binder)
+        self._begun.pop(uid, None)
+        if gang.member_lost is MemberLost.KEEP:
+            return lambda: binder.join(wish, crew, placeholder)
+        if gang.member_lost is MemberLost.RESTART and self.broken(crew, placeholder):
+            return lambda: self.restart(crew, placeholder)
+        text = f"{crew.root} runs by Slurm job {placeholder.job_id}; this pod starts with all others the next time"
+        self._tools.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), "GangRuns", text)
+        return WOKEN
+
+    def _finish(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder) -> Callable[[], Filed]:
+        """The rest of a start; what cannot be done in time is undone."""
+        began = self._begun.setdefault(crew.root.uid, self._tools.clock.now())
+        left = began + self._tools.limits.bind_seconds - self._tools.clock.now()
+        if left > 0:
+            return lambda: self._go_on(wish, crew, placeholder, binder, left)
+        seconds = int(self._tools.limits.bind_seconds)
+        text = f"not all pods of {crew.root} could be bound within {seconds} s; those that were are taken back"
+
+        def act() -> Filed:
+            self._undone[crew.root.uid] = placeholder.job_id
+            return self._ender.end_all(crew, placeholder, "NOTBOUND", text)
+
+        return act
+
+    def _go_on(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder, left: float) -> Filed:
+        """Trouble is met with patience, but not with more of it than there is time."""
+        try:
+            return binder.join(wish, crew, placeholder)
+        except errors.TryLater as problem:
+            logger.bind(workload=str(crew.root)).info("not all bound yet: {}", problem)
+            return Filed(after=min(left, self._tools.pause(crew.root.uid)))
+
+
+def _all_of(crew: Crew, placeholder: Placeholder) -> Iterator[Pod]:
+    """Those that live, and those that were bound by this job and are over."""
+    yield from crew.pods(Standing.WANTING, *PLACED)
+    for pod in crew.pods(Standing.DONE, Standing.OVER):
+        if job_id_of(pod) == placeholder.job_id:
+            yield pod
+
+
+#: The reason with which a gatherer says that members are missing.
+INCOMPLETE = "GangIncomplete"

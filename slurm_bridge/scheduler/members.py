@@ -1,0 +1,159 @@
+"""How each pod stands, and the pods of one workload together: its crew."""
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from slurm_bridge.model import names
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.workload import Root
+
+
+class Standing(enum.Enum):
+    """What a pod wants, or has; those first that most depends on."""
+
+    WANTING = "alive, ours, and without a node"
+    GATED = "held back by others, not ours yet"
+    BOUND = "on the node that its placeholder gave it"
+    LEAVING = "bound, and its deletion was asked for; it may run for long yet"
+    DONE = "it has succeeded"
+    OVER = "it has failed, or was deleted before it had a node"
+    STRANGE = "bound by somebody else"
+
+
+def standing(pod: Pod) -> Standing:
+    """How this pod stands."""
+    if pod.terminal:
+        return Standing.DONE if pod.status.phase == "Succeeded" else Standing.OVER
+    if pod.bound:
+        return _bound(pod)
+    if pod.terminating:
+        return Standing.OVER
+    return Standing.GATED if pod.gated else Standing.WANTING
+
+
+def _bound(pod: Pod) -> Standing:
+    if names.LABEL_JOB_ID not in pod.metadata.labels:
+        return Standing.STRANGE
+    return Standing.LEAVING if pod.terminating else Standing.BOUND
+
+
+def job_id_of(pod: Pod) -> names.JobId | None:
+    """The job that a pod names because it was bound by it."""
+    text = pod.metadata.labels.get(names.LABEL_JOB_ID, "") if pod.bound else ""
+    return names.JobId(int(text)) if text.isascii() and text.isdigit() and int(text) > 0 else None
+
+
+def slurm_node_of(pod: Pod) -> str:
+    """Slurm's name of the node that a bound pod is on."""
+    return pod.metadata.annotations.get(names.ANNOTATION_SLURM_NODE, pod.spec.node_name)
+
+
+def _add(counts: dict[Any, int], key: object, step: int) -> None:
+    """What has come to nothing is not kept."""
+    counts[key] = counts.get(key, 0) + step
+    if not counts[key]:
+        del counts[key]
+
+
+#: They are on nodes that their placeholder gave them.
+PLACED = (Standing.BOUND, Standing.LEAVING)
+
+
+class Crew:
+    """All pods of one workload as last heard, sorted by how they stand. Changed by the census only, under its lock."""
+
+    __slots__ = ("_by", "_named", "_seats", "_stands", "joined", "root", "served")
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+        self._stands: dict[str, Standing] = {}
+        self._by: dict[Standing, dict[str, Pod]] = {}
+        self._named: dict[names.JobId, int] = {}
+        #: How many bound members each job has on each of Slurm's nodes.
+        self._seats: dict[names.JobId, dict[str, int]] = {}
+        #: When the last one that wants a node came.
+        self.joined = float("-inf")
+        #: The jobs that members were bound by, those of members included that have gone.
+        self.served: frozenset[names.JobId] = frozenset()
+
+    def put(self, pod: Pod, now: float) -> None:
+        """A member came or changed."""
+        before, stands = self._stands.get(pod.uid), standing(pod)
+        self.remove(pod.uid)
+        self._stands[pod.uid] = stands
+        self._by.setdefault(stands, {})[pod.uid] = pod
+        if stands is Standing.WANTING and before is not Standing.WANTING:
+            self.joined = now
+        job_id = job_id_of(pod)
+        if job_id is not None:
+            self.served |= {job_id}
+            self._count(stands, pod, job_id, +1)
+
+    def remove(self, uid: str) -> None:
+        """A member went, or is to be put anew."""
+        stands = self._stands.pop(uid, None)
+        if stands is not None:
+            pod = self._by[stands].pop(uid)
+            job_id = job_id_of(pod)
+            if job_id is not None:
+                self._count(stands, pod, job_id, -1)
+
+    def _count(self, stands: Standing, pod: Pod, job_id: names.JobId, step: int) -> None:
+        if stands in PLACED:
+            _add(self._named, job_id, step)
+        if stands is Standing.BOUND:
+            seats = self._seats.setdefault(job_id, {})
+            _add(seats, slurm_node_of(pod), step)
+            if not seats:
+                del self._seats[job_id]
+
+    def __bool__(self) -> bool:
+        return bool(self._stands)
+
+    @property
+    def named(self) -> frozenset[names.JobId]:
+        """The jobs that members with a node are on."""
+        return frozenset(self._named)
+
+    def nodes(self, job_id: names.JobId) -> tuple[str, ...]:
+        """Slurm's names of the nodes that bound members of this job are on."""
+        return tuple(self._seats.get(job_id, ()))
+
+    def count(self, *stands: Standing) -> int:
+        """How many stand like this; costs the same for any number of members."""
+        return sum(len(self._by.get(one, ())) for one in stands)
+
+    def pods(self, *stands: Standing) -> tuple[Pod, ...]:
+        """Those that stand like this; copied, because the crew goes on changing."""
+        return tuple(pod for one in stands for pod in tuple(self._by.get(one, {}).values()))
+
+    def first(self, *stands: Standing) -> Pod | None:
+        """Any of those that stand like this."""
+        return next((pod for one in stands for pod in tuple(self._by.get(one, {}).values())[:1]), None)
+
+    @property
+    def any(self) -> Pod | None:
+        """Any member, rather one that lives."""
+        return self.first(*Standing)
+
+
+class Picked:
+    """Members of a crew that stand alike, for whoever gathers: asked for one by one only when they are needed."""
+
+    def __init__(self, crew: Crew, *stands: Standing) -> None:
+        self._crew, self._stands = crew, stands
+
+    def __len__(self) -> int:
+        return self._crew.count(*self._stands)
+
+    def any(self) -> Pod:
+        """One of them; LookupError when there is none."""
+        found = self._crew.first(*self._stands)
+        if found is None:
+            raise LookupError(f"no member of {self._crew.root} is {self._stands}")
+        return found
+
+    def all(self) -> Sequence[Pod]:
+        """Every one of them."""
+        return self._crew.pods(*self._stands)

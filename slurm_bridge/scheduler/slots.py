@@ -1,0 +1,96 @@
+"""What a running job holds, as places for the members of its workload."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from slurm_bridge.model.job import Gres, JobView, NodeShare
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.verdict import Reject
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import members, place, records
+from slurm_bridge.scheduler.place import Amounts, Member, Part
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.translate.shapes import Shape
+
+
+def placed(wish: Wish, read: Placeholder, tools: Tools) -> dict[str, str] | Reject:
+    """Slurm's node for each pod by uid, the bound ones included."""
+    assert read.view is not None
+    if wish.workload.gang is None:
+        return place.first_node(wish.workload.pods, read.view.nodes)
+    shares = _shares(read.view, tools)
+    if isinstance(shares, Reject):
+        return shares
+    parts = _parts(wish, read.view, shares)
+    return place.place(parts, per_node=1 if wish.translated.one_per_node else None)
+
+
+def as_many_as_fit(workload: Workload, there: int, owner: Owner) -> Workload:
+    """Those who are there, and of those who come, the first for whom there are places."""
+    room = max(0, records.number_of(owner) - there)
+    coming = {pod.uid for pod in [pod for pod in workload.pods if not pod.bound][:room]}
+    return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.bound or pod.uid in coming))
+
+
+def _shares(view: JobView, tools: Tools) -> list[tuple[NodeShare, ...]] | Reject:
+    """What each component holds, one reading each."""
+    ids = [view.job_id]
+    if view.het_job_id is not None:
+        ids = [one.job_id for one in tools.slurm.components(view.job_id)]
+    found = [tools.slurm.allocation(job_id) for job_id in ids]
+    if not found or any(one is None for one in found):
+        text = f"Slurm says that job {view.job_id} runs, yet not what it holds"
+        return Reject(reason="SlurmAllocationEmpty", message=text)
+    return [one.shares for one in found if one is not None]
+
+
+def _parts(wish: Wish, view: JobView, shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
+    """Component by component where there is one for each shape, else all members onto all that there is."""
+    shapes = wish.translated.shapes
+    if len(shares) > 1 and len(shares) == len(shapes):
+        return tuple(
+            Part(members=_members(wish.workload, (shape,)), shares=held)
+            for shape, held in zip(shapes, shares, strict=True)
+        )
+    everything = tuple(share for held in shares for share in held)
+    equal = len(shares) == 1 and len(shapes) > 1 and (view.tasks or 1) > 1
+    return (
+        Part(
+            members=_members(wish.workload, shapes),
+            shares=everything,
+            slots=_most(shapes) if equal else None,
+        ),
+    )
+
+
+def _members(workload: Workload, shapes: Sequence[Shape]) -> tuple[Member, ...]:
+    """In rank order, each with what its shape asks for."""
+    shape_of = {pod.uid: shape for shape in shapes for pod in shape.pods}
+    return tuple(
+        Member(
+            uid=pod.uid,
+            name=pod.metadata.name,
+            cpus=shape_of[pod.uid].cpus,
+            memory_mib=shape_of[pod.uid].memory_mib,
+            gres=shape_of[pod.uid].gres,
+            node=members.slurm_node_of(pod) if pod.bound else None,
+        )
+        for pod in workload.pods
+        if pod.uid in shape_of
+    )
+
+
+def _most(shapes: Sequence[Shape]) -> Amounts:
+    """The largest amount of each: what one task of a job was given that bounds them all."""
+    gres: dict[tuple[str, str], int] = {}
+    for shape in shapes:
+        for one in shape.gres:
+            key = (one.name, one.type)
+            gres[key] = max(gres.get(key, 0), one.count)
+    return Amounts(
+        cpus=max(shape.cpus for shape in shapes),
+        memory_mib=max(shape.memory_mib for shape in shapes),
+        gres=tuple(Gres(name=name, type=kind, count=count) for (name, kind), count in gres.items()),
+    )

@@ -1,0 +1,100 @@
+"""Heterogeneous jobs: several rows that are one job, known by the id of its leader.
+
+Slurm gives every component an id, a state, a reason and an allocation of its own, in no order that the ids would tell
+when the leader's was chosen. Whatever ended alone is forgotten after MinJobAge while the others run on, be it the
+leader. So a job is torn when a component has ended or is missing from the set that the leader still names, and when
+the leader is; a component whose leader is forgotten stands for the job that was.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from slurm_bridge.model.job import JobView, Phase
+from slurm_bridge.model.names import JobId
+from slurm_bridge.slurm import answers, shapes
+from slurm_bridge.slurm.shapes import number
+
+#: The first release in which a placeholder can have components.
+SINCE = (26, 5, 3)
+
+#: What a component says that merely waits with the others.
+_ONLY_WAITS = ("", "Resources", "Priority")
+
+
+def served_by(release: str) -> bool:
+    """Whether this release of Slurm takes placeholders with components; one that cannot be read does not."""
+    numbers = release.partition("-")[0].split(".")
+    return all(part.isdecimal() for part in numbers) and tuple(map(int, numbers)) >= SINCE
+
+
+def job(job_id: JobId, rows: Sequence[shapes.JobRow]) -> JobView | None:
+    """From GET of one job: the one asked for, and of a leader the whole."""
+    row = next((row for row in rows if row.job_id == job_id), None)
+    if row is None:
+        return None
+    return _whole(row, parts(job_id, rows)) if _leads(row) else answers.job(row)
+
+
+def parts(job_id: JobId, rows: Sequence[shapes.JobRow]) -> tuple[JobView, ...]:
+    """Likewise, part by part: of a leader all, in order."""
+    mine = [row for row in rows if row.job_id == job_id or _leader(row) == job_id]
+    return tuple(answers.job(row) for row in sorted(mine, key=lambda row: number(row.het_job_offset) or 0))
+
+
+def component(view: JobView, leader: Sequence[shapes.JobRow]) -> JobView:
+    """From GET of a component alone, and of its leader."""
+    return view if leader else _orphan(view)
+
+
+def jobs(rows: Iterable[shapes.JobRow]) -> list[JobView]:
+    """From a list of all: no components, unless their leader is not there any more."""
+    alone: list[shapes.JobRow] = []
+    families: dict[JobId, list[shapes.JobRow]] = {}
+    for row in rows:
+        leader = _leader(row)
+        if leader is None:
+            alone.append(row)
+        else:
+            families.setdefault(leader, []).append(row)
+    found = [answers.job(row) for row in alone]
+    for leader, family in families.items():
+        whole = job(leader, family)
+        found.extend([_orphan(answers.job(row)) for row in family] if whole is None else [whole])
+    return found
+
+
+def _orphan(view: JobView) -> JobView:
+    return dataclasses.replace(view, torn=view.state.phase is not Phase.ENDED)
+
+
+def _leader(row: shapes.JobRow) -> JobId | None:
+    return JobId(number(row.het_job_id) or 0) or None
+
+
+def _leads(row: shapes.JobRow) -> bool:
+    return _leader(row) == row.job_id
+
+
+def _whole(leader: shapes.JobRow, components: Sequence[JobView]) -> JobView:
+    first = answers.job(leader)
+    ended = [one.state.phase is Phase.ENDED for one in components]
+    forgotten = _size(leader.het_job_id_set or "") > len(components)
+    waiting = [one for one in components if one.state.phase is Phase.PENDING]
+    telling = next((one for one in waiting if one.reason not in _ONLY_WAITS), first)
+    return dataclasses.replace(
+        first,
+        reason=telling.reason,
+        held=any(one.held for one in waiting),
+        torn=not all(ended) and (any(ended) or forgotten),
+    )
+
+
+def _size(text: str) -> int:
+    """How many ids are in `125-126,20085310`; a form that nobody knows counts as none."""
+    size = 0
+    for run in filter(None, text.split(",")):
+        first, _, last = run.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()):
+            return 0
+        size += int(last or first) - int(first) + 1
+    return size

@@ -1,0 +1,180 @@
+"""In which form Slurm is asked for the pods of a gang: the first of these that its nodes have the room for.
+
+    pods        form       on
+    ----------  ---------  -------------------------------------------------------------------------------------------
+    equal       tasks      nodes that will do for all of them
+                per node   likewise, where tasks would not be exact (see `layout`)
+    different   sum        one node that will do for all, and has the room for all
+                het        nodes of its own for each shape; where Slurm can, and nobody said how many nodes there be
+                bound      nodes that will do for all, each pod taken for as large as the largest; said to the owner
+
+Equal pods that may run in different places are different where no nodes that will do for all have the room.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from slurm_bridge.model.job import JobRequest, Memory
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.translate import gres, layout, shapes
+from slurm_bridge.translate.layout import FIELDS, Layout, Park, Terms
+from slurm_bridge.translate.shapes import Form, Needs
+from slurm_bridge.translate.translator import Translated, changed
+
+#: Slurm takes no more in one job.
+MOST_COMPONENTS = 128
+
+#: The reason under which whatever has no room anywhere waits.
+UNSCHEDULABLE = "Unschedulable"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Slurm's nodes for each shape in order, those that will do for all pods, and how many there are of any.
+
+    `whole`: the partition gives no shares of nodes. `where` is for messages.
+    """
+
+    each: tuple[Park, ...]
+    common: Park
+    nodes: int
+    heterogeneous: bool = False
+    whole: bool = False
+    where: str = ""
+
+
+def choose(translated: Translated, ground: Ground) -> Translated | Wait:
+    """The request of a gang in the form that Slurm is asked in, or who has no room."""
+    terms = _terms(translated, ground)
+    kinds = shapes.kinds(translated.shapes)
+    if len(kinds) == 1:
+        found = layout.lay(kinds[0], _count(translated), ground.common, terms)
+        settled = _as(translated, found) if found else _apart(translated, ground, terms)
+    else:
+        settled = _summed(translated, ground, terms) or _apart(translated, ground, terms)
+    return settled or _bound(translated, ground, terms)
+
+
+def _terms(translated: Translated, ground: Ground) -> Terms:
+    return Terms(
+        minimum=translated.request.minimum_nodes,
+        maximum=translated.request.maximum_nodes,
+        one_per_node=translated.one_per_node,
+        node_memory_mib=translated.node_memory_mib,
+        whole=translated.request.exclusive or ground.whole,
+    )
+
+
+def _count(translated: Translated) -> int:
+    return sum(len(shape.pods) for shape in translated.shapes)
+
+
+def _summed(translated: Translated, ground: Ground, terms: Terms) -> Translated | None:
+    total = shapes.total(translated.shapes)
+    found = layout.together(total, ground.common, terms)
+    return _as(translated, found) if found else None
+
+
+def _apart(translated: Translated, ground: Ground, terms: Terms) -> Translated | None:
+    """Components never share a node: there have to be as many as they take together."""
+    if not ground.heterogeneous or _counted(terms) or not 1 < len(translated.shapes) <= MOST_COMPONENTS:
+        return None
+    pairs = zip(translated.shapes, ground.each, strict=True)
+    parts = [layout.lay(shape.needs, len(shape.pods), there, terms) for shape, there in pairs]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts) or sum(part.nodes for part in found) > ground.nodes:
+        return None
+    return _as_components(translated, found)
+
+
+def _counted(terms: Terms) -> bool:
+    """A number of nodes is one of the whole job, and nobody knows how its components would share it."""
+    return terms.maximum is not None or (terms.minimum or 1) > 1
+
+
+def _bound(translated: Translated, ground: Ground, terms: Terms) -> Translated | Wait:
+    most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
+    found = layout.lay(most, count, ground.common, terms)
+    if found is None:
+        return _no_room(translated, ground, terms)
+    told = (
+        f"the {count} pods differ and will not share one node, and components for them {_not(ground, terms)}:"
+        f" each is asked for as {_words(most)}"
+    )
+    return dataclasses.replace(_as(translated, found), form=Form.BOUND, told=told)
+
+
+# -- fields ----------------------------------------------------------------------------------------------------------
+
+_BECAUSE: Mapping[Form, str] = {
+    Form.TASKS: "for each task",
+    Form.PER_NODE: "for each node, as much as its pods take together",
+    Form.SUM: "for all pods together, on one node",
+}
+
+
+def _as(translated: Translated, found: Layout) -> Translated:
+    """What the layout changes says why."""
+    for field in FIELDS:
+        value = getattr(found, field)
+        if value != getattr(translated.request, field) and field != "gres_per":
+            translated = changed(translated, field, value, _BECAUSE[found.form], _shown(value))
+    return dataclasses.replace(translated, form=found.form, request=_with(translated.request, found))
+
+
+def _with(request: JobRequest, found: Layout) -> JobRequest:
+    return dataclasses.replace(request, **{field: getattr(found, field) for field in FIELDS})
+
+
+def _shown(value: object) -> str:
+    """An amount of memory is nothing without what it is counted for."""
+    return f"{value.mib} MiB per {value.per.value}" if isinstance(value, Memory) else ""
+
+
+def _as_components(translated: Translated, parts: Sequence[Layout]) -> Translated:
+    # Each component would count the licenses again.
+    others = (dataclasses.replace(translated.request, job_id=None, licenses=None) for _ in parts[1:])
+    components = tuple(_with(other, part) for other, part in zip(others, parts[1:], strict=True))
+    spoken = "; ".join(f"{len(shape.pods)} x {_words(shape.needs)}" for shape in translated.shapes)
+    settled = changed(
+        _as(translated, parts[0]), "components", components, "the pods differ, and will not share one node", spoken
+    )
+    return dataclasses.replace(settled, form=Form.HET)
+
+
+# -- words -----------------------------------------------------------------------------------------------------------
+
+
+def _not(ground: Ground, terms: Terms) -> str:
+    """Why there are no components."""
+    if not ground.heterogeneous:
+        return "are not available: no heterogeneous jobs here"
+    if _counted(terms):
+        return "could not keep the number of nodes that is asked for"
+    return "would need more nodes than there are, because they share none"
+
+
+def _on(terms: Terms) -> str:
+    """How many nodes it may or must have."""
+    least = [f"on at least {terms.minimum} nodes"] if (terms.minimum or 1) > 1 else []
+    most = [f"on at most {terms.maximum} nodes"] if terms.maximum is not None else []
+    alone = ["one pod on each node"] if terms.one_per_node else []
+    return "".join(f", {words}" for words in (*least, *most, *alone))
+
+
+def _no_room(translated: Translated, ground: Ground, terms: Terms) -> Wait:
+    most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
+    if not ground.common:
+        message = (
+            f"no node of {ground.where} will do for all {count} pods, and components for them {_not(ground, terms)}"
+        )
+        return Wait(reason=UNSCHEDULABLE, message=message)
+    room = layout.capacity(most, ground.common, terms)
+    alike = " where each is asked for as the largest" if len(shapes.kinds(translated.shapes)) > 1 else ""
+    message = f"{ground.where} has room for {min(room, count)} of {count} pods of {_words(most)}{alike}{_on(terms)}"
+    return Wait(reason=UNSCHEDULABLE, message=message)
+
+
+def _words(needs: Needs) -> str:
+    devices = f", {gres.write(needs.gres)}" if needs.gres else ""
+    return f"({needs.cpus} cpus, {needs.memory_mib} MiB{devices})"

@@ -1,0 +1,150 @@
+"""Where the values of a request come from: each layer claims fields, and of several claims the last one counts."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from slurm_bridge.model import marks, quantity
+from slurm_bridge.model.job import Memory
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate import forms, gres, members
+from slurm_bridge.translate import shapes as shaping
+from slurm_bridge.translate.annotations import Said
+from slurm_bridge.translate.members import Amounts, Group
+from slurm_bridge.translate.rules import Rules
+from slurm_bridge.translate.shapes import Needs, Shape
+
+#: Any Slurm user may read a job's comment; longer ones only make lists unreadable.
+MOST_COMMENT = 200
+
+#: Of a gang this is no amount of the request: it says how many pods a node may take.
+NODE_MEMORY = "mem-per-node"
+
+#: Annotations that replace what each pod asks for.
+OF_EACH = ("cpu-per-task", "gres")
+
+ONE_PER_NODE = "one-per-node"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """A value that holds unless a later layer says otherwise."""
+
+    field: str
+    value: Any
+    source: str
+    key: str = ""
+    subject: str = ""
+
+
+def identity(workload: Workload, rules: Rules) -> Iterator[Claim]:
+    """Whose job it is, and of how many tasks."""
+    root, controller = workload.root, workload.controller
+    owner = marks.Owner(
+        cluster=rules.cluster_id, kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid
+    )
+    yield Claim("name", workload.job_name, f"the name of {controller or root}")
+    yield Claim("owner", owner, str(root))
+    yield Claim("comment", _comment(workload), str(root))
+    if workload.gang is None:
+        yield Claim("tasks", 1, "a pod is one task")
+    else:
+        yield Claim("tasks", len(workload.pods), f"pods of {root}, each is one task")
+
+
+def _comment(workload: Workload) -> str:
+    """For people who look at Slurm's side; never read by us."""
+    root, controller = workload.root, workload.controller
+    of = f", {controller}" if controller and controller != root else ""
+    plain = f"{root.namespace}/{root.name} ({root.kind}{of})".encode("ascii", "replace").decode()
+    text = "".join(letter if letter.isprintable() else "?" for letter in plain)
+    return text if len(text) <= MOST_COMMENT else f"{text[: MOST_COMMENT - 3]}..."
+
+
+def defaults(rules: Rules) -> Iterator[Claim]:
+    """The default group stays under another user too: without one, Slurm takes the group of our own token."""
+    values: Mapping[str, tuple[str, object]] = {
+        "partition": ("partition", rules.partition),
+        "account": ("account", rules.account),
+        "qos": ("qos", rules.qos),
+        "gres": ("gres", gres.parse(rules.gres) if rules.gres else None),
+        "timelimit": ("time_limit_minutes", rules.timelimit),
+        "exclusive": ("exclusive", rules.exclusive or None),
+        "mcs_label": ("mcs_label", rules.mcs_label),
+        "cpus": ("cpus_per_task", rules.cpus),
+        "memory": ("memory", Memory(mib=rules.memory_mib)),
+        "user": ("user", rules.user),
+        "group": ("group", rules.group),
+    }
+    for setting, (field, value) in values.items():
+        if value is not None:
+            yield Claim(field, value, f"setting defaults.{setting}")
+
+
+def derived(group: Group, rules: Rules) -> Iterator[Claim]:
+    """Of a single pod. What is not asked for, or zero, is left to the defaults: no memory is all of it to Slurm."""
+    requests = f"requests of {group.subject}"
+    for field, value in _asked(group.amounts, rules).items():
+        yield Claim(field, value, requests)
+    yield from _deadline((group,))
+
+
+def largest(groups: Sequence[Group], shapes: Sequence[Shape], rules: Rules) -> Iterator[Claim]:
+    """Of a gang: the most of each that one of its pods asks for; where none does the defaults stay as they are."""
+    most = shaping.bound([shape.needs for shape in shapes])
+    values = {"cpus_per_task": most.cpus, "memory": Memory(mib=most.memory_mib), "gres": most.gres}
+    asked = [(group, _asked(group.amounts, rules)) for group in groups]
+    for field, value in values.items():
+        asking = [group for group, fields in asked if field in fields]
+        if asking:
+            yield Claim(field, value, _of_whom(asking[0], groups))
+    yield from _deadline(groups)
+    apart = next((group for group in groups if group.apart), None)
+    if apart is not None:
+        yield Claim(ONE_PER_NODE, True, f"required anti-affinity of {apart.subject} to pods like itself")
+
+
+def annotated(said: Mapping[str, Said], *, gang: bool = False) -> Iterator[Claim]:
+    """What users say themselves."""
+    for key, one in said.items():
+        field = NODE_MEMORY if gang and key == NODE_MEMORY else one.row.field
+        yield Claim(field, one.value, str(one), key, one.subject)
+
+
+def needs_of(group: Group, said: Mapping[str, Said], rules: Rules) -> Needs:
+    """What each pod of a group comes to: the annotations speak of every pod alike."""
+    found: dict[str, Any] = {
+        "cpus_per_task": rules.cpus,
+        "memory": Memory(mib=rules.memory_mib),
+        "gres": gres.parse(rules.gres) if rules.gres else (),
+        **_asked(group.amounts, rules),
+        **{said[key].row.field: said[key].value for key in OF_EACH if key in said},
+    }
+    return Needs(cpus=found["cpus_per_task"], memory_mib=found["memory"].mib, gres=found["gres"])
+
+
+def _asked(amounts: Amounts, rules: Rules) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if cpu := amounts.get("cpu"):
+        found["cpus_per_task"] = quantity.whole(cpu)
+    if memory := amounts.get("memory", Fraction(0)):
+        found["memory"] = Memory(mib=quantity.mebibytes(memory))
+    if devices := gres.derive(amounts, rules.gres_names):
+        found["gres"] = devices
+    return found
+
+
+def _of_whom(asking: Group, groups: Sequence[Group]) -> str:
+    count = sum(len(group.pods) for group in groups)
+    if len(groups) == 1:
+        return f"requests of {asking.subject}" + (f" and {count - 1} like it" if count > 1 else "")
+    return f"the most that any of {count} pods requests, such as {asking.subject}"
+
+
+def _deadline(groups: Iterable[Group]) -> Iterator[Claim]:
+    found = members.deadline(pod for group in groups for pod in group.pods)
+    if found is not None:
+        seconds, pod = found
+        minutes = min(-(-seconds // 60), forms.MOST_MINUTES)
+        yield Claim("time_limit_minutes", minutes, f"activeDeadlineSeconds of {members.subject(pod)}")

@@ -1,0 +1,125 @@
+"""What each pod of a workload asks for. Most pods of a gang are equal: whatever is said of one is worked out once."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+
+import msgspec
+
+from slurm_bridge.model import quantity
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.translate import apart, forms, resources
+from slurm_bridge.translate.shapes import Needs, Shape
+
+Amounts = Mapping[str, Fraction]
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Pods that ask Kubernetes for the same and may run in the same places; `ranks` are theirs among all pods."""
+
+    pods: tuple[Pod, ...]
+    ranks: tuple[int, ...]
+    amounts: Amounts
+    where: bytes
+    apart: bool
+
+    @property
+    def subject(self) -> str:
+        """The first of them, for messages."""
+        return subject(self.pods[0])
+
+
+def subject(pod: Pod) -> str:
+    """`Pod team/web-0`."""
+    return f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def groups(pods: Sequence[Pod]) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+    """The groups in the order of their first pods, and what is wrong with the amounts of some."""
+    found, problems = [], []
+    for same in _alike(pods):
+        group, wrong = _group(pods, same)
+        found.append(group)
+        problems += [wrong] if wrong else []
+    return tuple(found), tuple(problems)
+
+
+def shapes(found: Iterable[Group], needs_of: Callable[[Group], Needs]) -> tuple[Shape, ...]:
+    """Groups that come to the same are one shape."""
+    merged: dict[tuple[Needs, bytes], list[tuple[int, Pod]]] = {}
+    for group in found:
+        ranked = zip(group.ranks, group.pods, strict=True)
+        merged.setdefault((needs_of(group), group.where), []).extend(ranked)
+    return tuple(
+        Shape(
+            pods=tuple(pod for _, pod in sorted(ranked, key=lambda pair: pair[0])),
+            cpus=needs.cpus,
+            memory_mib=needs.memory_mib,
+            gres=needs.gres,
+        )
+        for (needs, _), ranked in merged.items()
+    )
+
+
+def deadline(pods: Iterable[Pod]) -> tuple[int, Pod] | None:
+    """In seconds, and whose. Of several the longest: a gang ends as a whole, and none of it is to be cut short."""
+    limits = [(pod.spec.active_deadline_seconds or 0, pod) for pod in pods]
+    if not limits or any(seconds <= 0 for seconds, _ in limits):
+        return None
+    return max(limits, key=lambda limit: limit[0])
+
+
+def _alike(pods: Sequence[Pod]) -> Iterable[Sequence[int]]:
+    """The ranks of pods that are written alike; a single one is compared with nobody."""
+    if len(pods) == 1:
+        return ((0,),)
+    ranks: dict[bytes, list[int]] = {}
+    for rank, pod in enumerate(pods):
+        ranks.setdefault(_encode(_written(pod)), []).append(rank)
+    return ranks.values()
+
+
+def _group(pods: Sequence[Pod], ranks: Sequence[int]) -> tuple[Group, str]:
+    first = pods[ranks[0]]
+    amounts, wrong = _measure(first)
+    group = Group(
+        pods=tuple(pods[rank] for rank in ranks),
+        ranks=tuple(ranks),
+        amounts=amounts,
+        where=_encode(_where(first)) if len(pods) > 1 else b"",
+        apart=apart.from_its_like(first),
+    )
+    others = f" (and {len(ranks) - 1} more pods)" if len(ranks) > 1 else ""
+    return group, f"{subject(first)}{others}: {wrong}" if wrong else ""
+
+
+def _measure(pod: Pod) -> tuple[Amounts, str]:
+    try:
+        amounts = resources.requests_of(pod)
+    except ValueError as error:
+        return {}, str(error)
+    cpus = quantity.whole(amounts.get("cpu", Fraction(0)))
+    if cpus > forms.MOST_SHORT:
+        return amounts, f"requests {cpus} cpus, allowed are at most {forms.MOST_SHORT}"
+    return amounts, ""
+
+
+def _written(pod: Pod) -> object:
+    """All that is looked at here, as it is written."""
+    spec = pod.spec
+    containers = [(one.name, one.resources, one.restart_policy) for one in (*spec.containers, *spec.init_containers)]
+    anti = (spec.affinity or {}).get("podAntiAffinity")
+    labels = pod.metadata.labels if anti else None
+    return (len(spec.containers), containers, spec.resources, spec.overhead, _where(pod), anti, labels)
+
+
+def _where(pod: Pod) -> object:
+    """What the pod says of the nodes that it may run on."""
+    node_affinity = (pod.spec.affinity or {}).get("nodeAffinity")
+    required = node_affinity.get(_REQUIRED) if isinstance(node_affinity, Mapping) else None
+    return (pod.spec.node_selector, pod.spec.tolerations, required)

@@ -1,0 +1,158 @@
+"""A JobSet: as a whole, each of its replicated jobs by itself, or pod by pod.
+
+    said on the JobSet   setting      the pods
+    gang: "false"        any          pod by pod
+    gang: "true"         gang         the whole
+    gang: "true"         any other    as auto
+    nothing              gang         the whole, even where its pods never wait at the same time
+    nothing              replicatedjob   each replicated job
+    nothing              pod          pod by pod
+    nothing              auto         the whole; each replicated job where they start one after the other; pod by pod
+                                      where the followers of a Job come only after its first pod has a node
+
+A restart of a JobSet is another workload: its Jobs are made anew, with the number of the attempt on their pods.
+"""
+
+import enum
+from collections.abc import Sequence
+from typing import Final
+
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.groups import Job, JobSet
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.workloads import gangs, known, voices
+from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.known import Known, Options
+
+_KIND: Final = kinds.JOBSETS
+
+
+class Mode(enum.Enum):
+    """What is one workload."""
+
+    WHOLE = "all its pods"
+    PART = "the pods of one replicated job"
+    PODS = "each pod"
+
+
+def mode(found: JobSet, options: Options) -> Mode:
+    """The table above."""
+    together, setting = voices.together(found.metadata.annotations), options.jobset
+    if together is False or (together is None and setting == "pod"):
+        return Mode.PODS
+    if setting == "gang":
+        return Mode.WHOLE
+    if together is None and setting == "replicatedjob":
+        return Mode.PART
+    if _followers(found):
+        return Mode.PODS
+    return Mode.PART if found.spec.in_steps else Mode.WHOLE
+
+
+def handles(pod: Pod) -> tuple[str, ...]:
+    """The JobSet; its Jobs are owners of the pods."""
+    name = pod.metadata.labels.get(names.LABEL_JOBSET_NAME)
+    return (name,) if name else ()
+
+
+def claim(pod: Pod, known_: Known, options: Options) -> Root | None:
+    """A pod of a Job of a JobSet: as the Job says, or the marks on the pod while the Job is not known."""
+    if not known_.served(_KIND):
+        return None
+    set_ = _set(pod, known_)
+    if set_ is None:
+        return None
+    found = _find(set_, known_)
+    chosen = mode(found, options) if found is not None else Mode.WHOLE
+    if chosen is Mode.PODS:
+        return voices.itself(pod)
+    run = f"{set_.uid}:{pod.metadata.labels.get(names.LABEL_JOBSET_ATTEMPT, '0')}"
+    uid = f"{run}:{_part(pod)}" if chosen is Mode.PART else run
+    return Root(kind=_KIND.kind, namespace=set_.namespace, name=set_.name, uid=uid)
+
+
+def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
+    """The whole, a part, or one pod."""
+    pod = members.any()
+    set_ = _set(pod, given.known)
+    found = _find(set_, given.known) if set_ is not None else None
+    if set_ is None or found is None:
+        return gangs.missing(root)
+    chosen = mode(found, given.options)
+    if chosen is Mode.PODS:
+        return _alone(pod, given)
+    part = _part(pod) if chosen is Mode.PART else ""
+    size = _size(found, part, given.known.spent(known.run_of(pod)))
+    plan = gangs.Plan(
+        called=_called(root, found, part),
+        job_name=f"{root.name}-{part}" if part else root.name,
+        minimum=size,
+        size=size,
+        sources=lambda first: (voices.own(first), voices.source(_KIND, found)),
+        controller=set_,
+        suspended=str(set_) if found.spec.suspend else "",
+        retry_after=gangs.PROGRESS,
+    )
+    return gangs.whole(root, plan, members, given)
+
+
+def _alone(pod: Pod, given: Given) -> Workload:
+    chain = given.owners.resolve(pod)
+    job = voices.made_by(pod, kinds.JOBS)
+    return Workload(
+        root=voices.itself(pod),
+        pods=(pod,),
+        sources=(voices.own(pod), *voices.above(chain)),
+        job_name=job.name if job is not None else pod.metadata.name,
+        controller=voices.controller(pod),
+        suspended=voices.suspended(chain),
+    )
+
+
+def _set(pod: Pod, known_: Known) -> Root | None:
+    """The JobSet that the pod belongs to, by its own uid."""
+    reference, labels, namespace = voices.made_by(pod, kinds.JOBS), pod.metadata.labels, pod.metadata.namespace
+    name = labels.get(names.LABEL_JOBSET_NAME, "")
+    if reference is None or not name:
+        return None
+    job = known_.find(kinds.JOBS, namespace, reference.name)
+    if job is None or job.uid != reference.uid:
+        uid = labels.get(names.LABEL_JOBSET_UID) or f"{_KIND.kind}:{namespace}/{name}"
+        return Root(kind=_KIND.kind, namespace=namespace, name=name, uid=uid)
+    above = voices.made_by(job, _KIND)
+    return Root(kind=_KIND.kind, namespace=namespace, name=above.name, uid=above.uid) if above is not None else None
+
+
+def _find(set_: Root, known_: Known) -> JobSet | None:
+    found = known_.find(_KIND, set_.namespace, set_.name)
+    return found if found is not None and found.uid == set_.uid else None
+
+
+def _size(found: JobSet, part: str, spent: Sequence[Job]) -> int:
+    """How many pods wait at the same time: what the spec says, less what the Jobs of this run no longer need."""
+    wanted = sum(one.pods for one in found.spec.replicated_jobs if part in ("", one.name))
+    done = sum(one.spec.pods - one.pods_to_come for one in spent if part in ("", _part(one)))
+    return max(1, wanted - done)
+
+
+def _called(root: Root, found: JobSet, part: str) -> str:
+    """For people; whoever waits for pods that cannot come is told so."""
+    if part:
+        return f"{part} of {root}"
+    never = " (they start one after the other, and setting workloads.jobset is gang)" if found.spec.in_steps else ""
+    return f"{root}{never}"
+
+
+def _part(marked: Object) -> str:
+    return marked.metadata.labels.get(names.LABEL_JOBSET_PART, "")
+
+
+def _followers(found: JobSet) -> bool:
+    """Its pods are refused until the first one of their Job has a node."""
+    marks = (found.metadata.annotations, *(one.template.metadata.annotations for one in found.spec.replicated_jobs))
+    return any(
+        names.ANNOTATION_JOBSET_EXCLUSIVE in one and names.ANNOTATION_JOBSET_SELECTED not in one for one in marks
+    )

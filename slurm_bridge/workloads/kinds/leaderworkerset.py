@@ -1,0 +1,77 @@
+"""A LeaderWorkerSet: each of its groups is a gang of its own, the leader first.
+
+Where the workers are made only after the leader runs or has a node, leader and workers never wait together: then they
+are two workloads.
+"""
+
+from typing import Final
+
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.groups import LeaderWorkerSet
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import MemberLost, Root, Workload
+from slurm_bridge.workloads import gangs, voices
+from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.known import Known, Options
+
+_KIND: Final = kinds.LEADERWORKERSETS
+
+#: A pod that is made again joins the others. With any other policy the controller makes the whole group again.
+_STAY: Final = frozenset({"None", "Default"})
+
+_LEADER, _WORKERS = "leader", "workers"
+
+
+def handles(pod: Pod) -> tuple[str, ...]:
+    """The set."""
+    name = pod.metadata.labels.get(names.LABEL_LWS_NAME)
+    return (name,) if name else ()
+
+
+def claim(pod: Pod, known: Known, _options: Options) -> Root | None:
+    """A pod with the marks of a set; only controllers make such pods, a copy of one is a pod of its own."""
+    labels, namespace = pod.metadata.labels, pod.metadata.namespace
+    name, group = labels.get(names.LABEL_LWS_NAME, ""), labels.get(names.LABEL_LWS_GROUP, "")
+    if not (name and group and voices.made_by(pod, kinds.STATEFULSETS) and known.served(_KIND)):
+        return None
+    found = known.find(_KIND, namespace, name)
+    uid = found.uid if found is not None else f"{_KIND.kind}:{namespace}/{name}"
+    parts = [uid, group, *([_part(pod)] if found is not None and _in_steps(found) else [])]
+    return Root(kind=_KIND.kind, namespace=namespace, name=name, uid=":".join(parts))
+
+
+def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
+    """One group, or the leader or the workers of one."""
+    found = given.known.find(_KIND, root.namespace, root.name)
+    if found is None:
+        return gangs.missing(root)
+    pod = members.any()
+    group, part = pod.metadata.labels.get(names.LABEL_LWS_GROUP, ""), _part(pod) if _in_steps(found) else ""
+    size = _size(pod, found, part)
+    stays = found.spec.leader_worker_template.restart_policy in _STAY
+    plan = gangs.Plan(
+        called=f"group {group} of {root}",
+        job_name="-".join([root.name, group, *([part] if part else [])]),
+        minimum=size,
+        size=size,
+        sources=lambda first: (voices.own(first), voices.source(_KIND, found)),
+        controller=Root(kind=root.kind, namespace=root.namespace, name=root.name, uid=found.uid),
+        lost=MemberLost.KEEP if stays else MemberLost.FOLLOW,
+    )
+    return gangs.whole(root, plan, members, given)
+
+
+def _in_steps(found: LeaderWorkerSet) -> bool:
+    return found.spec.startup_policy == "LeaderReady" or names.ANNOTATION_LWS_EXCLUSIVE in found.metadata.annotations
+
+
+def _part(pod: Pod) -> str:
+    return _LEADER if pod.metadata.labels.get(names.LABEL_LWS_WORKER) == "0" else _WORKERS
+
+
+def _size(pod: Pod, found: LeaderWorkerSet, part: str) -> int:
+    """What the pod was made for; while an update of the set rolls, groups of the old size and of the new one exist."""
+    made_for = voices.number(pod.metadata.annotations.get(names.ANNOTATION_LWS_SIZE))
+    size = made_for or found.spec.leader_worker_template.size
+    return max(1, {_LEADER: 1, _WORKERS: size - 1}.get(part, size))

@@ -1,0 +1,149 @@
+"""What is known of the objects that make or group pods, without asking anybody; and how sites want them treated."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+from slurm_bridge import ports
+from slurm_bridge.informers.store import Index, Store
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.groups import Job, PodGroup
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.workload import MemberLost
+
+T = TypeVar("T", bound=Object)
+
+#: What is watched because it makes or groups pods. Jobs are always served.
+GROUPING: tuple[Kind[Object], ...] = (
+    kinds.JOBS,
+    kinds.JOBSETS,
+    kinds.LEADERWORKERSETS,
+    kinds.PODGROUPS,
+    kinds.WORKLOADS,
+    kinds.COSCHEDULING_PODGROUPS,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What holds where an object does not say; `member_lost` None: as its kind suggests."""
+
+    job: Literal["pod", "gang"] = "pod"
+    jobset: Literal["auto", "gang", "replicatedjob", "pod"] = "auto"
+    member_lost: MemberLost | None = None
+
+
+class Known(Protocol):
+    """The objects of the kinds in GROUPING. What the daemon uses reads memory only: it is asked for every pod."""
+
+    def served(self, kind: Kind[T]) -> bool:
+        """The cluster has this kind, and its objects are known."""
+
+    def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
+        """The object of this name as last heard."""
+
+    def spent(self, run: str) -> Sequence[Job]:
+        """The Jobs of this run of a JobSet (see `run_of`) that need fewer pods than in the beginning."""
+
+
+class Nothing:
+    """Knows no kind, and no object."""
+
+    def served(self, _kind: Kind[T]) -> bool:
+        """Never."""
+        return False
+
+    def find(self, _kind: Kind[T], _namespace: str, _name: str) -> T | None:
+        """Never."""
+        return None
+
+    def spent(self, _run: str) -> Sequence[Job]:
+        """None."""
+        return ()
+
+
+NOTHING: Known = Nothing()
+
+
+class Stores:
+    """What informers hold. `stores` may gain kinds later, and a kind counts as soon as its first list is there."""
+
+    def __init__(self, stores: Mapping[Kind[Any], Store[Any]]) -> None:
+        self._stores = stores
+
+    def served(self, kind: Kind[T]) -> bool:
+        """Its informer runs and has a whole list."""
+        store = self._stores.get(kind)
+        return store is not None and store.synced
+
+    def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
+        """From the store of that kind."""
+        store = self._stores.get(kind)
+        return store.get(namespace, name) if store is not None else None
+
+    def spent(self, run: str) -> Sequence[Job]:
+        """By an index, so that a JobSet of thousands of Jobs that have only begun costs nothing."""
+        store = self._stores.get(kinds.JOBS)
+        return store.where(BY_RUN, run) if store is not None else ()
+
+
+class Asked:
+    """Asks the server each time: for programs that look once."""
+
+    def __init__(self, cluster: ports.Cluster) -> None:
+        self._cluster = cluster
+
+    def served(self, kind: Kind[T]) -> bool:
+        """As the server says."""
+        return self._cluster.served(kind) is not None
+
+    def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
+        """As the server says."""
+        return self._cluster.get(kind, namespace, name) if self.served(kind) else None
+
+    def spent(self, run: str) -> Sequence[Job]:
+        """Out of all Jobs of the JobSet."""
+        uid, _, _ = run.partition(":")
+        jobs = self._cluster.list(kinds.JOBS, ports.Scope(labels=f"{names.LABEL_JOBSET_UID}={uid}")).items
+        return tuple(job for job in jobs if run in _runs(job))
+
+
+def wants_node(pod: Pod) -> bool:
+    """It is alive, nobody holds it back, and it has no node: what counts as a member that is there."""
+    return not (pod.terminal or pod.terminating or pod.bound or pod.gated)
+
+
+def run_of(marked: Object) -> str:
+    """Which run of which JobSet a Job or pod belongs to: `<uid>:<attempt>`, "" when it belongs to none."""
+    labels = marked.metadata.labels
+    uid = labels.get(names.LABEL_JOBSET_UID, "")
+    return f"{uid}:{labels.get(names.LABEL_JOBSET_ATTEMPT, '0')}" if uid else ""
+
+
+def _runs(job: Job) -> Sequence[str]:
+    run = run_of(job)
+    return (run,) if run and job.pods_to_come < job.spec.pods else ()
+
+
+def _workloads(group: PodGroup) -> Sequence[str]:
+    name = group.spec.workload_name
+    return (f"{group.metadata.namespace}/{name}",) if name else ()
+
+
+BY_RUN = "run"
+BY_WORKLOAD = "workload"
+
+#: What a store has to file its objects under.
+INDEXES: Mapping[Kind[Any], Mapping[str, Index[Any]]] = {
+    kinds.JOBS: {BY_RUN: _runs},
+    kinds.PODGROUPS: {BY_WORKLOAD: _workloads},
+}
+
+
+def meaning(found: Object) -> object:
+    """What counts of an object for the pods that it speaks for. The rest is progress, which changes all the time."""
+    metadata = found.metadata
+    spec = getattr(found, "spec", None)
+    return metadata.uid, metadata.annotations, metadata.labels, metadata.owner_references, spec

@@ -1,0 +1,30 @@
+"""The order of the members of a group: the one in which their programs count themselves."""
+
+import re
+from typing import Final
+
+from slurm_bridge.model import names
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.workloads import voices
+
+#: Sorts members; the parts mean what `rank` says.
+Rank = tuple[int, int, int, str]
+
+#: Behind all that have a number.
+_NO_NUMBER: Final = 2**31
+
+_TRAILING = re.compile(r"-([0-9]{1,9})$")
+
+
+def rank(pod: Pod) -> Rank:
+    """Which Job of a JobSet (in the order of its spec), which index in it or in the group, which number in its name."""
+    labels, annotations = pod.metadata.labels, pod.metadata.annotations
+    job = labels.get(names.LABEL_JOBSET_GLOBAL_INDEX)
+    within = labels.get(names.LABEL_LWS_WORKER) or annotations.get(names.ANNOTATION_COMPLETION_INDEX)
+    trailing = _TRAILING.search(pod.metadata.name)
+    number = int(trailing.group(1)) if trailing else _NO_NUMBER
+    return _or_last(voices.number(job)), _or_last(voices.number(within)), number, pod.metadata.name
+
+
+def _or_last(number: int | None) -> int:
+    return _NO_NUMBER if number is None else number

@@ -1,0 +1,85 @@
+"""Machines of a test's own: nodes in both schedulers and a partition that nobody else uses, gone afterwards.
+
+The local cluster has no machines with four GPUs, and its others are shared; here a test says what there is.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+
+from localcluster import hosts, nodes
+from tests import waiting
+from tests.e2e import support_daemon, support_servers
+
+#: Where they hang in the tree of switches: jobs of several nodes that stand in no tree never start.
+_SWITCH = "racks:rack4"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Farm:
+    """A partition and its nodes, which have the same names in both schedulers."""
+
+    partition: str
+    nodes: tuple[str, ...]
+
+
+@contextlib.contextmanager
+def built(
+    kube: support_servers.Kubernetes, slurm: support_servers.Slurm, *gpus: int, cpus: int = 16, memory_mib: int = 64000
+) -> Iterator[Farm]:
+    """One machine for each number of GPUs."""
+    partition = support_daemon.fresh_name("farm").replace("-", "")
+    machines = [_host(partition, number, count, cpus, memory_mib) for number, count in enumerate(gpus, start=1)]
+    farm = Farm(partition=partition, nodes=tuple(one.slurm_name for one in machines))
+    try:
+        for one in machines:
+            _create(kube, slurm, one)
+        slurm.command("scontrol", "create", f"PartitionName={partition}", f"Nodes={','.join(farm.nodes)}")
+        waiting.until(lambda: all(_usable(kube, name) for name in farm.nodes), "usable nodes", 30)
+        yield farm
+    finally:
+        _remove(kube, slurm, farm)
+
+
+def _host(partition: str, number: int, gpus: int, cpus: int, memory_mib: int) -> hosts.Host:
+    name = f"{partition}n{number}"
+    return hosts.Host(
+        slurm_name=name,
+        kube_name=name,
+        cpus=cpus,
+        memory_mib=memory_mib,
+        gpus=gpus,
+        gpu_type="",
+        features=(partition,),
+        partitions=(partition,),
+        rack="rack4",
+        block="none",
+        threads_per_core=1,
+    )
+
+
+def _create(kube: support_servers.Kubernetes, slurm: support_servers.Slurm, one: hosts.Host) -> None:
+    gpus = [f"Gres=gpu:{one.gpus}", f"GresConf=Name=gpu,Count={one.gpus}"] if one.gpus else []
+    size = [f"CPUs={one.cpus}", f"RealMemory={one.memory_mib}", f"Feature={one.features[0]}", f"Topology={_SWITCH}"]
+    address = [f"NodeName={one.slurm_name}", "NodeAddr=127.0.0.1"]
+    slurm.command("scontrol", "create", *address, *size, *gpus, "State=EXTERNAL")
+    kube.create("/api/v1/nodes", nodes.manifest(one))
+
+
+def _usable(kube: support_servers.Kubernetes, name: str) -> bool:
+    """Ready, and without the taint that new nodes have."""
+    one = kube.get(f"/api/v1/nodes/{name}")
+    ready = support_servers.condition(one, "Ready").get("status") == "True"
+    return ready and not one["spec"].get("taints")
+
+
+def _remove(kube: support_servers.Kubernetes, slurm: support_servers.Slurm, farm: Farm) -> None:
+    """Jobs first: a node that one holds, and a partition that one waits in, stay."""
+    left = [one.job_id for one in slurm.jobs() if one.alive and one.text["partition"] == farm.partition]
+    slurm.cancel(*left)
+    with contextlib.suppress(AssertionError):  # it was not made
+        slurm.command("scontrol", "delete", f"PartitionName={farm.partition}")
+    for name in farm.nodes:
+        with contextlib.suppress(AssertionError):
+            slurm.command("scontrol", "delete", f"NodeName={name}")
+        kube.delete(f"/api/v1/nodes/{name}")

@@ -1,0 +1,40 @@
+"""The machines of a world: how each side calls them, and what they have."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from slurm_bridge.sim.slurm import state
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Equal machines, of which some have GPUs. `nodes` gives Kubernetes' name of each, and Slurm's."""
+
+    nodes: Mapping[str, str]
+    cpus: int = 4
+    memory_mib: int = 8000
+    gpus: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    gpu_type: str = ""
+
+    def machine(self, name: str) -> state.Node:
+        """One of them, by Slurm's name."""
+        count = self.gpus.get(name, 0)
+        gres = (state.Gres(name="gpu", type=self.gpu_type, count=count),) if count else ()
+        return state.Node(name=name, cpus=self.cpus, memory_mib=self.memory_mib, gres=gres)
+
+    def capacity(self, name: str) -> dict[str, str]:
+        """What its kubelet says, by Slurm's name."""
+        gpus = {"nvidia.com/gpu": str(self.gpus[name])} if name in self.gpus else {}
+        return {"cpu": str(self.cpus), "memory": f"{self.memory_mib}Mi", "pods": "110", **gpus}
+
+
+#: Where single pods live: little room, and one machine that has two names.
+SMALL = Fleet(nodes={"n1": "n1", "n2": "n2", "n3": "n3", "n4": "s4"})
+
+
+def hall(machines: int, *, gpu_type: str = "") -> Fleet:
+    """Where troupes play: every other machine has GPUs, and the last one has two names."""
+    nodes = {f"n{number:02}": f"n{number:02}" for number in range(1, machines + 1)}
+    nodes[f"n{machines:02}"] = f"s{machines:02}"
+    gpus = {name: 4 for number, name in enumerate(nodes.values()) if number % 2 == 0}
+    return Fleet(nodes=nodes, cpus=10, memory_mib=16_000, gpus=gpus, gpu_type=gpu_type)
