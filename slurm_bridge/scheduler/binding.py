@@ -110,7 +110,7 @@ class Binder:
         if isinstance(read, Filed):
             return read
         if not read.owner.request.startswith(f"{wish.intent}:"):
-            return self._submitter.replace(wish, read, "the pods changed before they were bound")
+            return self._submitter.replace(read, "the pods changed before they were bound")
         snapshot = self._tools.keeper.snapshot()
         spots = self._spots(wish, read, snapshot)
         if isinstance(spots, Misfit):
@@ -223,7 +223,7 @@ class Binder:
         pause = self._submitter.back_off(uid)
         if tools.avoided.tries(uid) > tools.limits.bind_tries:
             pause = Filed(after=tools.limits.backoff_most)
-        replaced = self._submitter.replace(wish, read, misfit.message)
+        replaced = self._submitter.replace(read, misfit.message)
         return pause if replaced is AT_ONCE else replaced
 
     def _bind_all(self, wish: Wish, spots: tuple[Spot, ...], read: Placeholder) -> Filed:

@@ -191,14 +191,14 @@ class Cycle:
             return self._bind(wish, placeholder)
         if step is Step.WITHDRAW and placeholder is not None:
             why = f"{wish.workload.suspended} is suspended" if wish.workload.suspended else "the pods are parked"
-            return lambda: self.submitter.replace(wish, placeholder, why)
+            return lambda: self.submitter.replace(placeholder, why)
         return self.ender.tell_parked(wish) if parked else self._hold(wish, placeholder)
 
     def _bind(self, wish: Wish, placeholder: Placeholder) -> Act | Filed:
         crew = self._census.crew(wish.workload.root.uid)
         if crew is not None and self.ganger.anew(wish.workload, crew, placeholder):
             why = "its pods are gone, and the group starts anew"
-            return lambda: self.submitter.replace(wish, placeholder, why)
+            return lambda: self.submitter.replace(placeholder, why)
         return lambda: self.binder.bind(wish, placeholder)
 
     def _hold(self, wish: Wish, placeholder: Placeholder | None) -> Filed:
@@ -207,10 +207,11 @@ class Cycle:
         return WOKEN
 
     def _submit(self, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
-        controller = wish.workload.controller
-        why = self._tools.held.get(controller.uid) if controller is not None else None
+        why = self._held(wish.workload)
         if why is not None and not wishes.noted(wish):
-            return lambda: self.ender.park(wish, None, f"{why}; this pod replaces the one that was ended")
+            return lambda: self.ender.park(
+                wish, None, f"{why}; what replaces the pods that were ended is not submitted by itself"
+            )
         if not turn:
             return LINE_UP
         planned = wishes.plan(wish, self._tools, placeholder)
@@ -224,6 +225,11 @@ class Cycle:
         if late is not None:
             return self._told(wish.workload, late)
         return lambda: self.submitter.submit(wish, planned, placeholder)
+
+    def _held(self, workload: Workload) -> str | None:
+        """Why whoever makes these pods is not to get another job for them."""
+        makers = [ending.object_uid(workload.root)] + ([workload.controller.uid] if workload.controller else [])
+        return next((self._tools.held[uid] for uid in makers if uid in self._tools.held), None)
 
     def _again(self, wish: Wish, placeholder: Placeholder, *, turn: bool) -> Act | Filed:
         """Its job has ended. Whether that was somebody's wish is asked once, and then it lines up or parks."""

@@ -155,8 +155,7 @@ class Ender:
     def _end(self, crew: Crew, placeholder: Placeholder) -> Filed:
         word, text = words.end_word(placeholder), words.ended(placeholder)
         if word == "TIMEOUT":
-            for pod in crew.pods(Standing.BOUND):
-                self._after_timeout(pod, text)
+            self._after_timeout(crew, text)
         if placeholder.torn and not submitting.withdraw(self._tools, placeholder, text):
             return Filed(after=self._tools.pause(crew.root.uid))
         return self.end_all(crew, placeholder, word, text)
@@ -191,12 +190,18 @@ class Ender:
         logger.bind(workload="/".join(pod.key)).info("pod deleted: {}", text)
         return WOKEN
 
-    def _after_timeout(self, pod: Pod, text: str) -> None:
-        """Whoever makes such pods would make another, which would be cut off just the same."""
-        controller = next((one for one in pod.metadata.owner_references if one.controller), None)
-        kind = controller.kind if controller is not None else ""
-        if controller is not None and kind in self._tools.config.ends.hold_after_timeout:
-            self._tools.held[controller.uid] = text
+    def _after_timeout(self, crew: Crew, text: str) -> None:
+        """Whoever makes such pods would make others, which would be cut off just the same."""
+        controllers = {
+            one.uid: one.kind
+            for pod in crew.pods(Standing.BOUND)
+            for one in pod.metadata.owner_references
+            if one.controller
+        }
+        makers = {**controllers, object_uid(crew.root): crew.root.kind}
+        for uid, kind in makers.items():
+            if kind in self._tools.config.ends.hold_after_timeout:
+                self._tools.held[uid] = text
 
     def leaving(self, crew: Crew) -> Filed:
         """Pods that are being deleted keep their job until they are gone, unless their node is dead."""
@@ -304,6 +309,11 @@ def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
         for pod in crew.pods(Standing.BOUND)
         if job_id_of(pod) == placeholder.job_id and slurm_node_of(pod) not in held
     )
+
+
+def object_uid(root: Root) -> str:
+    """Of the object that a workload is or belongs to, the same for all of its parts and runs."""
+    return root.uid.partition(":")[0]
 
 
 def root_of(owner: Owner) -> Root:

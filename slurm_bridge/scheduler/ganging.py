@@ -23,9 +23,14 @@ from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.ending import Ender
 from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
 from slurm_bridge.scheduler.queue import WOKEN, Filed
-from slurm_bridge.scheduler.submitting import Submitter, withdraw
+from slurm_bridge.scheduler.submitting import Submitter
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
+
+#: The reason with which a gatherer says that members are missing.
+INCOMPLETE = "GangIncomplete"
+#: Members that never stop coming are waited for only so many times as long as it takes to settle.
+RESTLESS = 10
 
 
 class Ganger:
@@ -36,6 +41,8 @@ class Ganger:
         #: Since when members are missing although there is a job; since when some are bound and others are not yet.
         self._missing: dict[str, float] = {}
         self._begun: dict[str, float] = {}
+        #: Since when members have come one after the other.
+        self._settling: dict[str, float] = {}
         #: Jobs whose pods were taken back: nobody is bound by them any more.
         self._undone: dict[str, JobId] = {}
         self._announced: set[str] = set()
@@ -43,6 +50,7 @@ class Ganger:
     def forget(self, uid: str) -> None:
         """The workload is over."""
         self._missing.pop(uid, None)
+        self._settling.pop(uid, None)
         self._begun.pop(uid, None)
         self._undone.pop(uid, None)
         self._announced.discard(uid)
@@ -60,13 +68,7 @@ class Ganger:
         if left > 0:
             told = self._tell(crew, wait)
             return Filed(after=left if told.after is None else min(left, told.after))
-
-        def act() -> Filed:
-            if not withdraw(self._tools, placeholder, f"replaced: {wait.message}", noted=True):
-                return submitter.back_off(uid)
-            return WOKEN
-
-        return act
+        return lambda: submitter.replace(placeholder, wait.message)
 
     def _tell(self, crew: Crew, wait: Wait) -> Filed:
         self._tools.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), wait.reason, wait.message)
@@ -80,8 +82,12 @@ class Ganger:
             return None
         if placeholder is not None and placeholder.started:
             return None
-        left = crew.joined + self._tools.limits.settle_seconds - self._tools.clock.now()
-        return Filed(after=left) if left > 0 else None
+        now, quiet = self._tools.clock.now(), self._tools.limits.settle_seconds
+        left = min(crew.joined + quiet, self._settling.setdefault(uid, now) + RESTLESS * quiet) - now
+        if left > 0:
+            return Filed(after=left)
+        self._settling.pop(uid, None)
+        return None
 
     def anew(self, workload: Workload, crew: Crew, placeholder: Placeholder) -> bool:
         """The job runs and had pods, all of them have gone, and those that want nodes now are to start anew."""
@@ -162,7 +168,3 @@ def _all_of(crew: Crew, placeholder: Placeholder) -> Iterator[Pod]:
     for pod in crew.pods(Standing.DONE, Standing.OVER):
         if job_id_of(pod) == placeholder.job_id:
             yield pod
-
-
-#: The reason with which a gatherer says that members are missing.
-INCOMPLETE = "GangIncomplete"

@@ -1,7 +1,7 @@
 """What a running job holds, as places for the members of its workload."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from slurm_bridge.model.job import Gres, JobView, NodeShare
 from slurm_bridge.model.marks import Owner
@@ -43,7 +43,16 @@ def _shares(view: JobView, tools: Tools) -> list[tuple[NodeShare, ...]] | Reject
     if not found or any(one is None for one in found):
         text = f"Slurm says that job {view.job_id} runs, yet not what it holds"
         return Reject(reason="SlurmAllocationEmpty", message=text)
-    return [one.shares for one in found if one is not None]
+    return [tuple(_plain(share) for share in one.shares) for one in found if one is not None]
+
+
+def _plain(share: NodeShare) -> NodeShare:
+    return dataclasses.replace(share, gres=_alike(share.gres))
+
+
+def _alike(gres: Iterable[Gres]) -> tuple[Gres, ...]:
+    """Users may write upper case where Slurm has lower, or the other way round."""
+    return tuple(dataclasses.replace(one, name=one.name.lower(), type=one.type.lower()) for one in gres)
 
 
 def _parts(wish: Wish, view: JobView, shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
@@ -74,7 +83,7 @@ def _members(workload: Workload, shapes: Sequence[Shape]) -> tuple[Member, ...]:
             name=pod.metadata.name,
             cpus=shape_of[pod.uid].cpus,
             memory_mib=shape_of[pod.uid].memory_mib,
-            gres=shape_of[pod.uid].gres,
+            gres=_alike(shape_of[pod.uid].gres),
             node=members.slurm_node_of(pod) if pod.bound else None,
         )
         for pod in workload.pods
@@ -86,7 +95,7 @@ def _most(shapes: Sequence[Shape]) -> Amounts:
     """The largest amount of each: what one task of a job was given that bounds them all."""
     gres: dict[tuple[str, str], int] = {}
     for shape in shapes:
-        for one in shape.gres:
+        for one in _alike(shape.gres):
             key = (one.name, one.type)
             gres[key] = max(gres.get(key, 0), one.count)
     return Amounts(

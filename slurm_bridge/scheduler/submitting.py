@@ -169,7 +169,7 @@ class Submitter:
             # A plan of several attempts goes on by itself; everybody else is woken.
             return WOKEN if planned.window_seconds is None else Filed(after=self._tools.limits.attempt_period)
         if _fixed(wanted) != _fixed(asked):
-            return self.replace(wish, placeholder, "the request changed")
+            return self.replace(placeholder, "the request changed")
         return self._update(wish, planned, placeholder)
 
     def _rename(self, wish: Wish, placeholder: Placeholder) -> Filed:
@@ -212,7 +212,7 @@ class Submitter:
         if outcome.why is Refusal.UNKNOWN_NODE:
             # One name that Slurm does not know spoils every later update of this job too.
             self._tools.refresh_facts()
-            return self.replace(wish, placeholder, "a node that it named has left Slurm")
+            return self.replace(placeholder, "a node that it named has left Slurm")
         if outcome.why is Refusal.BUSY:
             return self.back_off(placeholder.owner.uid)
         self._refused[placeholder.owner.uid] = request.owner.request
@@ -220,22 +220,24 @@ class Submitter:
         self._tools.voice.group(wish.workload, "SlurmJobRejected", text, warning=True)
         return WOKEN
 
-    def replace(self, wish: Wish, placeholder: Placeholder, why: str) -> Filed:
+    def replace(self, placeholder: Placeholder, why: str) -> Filed:
         """Cancel it, after writing into it that it was us; its end brings the next attempt."""
-        if placeholder.phase is not Phase.PENDING and self._bound_after_all(wish, placeholder.job_id):
+        if placeholder.phase is not Phase.PENDING and self._bound_after_all(placeholder):
             return Filed(after=self._tools.limits.backoff_first)
         if not withdraw(self._tools, placeholder, f"replaced: {why}", noted=True):
             return self.back_off(placeholder.owner.uid)
-        logger.bind(workload=str(wish.workload.root)).info("job {} is replaced: {}", placeholder.job_id, why)
+        owner = placeholder.owner
+        workload = f"{owner.kind} {owner.namespace}/{owner.name}"
+        logger.bind(workload=workload).info("job {} is replaced: {}", placeholder.job_id, why)
         return AT_ONCE
 
-    def _bound_after_all(self, wish: Wish, job_id: names.JobId) -> bool:
+    def _bound_after_all(self, placeholder: Placeholder) -> bool:
         """A binding whose answer was lost, or of which no watch has told: the job of such a pod must not go."""
-        if wish.workload.gang is None:
-            pod = wish.workload.lead
-            now = self._tools.cluster.get(kinds.PODS, *pod.key)
-            return now is not None and now.uid == pod.uid and now.bound
-        scope = Scope(namespace=wish.workload.root.namespace, labels=f"{names.LABEL_JOB_ID}={job_id}")
+        owner = placeholder.owner
+        if owner.kind == kinds.PODS.kind:
+            now = self._tools.cluster.get(kinds.PODS, owner.namespace, owner.name)
+            return now is not None and now.uid == owner.uid and now.bound
+        scope = Scope(namespace=owner.namespace, labels=f"{names.LABEL_JOB_ID}={placeholder.job_id}")
         return any(pod.bound and not pod.terminal for pod in self._tools.cluster.list(kinds.PODS, scope).items)
 
 

@@ -6,16 +6,19 @@ the wait for Slurm, one look at what the job holds, and a binding for each pod: 
 
 import dataclasses
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from clusterbench import allocations, contestants, figures, report, turns
 from clusterbench.contestants import OURS, RAW
-from clusterbench.testbed import Bed
+from clusterbench.testbed import Bed, until
 from slurm_bridge.model import hostlist
 
 PREFIX = "gang"
 #: How much longer than the raw loop we may take.
 GOAL = 1.3
+
+#: slurmctld may write a line of its log some time after what it tells.
+_LOG_SECONDS = 10.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,29 +84,36 @@ def _play(bed: Bed, contestant: contestants.Contestant, members: int, folder: pa
         calls = count.read()
         bound = stage.observer.bound_of(PREFIX)
         where = {name: stage.observer.nodes[name] for name in bound}
-        start = began({name: stage.observer.jobs[name] for name in bound}, where, starts.starts())
+        job = one_job(stage.observer.jobs[name] for name in bound)
+        until(lambda: job in starts.starts(), _LOG_SECONDS, f"job {job} in the log of slurmctld")
+        start = starts.starts()[job]
+        same_nodes(where, start)
         stage.clear()
         return Gang(
             who=contestant.name,
             members=members,
             nodes=len(set(where.values())),
-            waited=start - max(created.at.values()),
-            bound=max(bound.values()) - start,
+            waited=start.when - max(created.at.values()),
+            bound=max(bound.values()) - start.when,
             cpu=cpu,
             calls=calls,
         )
 
 
-def began(jobs: Mapping[str, int], nodes: Mapping[str, str], starts: Mapping[int, allocations.Start]) -> float:
-    """When the one job of all these pods started; RuntimeError when it is not one, or a pod is not on its nodes."""
-    named = set(jobs.values())
-    if len(named) != 1 or not named <= starts.keys():
-        raise RuntimeError(f"the pods of one gang are bound by jobs {sorted(named)}")
-    start = starts[named.pop()]
-    strange = sorted(set(nodes.values()) - set(hostlist.expand(start.node)))
-    if strange:
-        raise RuntimeError(f"pods are on {strange[0]}, but Slurm gave {start.node} to their job")
-    return start.when
+def one_job(jobs: Iterable[int]) -> int:
+    """The job of all these pods; RuntimeError when it is not one."""
+    first, *others = sorted(set(jobs))
+    if others:
+        raise RuntimeError(f"the pods of one gang are bound by jobs {[first, *others]}")
+    return first
+
+
+def same_nodes(nodes: Mapping[str, str], start: allocations.Start) -> None:
+    """A fast wrong answer is worth nothing."""
+    held = set(hostlist.expand(start.node))
+    for name, node in nodes.items():
+        if node not in held:
+            raise RuntimeError(f"{name} runs on {node}, but Slurm gave {start.node} to its job")
 
 
 def _line(gang: Gang) -> str:

@@ -209,6 +209,7 @@ def test_a_gang_costs_one_submit_two_reads_and_a_binding_for_each(
     assert reads(bridge) <= 2
     assert written["POST binding"] == members
     assert told(bridge, "podgroups") == (gang in (coscheduling, podgroup))
+    assert bridge.kube_calls.count(method="GET", target="/podgroups/g") == 0
     assert told(bridge) <= members
     assert written["POST events"] <= 4
     assert sum(written.values()) <= 2 * members + 5

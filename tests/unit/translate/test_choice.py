@@ -236,7 +236,7 @@ def test_equal_pods_without_a_place_for_all_are_components() -> None:
     request = settled(found, there, names(1), names(2, 3)).request
     assert [one.tasks for one in (request, *request.components)] == [2, 2]
     message = waits(found, facts(nodes=equal_nodes(3)), names(1), names(2, 3))
-    assert message.startswith("no node of Slurm will do for all 4 pods, and components for them are not to be had")
+    assert message.startswith("no node of Slurm will do for all 4 pods, and components for them are not")
 
 
 def test_one_set_of_nodes_is_that_of_all_shapes() -> None:
