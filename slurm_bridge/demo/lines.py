@@ -35,5 +35,4 @@ class Lines:
 def _where(row: Row, stage: Stage) -> str:
     if stage is Stage.PENDING or not row.job_id:
         return ""
-    shown = f"job {row.job_id}"
-    return f"{shown}  {row.why}" if stage is Stage.QUEUED else f"{shown}  {row.node}"
+    return f"{scene.job_of(row)}  {row.why if stage is Stage.QUEUED else row.node}"

@@ -1,13 +1,13 @@
 """Looks at both pocket servers from behind, without a call that anybody would count."""
 
 import collections
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from slurm_bridge.app import PocketWorld
-from slurm_bridge.demo import scene
+from slurm_bridge.demo import belonging, scene
 from slurm_bridge.demo.scene import Calls, Frame, JobSeen, PodSeen, Stage
 from slurm_bridge.demo.work import NAMESPACE, Work
-from slurm_bridge.model import kinds, marks
+from slurm_bridge.model import kinds, marks, names
 from slurm_bridge.sim.kube import resources
 from slurm_bridge.sim.kube.following import Tail
 from slurm_bridge.sim.slurm import state
@@ -82,15 +82,25 @@ class Observer:
                 name=pod.name,
                 phase=pod.fields["status.phase"],
                 node=pod.fields["spec.nodeName"],
+                job_id=int(label) if (label := pod.labels.get(names.LABEL_JOB_ID, "")).isdecimal() else 0,
+                owners=belonging.candidates(pod.manifest()),
             )
 
     def _jobs(self) -> Iterator[JobSeen]:
+        """A heterogeneous job is one job, whatever Slurm calls its components."""
+        found: dict[int, list[state.Job]] = collections.defaultdict(list)
         for job in self._world.slurmctld.control.jobs().values():
-            owner = marks.read(job.ask.text("admin_comment"))
+            found[job.leader or job.job_id].append(job)
+        for job_id, parts in found.items():
+            owner = marks.read(parts[0].ask.text("admin_comment"))
             if owner is not None:
-                held = {share.node: share.cpus for share in job.grant.shares} if job.grant and job.running else {}
-                why = job.reason if job.reason != state.NO_REASON else ""
-                yield JobSeen(job_id=job.job_id, uid=owner.uid, cpus=held, over=job.over, why=why)
+                yield JobSeen(
+                    job_id=job_id,
+                    owner=belonging.whose(owner),
+                    cpus=dict(_held(parts)),
+                    over=all(job.over for job in parts),
+                    why=next((job.reason for job in parts if job.reason != state.NO_REASON), ""),
+                )
 
     def _nodes(self) -> dict[str, int]:
         world = self._world.slurmctld
@@ -117,3 +127,12 @@ class Observer:
         return Calls(
             kube=kube, slurm=slurm, kube_rate=(kube - kube_then) / passed, slurm_rate=(slurm - slurm_then) / passed
         )
+
+
+def _held(parts: Iterable[state.Job]) -> collections.Counter[str]:
+    """The cpus of each node that running jobs hold."""
+    held: collections.Counter[str] = collections.Counter()
+    for job in parts:
+        for share in job.grant.shares if job.grant and job.running else ():
+            held[share.node] += share.cpus
+    return held

@@ -7,8 +7,11 @@ not bound          holds nodes    allocated   Slurm has chosen, the binding is o
 bound              any            bound
 succeeded, failed  any            done, failed
 gone before that   any            gone        deleted: Slurm has taken the node back, or a user the pod
+
+The members of a gang share one job: it stands in the row of each, with how many they are.
 """
 
+import collections
 import dataclasses
 import enum
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,18 +32,26 @@ class Stage(enum.Enum):
 #: What every pod passes that ends well.
 WAY = (Stage.PENDING, Stage.QUEUED, Stage.ALLOCATED, Stage.BOUND, Stage.DONE)
 
+#: Nodes of one job; which of them a member comes to, its binding tells.
+_SEVERAL = 2
+
 OVER = frozenset({Stage.DONE, Stage.FAILED, Stage.GONE})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodSeen:
-    """A pod as Kubernetes shows it."""
+    """A pod as Kubernetes shows it.
+
+    `owners` are those whose job may be this pod's, `job_id` the one that it was bound by, 0 before.
+    """
 
     uid: str
     namespace: str
     name: str
     phase: str
     node: str = ""
+    job_id: int = 0
+    owners: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +59,7 @@ class JobSeen:
     """A placeholder as Slurm shows it: whose it is, and which cpus it holds on which nodes."""
 
     job_id: int
-    uid: str
+    owner: str
     cpus: Mapping[str, int]
     over: bool
     why: str = ""
@@ -56,12 +67,13 @@ class JobSeen:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One pod and its placeholder."""
+    """One pod and its placeholder; `members` is how many pods have had this placeholder."""
 
     uid: str
     name: str
     stage: Stage
     job_id: int = 0
+    members: int = 1
     node: str = ""
     why: str = ""
     since: float = 0.0
@@ -111,6 +123,11 @@ class Frame:
         return len(self.rows) + sum(self.forgotten.values())
 
 
+def job_of(row: Row) -> str:
+    """Its placeholder in words."""
+    return f"job {row.job_id}" + (f" of {row.members} pods" if row.members > 1 else "")
+
+
 def stage(pod: PodSeen, job: JobSeen | None) -> Stage:
     """From the table above."""
     if pod.phase in ("Succeeded", "Failed"):
@@ -126,23 +143,39 @@ def rows(
     before: Mapping[str, Row], pods: Iterable[PodSeen], jobs: Mapping[str, JobSeen], now: float
 ) -> tuple[Row, ...]:
     """All pods that are, and those that were: what is gone keeps its last node and job."""
-    found = {pod.uid: _row(pod, jobs.get(pod.uid), before.get(pod.uid), now) for pod in pods}
+    found = {pod.uid: _row(pod, _job(pod, jobs), before.get(pod.uid), now) for pod in pods}
     gone = {uid: _gone(row, now) for uid, row in before.items() if uid not in found}
-    return tuple({**{uid: found.get(uid) or gone[uid] for uid in before}, **found}.values())
+    everybody = {**{uid: found.get(uid) or gone[uid] for uid in before}, **found}.values()
+    sharing = collections.Counter(row.job_id for row in everybody)
+    return tuple(
+        dataclasses.replace(row, members=max(row.members, sharing[row.job_id])) if row.job_id else row
+        for row in everybody
+    )
+
+
+def _job(pod: PodSeen, jobs: Mapping[str, JobSeen]) -> JobSeen | None:
+    return next((jobs[owner] for owner in pod.owners if owner in jobs), None)
 
 
 def _row(pod: PodSeen, job: JobSeen | None, before: Row | None, now: float) -> Row:
     reached = stage(pod, job)
-    node = pod.node or next(iter(job.cpus), "") if job else pod.node
+    node = pod.node or (_places(job) if job else "")
+    job_id = pod.job_id or (job.job_id if job else 0) or (before.job_id if before else 0)
     return Row(
         uid=pod.uid,
         name=pod.name,
         stage=reached,
-        job_id=job.job_id if job else (before.job_id if before else 0),
+        job_id=job_id,
+        members=before.members if before and before.job_id == job_id else 1,
         node=node,
         why=job.why if job and reached is Stage.QUEUED else "",
         since=before.since if before and before.stage is reached else now,
     )
+
+
+def _places(job: JobSeen) -> str:
+    """Where a pod may come that is not bound yet."""
+    return next(iter(job.cpus), "") if len(job.cpus) < _SEVERAL else f"{len(job.cpus)} nodes"
 
 
 def _gone(row: Row, now: float) -> Row:
@@ -160,9 +193,9 @@ def bars(nodes: Mapping[str, int], jobs: Iterable[JobSeen]) -> tuple[Bar, ...]:
 
 
 def newest(jobs: Iterable[JobSeen]) -> Mapping[str, JobSeen]:
-    """The placeholder of each pod: the one that lives, else the last one."""
+    """The placeholder of each owner: the one that lives, else the last one."""
     ordered = sorted(jobs, key=lambda job: not job.over)
-    return {job.uid: job for job in ordered}
+    return {job.owner: job for job in ordered}
 
 
 def steps(before: Frame | None, after: Frame) -> Sequence[tuple[Row, Stage]]:

@@ -113,7 +113,7 @@ def _pods(frame: Frame, room: int) -> rich.table.Table:
     for name in ("pod", "job", "where", "stage"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     for row in chosen(frame.rows, room):
-        job = str(row.job_id) if row.job_id else ""
+        job = f"{row.job_id}{f' x {row.members}' if row.members > 1 else ''}" if row.job_id else ""
         table.add_row(row.name, job, row.node or row.why, rich.text.Text(_way(row.stage), style=_COLOURS[row.stage]))
     return table
 

@@ -21,7 +21,7 @@ from slurm_bridge.daemon.process import Daemon
 from slurm_bridge.demo import scene, troubles, work
 from slurm_bridge.demo.observer import Observer
 from slurm_bridge.demo.scene import Frame, Stage
-from slurm_bridge.model import kinds
+from slurm_bridge.model.meta import Manifest
 from slurm_bridge.settings import loading
 
 #: Of fewer nodes none has GPUs, which an example needs.
@@ -30,8 +30,8 @@ FEWEST_NODES = 4
 #: Looks a second are the inverse of this.
 PERIOD = 0.1
 
-#: Who watches is shown so many new pods every so many seconds; so many of them are kept when they are over.
-_WAVE, _NEXT, _KEPT = 16, 2.0, 64
+#: Who watches is shown so many new pods every so many seconds. Of what made them, so many are kept when they are over.
+_WAVE, _NEXT, _KEPT = 20, 3.0, 32
 
 #: What a crashed slurmctld brings back to life is found by a sweep; nobody watches for the five minutes of a real one.
 _SWEEP = 5
@@ -85,11 +85,14 @@ class Summary:
         each = (calls.kube + calls.slurm) / max(1, last.pods)
         counted = [outcome for _, outcome in self.outcomes]
         lines = [
-            f"{len(counted)} workloads, {last.pods} pods in {self.seconds:.1f} s: {_counts(counted)}",
+            f"{len(counted)} Jobs and bare pods, {last.pods} pods in all, in {self.seconds:.1f} s: {_counts(counted)}",
             f"calls of the daemon: {calls.kube} to Kubernetes, {calls.slurm} to Slurm, {each:.1f} for each pod",
             f"faults: {', '.join(self.faults) or 'none ordered'}; {self.struck} times something went wrong on order",
             f"jobs left in Slurm: {last.left}",
         ]
+        shared = collections.Counter(row.job_id for row in last.rows if row.members > 1)
+        if shared and not last.forgotten:
+            lines.insert(1, f"gangs: {sum(shared.values())} of the pods were placed together, by {len(shared)} jobs")
         lines += [f"{name}: {outcome or 'has not ended'}" for name, outcome in self.outcomes if outcome != "done"]
         lines += ["the daemon did not end in order"] if self.daemon else []
         return "\n".join(lines)
@@ -179,7 +182,7 @@ class _Stage:
 
 def _watch(stage: _Stage, options: Options, audience: Audience, stop: threading.Event) -> Frame:
     """Look and show until the end; the last look."""
-    traffic = _Traffic(stage.world, first=options.pods + 1)
+    traffic = _Traffic(stage.world, stage.observer, first=options.pods + 1)
     while True:
         frame = stage.observer.look()
         audience.show(frame)
@@ -195,10 +198,10 @@ def _watch(stage: _Stage, options: Options, audience: Audience, stop: threading.
 class _Traffic:
     """While somebody watches there is always something to see: new pods come, finished ones are cleared away."""
 
-    def __init__(self, world: app.PocketWorld, *, first: int) -> None:
-        self._world, self._number = world, first
+    def __init__(self, world: app.PocketWorld, observer: Observer, *, first: int) -> None:
+        self._world, self._observer, self._number = world, observer, first
         self._next = 0.0
-        self._made: collections.deque[str] = collections.deque()
+        self._made: collections.deque[work.Work] = collections.deque()
 
     def step(self, frame: Frame) -> None:
         """Some pods when it is time; none while many wait."""
@@ -206,26 +209,28 @@ class _Traffic:
         if frame.seconds < self._next or waiting >= _WAVE:
             return
         self._next = frame.seconds + _NEXT
-        for _ in range(_WAVE):
-            manifest = work.pod(self._number)
-            self._world.kube.create(kinds.PODS, manifest)
-            self._made.append(manifest["metadata"]["name"])
-            self._number += 1
-        over = {row.name for row in frame.rows if row.stage in scene.OVER}
-        while len(self._made) > _KEPT and self._made[0] in over:
-            self._clear(work.NAMESPACE, self._made.popleft())
+        for manifest in work.beside(_WAVE, self._number):
+            self._make(manifest)
+        self._number += _WAVE
+        while len(self._made) > _KEPT and self._observer.outcome(self._made[0]):
+            self._clear(self._made.popleft())
 
-    def _clear(self, namespace: str, name: str) -> None:
+    def _make(self, manifest: Manifest) -> None:
         """Through the back door, so that only the daemon's calls are counted."""
-        if self._world.kube.get(kinds.PODS, namespace, name) is not None:
-            self._world.kube.delete(kinds.PODS, (namespace, name))
+        kind = work.kind_of(manifest)
+        self._world.kube.create(kind, manifest)
+        self._made.append(work.Work(kind=kind, namespace=work.NAMESPACE, name=manifest["metadata"]["name"]))
+
+    def _clear(self, old: work.Work) -> None:
+        if self._world.kube.get(old.kind, old.namespace, old.name) is not None:
+            self._world.kube.delete(old.kind, (old.namespace, old.name))
 
 
 def _introduction(world: app.PocketWorld, programme: work.Programme, options: Options) -> str:
     lines = [
         f"pocket Kubernetes {world.kube_url}   pocket slurmrestd {world.slurm_url}",
         f"{options.nodes} nodes of {options.cpus} cpus in both",
-        f"examples: {', '.join(programme.examples) or 'none found'}; and {options.pods} pods beside them",
+        f"examples: {', '.join(programme.examples) or 'none found'}; and {options.pods} pods beside them, single ones and gangs",
     ]
     lines += [f"example {name} is left out: {why}" for name, why in programme.left_out.items()]
     lines += [f"fault {name}: {troubles.TROUBLES[name].words}" for name in options.faults]

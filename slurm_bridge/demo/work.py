@@ -1,9 +1,10 @@
 """What is put on the stage: the shipped configuration, the shipped examples, and as many pods beside them as wanted."""
 
 import dataclasses
+import itertools
 import pathlib
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge import errors, ports
@@ -33,9 +34,6 @@ _OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 #: Kinds whose controllers the pocket Kubernetes has not.
 _IDLE = (kinds.JOBSETS, kinds.LEADERWORKERSETS, kinds.DEPLOYMENTS, kinds.STATEFULSETS, kinds.CRONJOBS)
-
-#: So many pods of one Job.
-_CREW = 8
 
 #: Replaced rather than counted as failed when Slurm takes the node back.
 _POLICY = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
@@ -79,7 +77,7 @@ def configuration(project: pathlib.Path = PROJECT) -> str:
 
 
 def programme(pods: int, project: pathlib.Path = PROJECT) -> Programme:
-    """All examples that can run as things are, then so many pods: every other one bare, the others made by Jobs."""
+    """All examples that can run as things are, then so many pods: bare ones, those of Jobs, and gangs of both."""
     folders = sorted(path for path in (project / "examples").glob("*") if path.is_dir())
     left_out = {folder.name: why for folder in folders if (why := _unfit(folder))}
     fit = [folder for folder in folders if folder.name not in left_out]
@@ -130,24 +128,68 @@ def _ending(pod: Manifest) -> Manifest:
     return {**pod, "metadata": {**metadata, "annotations": annotations}}
 
 
-def beside(pods: int) -> Iterator[Manifest]:
-    """Pods of different sizes that end by themselves after 1 to 5 seconds."""
-    yield from (pod(number) for number in range(1, pods + 1, 2))
-    for first in range(2, pods + 1, 2 * _CREW):
-        crew = len(range(first, min(first + 2 * _CREW, pods + 1), 2))
-        spec = {
-            "parallelism": crew,
-            "completions": crew,
-            "podFailurePolicy": _POLICY,
-            "template": {"metadata": {"annotations": _lasting(first // 2)}, "spec": _spec(first // 2)},
-        }
-        yield _object("batch/v1", "Job", {"name": f"crew-{first:03}", "namespace": NAMESPACE}, spec)
+def beside(pods: int, first: int = 1) -> Iterator[Manifest]:
+    """So many pods of different sizes that end by themselves after 1 to 5 seconds, numbered from `first` on."""
+    number, end = first, first + pods
+    for make, size in itertools.cycle(_ACTS):
+        if number >= end:
+            return
+        size = min(size, end - number)  # noqa: PLW2901 - the last act has to make do with who is left
+        yield from make(number, size)
+        number += size
+
+
+def _singles(first: int, size: int) -> Iterator[Manifest]:
+    """Pods that nobody made."""
+    return (pod(number) for number in range(first, first + size))
+
+
+def _crew(first: int, size: int) -> Iterator[Manifest]:
+    """A Job: a placeholder for each pod."""
+    yield _job(f"crew-{first:03}", first, size)
+
+
+def _gang(first: int, size: int) -> Iterator[Manifest]:
+    """A Job that wants its pods together: one placeholder."""
+    yield _job(f"gang-{first:03}", first, size, {names.ANNOTATION_GANG: "true"})
+
+
+def _band(first: int, size: int) -> Iterator[Manifest]:
+    """Pods that name one group. The first is too large for any node that has another beside it.
+
+    So two or more are a heterogeneous job of two components.
+    """
+    name = f"band-{first:03}"
+    for rank in range(size):
+        labels = {names.GROUP: name, names.GROUP_SIZE: str(size)}
+        metadata = {"name": f"{name}-{rank}", "namespace": NAMESPACE, "labels": labels, "annotations": _lasting(first)}
+        yield _object("v1", "Pod", metadata, _spec(2 if rank else 7))
+
+
+#: Who comes, again and again, and how many pods that is.
+_ACTS: tuple[tuple[Callable[[int, int], Iterator[Manifest]], int], ...] = (
+    (_singles, 6),
+    (_crew, 5),
+    (_gang, 5),
+    (_band, 4),
+)
 
 
 def pod(number: int) -> Manifest:
     """One that nobody made."""
     metadata = {"name": f"pod-{number:03}", "namespace": NAMESPACE, "annotations": _lasting(number)}
-    return _object("v1", "Pod", metadata, _spec(number))
+    return _object("v1", "Pod", metadata, _spec(_cpus(number)))
+
+
+def _job(name: str, number: int, size: int, annotations: Mapping[str, str] | None = None) -> Manifest:
+    spec = {
+        "parallelism": size,
+        "completions": size,
+        "podFailurePolicy": _POLICY,
+        "template": {"metadata": {"annotations": _lasting(number)}, "spec": _spec(_cpus(number))},
+    }
+    metadata = {"name": name, "namespace": NAMESPACE, "annotations": dict(annotations or {})}
+    return _object("batch/v1", "Job", metadata, spec)
 
 
 def _lasting(number: int) -> Mapping[str, str]:
@@ -155,8 +197,12 @@ def _lasting(number: int) -> Mapping[str, str]:
     return {"kwok.local/outcome": "succeed", "kwok.local/seconds": str(1 + number % 5)}
 
 
-def _spec(number: int) -> Manifest:
-    amounts = {"cpu": str(1 + number // 2 % 4), "memory": "256Mi"}
+def _cpus(number: int) -> int:
+    return 1 + number // 2 % 4
+
+
+def _spec(cpus: int) -> Manifest:
+    amounts = {"cpu": str(cpus), "memory": "256Mi"}
     container = {"name": "main", "image": "busybox:stable", "resources": {"requests": amounts}}
     return {"schedulerName": names.SCHEDULER_NAME, "restartPolicy": "Never", "containers": [container]}
 

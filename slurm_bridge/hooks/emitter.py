@@ -66,10 +66,14 @@ class Emitter:
 
         `candidates` are what an attempt narrows the eligible nodes to, None in the last (or only) attempt.
         """
-        lists = self._listed(request, snapshot, eligible if candidates is None else candidates)
+        nodes = eligible if candidates is None else candidates
+        return self._emit(request, snapshot, nodes, listing=candidates is not None)
+
+    def _emit(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes, *, listing: bool) -> Emission:
+        lists = self._listed(request, snapshot, nodes)
         if not lists.allowed:
             raise ValueError(f"no node of {request.partition or 'any partition'} is left to emit")
-        listed = candidates is not None and _shorter(request, lists)
+        listed = listing and _shorter(request, lists)
         required, excluded = (lists.allowed, ()) if listed else ((), lists.excluded)
         if (request.required_nodes, request.excluded_nodes) != (required, excluded):
             request = dataclasses.replace(request, required_nodes=required, excluded_nodes=excluded)
@@ -78,12 +82,15 @@ class Emitter:
     def emit_all(
         self, request: JobRequest, snapshot: ClusterSnapshot, parts: Sequence[Nodes], candidates: Nodes | None = None
     ) -> Emission:
-        """The same with a set of nodes for each part: for the request itself, and for each of its components."""
+        """The same with a set of nodes for each part: for the request itself, and for each of its components.
+
+        Slurm refuses components that list one node twice, so none of them lists any.
+        """
         if not request.components:
             return self.emit(request, snapshot, parts[0], candidates)
         every = (request, *request.components)
         first, *others = (
-            self.emit(one, snapshot, part, None if candidates is None else candidates & part)
+            self._emit(one, snapshot, part if candidates is None else candidates & part, listing=False)
             for one, part in zip(every, parts, strict=True)
         )
         sent = dataclasses.replace(first.request, components=tuple(other.request for other in others))

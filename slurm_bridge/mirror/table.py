@@ -95,7 +95,8 @@ class Table:
     def forget_ended(self, before: float) -> None:
         """Drop those that have been over since before that moment."""
         for one in self.ended():
-            if one.since < before:
+            # Of a torn one the rest still lives, and somebody has to end it.
+            if one.since < before and not one.torn:
                 self.drop(one.job_id)
 
     def uids(self) -> tuple[str, ...]:
@@ -143,4 +144,4 @@ def surplus(
     if kept is None:
         return ()
     beside = (one for one in placeholders if one is not kept and one.job_id not in named)
-    return tuple(one for one in beside if one.alive and one.certainty is Certainty.SEEN)
+    return tuple(one for one in beside if (one.alive or one.torn) and one.certainty is Certainty.SEEN)

@@ -111,6 +111,11 @@ class Binder:
             return read
         if not read.owner.request.startswith(f"{wish.intent}:"):
             return self._submitter.replace(read, "the pods changed before they were bound")
+        wish = dataclasses.replace(wish, workload=slots.those_who_came_first(wish.workload, read.owner))
+        # Whoever goes on with a start that was interrupted can tell by this who belongs to it.
+        renamed = self._submitter.rename(wish, read)
+        if renamed is not None:
+            return renamed
         snapshot = self._tools.keeper.snapshot()
         spots = self._spots(wish, read, snapshot)
         if isinstance(spots, Misfit):

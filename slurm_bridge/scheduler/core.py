@@ -106,7 +106,8 @@ class Core:
         if changed is None:
             return
         uids = self.census.named(changed.metadata.namespace, changed.metadata.name)
-        touched = self.census.reclaim(uids)
+        # Where it is gone its pods are about to go, too; those that stay are looked at one by one.
+        touched = self.census.reclaim(uids) if new is not None else frozenset()
         roots = {root for uid in uids if (root := self.census.root_of(uid)) is not None}
         for uid in touched | roots:
             self._activate(uid, urgent=bool(self.tools.table.of(uid)))
@@ -277,8 +278,10 @@ class Core:
 
 def _regrouped(old: Pod, new: Pod) -> bool:
     """What a pod says of itself has changed: perhaps to whom it belongs, too."""
+    before, now = old.metadata, new.metadata
     return not new.bound and (
-        old.metadata.labels != new.metadata.labels or old.metadata.annotations != new.metadata.annotations
+        (before.labels, before.annotations, before.owner_references)
+        != (now.labels, now.annotations, now.owner_references)
     )
 
 

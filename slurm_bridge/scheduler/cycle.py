@@ -41,6 +41,9 @@ CHECK = "Check"
 #: How old the job of a check may become before it counts as forgotten.
 FORGOTTEN = 60.0
 
+#: Why the rest of a heterogeneous job is ended.
+TORN = "a component of it has ended"
+
 #: What is left to do once it is clear what that is; it may take its time.
 Act = Callable[[], Filed]
 
@@ -165,15 +168,21 @@ class Cycle:
         gathered = self._gather(crew, Standing.WANTING)
         if gathered is None:
             return AT_ONCE
+        if placeholder is not None and placeholder.torn and not _never_started(crew, placeholder, gathered):
+            return lambda: self.submitter.replace(placeholder, TORN)
         if isinstance(gathered, Wait) and crew.root.kind != "Pod":
             return self.ganger.incomplete(crew, gathered, placeholder, self.submitter)
         wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
         if not isinstance(wish, Wish):
             return self._told(gathered, wish) if isinstance(gathered, Workload) else self._obstacle(crew, wish)
         still = self.ganger.unsettled(wish.workload, crew, placeholder)
-        if still is not None:
-            return still
+        return still if still is not None else self._settled(wish, placeholder, turn=turn)
+
+    def _settled(self, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
+        """It is known what they want, and that nobody else is about to come."""
         parked = bool(wish.workload.suspended) or wishes.parked(wish)
+        if parked and placeholder is not None and placeholder.torn:
+            return lambda: self.submitter.replace(placeholder, TORN)
         pods = Pods.PARKED if parked else Pods.WAITING
         return self._wanting(wish, placeholder, decide(pods, job_of(placeholder)), parked=parked, turn=turn)
 
@@ -281,6 +290,11 @@ class Cycle:
 
 def _on(node: str, crew: Crew) -> tuple[Pod, ...]:
     return tuple(pod for pod in crew.pods(*PLACED) if pod.spec.node_name == node)
+
+
+def _never_started(crew: Crew, placeholder: Placeholder, gathered: Workload | Wait | Reject) -> bool:
+    """A component ended before these pods had nodes: whether that was somebody's wish is to be asked."""
+    return isinstance(gathered, Workload) and placeholder.job_id not in crew.served
 
 
 def _left_behind(crew: Crew, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:

@@ -34,6 +34,16 @@ def as_many_as_fit(workload: Workload, there: int, owner: Owner) -> Workload:
     return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.bound or pod.uid in coming))
 
 
+def those_who_came_first(workload: Workload, owner: Owner) -> Workload:
+    """As many as the job was asked for; others came when it had started already, and are none of this start."""
+    asked = records.number_of(owner)
+    if workload.gang is None or not workload.gang.minimum <= asked < len(workload.pods):
+        return workload
+    by_age = sorted(workload.pods, key=lambda pod: pod.metadata.creation_timestamp or "")
+    first = {pod.uid for pod in by_age[:asked]}
+    return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.uid in first))
+
+
 def _shares(view: JobView, tools: Tools) -> list[tuple[NodeShare, ...]] | Reject:
     """What each component holds, one reading each."""
     ids = [view.job_id]

@@ -29,6 +29,8 @@ from slurm_bridge.scheduler.wish import Wish
 
 #: A request that Slurm refused is tried again although nothing of ours has changed: administrators repair things.
 REFUSED_AGAIN = 300.0
+#: A node that Slurm does not know has just left it, as a rule; when it still does not know it then, something is wrong.
+MOST_UNTOLD = 3
 #: Intent, what an update cannot change, what it can.
 MARK_PARTS = 3
 #: Ids taken by strangers in a row before something else must be wrong.
@@ -140,17 +142,18 @@ class Submitter:
         self._tools.say(wish.workload, "SlurmUnavailable", f"Slurm did not answer: {what}")
 
     def _refusal(self, wish: Wish, outcome: Refused) -> Filed:
-        tools = self._tools
+        tools, again = self._tools, outcome.why in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
         if outcome.why is Refusal.UNKNOWN_NODE:
             tools.refresh_facts()
-            return self.back_off(wish.workload.root.uid)
+            if tools.avoided.tries(wish.workload.root.uid) < MOST_UNTOLD:
+                return self.back_off(wish.workload.root.uid)
         busy = outcome.why is Refusal.BUSY
         tools.tally.attempt("unavailable" if busy else "rejected")
         text = f"Slurm refuses the job: {outcome.message} (error {outcome.code})"
         reason = "SlurmUnavailable" if busy else "SlurmJobRejected"
         tools.say(wish.workload, reason, text)
         tools.voice.group(wish.workload, reason, text, warning=True)
-        return self.back_off(wish.workload.root.uid) if busy else Filed(after=REFUSED_AGAIN)
+        return self.back_off(wish.workload.root.uid) if again else Filed(after=REFUSED_AGAIN)
 
     def back_off(self, uid: str) -> Filed:
         """Later, and later each time."""
@@ -164,25 +167,28 @@ class Submitter:
         wanted, asked = wishes.mark(wish, planned), placeholder.owner.request
         if wanted == asked or self._refused.get(placeholder.owner.uid) == wanted:
             self._tell_pending(wish, planned, placeholder)
-            if placeholder.owner.members != wishes.members(wish):
-                return self._rename(wish, placeholder)
+            renamed = self.rename(wish, placeholder)
+            if renamed is not None:
+                return renamed
             # A plan of several attempts goes on by itself; everybody else is woken.
             return WOKEN if planned.window_seconds is None else Filed(after=self._tools.limits.attempt_period)
         if _fixed(wanted) != _fixed(asked):
             return self.replace(placeholder, "the request changed")
         return self._update(wish, planned, placeholder)
 
-    def _rename(self, wish: Wish, placeholder: Placeholder) -> Filed:
-        """A member was made anew and asks for the same: the job only has to say for whom it is now."""
+    def rename(self, wish: Wish, placeholder: Placeholder) -> Filed | None:
+        """A member was made anew and asks for the same: the job only has to say for whom it is now. None: it does."""
+        members = wishes.members(wish)
+        if members == placeholder.owner.members:
+            return None
         if self._tools.still_ours(placeholder) is None:
             return AT_ONCE
-        owner = msgspec.structs.replace(placeholder.owner, members=wishes.members(wish))
+        owner = msgspec.structs.replace(placeholder.owner, members=members)
         outcome = self._tools.slurm.note(placeholder.job_id, owner)
-        if isinstance(outcome, Done):
-            self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-            return AT_ONCE
-        # The record only helps to tell newcomers from those who were there; whoever wakes us tries again.
-        return WOKEN if isinstance(outcome, Refused) else self.back_off(placeholder.owner.uid)
+        if not isinstance(outcome, Done):
+            return self.back_off(placeholder.owner.uid)
+        self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+        return AT_ONCE
 
     def _tell_pending(self, wish: Wish, planned: Plan, placeholder: Placeholder) -> None:
         """Only for jobs that wait for long enough to be read: one that starts at once is told of when it is bound."""

@@ -112,7 +112,7 @@ _SUBJECTS: Final[tuple[Kind[Object], ...]] = (
 def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workload | Wait | Moved:
     claimed, kind = _claimed(first, given.known, given.options)
     if claimed.uid != root.uid:
-        return _remaining(root, members, given) if given.started else Moved(claimed)
+        return _remaining(root, members, given) if given.started else _elsewhere(root, claimed, first, given)
     try:
         found = kind.gather(root, members, given)
     except LookupError:
@@ -120,7 +120,16 @@ def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workloa
         return Wait(reason="GangIncomplete", message=f"no pod of {root} is there")
     # An owner that was asked for meanwhile may say something else.
     better = claim(first, given.known, given.options)
-    return found if better.uid == root.uid or given.started else Moved(better)
+    same = better.uid == root.uid or given.started
+    return found if same else _elsewhere(root, better, first, given)
+
+
+def _elsewhere(root: Root, claimed: Root, first: Pod, given: Given) -> Wait | Moved:
+    """It belongs elsewhere, unless this is only so because whoever made it has been deleted: then it is about to go."""
+    if not given.owners.resolve(first).gone:
+        return Moved(claimed)
+    message = f"an owner of pod {first.metadata.name} of {root} has been deleted; the pod is about to be, too"
+    return Wait(reason="OwnerGone", message=message, retry_after=RETRY_AFTER)
 
 
 def _remaining(root: Root, members: Members, given: Given) -> Workload | Wait:

@@ -85,10 +85,14 @@ class Link:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Owners, the nearest first; `problem` says why it goes no further, empty when it ends by itself."""
+    """Owners, the nearest first; `problem` says why it goes no further, empty when it ends by itself.
+
+    `gone`: because the next one has been deleted; all below it will be, too.
+    """
 
     links: tuple[Link, ...] = ()
     problem: str = ""
+    gone: bool = False
 
     @property
     def speaker(self) -> Link | None:
@@ -99,9 +103,10 @@ class Chain:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Absent:
-    """Why an owner is not a link."""
+    """Why an owner is not a link; `gone`: because it was deleted."""
 
     why: str
+    gone: bool = False
 
 
 class Learned:
@@ -159,7 +164,8 @@ class Owners:
             found = self._parent(above, pod.metadata.namespace)
             problem = _knot(found, met, len(links)) if isinstance(found, Link) else found.why
             if problem or not isinstance(found, Link):
-                return Chain(links=tuple(links), problem=problem)
+                gone = isinstance(found, _Absent) and found.gone
+                return Chain(links=tuple(links), problem=problem, gone=gone)
             links.append(found)
             met.add(found.object.uid)
             above = found.object.metadata
@@ -209,9 +215,9 @@ class Owners:
         except (errors.NotAuthorized, errors.Disagreement) as refusal:
             return _Absent(f"{_words(reference)} could not be read: {refusal}")
         if found is None:
-            return _Absent(f"{_words(reference)} does not exist")
+            return _Absent(f"{_words(reference)} does not exist", gone=True)
         if found.uid != reference.uid:
-            return _Absent(f"{_words(reference)} does not exist any more: another one has its name")
+            return _Absent(f"{_words(reference)} does not exist any more: another one has its name", gone=True)
         return found
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from tests import waiting
-from tests.e2e import support_kinds, support_servers, support_slots, support_world
+from tests.e2e import support_daemon, support_kinds, support_servers, support_slots, support_world
 from tests.e2e.support_servers import Json, SlurmJob
 from tests.e2e.support_world import World
 
@@ -144,6 +144,11 @@ def await_only(world: World, *job_ids: int, seconds: float = SECONDS) -> None:
     except AssertionError as error:
         lines = [f"{one.job_id} {sorted(one.states)} {dict(one.owner)}" for one in seen[0]]
         raise AssertionError("\n".join([str(error), *lines, world.daemon.last_words(15)])) from error
+
+
+def fresh(prefix: str) -> str:
+    """The name of a pod that there was never before."""
+    return support_daemon.fresh_name(prefix)
 
 
 def message(one: Json) -> str:

@@ -61,7 +61,7 @@ def test_a_pod_that_comes_after_the_start_waits_for_a_place_and_says_so(world: W
     old = support_groups.placed(world, "full", 2)
     job = support_groups.together(world, old)
     join(world, "full", "late", 1)
-    late = world.await_pod("full-late-0", "reason", lambda one: message(one))
+    late = world.await_pod("full-late-0", "reason", message)
     assert not support_world.is_bound(late)
     world.finish(old[:1])
     taken = world.await_pod("full-late-0", "a node", support_world.is_bound)

@@ -1,4 +1,4 @@
-"""Groups on machines of every sort: as many as they need, alone where they want to be, and never more than Slurm gave."""
+"""Groups on machines of every sort: as many as they need, alone where they want to be, nowhere more than Slurm gave."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

@@ -11,6 +11,8 @@ from slurm_bridge.sim.slurm import state
 from tests.simulation.world import NAMESPACE
 from tests.unit.scheduler.bridging import Bridge
 
+CONTAINER = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1", "memory": "500Mi"}}}
+
 
 def member(bridge: Bridge, name: str, *, size: int = 4, group: str = "g", lost: str = "", **changes: object) -> str:
     """One pod of a group of that size."""
@@ -378,3 +380,55 @@ def test_t27_an_allocation_that_is_too_small_starts_nothing(bridge: Bridge) -> N
     assert bridge.of(job).over
     assert "AllocationTooSmall" in dict(bridge.events("g-0"))
     bridge.until(lambda: all(bound(bridge, pods)), 120)
+
+
+def test_whoever_comes_between_start_and_binding_waits(bridge: Bridge) -> None:
+    """The start is not given up for one more; those who were there are bound."""
+    bridge.kube.create(
+        kinds.COSCHEDULING_PODGROUPS, {"metadata": {"name": "pg", "namespace": NAMESPACE}, "spec": {"minMember": 2}}
+    )
+    bridge.slurm.control.pause()
+    for number in range(2):
+        bridge.pod(f"p-{number}", labels={names.LABEL_COSCHEDULING: "pg"})
+    bridge.run(3)
+    bridge.slurm.control.unpause()
+    bridge.world.pass_time(3)
+    bridge.pod("a-late", labels={names.LABEL_COSCHEDULING: "pg"})
+    bridge.run(3)
+    assert all(bound(bridge, ["p-0", "p-1"]))
+    assert bridge.node_of("a-late") == ""
+    assert bridge.submits() == 1
+
+
+def test_a_member_made_anew_after_the_start_is_known_before_it_is_bound(bridge: Bridge) -> None:
+    """An interrupted start of changed members is gone on with, and not taken for a loss."""
+    pods = pending(bridge, lost="restart-group")
+    bridge.slurm.control.unpause()
+    bridge.world.pass_time(3)
+    bridge.delete(pods[1])
+    member(bridge, pods[1], lost="restart-group")
+    bridge.kube_calls.plan(faults.Reset(acted=False), method="POST", target="/binding", times=1, nth=3)
+    bridge.until(lambda: all(bound(bridge, pods)))
+    bridge.run(5)
+    assert not any(bridge.leaving(name) for name in pods)
+    assert bridge.submits() == 1
+
+
+def test_the_pods_of_a_job_that_was_deleted_are_nobody_elses(bridge: Bridge) -> None:
+    """They are about to be collected: no job for each of them."""
+    bridge.slurm.control.pause()
+    template = {"spec": {"schedulerName": names.SCHEDULER_NAME, "restartPolicy": "Never", "containers": [CONTAINER]}}
+    bridge.kube.create(
+        kinds.JOBS,
+        {
+            "metadata": {"name": "j", "namespace": NAMESPACE, "annotations": {names.ANNOTATION_GANG: "true"}},
+            "spec": {"parallelism": 3, "completions": 3, "template": template},
+        },
+    )
+    bridge.until(lambda: bridge.submits() == 1)
+    job = next(job for job in bridge.jobs() if not job.over)
+    assert job.ask.tasks == 3
+    bridge.kube.delete(kinds.JOBS, (NAMESPACE, "j"))
+    bridge.until(lambda: bridge.of(job).over)
+    bridge.run(10)
+    assert bridge.submits() == 1
