@@ -14,6 +14,7 @@ from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.core import Core
@@ -46,6 +47,7 @@ class Outside:
     #: Watches what the chain's hooks have declared.
     views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
     count: Count = lambda _what, _outcome: None
+    each: hands.Each = hands.in_turn
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ def build(settings: Settings, outside: Outside) -> Brain:
         limits=configuration.limits(settings),
         avoided=Avoided(seconds=settings.scheduling.avoid_seconds),
         held={},
+        each=outside.each,
     )
     return Brain(core=Core(tools, census, queue), reporter=reporter)
 

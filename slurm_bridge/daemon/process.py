@@ -27,6 +27,7 @@ from slurm_bridge.daemon.reload import Reload
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.meta import Object
 from slurm_bridge.overlays import fenced, metered
+from slurm_bridge.runtime.hands import Hands
 from slurm_bridge.runtime.threads import Supervisor
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.telemetry import health
@@ -38,6 +39,8 @@ from slurm_bridge.web.replies import Reply, Route
 
 #: How long the threads may take to end.
 STOP_SECONDS = 20.0
+#: How many pods of all gangs together are bound at the same time.
+HANDS = 4
 #: A loop that does not come around for this long hangs: no call may take longer.
 HUNG = 120.0
 #: So many foreign hooks that never return, and the process starts anew.
@@ -74,6 +77,7 @@ class Daemon:
         self._feeds = Feeds(metered_cluster, clock, self._dice)
         self._around = observing.surroundings(settings, clock, self._dice, self.metrics)
         self._views: Mapping[Need, View] = {}
+        self._hands = Hands(HANDS)
         made = self._brain(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
         )
@@ -91,6 +95,7 @@ class Daemon:
             return self.supervisor.live(self._drain, seconds=STOP_SECONDS)
         finally:
             self._feeds.stop()
+            self._hands.close()
 
     def stop(self) -> None:
         """End in order; from any thread."""
@@ -129,6 +134,7 @@ class Daemon:
             around=self._around,
             views=self._watched,
             count=self.metrics.status_write,
+            each=self._hands.each,
         )
         made = brain.build(self.settings, outside)
         self._feeds.join(made.core, self.settings.scheduler_names)

@@ -227,10 +227,11 @@ class _Traffic:
 
 
 def _introduction(world: app.PocketWorld, programme: work.Programme, options: Options) -> str:
+    shown = ", ".join(programme.examples) or "none found"
     lines = [
         f"pocket Kubernetes {world.kube_url}   pocket slurmrestd {world.slurm_url}",
         f"{options.nodes} nodes of {options.cpus} cpus in both",
-        f"examples: {', '.join(programme.examples) or 'none found'}; and {options.pods} pods beside them, single ones and gangs",
+        f"examples: {shown}; and {options.pods} pods beside them, single ones and gangs",
     ]
     lines += [f"example {name} is left out: {why}" for name, why in programme.left_out.items()]
     lines += [f"fault {name}: {troubles.TROUBLES[name].words}" for name in options.faults]

@@ -232,15 +232,12 @@ class Binder:
         return pause if replaced is AT_ONCE else replaced
 
     def _bind_all(self, wish: Wish, spots: tuple[Spot, ...], read: Placeholder) -> Filed:
-        """One after the other in rank order. As long as none is bound, one that changed stops the whole."""
-        bound, uid = 0, wish.workload.root.uid
+        """In rank order: the first alone, for one that changed stops the whole while none is bound; then all others."""
+        uid = wish.workload.root.uid
         self._quiet(uid, spots)
-        for spot in spots:
-            if self._bind(uid, spot, read):
-                bound += 1
-            elif not bound:
-                return Filed(after=LOOK_AGAIN)
-        if bound < len(spots):
+        if not self._bind(uid, spots[0], read):
+            return Filed(after=LOOK_AGAIN)
+        if not all(self._tools.each(lambda spot: self._bind(uid, spot, read), spots[1:])):
             return Filed(after=LOOK_AGAIN)
         self._since.pop(uid, None)
         self._tools.avoided.success(uid)

@@ -9,6 +9,7 @@ What can go wrong between asking and knowing:
 """
 
 import dataclasses
+from collections.abc import Iterable
 
 import msgspec
 from loguru import logger
@@ -26,11 +27,14 @@ from slurm_bridge.scheduler.lost import Lost
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.translate.translator import Value
 
 #: A request that Slurm refused is tried again although nothing of ours has changed: administrators repair things.
 REFUSED_AGAIN = 300.0
 #: A node that Slurm does not know has just left it, as a rule; when it still does not know it then, something is wrong.
 MOST_UNTOLD = 3
+#: Annotations that an event names.
+MOST_SAID = 6
 #: Intent, what an update cannot change, what it can.
 MARK_PARTS = 3
 #: Ids taken by strangers in a row before something else must be wrong.
@@ -195,7 +199,7 @@ class Submitter:
         workload, text = wish.workload, words.waiting(placeholder)
         self._tools.say(workload, "SlurmJobPending", text, key=words.key(placeholder))
         if placeholder.view is not None:
-            submitted = f"Slurm job {placeholder.job_id}{_asked(planned.request)}"
+            submitted = f"Slurm job {placeholder.job_id}{_asked(planned.request)}{_said(planned.values)}"
             self._tools.voice.group(workload, "SlurmJobSubmitted", submitted)
         if placeholder.view is not None and placeholder.view.reason not in ("", "None"):
             self._tools.voice.group(workload, "SlurmJobPending", text)
@@ -286,6 +290,13 @@ def _asked(request: JobRequest) -> str:
     """In what partition and for how much, in a few words."""
     where = f" in partition {request.partition}" if request.partition else ""
     return f"{where}: " + " and ".join(_asked_of(part) for part in (request, *request.components))
+
+
+def _said(values: Iterable[Value]) -> str:
+    """What annotations had a say in, and whose; more than an event can hold is left to `explain`."""
+    said = [f"{one.key}={one.value} from {one.subject}" for one in values if one.key]
+    more = [f"and {len(said) - MOST_SAID} more"] if len(said) > MOST_SAID else []
+    return "; " + ", ".join([*said[:MOST_SAID], *more]) if said else ""
 
 
 def _asked_of(part: JobRequest) -> str:

@@ -14,6 +14,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.members import Crew, Standing
@@ -131,6 +132,8 @@ class Tools:
     limits: Limits
     avoided: Avoided
     held: dict[str, str]
+    #: How many calls for one workload are made: several at once, or one after the other.
+    each: hands.Each = hands.in_turn
     #: What each waiting workload wants, as translated last, by the rules that it was translated by.
     wishes: dict[str, tuple[Rules, Any]] = dataclasses.field(default_factory=dict)
     #: At which attempt of its plan each workload is, where hooks have made a plan of several.

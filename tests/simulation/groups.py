@@ -75,7 +75,7 @@ class Groups:
             raise Broken(f"I5: {by} changed {key} {event.new.name}: {_without_status(old)} -> {_without_status(new)}")
         if _scheduled(new) and not _scheduled(old):
             uid = event.new.uid
-            placed = [pod for pod in self.members(uid) if pod.node]
+            placed = [pod for pod in self.members(uid) if pod.node or pod.left is not None]
             wanted = new["spec"].get("minMember") or new["spec"].get("schedulingPolicy", {}).get("gang", {}).get(
                 "minCount", 1
             )

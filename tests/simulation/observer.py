@@ -204,7 +204,7 @@ class Observer:
         living = {runs.family(job) for job in self.living(pod.group)}
         if len(living) > 1 and self._now >= self._lenient_until:
             raise Broken(f"I1: {by} bound {pod.key} while {sorted(living)} live")
-        pod.run = fresh[0]
+        pod.run = next((run for run in fresh if run.job_id == pod.job_id), fresh[0])
         self._check_share(pod, pod.run)
         self._check_beginning(pod, pod.run, by)
         self._check_node(pod.node, by)

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge import app
-from slurm_bridge.demo import work
+from slurm_bridge.demo import belonging, work
 from slurm_bridge.demo.observer import Observer
 from slurm_bridge.demo.scene import Stage
 from slurm_bridge.demo.work import Work
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.marks import Owner
 
 
 @pytest.fixture
@@ -65,3 +66,31 @@ def test_a_job_has_the_outcome_that_its_conditions_say(
 def test_what_was_deleted_is_gone(world: app.PocketWorld) -> None:
     """A bare pod whose node was taken back."""
     assert Observer(world).outcome(Work(kind=kinds.PODS, namespace=work.NAMESPACE, name="nobody")) == "gone"
+
+
+@pytest.mark.parametrize(
+    ("marked", "owner"),
+    [
+        ({"labels": {names.GROUP: "g"}}, Owner(cluster="c", kind="Group", namespace="ns", name="g", uid="Group:ns/g")),
+        (
+            {"annotations": {names.GROUP: "g"}},
+            Owner(cluster="c", kind="Group", namespace="ns", name="g", uid="Group:ns/g"),
+        ),
+        (
+            {"labels": {names.LABEL_COSCHEDULING: "g"}},
+            Owner(cluster="c", kind="PodGroup", namespace="ns", name="g", uid="u7"),
+        ),
+        (
+            {"ownerReferences": [{"controller": True, "uid": "u5"}]},
+            Owner(cluster="c", kind="Job", namespace="ns", name="a", uid="u5"),
+        ),
+        ({}, Owner(cluster="c", kind="Pod", namespace="ns", name="p", uid="u1")),
+    ],
+)
+def test_a_pod_may_have_the_job_of_its_group(marked: dict[str, object], owner: Owner) -> None:
+    """Whoever groups it is read from the pod alone."""
+    pod = {"metadata": {"uid": "u1", "namespace": "ns", **marked}, "spec": {}}
+    assert belonging.whose(owner) in belonging.candidates(pod)
+    named = {**pod, "spec": {"schedulingGroup": {"podGroupName": "h"}}}
+    assert "PodGroup:ns/h" in belonging.candidates(named)
+    assert "PodGroup:other/h" not in belonging.candidates(named)

@@ -6,14 +6,17 @@ from slurm_bridge.demo import scene
 from slurm_bridge.demo.scene import Bar, Frame, JobSeen, PodSeen, Row, Stage
 
 
-def pod(*, phase: str = "Pending", node: str = "", uid: str = "u1") -> PodSeen:
-    """A pod."""
-    return PodSeen(uid=uid, namespace="slurm-bridge", name=f"pod-{uid}", phase=phase, node=node)
+def pod(*, phase: str = "Pending", node: str = "", uid: str = "u1", job_id: int = 0, group: str = "") -> PodSeen:
+    """A pod, which may be a member of a group."""
+    owners = (uid, group) if group else (uid,)
+    return PodSeen(
+        uid=uid, namespace="slurm-bridge", name=f"pod-{uid}", phase=phase, node=node, job_id=job_id, owners=owners
+    )
 
 
-def job(*, cpus: dict[str, int] | None = None, over: bool = False, job_id: int = 7) -> JobSeen:
-    """A placeholder of pod u1; it waits unless it holds cpus."""
-    return JobSeen(job_id=job_id, uid="u1", cpus=cpus or {}, over=over, why="Resources")
+def job(*, cpus: dict[str, int] | None = None, over: bool = False, job_id: int = 7, owner: str = "u1") -> JobSeen:
+    """A placeholder, of pod u1 unless told otherwise; it waits unless it holds cpus."""
+    return JobSeen(job_id=job_id, owner=owner, cpus=cpus or {}, over=over, why="Resources")
 
 
 def row(stage: Stage, uid: str = "u1") -> Row:
@@ -70,6 +73,30 @@ def test_a_row_remembers_since_when_it_is_at_its_stage() -> None:
     second = scene.rows({one.uid: one for one in first}, [pod()], {}, 2.0)
     third = scene.rows({one.uid: one for one in second}, [pod(node="n1")], {}, 3.0)
     assert [rows[0].since for rows in (first, second, third)] == [1.0, 1.0, 3.0]
+
+
+def test_members_of_a_gang_have_one_job_and_know_how_many_they_are() -> None:
+    """From the moment at which the group has a job; whoever ended earlier keeps it."""
+    members = [pod(uid=uid, group="g") for uid in ("a", "b", "c")]
+    rows = scene.rows({}, [*members, pod()], scene.newest([job(owner="g"), job(job_id=8)]), 0.0)
+    assert [(row.job_id, row.members) for row in rows] == [(7, 3), (7, 3), (7, 3), (8, 1)]
+    left = scene.rows({row.uid: row for row in rows}, members[:1], {}, 1.0)
+    assert [(row.stage, row.job_id, row.members) for row in left][:2] == [(Stage.PENDING, 7, 3), (Stage.GONE, 7, 3)]
+    assert scene.job_of(rows[0]) == "job 7 of 3 pods"
+
+
+def test_a_member_that_is_bound_names_its_own_job() -> None:
+    """Its group may have another one by now."""
+    jobs = scene.newest([job(owner="g", job_id=9)])
+    old, new = scene.rows({}, [pod(uid="a", group="g", node="n1", job_id=7), pod(uid="b", group="g")], jobs, 0.0)
+    assert (old.job_id, new.job_id) == (7, 9)
+
+
+def test_which_of_several_nodes_a_member_comes_to_its_binding_tells() -> None:
+    """Until then it is one of so many."""
+    jobs = scene.newest([job(owner="g", cpus={"n1": 2, "n2": 2})])
+    coming, there = scene.rows({}, [pod(uid="a", group="g"), pod(uid="b", group="g", node="n2", job_id=7)], jobs, 0.0)
+    assert (coming.node, there.node) == ("2 nodes", "n2")
 
 
 def test_a_job_that_lives_counts_before_one_that_ended() -> None:

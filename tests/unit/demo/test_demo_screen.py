@@ -1,5 +1,6 @@
 """What a terminal and a pipe are shown of one look."""
 
+import dataclasses
 import io
 
 import rich.console
@@ -34,6 +35,15 @@ def test_the_picture_has_pods_nodes_calls_events_and_the_log() -> None:
     text = shown(look(row(1, Stage.BOUND), row(2, Stage.QUEUED)))
     wanted = ("pod-1", "●●●●○ bound", "●●○○○ queued", "4/8", "1.5 Kubernetes, 2.5 Slurm", "Scheduled", "daemon says")
     assert [word for word in wanted if word not in text] == []
+
+
+def test_members_of_a_gang_show_their_one_job() -> None:
+    """On the terminal and in lines."""
+    members = [dataclasses.replace(row(number, Stage.BOUND), job_id=7, members=2) for number in (1, 2)]
+    assert shown(look(*members)).count("7 x 2") == 2
+    told: list[str] = []
+    lines.Lines(told.append).show(look(*members))
+    assert sum(line.endswith("bound     job 7 of 2 pods  ext001") for line in told) == 2
 
 
 def test_pods_on_their_way_stand_above_those_that_are_over() -> None:

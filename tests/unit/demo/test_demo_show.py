@@ -48,6 +48,19 @@ def test_every_example_and_every_pod_is_taken_to_its_end() -> None:
     assert "jobs left in Slurm: 0" in str(ended)
 
 
+def test_gangs_are_seen_with_one_job_for_all_their_pods() -> None:
+    """Those of a Job, of a PodGroup, and of a group by name whose pods differ: one job, although of two components."""
+    watched = Watcher()
+    ended = show.play(dataclasses.replace(SMALL, pods=20), watched, threading.Event())
+    assert ended.good, str(ended)
+    for start in ("gang-", "job-gang-", "band-", "podgroup-", "coscheduling-podgroup-", "generic-group-"):
+        rows = [row for row in ended.last.rows if row.name.startswith(start)]
+        assert len({row.job_id for row in rows}) == 1, start
+        assert {row.members for row in rows} == {len(rows)}, start
+    assert all(row.job_id for row in ended.last.rows)
+    assert "placed together, by 7 jobs" in str(ended)
+
+
 def test_the_show_goes_well_although_answers_are_lost() -> None:
     """Submits and bindings are carried out and their answers dropped."""
     ended = show.play(dataclasses.replace(SMALL, faults=("lost-answers",)), Watcher(), threading.Event())

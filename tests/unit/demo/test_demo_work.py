@@ -1,12 +1,13 @@
 """What the demo puts on the stage."""
 
+import collections
 import pathlib
 
 import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.demo import work
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, names
 from slurm_bridge.settings import loading
 
 JOB = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: slurm-bridge}\nspec: {}\n"
@@ -68,7 +69,7 @@ def test_a_folder_without_a_manifest_is_left_out_and_named(tmp_path: pathlib.Pat
     assert work.programme(0, tmp_path).left_out == {"empty": "it has no manifest"}
 
 
-@pytest.mark.parametrize("pods", [0, 1, 2, 7, 40])
+@pytest.mark.parametrize("pods", [0, 1, 2, 7, 18, 40])
 def test_exactly_so_many_pods_are_asked_for(pods: int) -> None:
     """Bare ones and those of Jobs together."""
     made = list(work.beside(pods))
@@ -76,9 +77,32 @@ def test_exactly_so_many_pods_are_asked_for(pods: int) -> None:
 
 
 def test_pods_have_names_of_their_own() -> None:
-    """Also those that come later, one by one."""
-    names = [one["metadata"]["name"] for one in (*work.beside(50), work.pod(51), work.pod(52))]
+    """Also those that come later."""
+    names = [one["metadata"]["name"] for one in (*work.beside(50), *work.beside(20, 51), work.pod(71))]
     assert len(set(names)) == len(names)
+
+
+def test_there_are_gangs_among_them() -> None:
+    """Jobs that want their pods together, and groups by name, as large as they say, of members that differ."""
+    made = list(work.beside(40))
+    gangs = [one for one in made if names.ANNOTATION_GANG in one["metadata"].get("annotations", {})]
+    assert [one["kind"] for one in gangs] == ["Job", "Job"]
+    groups = collections.Counter(marks[names.GROUP] for one in made if (marks := one["metadata"].get("labels")))
+    sizes = {
+        marks[names.GROUP]: int(marks[names.GROUP_SIZE]) for one in made if (marks := one["metadata"].get("labels"))
+    }
+    assert groups == sizes
+    assert len(groups) == 2
+    asked = {
+        one["spec"]["containers"][0]["resources"]["requests"]["cpu"] for one in made if "labels" in one["metadata"]
+    }
+    assert asked == {"2", "7"}
+
+
+def test_a_group_that_is_cut_short_is_as_large_as_it_is() -> None:
+    """It would wait for ever otherwise."""
+    *_, last = work.beside(18)
+    assert last["metadata"]["labels"][names.GROUP_SIZE] == "2"
 
 
 def test_a_kind_that_the_world_does_not_serve_is_refused_by_name() -> None:

@@ -432,3 +432,14 @@ def test_the_pods_of_a_job_that_was_deleted_are_nobody_elses(bridge: Bridge) -> 
     bridge.until(lambda: bridge.of(job).over)
     bridge.run(10)
     assert bridge.submits() == 1
+
+
+def test_an_event_says_whose_annotations_counted(bridge: Bridge) -> None:
+    """Each value with the object that carries it."""
+    bridge.slurm.control.pause()
+    annotations = {names.JOB_PREFIX + "timelimit": "7"}
+    for number in range(2):
+        labels = {names.GROUP: "g", names.GROUP_SIZE: "2"}
+        bridge.pod(f"g-{number}", labels=labels, annotations=annotations)
+    bridge.run(10)
+    assert "timelimit=7 from Pod default/g-0" in dict(bridge.events("g-0"))["SlurmJobSubmitted"]
