@@ -1,8 +1,9 @@
 """Several calls at once, for somebody who goes on when all of them are over."""
 
 import concurrent.futures
+import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -19,23 +20,52 @@ def in_turn(do: Callable[[T], R], things: Sequence[T], /) -> list[R]:
     return [do(thing) for thing in things]
 
 
+class _Work(Generic[T, R]):
+    """Things to be done, taken one by one by whoever has a hand free, until one of them fails."""
+
+    def __init__(self, do: Callable[[T], R], things: Sequence[T]) -> None:
+        self._do, self._things = do, things
+        self._lock = threading.Lock()
+        self._next = 0
+        self._done: dict[int, R] = {}
+        self._failed: dict[int, BaseException] = {}
+
+    def take_part(self) -> None:
+        """One hand's share."""
+        number = self._take()
+        while number is not None:
+            try:
+                self._done[number] = self._do(self._things[number])
+            except BaseException as problem:  # noqa: BLE001 - it is raised again by the one who waits
+                self._failed[number] = problem
+            number = self._take()
+
+    def _take(self) -> int | None:
+        with self._lock:
+            if self._failed or self._next == len(self._things):
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def answers(self) -> list[R]:
+        """When nobody is at it any more."""
+        if self._failed:
+            raise self._failed[min(self._failed)]
+        return [self._done[number] for number in range(len(self._things))]
+
+
 class Hands:
     """So many threads, shared by all who ask; each of them begins what comes next in its order."""
 
     def __init__(self, number: int) -> None:
+        self._number = number
         self._pool = concurrent.futures.ThreadPoolExecutor(number, thread_name_prefix="hand")
 
     def each(self, do: Callable[[T], R], things: Sequence[T], /) -> list[R]:
         """Implements Each. After an exception nothing more is begun."""
-        begun = [self._pool.submit(do, thing) for thing in things]
-        try:
-            concurrent.futures.wait(begun, return_when=concurrent.futures.FIRST_EXCEPTION)
-        finally:
-            for one in begun:
-                one.cancel()
-            concurrent.futures.wait(begun)
-        # Begun in order: before the one that failed none was left out.
-        return [one.result() for one in begun]
+        work = _Work(do, things)
+        concurrent.futures.wait([self._pool.submit(work.take_part) for _ in things[: self._number]])
+        return work.answers()
 
     def close(self) -> None:
         """Nothing new is begun."""

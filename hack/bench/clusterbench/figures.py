@@ -91,10 +91,10 @@ def median(turns: Sequence[T], figure: Callable[[T], float | None]) -> float | N
     return statistics.median(found) if found else None
 
 
-def ratios(turns: Sequence[T], who: str, beside: str, figure: Callable[[T], float]) -> list[float]:
-    """A figure of one by that of the other, round by round: what slows the machine for a while slows both."""
+def ratios(turns: Sequence[T], who: str, beside: str, figure: Callable[[T], float | None]) -> list[float]:
+    """A figure of one by that of the other, round by round, where both have it: what slows the machine slows both."""
     ours, theirs = ([figure(turn) for turn in turns if turn.who == name] for name in (who, beside))
-    return [one / other for one, other in zip(ours, theirs, strict=False)]
+    return [one / other for one, other in zip(ours, theirs, strict=False) if one is not None and other is not None]
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

@@ -6,44 +6,41 @@ the wait for Slurm, one look at what the job holds, and a binding for each pod: 
 
 import dataclasses
 import pathlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from clusterbench import allocations, contestants, figures, report, turns
+from clusterbench import contestants, figures, report, turns
 from clusterbench.contestants import OURS, RAW
-from clusterbench.testbed import Bed, until
+from clusterbench.testbed import Bed
 from slurm_bridge.model import hostlist
 
 PREFIX = "gang"
 #: How much longer than the raw loop we may take.
 GOAL = 1.3
 
-#: slurmctld may write a line of its log some time after what it tells.
-_LOG_SECONDS = 10.0
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gang:
-    """One contestant, once. `waited` is Slurm's part, until the job ran; `bound` the rest, until the last pod was."""
+    """One contestant, once. `bound`: the part after the job ran, None where slurmctld's log does not have its start."""
 
     who: str
     members: int
     nodes: int
-    waited: float
-    bound: float
+    seconds: float
+    bound: float | None
     cpu: Mapping[str, float]
     calls: Mapping[str, Mapping[str, float]]
 
     @property
-    def seconds(self) -> float:
-        """From all pods there to all pods bound."""
-        return self.waited + self.bound
+    def waited(self) -> float | None:
+        """The part before that."""
+        return None if self.bound is None else self.seconds - self.bound
 
     def calls_of(self, side: str) -> float:
         """Calls that one server counted."""
         return sum(self.calls.get(side, {}).values())
 
 
-_FIGURES: Sequence[tuple[str, Callable[[Gang], float]]] = (
+_FIGURES: Sequence[tuple[str, Callable[[Gang], float | None]]] = (
     ("s all there to all bound", lambda gang: gang.seconds),
     ("s all there to RUNNING", lambda gang: gang.waited),
     ("s RUNNING to all bound", lambda gang: gang.bound),
@@ -54,7 +51,7 @@ _FIGURES: Sequence[tuple[str, Callable[[Gang], float]]] = (
     ("nodes", lambda gang: gang.nodes),
 )
 
-_COMPARED: Mapping[str, Callable[[Gang], float]] = {
+_COMPARED: Mapping[str, Callable[[Gang], float | None]] = {
     "all there to all bound": lambda gang: gang.seconds,
     "RUNNING to all bound": lambda gang: gang.bound,
 }
@@ -85,16 +82,15 @@ def _play(bed: Bed, contestant: contestants.Contestant, members: int, folder: pa
         bound = stage.observer.bound_of(PREFIX)
         where = {name: stage.observer.nodes[name] for name in bound}
         job = one_job(stage.observer.jobs[name] for name in bound)
-        until(lambda: job in starts.starts(), _LOG_SECONDS, f"job {job} in the log of slurmctld")
-        start = starts.starts()[job]
-        same_nodes(where, start)
+        same_nodes(where, bed.nodes_of(job))
+        start = starts.starts().get(job)
         stage.clear()
         return Gang(
             who=contestant.name,
             members=members,
             nodes=len(set(where.values())),
-            waited=start.when - max(created.at.values()),
-            bound=max(bound.values()) - start.when,
+            seconds=max(bound.values()) - max(created.at.values()),
+            bound=max(bound.values()) - start.when if start is not None else None,
             cpu=cpu,
             calls=calls,
         )
@@ -108,19 +104,17 @@ def one_job(jobs: Iterable[int]) -> int:
     return first
 
 
-def same_nodes(nodes: Mapping[str, str], start: allocations.Start) -> None:
-    """A fast wrong answer is worth nothing."""
-    held = set(hostlist.expand(start.node))
+def same_nodes(nodes: Mapping[str, str], held: str) -> None:
+    """A fast wrong answer is worth nothing. `held` is what Slurm gave to the job, as Slurm writes it."""
+    names = set(hostlist.expand(held))
     for name, node in nodes.items():
-        if node not in held:
-            raise RuntimeError(f"{name} runs on {node}, but Slurm gave {start.node} to its job")
+        if node not in names:
+            raise RuntimeError(f"{name} runs on {node}, but Slurm gave {held} to its job")
 
 
 def _line(gang: Gang) -> str:
-    return (
-        f"{gang.who:<16} {gang.members} pods bound {gang.seconds:.2f} s after the last was created, "
-        f"{gang.bound:.2f} s after their job ran"
-    )
+    ran = "" if gang.bound is None else f", {gang.bound:.2f} s after their job ran"
+    return f"{gang.who:<16} {gang.members} pods bound {gang.seconds:.2f} s after the last was created{ran}"
 
 
 def table(played: Sequence[Gang]) -> str:
@@ -130,15 +124,16 @@ def table(played: Sequence[Gang]) -> str:
     rows = [[f"a gang of {members}, median", OURS.name, RAW.name]]
     rows += [[what, *(report.cell(figures.median(some, figure)) for some in by_who)] for what, figure in _FIGURES]
     lines = [f"{row[0]:<40}" + "".join(f"{cell:>16}" for cell in row[1:]) for row in rows]
-    return "\n".join([*lines, "", *map(_compared, _COMPARED, [played] * len(_COMPARED)), *_calls(played)])
+    return "\n".join([*lines, "", *_compared(played), *_calls(played)])
 
 
-def _compared(what: str, played: Sequence[Gang]) -> str:
-    spread = figures.spread(figures.ratios(played, OURS.name, RAW.name, _COMPARED[what]))
-    return (
-        f"{OURS.name} / {RAW.name}, {what} within a round: {spread['median']:.2f} "
-        f"(from {spread['least']:.2f} to {spread['most']:.2f}; the goal is at most {GOAL})"
-    )
+def _compared(played: Sequence[Gang]) -> Iterator[str]:
+    for what, figure in _COMPARED.items():
+        if spread := figures.spread(figures.ratios(played, OURS.name, RAW.name, figure)):
+            yield (
+                f"{OURS.name} / {RAW.name}, {what} within a round: {spread['median']:.2f} "
+                f"(from {spread['least']:.2f} to {spread['most']:.2f}; the goal is at most {GOAL})"
+            )
 
 
 def _calls(played: Sequence[Gang]) -> list[str]:
@@ -170,4 +165,4 @@ def document(played: Sequence[Gang]) -> dict[str, object]:
 
 
 def _as_json(gang: Gang) -> dict[str, object]:
-    return {**dataclasses.asdict(gang), "seconds": round(gang.seconds, 3)}
+    return {**dataclasses.asdict(gang), "waited": gang.waited}

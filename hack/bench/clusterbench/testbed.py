@@ -75,6 +75,10 @@ class Bed:
         rows = json.loads(self.slurm.call("GET", "/jobs/state/"))["jobs"]
         return [int(row["job_id"]) for row in rows if {"RUNNING", "PENDING"} & set(row["state"])]
 
+    def nodes_of(self, job: int) -> str:
+        """What a running job holds, as Slurm writes it."""
+        return str(json.loads(self.slurm.call("GET", f"/job/{job}"))["jobs"][0]["nodes"])
+
     def cancel_all(self) -> None:
         """For contestants that leave their jobs behind."""
         if jobs := self.jobs():
