@@ -10,7 +10,7 @@ R = TypeVar("R")
 
 
 class Each(Protocol):
-    """What came of each, in their order. The first exception is raised once nothing is under way any more."""
+    """What came of each, in their order. An exception is raised once nothing is under way any more."""
 
     def __call__(self, do: Callable[[T], R], things: Sequence[T], /) -> list[R]: ...
 
@@ -27,31 +27,27 @@ class _Work(Generic[T, R]):
         self._do, self._things = do, things
         self._lock = threading.Lock()
         self._next = 0
-        self._done: dict[int, R] = {}
-        self._failed: dict[int, BaseException] = {}
+        self.done: dict[int, R] = {}
 
     def take_part(self) -> None:
         """One hand's share."""
         number = self._take()
         while number is not None:
             try:
-                self._done[number] = self._do(self._things[number])
-            except BaseException as problem:  # noqa: BLE001 - it is raised again by the one who waits
-                self._failed[number] = problem
+                self.done[number] = self._do(self._things[number])
+            finally:
+                if number not in self.done:
+                    self._leave_the_rest()
             number = self._take()
 
     def _take(self) -> int | None:
         with self._lock:
-            if self._failed or self._next == len(self._things):
-                return None
             self._next += 1
-            return self._next - 1
+            return self._next - 1 if self._next <= len(self._things) else None
 
-    def answers(self) -> list[R]:
-        """When nobody is at it any more."""
-        if self._failed:
-            raise self._failed[min(self._failed)]
-        return [self._done[number] for number in range(len(self._things))]
+    def _leave_the_rest(self) -> None:
+        with self._lock:
+            self._next = len(self._things)
 
 
 class Hands:
@@ -64,8 +60,11 @@ class Hands:
     def each(self, do: Callable[[T], R], things: Sequence[T], /) -> list[R]:
         """Implements Each. After an exception nothing more is begun."""
         work = _Work(do, things)
-        concurrent.futures.wait([self._pool.submit(work.take_part) for _ in things[: self._number]])
-        return work.answers()
+        shares = [self._pool.submit(work.take_part) for _ in things[: self._number]]
+        concurrent.futures.wait(shares)
+        for share in shares:
+            share.result()
+        return [work.done[number] for number in range(len(things))]
 
     def close(self) -> None:
         """Nothing new is begun."""
