@@ -148,6 +148,7 @@ def expectations(settings: Settings) -> Expectations:
         job_ids=(ids.first, ids.last) if ids is not None else None,
         gres=settings.gres,
         unstarted_window=settings.scheduling.unstarted_window,
+        heterogeneous=settings.workloads.heterogeneous == "auto",
     )
 
 

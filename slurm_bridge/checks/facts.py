@@ -26,6 +26,19 @@ class Expectations:
     job_ids: tuple[int, int] | None = None
     gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unstarted_window: int = 0
+    heterogeneous: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """Whether our account may do this to every object of a resource, such as `podgroups/status.scheduling.k8s.io`."""
+
+    verb: str
+    resource: str
+    allowed: bool
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +54,16 @@ class Probe:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What was seen. What could not be read is named in `unread` with the reason, and its field is empty."""
+    """What was seen. What could not be read is named in `unread` with the reason, and its field is empty.
+
+    `heterogeneous`: Slurm takes jobs of several components. `rights` are those over what makes or groups pods.
+    """
 
     slurm_nodes: tuple[SlurmNode, ...] = ()
     partitions: tuple[Partition, ...] = ()
     conf: SlurmConf | None = None
+    heterogeneous: bool = False
+    rights: tuple[Right, ...] = ()
     nodes: tuple[Node, ...] = ()
     probe: Probe | None = None
     unread: Mapping[str, str] = dataclasses.field(default_factory=dict)

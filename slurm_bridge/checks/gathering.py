@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from slurm_bridge import errors, ports
-from slurm_bridge.checks import probing
+from slurm_bridge.checks import probing, rights
 from slurm_bridge.checks.facts import Expectations, Facts
 from slurm_bridge.model import kinds
 from slurm_bridge.model.slurmconf import SlurmConf
@@ -23,7 +23,7 @@ def gather(
     wanted: Expectations,
     conf: Callable[[], SlurmConf | None],
 ) -> Facts:
-    """Four reads and one placeholder, which is gone again afterwards."""
+    """Some reads, questions about our rights, and one placeholder, which is gone again afterwards."""
     unread: dict[str, str] = {}
 
     def attempt(name: str, read: Callable[[], T], instead: T) -> T:
@@ -45,6 +45,8 @@ def gather(
         slurm_nodes=slurm_nodes,
         partitions=partitions,
         conf=attempt("conf", conf, None),
+        heterogeneous=attempt("heterogeneous", slurm.heterogeneous, instead=False),
+        rights=attempt("rights", lambda: rights.ask(cluster), ()),
         nodes=attempt("nodes", lambda: cluster.list(kinds.NODES).items, ()),
         probe=probe,
         unread=unread,

@@ -80,11 +80,11 @@ def resources_known(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
 
 
 def typed_devices(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Typed static devices leak when a job spreads over them task by task."""
+    """Typed static devices leak when a job spreads over them task by task; none of ours does."""
     typed = [(node.name, gres) for node in facts.external for gres in node.gres if gres.type]
     if typed:
         kinds = ", ".join(sorted({f"{gres.name}:{gres.type}" for _, gres in typed}))
-        yield warning(f"{words.nodes(name for name, _ in typed)} have typed devices ({kinds})")
+        yield info(f"{words.nodes(name for name, _ in typed)}: typed devices ({kinds}), which are asked for by node")
     else:
         yield ok("no external node has typed devices")
 

@@ -1,6 +1,6 @@
 """All checks, in the order in which one would repair what they find, and the whole of what they say."""
 
-from slurm_bridge.checks import placeholder, sides, slurmctld
+from slurm_bridge.checks import gangs, placeholder, sides, slurmctld
 from slurm_bridge.checks.facts import Expectations, Facts
 from slurm_bridge.checks.findings import Check, Finding
 
@@ -8,6 +8,7 @@ _SLURM = ("slurm_nodes", "partitions")
 _BOTH = ("slurm_nodes", "nodes")
 _CONF = ("conf",)
 _PROBE = ("probe",)
+_RIGHTS = ("rights",)
 
 CHECKS: tuple[Check, ...] = (
     Check(
@@ -21,6 +22,21 @@ CHECKS: tuple[Check, ...] = (
         why="Pods are found and bound through the API server.",
         fix="Compare kubernetes.kubeconfig, or the service account and its role, with deploy/rbac.yaml.",
         judge=slurmctld.kubernetes_answers,
+    ),
+    Check(
+        name="groups-followed",
+        why="A pod of a group must not be taken for a single one: without a look at every kind that the cluster serves "
+        "and that groups pods, no replica gets ready.",
+        fix="Apply deploy/rbac.yaml.",
+        judge=gangs.followed,
+        needs=_RIGHTS,
+    ),
+    Check(
+        name="groups-told",
+        why="A PodGroup says in its status when all of its pods have nodes, and others wait for that.",
+        fix="Apply deploy/rbac.yaml.",
+        judge=gangs.told,
+        needs=_RIGHTS,
     ),
     Check(
         name="operator-token",
@@ -89,9 +105,9 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="typed-devices",
-        why="On nodes with typed devices in slurm.conf a job that counts them for each task keeps them for ever. Pods "
-        "are counted for each node and are safe; groups of pods there need whole nodes or fixed numbers of nodes.",
-        fix="Leave the type out and use features, or accept the limit for groups.",
+        why="On nodes with typed devices in slurm.conf a job that counts them for each task never gives them back. The "
+        "bridge asks for them by node, for gangs too: so many nodes with so many devices each. Jobs of others may not.",
+        fix="Let nobody else submit jobs to external nodes; or leave the type out and use features.",
         judge=sides.typed_devices,
         needs=_SLURM,
     ),
@@ -136,6 +152,22 @@ CHECKS: tuple[Check, ...] = (
         fix="SelectType=select/cons_tres and SelectTypeParameters=CR_Core_Memory; scontrol show config shows both.",
         judge=slurmctld.consumable,
         needs=_CONF,
+    ),
+    Check(
+        name="heterogeneous-jobs",
+        why="Members that differ, and that no node has room for together, become components of one job: each kind gets "
+        "what it asks for. External jobs can have components since Slurm 26.05.3.",
+        fix="Nothing has to be done: without components each member is asked for as the largest, and an event says so.",
+        judge=gangs.components,
+        needs=("heterogeneous",),
+    ),
+    Check(
+        name="backfill",
+        why="Jobs of several components are started by backfill only: they wait for its next cycle, however empty the "
+        "cluster is.",
+        fix="SchedulerType=sched/backfill, and a bf_interval in SchedulerParameters that users can wait for.",
+        judge=gangs.backfill,
+        needs=("conf", "heterogeneous"),
     ),
     Check(
         name="room-for-jobs",

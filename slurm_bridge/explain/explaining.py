@@ -246,7 +246,7 @@ def _slots(translated: Translated, seen: ClusterSnapshot, reasons: Sequence[Reas
 def _running(jobs: Sequence[JobView]) -> PlanState | None:
     """The attempt at nodes that the placeholder stands for, as its owner record says."""
     alive = _alive(jobs)
-    return PlanState.parse(alive.owner.plan) if alive is not None and alive.owner is not None else None
+    return PlanState.of_running(alive.owner.plan) if alive is not None and alive.owner is not None else None
 
 
 def _alive(jobs: Sequence[JobView] | None) -> JobView | None:

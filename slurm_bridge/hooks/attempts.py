@@ -6,18 +6,30 @@
 A window counts only from the moment at which Slurm has looked at the job after the attempt was written: before that
 nothing was tried. Each set gives at most `candidates` attempts, all sets together at most `total`; required sets are
 gone through again until `total` is used up. With one candidate that is all there is: one attempt, no window.
+
+A gang that has room on fewer nodes than Slurm might take tries those few first (`bounded`), where no hook prefers any:
+
+    the first request          the same job later
+    with a maximum             keeps one, be it as high as its tasks: Slurm can raise a maximum, not take it away
+    without                    never gets one: it could not be taken away again, and the job would have to be a new one
+    other number of members    is looked at anew: that is an update in any case
 """
 
 import dataclasses
 import enum
 import hashlib
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.hooks.base import Nodes, NodeSet
 
 #: A first candidate set holds at least so many nodes: fewer would only make the job wait longer than others.
 FEWEST = 10
+
+#: For how many seconds the fewest nodes alone are tried. Slurm has looked when it begins: what had the room then has
+#: started, and what has not waits only for jobs that are just ending. Any longer delays a gang that can start on more.
+FEW_SECONDS = 3.0
 
 
 class Then(enum.Enum):
@@ -43,9 +55,10 @@ DEFAULTS = Limits()
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Nodes to try, None for all that are eligible; without a window it is not left."""
+    """Nodes to try, None for all that are eligible; without a window it is not left. `most` is a node maximum."""
 
     nodes: Nodes | None = None
+    most: int | None = None
     name: str = ""
     window_seconds: float | None = None
     then: Then = Then.STAY
@@ -87,6 +100,11 @@ class PlanState:
         if len(parts) != 3 or not parts[0] or not all(part.isascii() and part.isdigit() for part in parts[1:]):  # noqa: PLR2004
             return None
         return cls(version=parts[0], attempt=int(parts[1]), started=float(parts[2]))
+
+    @classmethod
+    def of_running(cls, text: str) -> "PlanState":
+        """Likewise, of a job that lives: one without a readable plan has one that no course knows."""
+        return cls.parse(text) or cls(version="", attempt=0, started=0.0)
 
 
 def course(
@@ -140,6 +158,36 @@ def _staying(found: list[Attempt], limits: Limits) -> tuple[Attempt, ...]:
     rounds = itertools.islice(itertools.cycle(found), limits.total)
     tried = [dataclasses.replace(one, window_seconds=limits.window_seconds, then=Then.NEXT) for one in rounds]
     return (*tried[:-1], dataclasses.replace(tried[-1], window_seconds=None, then=Then.STAY))
+
+
+def bounded(course: Course, previous: PlanState | None, tasks: int, fewest: Callable[[], int | None]) -> Course:
+    """The course for a gang of so many tasks; `fewest` tells on how few nodes it might start, and is asked but once.
+
+    The answer is part of the version: it stands as long as the members do, whatever becomes of the room meanwhile.
+    """
+    before = _BOUND.search(previous.version) if previous is not None else None
+    if previous is not None and before is None:
+        return course
+    if course is not PLAIN:
+        number = None
+    elif before is not None and int(before["tasks"]) == tasks:
+        number = int(before["most"])
+    else:
+        number = fewest()
+    if number is None and before is None:
+        return course
+    return _bounded(course, min(number or tasks, tasks), tasks)
+
+
+#: What `bounded` adds to a version.
+_BOUND = re.compile(r"\.(?P<most>[0-9]+)-(?P<tasks>[0-9]+)$")
+
+
+def _bounded(course: Course, most: int, tasks: int) -> Course:
+    first = (Attempt(most=most, name="fewest nodes", window_seconds=FEW_SECONDS, then=Then.WIDEN),)
+    others = tuple(dataclasses.replace(one, most=tasks) for one in course.attempts)
+    attempts = (*first, *others) if most < tasks else others
+    return Course(attempts=attempts, version=f"{course.version}.{most}-{tasks}")
 
 
 def _version(attempts: tuple[Attempt, ...]) -> str:

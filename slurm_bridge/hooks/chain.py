@@ -11,16 +11,18 @@ Hooks return data; nothing here talks to Slurm or Kubernetes. Orders, commits an
 """
 
 import dataclasses
+import functools
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge import ports
-from slurm_bridge.hooks import attempts, base, calls, emitter, explain, reach, sieve
+from slurm_bridge.hooks import attempts, base, calls, emitter, explain, fewest, reach, sieve
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, Mode, Nodes, NodeSet, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
 from slurm_bridge.hooks.explain import Line
+from slurm_bridge.hooks.fewest import Fewest
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.reach import Reach
 from slurm_bridge.hooks.session import Layers, LogOf, Session, Stopped
@@ -30,7 +32,7 @@ from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.shapes import Form, Shape
-from slurm_bridge.translate.translator import Translated, Value
+from slurm_bridge.translate.translator import Translated, Value, changed
 
 #: The request as Slurm's partitions and resources let it be; runs after hooks have had their say about the fields.
 #: The third argument are the eligible nodes: for each shape of the translated workload in order, or for all its pods.
@@ -93,6 +95,7 @@ class Chain:
         self._caller = Caller(around.clock, around.observer)
         self._layers = Layers(self.hooks, self._caller, around.logs, around.dice)
         self._emitter = emitter.Emitter()
+        self._fewest = Fewest()
         self._order = next(iter(self._layers.by_phase[Phase.ORDER]), None)
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
 
@@ -209,6 +212,7 @@ class Chain:
         if isinstance(reached, Wait):
             raise Stopped(reached)
         course = self._course(sets, scores, settled.request, reached)
+        course = self._bounded(course, settled, session.snapshot, reached, previous)
         return self._emit(session, settled, reached, attempts.resume(course, previous, session.now), course)
 
     def _settle(
@@ -239,9 +243,25 @@ class Chain:
             raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message="unschedulable on cluster"))
         return attempts.course(within, scores, every, reach.fewest(request), self._around.limits, reached.suits)
 
+    def _bounded(
+        self,
+        course: Course,
+        settled: Translated,
+        snapshot: ClusterSnapshot,
+        reached: Reach,
+        previous: PlanState | None,
+    ) -> Course:
+        """With a node maximum first, where that makes a gang start on fewer nodes."""
+        if not fewest.applies(settled):
+            return course
+        ask = functools.partial(self._fewest.number, settled, snapshot, reached.every)
+        return attempts.bounded(course, previous, settled.request.tasks, ask)
+
     def _emit(self, session: Session, settled: Translated, reached: Reach, state: PlanState, course: Course) -> Plan:
-        candidates = course.attempts[state.attempt].nodes
-        emission = self._emitter.emit_all(settled.request, session.snapshot, reached.parts, candidates)
+        attempt = course.attempts[state.attempt]
+        if attempt.most is not None:
+            settled = changed(settled, "maximum_nodes", attempt.most, attempt.name or "as many as there are pods")
+        emission = self._emitter.emit_all(settled.request, session.snapshot, reached.parts, attempt.nodes)
         return Plan(
             request=emission.request,
             values=settled.values,

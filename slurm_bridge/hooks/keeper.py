@@ -7,21 +7,27 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from slurm_bridge.hooks.snapshot import EMPTY, NOTHING, Amounts, ClusterSnapshot, NodeFacts
-from slurm_bridge.model import quantity
+from slurm_bridge.model import names, quantity
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 
 RequestsOf = Callable[[Pod], Amounts]
+#: What is asked for in all on each node.
+_Sums = dict[str, dict[str, Fraction]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Hold:
-    """What one pod keeps on a node; assumed: we have decided so, and the cluster has not said so yet."""
+    """What one pod keeps on a node; assumed: we have decided so, and the cluster has not said so yet.
+
+    `placed`: it has the node from Slurm.
+    """
 
     node: str
     requests: Amounts
     assumed: bool
+    placed: bool
 
 
 class Keeper:
@@ -32,7 +38,8 @@ class Keeper:
         self._lock = threading.Lock()
         self._nodes: dict[str, NodeFacts] = {}
         self._claims: dict[str, set[str]] = {}
-        self._used: dict[str, dict[str, Fraction]] = {}
+        self._used: _Sums = {}
+        self._placed: _Sums = {}
         self._holds: dict[str, _Hold] = {}
         self._slurm: Mapping[str, SlurmNode] = {}
         self._partitions: tuple[Partition, ...] = ()
@@ -64,7 +71,7 @@ class Keeper:
         with self._lock:
             held = self._holds.get(uid)
             if held is None or held.assumed:
-                self._hold(uid, _Hold(node, requests, assumed=True))
+                self._hold(uid, _Hold(node, requests, assumed=True, placed=True))
 
     def holds(self, uid: str, node: str) -> bool:
         """This pod counts on that node already."""
@@ -139,6 +146,7 @@ class Keeper:
             slurm=None,
             allocatable=_amounts(new.status.allocatable),
             used=_frozen(self._used.get(name)),
+            placed=_frozen(self._placed.get(name)),
         )
         if known is not None and known.slurm_name != new.slurm_name:
             self._unclaim(known)
@@ -170,7 +178,8 @@ class Keeper:
         held = self._holds.get(new.uid)
         settled = held is not None and not held.assumed and held.node == new.spec.node_name
         if not settled or old is None or old.spec != new.spec:
-            self._hold(new.uid, _Hold(new.spec.node_name, self._amounts_of(new), assumed=False))
+            placed = names.LABEL_JOB_ID in new.metadata.labels
+            self._hold(new.uid, _Hold(new.spec.node_name, self._amounts_of(new), assumed=False, placed=placed))
 
     def _amounts_of(self, pod: Pod) -> Amounts:
         """Amounts that nobody can read count as nothing: one odd pod must not stop the watch of all others."""
@@ -182,7 +191,7 @@ class Keeper:
     def _hold(self, uid: str, hold: _Hold) -> None:
         held = self._holds.get(uid)
         self._holds[uid] = hold
-        if held is not None and (held.node, held.requests) == (hold.node, hold.requests):
+        if held is not None and dataclasses.replace(held, assumed=hold.assumed) == hold:
             return
         if held is not None:
             self._count(held, -1)
@@ -194,17 +203,24 @@ class Keeper:
             self._count(held, -1)
 
     def _count(self, hold: _Hold, sign: int) -> None:
-        used = self._used.setdefault(hold.node, {})
-        for name, amount in hold.requests.items():
-            used[name] = used.get(name, NOTHING) + sign * amount
-            if not used[name]:
-                del used[name]
-        if not used:
-            del self._used[hold.node]
+        _add(self._used, hold, sign)
+        if hold.placed:
+            _add(self._placed, hold, sign)
         facts = self._nodes.get(hold.node)
         if facts is not None:
-            self._nodes[hold.node] = dataclasses.replace(facts, used=_frozen(used))
+            used, placed = _frozen(self._used.get(hold.node)), _frozen(self._placed.get(hold.node))
+            self._nodes[hold.node] = dataclasses.replace(facts, used=used, placed=placed)
             self._use_version += 1
+
+
+def _add(sums: _Sums, hold: _Hold, sign: int) -> None:
+    used = sums.setdefault(hold.node, {})
+    for name, amount in hold.requests.items():
+        used[name] = used.get(name, NOTHING) + sign * amount
+        if not used[name]:
+            del used[name]
+    if not used:
+        del sums[hold.node]
 
 
 def _frozen(used: Mapping[str, Fraction] | None) -> Amounts:
@@ -231,7 +247,15 @@ def _same_machine(one: SlurmNode | None, other: SlurmNode | None) -> bool:
     """Only what runs on it, or how it feels, differs."""
     if one is None or other is None:
         return one is other
-    return dataclasses.replace(one, states=other.states, reason=other.reason) == other
+    return all(getattr(one, field) == getattr(other, field) for field in _MACHINE)
+
+
+#: What a node is, and not what runs on it or how it feels.
+_MACHINE = tuple(
+    field.name
+    for field in dataclasses.fields(SlurmNode)
+    if field.name not in ("states", "reason", "used_cpus", "used_memory_mib", "used_gres")
+)
 
 
 def _membership(partition: Partition) -> tuple[str, tuple[str, ...]]:

@@ -16,7 +16,8 @@ NOTHING = Fraction()
 class NodeFacts:
     """One Kubernetes node, and its counterpart in Slurm: None when Slurm has none, or when two nodes claim it.
 
-    `used` is what pods that are bound there (or about to be) ask for, whoever scheduled them.
+    `used` is what pods that are bound there (or about to be) ask for, whoever scheduled them; `placed` is how much of
+    it Slurm knows of, because it gave those pods the node.
     """
 
     name: str
@@ -25,6 +26,7 @@ class NodeFacts:
     slurm: SlurmNode | None
     allocatable: Amounts
     used: Amounts
+    placed: Amounts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,7 +162,7 @@ class Mirror:
         if old.certainty is Certainty.MAYBE:
             self.look(old.job_id, old.owner)
             return
-        state = seen.components[0].state if seen.components else old.state
+        state = seen.state if seen.components else old.state
         started = old.started or seen.phase in readings.STARTED
         self._replace(
             old,
@@ -202,7 +202,9 @@ class Mirror:
         """Likewise, for a job that pods were bound by: another workload of the same namespace may be its owner now."""
         view = self._ask(lambda: self._slurm.job(job_id))
         if view is None or view.owner is None or not self._ours(view.owner) or view.owner.namespace != owner.namespace:
-            self._missed(job_id, taken=view is not None)
+            known = self._table.get(job_id)
+            if known is None or known.owner.same_workload(owner):
+                self._missed(job_id, taken=view is not None)
             return None
         return self.adopt(view, tell=False)
 

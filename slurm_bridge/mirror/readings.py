@@ -17,7 +17,7 @@ START_MOVED = 600
 
 def moved(old: Placeholder, seen: JobStates) -> bool:
     """The state words say something new."""
-    words = seen.components[0].state.words if seen.components else old.state.words
+    words = seen.state.words if seen.components else old.state.words
     return old.certainty is Certainty.MAYBE or words != old.state.words or torn(old, seen) != old.torn
 
 

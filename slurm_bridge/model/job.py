@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
@@ -161,11 +161,12 @@ class JobStates:
     @property
     def phase(self) -> Phase:
         """All components together: as far as the one that is least far; one that ended alone shows in `torn`."""
-        phases = {component.state.phase for component in self.components}
-        if len(phases) == 1:
-            return phases.pop()
-        alive = phases - {Phase.ENDED}
-        return next((phase for phase in _LEAST_FAR_FIRST if phase in alive), Phase.UNKNOWN)
+        return self.state.phase
+
+    @property
+    def state(self) -> JobState:
+        """The words of the component that is least far of those that live."""
+        return least_far(component.state for component in self.components)
 
     @property
     def torn(self) -> bool:
@@ -174,7 +175,12 @@ class JobStates:
         return any(ended) and not all(ended)
 
 
-_LEAST_FAR_FIRST = (Phase.UNKNOWN, Phase.PENDING, Phase.STARTING, Phase.STOPPED, Phase.RUNNING)
+_LEAST_FAR_FIRST = (Phase.UNKNOWN, Phase.PENDING, Phase.STARTING, Phase.STOPPED, Phase.RUNNING, Phase.ENDED)
+
+
+def least_far(states: Iterable[JobState]) -> JobState:
+    """How components stand together: none of them has anything as long as one has nothing."""
+    return min(states, key=lambda one: _LEAST_FAR_FIRST.index(one.phase), default=JobState(frozenset()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

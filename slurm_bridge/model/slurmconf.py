@@ -11,5 +11,7 @@ class SlurmConf:
     select_parameters: frozenset[str] = frozenset()
     gres_types: tuple[str, ...] = ()
     preempt_modes: frozenset[str] = frozenset()
+    scheduler_type: str = ""
+    scheduler_parameters: tuple[str, ...] = ()
     max_job_count: int | None = None
     max_job_id: int | None = None

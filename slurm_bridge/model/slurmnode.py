@@ -7,7 +7,7 @@ from slurm_bridge.model.job import Gres
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmNode:
-    """One node as Slurm knows it."""
+    """One node as Slurm knows it. `used` is what jobs had of it when it was read, whoever's they are."""
 
     name: str
     states: frozenset[str]
@@ -18,6 +18,9 @@ class SlurmNode:
     partitions: tuple[str, ...] = ()
     threads_per_core: int = 1
     reason: str = ""
+    used_cpus: int = 0
+    used_memory_mib: int = 0
+    used_gres: tuple[Gres, ...] = ()
 
     @property
     def external(self) -> bool:
@@ -42,6 +45,7 @@ class Partition:
     preempt_grace_seconds: int = 0
     exclusive: bool = False
     default: bool = False
+    minimum_nodes: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

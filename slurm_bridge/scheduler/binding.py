@@ -25,7 +25,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import slots
-from slurm_bridge.scheduler.members import PLACED, Crew, Standing
+from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.submitting import Submitter
 from slurm_bridge.scheduler.tools import Tools
@@ -129,11 +129,11 @@ class Binder:
         if isinstance(read, Filed):
             return read
         snapshot = self._tools.keeper.snapshot()
-        some = slots.as_many_as_fit(wish.workload, crew.count(*PLACED), read.owner)
+        some = slots.as_many_as_fit(wish.workload, crew, read)
         spots = self._spots(dataclasses.replace(wish, workload=some), read, snapshot)
         if isinstance(spots, Misfit):
             text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
-            return self._later(wish.workload, "GangFull", text, None)
+            return self._later(wish.workload, "GangFull", text, ECHO)
         problem = self._problem(some, spots, snapshot)
         if problem is not None:
             return self._later(wish.workload, problem.reason, problem.message, VACATED_LOOK)

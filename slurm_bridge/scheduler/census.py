@@ -7,10 +7,13 @@ say in that has changed; a pod that is bound stays with the workload whose job i
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler.members import Crew
+
+K = TypeVar("K")
 
 #: How many ended workloads are remembered, so that their jobs are cancelled without asking whether they really ended.
 REMEMBERED = 50_000
@@ -59,11 +62,13 @@ class Census:
         with self._lock:
             known = self._crews[self._roots[pod.uid]].root if pod.uid in self._roots else root
             assert known is not None
-            self._remove(pod.uid)
-            if new is not None:
-                self._add(new, known)
-            else:
+            if new is None:
+                self._remove(pod.uid)
                 self._bury(known.uid)
+            else:
+                # Its crew takes the new shape for the old one: it is there at every moment.
+                self._unfile(pod.uid)
+                self._add(new, known)
             return known.uid
 
     def move(self, pod_uid: str, root: Root) -> None:
@@ -72,9 +77,10 @@ class Census:
             pod, before = self._pods.get(pod_uid), self._roots.get(pod_uid)
             if pod is None or before == root.uid:
                 return
-            self._remove(pod_uid)
+            self._unfile(pod_uid)
             self._add(pod, root)
             if before is not None:
+                self._crews[before].remove(pod_uid)
                 self._bury(before)
 
     def reclaim(self, pod_uids: Iterable[str]) -> frozenset[str]:
@@ -101,13 +107,17 @@ class Census:
             self._on_node.setdefault(pod.spec.node_name, {})[pod.uid] = None
 
     def _remove(self, uid: str) -> None:
-        pod = self._pods.pop(uid, None)
-        if pod is None:
-            return
-        self._crews[self._roots.pop(uid)].remove(uid)
-        for handle in self._handles(pod):
-            _unfile(self._by_handle, (pod.metadata.namespace, handle), uid)
-        _unfile(self._on_node, pod.spec.node_name, uid)
+        self._unfile(uid)
+        if self._pods.pop(uid, None) is not None:
+            self._crews[self._roots.pop(uid)].remove(uid)
+
+    def _unfile(self, uid: str) -> None:
+        """Out of the indexes that its change may have made wrong."""
+        pod = self._pods.get(uid)
+        if pod is not None:
+            for handle in self._handles(pod):
+                _take_out(self._by_handle, (pod.metadata.namespace, handle), uid)
+            _take_out(self._on_node, pod.spec.node_name, uid)
 
     def _bury(self, root_uid: str) -> None:
         """Its last member has gone."""
@@ -156,10 +166,10 @@ class Census:
             return tuple(self._crews)
 
 
-def _unfile(files: dict[tuple[str, str], dict[str, None]] | dict[str, dict[str, None]], name: object, uid: str) -> None:
-    filed = files.get(name)  # type: ignore[call-overload]
+def _take_out(files: dict[K, dict[str, None]], name: K, uid: str) -> None:
+    filed = files.get(name)
     if filed is None:
         return
     filed.pop(uid, None)
     if not filed:
-        del files[name]  # type: ignore[arg-type]
+        del files[name]

@@ -12,7 +12,7 @@ from slurm_bridge.model.job import Phase
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import ending
+from slurm_bridge.scheduler import finding
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Act, Cycle
 from slurm_bridge.scheduler.members import Standing, job_id_of
@@ -151,8 +151,8 @@ class Core:
             pod = self.census.get(uid)
             job_id = job_id_of(pod) if pod is not None else None
             known = self.tools.table.get(job_id) if job_id is not None else None
-            if pod is not None and known is not None and known.owner.namespace == pod.metadata.namespace:
-                self.census.move(uid, ending.root_of(known.owner))
+            if pod is not None and known is not None and finding.may_be_by(pod, known):
+                self.census.move(uid, finding.root_of(known.owner))
 
     def schedule_step(self, run: Callable[[str, Act], None] | None = None) -> bool:
         """Look at the next workload; False when there is none. `run` does what was decided, here or elsewhere."""

@@ -26,7 +26,8 @@ from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.decide import Pods, Step, decide, job_of, pods_of
-from slurm_bridge.scheduler.ganging import Ganger
+from slurm_bridge.scheduler.finding import Finder
+from slurm_bridge.scheduler.ganging import INCOMPLETE, Ganger
 from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, LINE_UP, WOKEN, Filed
 from slurm_bridge.scheduler.restoring import Restorer
@@ -54,7 +55,8 @@ class Cycle:
     def __init__(self, tools: Tools, census: Census, wake: Callable[[str], None]) -> None:
         self._tools, self._census, self._wake = tools, census, wake
         self.submitter = submitting.Submitter(tools)
-        self.ender = ending.Ender(tools, census)
+        self.ender = ending.Ender(tools)
+        self.finder = Finder(tools, census)
         self.restorer = Restorer(tools, self.ender)
         self.binder = Binder(tools, self.submitter, self._remains)
         self.ganger = Ganger(tools, self.ender)
@@ -104,10 +106,12 @@ class Cycle:
 
     def _placed(self, crew: Crew, pods: Pods, placeholder: Placeholder | None) -> Act | Filed:
         """Some pods have nodes."""
+        placeholder = placeholder or self.finder.robbed(crew)
         step = decide(pods, job_of(placeholder))
         if step is Step.LOOK or placeholder is None:
-            return lambda: self.ender.look(crew)
+            return lambda: self.finder.look(crew)
         if not crew.count(Standing.BOUND):
+            self.ganger.tell_of_leaving(crew, placeholder)
             return lambda: self.ender.leaving(crew)
         if step is Step.END:
             return lambda: self.ender.end(crew, placeholder)
@@ -121,7 +125,11 @@ class Cycle:
         lost = ending.shrunk(crew, placeholder)
         if lost:
             return lambda: self.ender.end_shrunk(lost, placeholder)
-        if self.ganger.broken(crew, placeholder):
+        if crew.count(Standing.WANTING):
+            # Half of them are bound, and the job is in no state to say anything about the others.
+            return WOKEN
+        self.ganger.started(crew)
+        if self.ganger.lost(crew, placeholder):
             whole = self._gather(crew, Standing.BOUND)
             if isinstance(whole, Workload) and self.ganger.restarts(whole):
                 return lambda: self.ganger.restart(crew, placeholder)
@@ -171,12 +179,31 @@ class Cycle:
         if placeholder is not None and placeholder.torn and not _never_started(crew, placeholder, gathered):
             return lambda: self.submitter.replace(placeholder, TORN)
         if isinstance(gathered, Wait) and crew.root.kind != "Pod":
-            return self.ganger.incomplete(crew, gathered, placeholder, self.submitter)
+            return self._cancelled(crew, gathered, placeholder) or self.ganger.incomplete(
+                crew, gathered, placeholder, self.submitter
+            )
         wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
         if not isinstance(wish, Wish):
-            return self._told(gathered, wish) if isinstance(gathered, Workload) else self._obstacle(crew, wish)
+            told = self._told(gathered, wish) if isinstance(gathered, Workload) else self._obstacle(crew, wish)
+            return self.ganger.not_for_ever(crew, wish, placeholder, self.submitter) or told
         still = self.ganger.unsettled(wish.workload, crew, placeholder)
         return still if still is not None else self._settled(wish, placeholder, turn=turn)
+
+    def _cancelled(self, crew: Crew, wait: Wait, placeholder: Placeholder | None) -> Act | None:
+        """Somebody cancelled the job while members are missing: that is respected all the same."""
+        if wait.reason != INCOMPLETE or placeholder is None or placeholder.alive:
+            return None
+        some = self._gather(crew, Standing.WANTING, *PLACED)
+        wish = wishes.read(some, self._tools) if isinstance(some, Workload) else None
+        if not isinstance(wish, Wish) or wishes.answered(wish, placeholder):
+            return None
+        if not self.ender.puzzling(wish, placeholder):
+            return None
+
+        def act() -> Filed:
+            return self.ender.again(wish, placeholder) or Filed(after=wait.retry_after)
+
+        return act
 
     def _settled(self, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
         """It is known what they want, and that nobody else is about to come."""
@@ -242,7 +269,8 @@ class Cycle:
 
     def _again(self, wish: Wish, placeholder: Placeholder, *, turn: bool) -> Act | Filed:
         """Its job has ended. Whether that was somebody's wish is asked once, and then it lines up or parks."""
-        if wishes.answered(wish, placeholder) or not self.ender.puzzling(wish, placeholder):
+        known = wishes.answered(wish, placeholder) or not self.ender.puzzling(wish, placeholder)
+        if known and not placeholder.torn:
             return self._submit(wish, placeholder, turn=turn)
 
         def act() -> Filed:
@@ -283,7 +311,7 @@ class Cycle:
         )
 
     def _forget(self, uid: str) -> Filed:
-        for part in (self.submitter, self.binder, self.ender, self.ganger):
+        for part in (self.submitter, self.binder, self.ender, self.finder, self.ganger):
             part.forget(uid)
         return self.ender.drop(uid)
 
@@ -318,7 +346,11 @@ def _relevant(
     theirs = [one for one in placeholders if one.job_id in named]
     if len(theirs) < len(named):
         return None, named
-    ended = [one for one in theirs if not one.alive]
-    if len(ended) == len(theirs) and crew is not None and not crew.count(Standing.BOUND):
+    # Those who only hang on a job that has ended have nothing more to expect of it.
+    holding = [one for one in theirs if crew is not None and crew.nodes(one.job_id)]
+    ended = [one for one in holding if not one.alive]
+    if ended:
+        return ended[0], named
+    if not holding and not any(one.alive for one in theirs):
         return table.current(placeholders), named
-    return (ended[0] if ended else table.current(theirs)), named
+    return table.current(holding or theirs), named

@@ -11,16 +11,14 @@ from collections.abc import Iterable
 from loguru import logger
 
 from slurm_bridge import errors
-from slurm_bridge.model import job, kinds, names
+from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler import records, submitting, words
 from slurm_bridge.scheduler import wish as wishes
-from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import Crew, Standing, job_id_of, slurm_node_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
@@ -35,8 +33,8 @@ DOUBTFUL = 30.0
 class Ender:
     """The steps that end something."""
 
-    def __init__(self, tools: Tools, census: Census) -> None:
-        self._tools, self._census = tools, census
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
         #: Since when pods of a workload have been leaving, by pod.
         self._leaving: dict[str, dict[str, float]] = {}
 
@@ -96,37 +94,6 @@ class Ender:
                 return Filed(after=self._tools.pause(one.owner.uid))
             self._tools.table.drop(one.job_id)
         return AT_ONCE
-
-    def look(self, crew: Crew) -> Filed:
-        """Read the placeholders that bound pods name; that Slurm does not know one is worth remembering too."""
-        for job_id in crew.named:
-            known = self._tools.table.get(job_id)
-            if known is None or known.owner.uid != crew.root.uid or known.certainty is not Certainty.SEEN:
-                self._look(crew, job_id)
-        return AT_ONCE if crew.named else WOKEN
-
-    def _look(self, crew: Crew, job_id: names.JobId) -> None:
-        owner = records.owner_of(crew.root, self._tools.config.rules.cluster_id)
-        found = self._tools.mirror.look_whose(job_id, owner)
-        if found is not None and found.owner.uid != crew.root.uid:
-            # It was bound as part of another workload: by another configuration, or before its controller said more.
-            self._rejoin(crew, found)
-        if found is None:
-            gone = Placeholder(
-                job_id=job_id,
-                owner=owner,
-                state=job.JobState(frozenset()),
-                certainty=Certainty.GONE,
-                since=self._tools.clock.now(),
-                started=True,
-            )
-            self._tools.table.put(gone, tell=False)
-
-    def _rejoin(self, crew: Crew, found: Placeholder) -> None:
-        for pod in crew.pods(*Standing):
-            if job_id_of(pod) == found.job_id:
-                self._census.move(pod.uid, root_of(found.owner))
-        self._tools.table.put(found)
 
     def doubt(self, crew: Crew, placeholder: Placeholder) -> Filed:
         """The job of bound pods is unknown to Slurm: believed after a pause, one by one, and never of a multitude."""
@@ -208,6 +175,8 @@ class Ender:
         if not any(one.alive for one in self._tools.table.of(crew.root.uid)):
             return WOKEN
         left = self._patience(crew)
+        if not crew.count(Standing.LEAVING):
+            return AT_ONCE
         if left is None:
             logger.warning("the pods of {} hang on dead nodes; their job is given back", crew.root)
             return self.withdraw(crew.root.uid, crew, seen=True)
@@ -238,7 +207,8 @@ class Ender:
         """
         if placeholder.certainty is Certainty.GONE or placeholder.owner.note:
             return False
-        if wish.workload.gang is not None and placeholder.owner.members != records.members_of(wish.workload.pods):
+        gang = wish.workload.gang is not None
+        if gang and placeholder.started and placeholder.owner.members != records.members_of(wish.workload.pods):
             return False
         read = placeholder.read is not None and placeholder.read >= placeholder.since
         return not read or placeholder.torn or words.end_word(placeholder) == "CANCELLED"
@@ -257,7 +227,8 @@ class Ender:
     def _torn(self, wish: Wish, read: Placeholder) -> Filed:
         """A component ended before the others had started: they never would."""
         parts = self._tools.slurm.components(read.job_id)
-        if any("CANCELLED" in one.state.words for one in parts):
+        cancelled = any("CANCELLED" in one.state.words for one in parts)
+        if cancelled and not wishes.answered(wish, read):
             self.park(wish, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
         if not submitting.withdraw(self._tools, read, "a component of it has ended", noted=True):
             return Filed(after=self._tools.pause(wish.workload.root.uid))
@@ -314,11 +285,6 @@ def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
 def object_uid(root: Root) -> str:
     """Of the object that a workload is or belongs to, the same for all of its parts and runs."""
     return root.uid.partition(":")[0]
-
-
-def root_of(owner: Owner) -> Root:
-    """The workload that an owner record speaks of."""
-    return Root(kind=owner.kind, namespace=owner.namespace, name=owner.name, uid=owner.uid)
 
 
 def _outcome(crew: Crew | None) -> str:

@@ -13,10 +13,11 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.model import kinds
+from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import MemberLost, Workload
 from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.binding import Binder
@@ -61,18 +62,36 @@ class Ganger:
         self, crew: Crew, wait: Wait, placeholder: Placeholder | None, submitter: Submitter
     ) -> Callable[[], Filed] | Filed:
         """Members are missing. A job that exists is kept for as long as it takes to make a lost member anew."""
-        if wait.reason != INCOMPLETE or placeholder is None or not placeholder.alive:
-            return self._tell(crew, wait)
-        uid, now = crew.root.uid, self._tools.clock.now()
-        left = self._missing.setdefault(uid, now) + self._tools.limits.incomplete_seconds - now
-        if left > 0:
-            told = self._tell(crew, wait)
-            return Filed(after=left if told.after is None else min(left, told.after))
-        return lambda: submitter.replace(placeholder, wait.message)
+        self._tell(crew, wait.reason, wait.message)
+        if wait.reason == "OwnerUnreadable" or placeholder is None or not placeholder.alive:
+            return Filed(after=wait.retry_after)
+        left = self._patience(crew)
+        if left <= 0:
+            return lambda: submitter.replace(placeholder, wait.message)
+        return Filed(after=left if wait.retry_after is None else min(left, wait.retry_after))
 
-    def _tell(self, crew: Crew, wait: Wait) -> Filed:
-        self._tools.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), wait.reason, wait.message)
-        return Filed(after=wait.retry_after)
+    def not_for_ever(
+        self, crew: Crew, obstacle: Wait | Reject, placeholder: Placeholder | None, submitter: Submitter
+    ) -> Callable[[], Filed] | Filed | None:
+        """A job that holds nodes is kept for so long only for pods that cannot have them as they are."""
+        if placeholder is None or placeholder.phase is not Phase.RUNNING or not isinstance(obstacle, Reject):
+            return None
+        left = self._patience(crew)
+        return Filed(after=left) if left > 0 else lambda: submitter.replace(placeholder, obstacle.message)
+
+    def _patience(self, crew: Crew) -> float:
+        """Seconds that are left for whatever is wrong with these pods to be put right."""
+        now = self._tools.clock.now()
+        return self._missing.setdefault(crew.root.uid, now) + self._tools.limits.incomplete_seconds - now
+
+    def _tell(self, crew: Crew, reason: str, text: str) -> None:
+        self._tools.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), reason, text)
+
+    def tell_of_leaving(self, crew: Crew, placeholder: Placeholder) -> None:
+        """Those who come while all before them leave."""
+        if crew.count(Standing.WANTING):
+            text = f"the pods that {crew.root} had before still leave the nodes of Slurm job {placeholder.job_id}"
+            self._tell(crew, "GangRuns", text)
 
     def unsettled(self, workload: Workload, crew: Crew, placeholder: Placeholder | None) -> Filed | None:
         """More may be on their way, and a job that has not started yet would have to be changed for each of them."""
@@ -100,6 +119,10 @@ class Ganger:
 
     # After the start
 
+    def started(self, crew: Crew) -> None:
+        """All who are there have their nodes."""
+        self._begun.pop(crew.root.uid, None)
+
     def unannounced(self, crew: Crew) -> bool:
         """True once for a group whose object may not have been told yet that all have nodes: after a restart."""
         if crew.root.kind != kinds.PODGROUPS.kind or crew.root.uid in self._announced:
@@ -107,11 +130,10 @@ class Ganger:
         self._announced.add(crew.root.uid)
         return True
 
-    def broken(self, crew: Crew, placeholder: Placeholder) -> bool:
-        """The job was for more members than have a place or have done their work."""
-        self._begun.pop(crew.root.uid, None)
-        asked = records.number_of(placeholder.owner)
-        return crew.count(Standing.BOUND, Standing.DONE) < asked
+    def lost(self, crew: Crew, placeholder: Placeholder) -> bool:
+        """A member that ran by this job has failed or gone; who was not seen to is not missed."""
+        over = crew.pods(Standing.LEAVING, Standing.OVER)
+        return placeholder.job_id in crew.lost or any(job_id_of(pod) == placeholder.job_id for pod in over)
 
     def restarts(self, workload: Workload) -> bool:
         """A loss ends the others."""
@@ -124,18 +146,20 @@ class Ganger:
 
     def join(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder) -> Callable[[], Filed] | Filed:
         """Some have nodes and others want them."""
-        gang, uid = wish.workload.gang, crew.root.uid
+        gang = wish.workload.gang
         if gang is None:
             return WOKEN
-        if placeholder.owner.members == records.members_of(_all_of(crew, placeholder)):
+        lost = self.lost(crew, placeholder)
+        # A start goes on although others have come meanwhile.
+        begun = crew.root.uid in self._begun and not lost
+        if begun or placeholder.owner.members == records.members_of(_all_of(crew, placeholder)):
             return self._finish(wish, crew, placeholder, binder)
-        self._begun.pop(uid, None)
-        if gang.member_lost is MemberLost.KEEP:
+        if gang.member_lost is MemberLost.KEEP or not lost:
             return lambda: binder.join(wish, crew, placeholder)
-        if gang.member_lost is MemberLost.RESTART and self.broken(crew, placeholder):
+        if gang.member_lost is MemberLost.RESTART:
             return lambda: self.restart(crew, placeholder)
         text = f"{crew.root} runs by Slurm job {placeholder.job_id}; this pod starts with all others the next time"
-        self._tools.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), "GangRuns", text)
+        self._tell(crew, "GangRuns", text)
         return WOKEN
 
     def _finish(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder) -> Callable[[], Filed]:
@@ -156,15 +180,17 @@ class Ganger:
     def _go_on(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder, left: float) -> Filed:
         """Trouble is met with patience, but not with more of it than there is time."""
         try:
-            return binder.join(wish, crew, placeholder)
+            filed = binder.join(wish, crew, placeholder)
         except errors.TryLater as problem:
             logger.bind(workload=str(crew.root)).info("not all bound yet: {}", problem)
-            return Filed(after=min(left, self._tools.pause(crew.root.uid)))
+            filed = Filed(after=self._tools.pause(crew.root.uid))
+        # Nobody else may be woken before the time is over.
+        return filed if filed.after is not None and filed.after < left else Filed(after=left)
 
 
 def _all_of(crew: Crew, placeholder: Placeholder) -> Iterator[Pod]:
     """Those that live, and those that were bound by this job and are over."""
-    yield from crew.pods(Standing.WANTING, *PLACED)
-    for pod in crew.pods(Standing.DONE, Standing.OVER):
+    yield from crew.pods(Standing.WANTING)
+    for pod in crew.pods(*PLACED, Standing.DONE, Standing.OVER):
         if job_id_of(pod) == placeholder.job_id:
             yield pod

@@ -63,7 +63,7 @@ PLACED = (Standing.BOUND, Standing.LEAVING)
 class Crew:
     """All pods of one workload as last heard, sorted by how they stand. Changed by the census only, under its lock."""
 
-    __slots__ = ("_by", "_named", "_seats", "_stands", "joined", "root", "served")
+    __slots__ = ("_by", "_named", "_seats", "_stands", "joined", "lost", "root", "served")
 
     def __init__(self, root: Root) -> None:
         self.root = root
@@ -76,28 +76,42 @@ class Crew:
         self.joined = float("-inf")
         #: The jobs that members were bound by, those of members included that have gone.
         self.served: frozenset[names.JobId] = frozenset()
+        #: The jobs of which we have seen a member fail, or go before it was done.
+        self.lost: frozenset[names.JobId] = frozenset()
 
     def put(self, pod: Pod, now: float) -> None:
-        """A member came or changed."""
+        """A member came or changed. Others read meanwhile: they may find it twice, but never nowhere."""
         before, stands = self._stands.get(pod.uid), standing(pod)
-        self.remove(pod.uid)
-        self._stands[pod.uid] = stands
+        old = self._by[before][pod.uid] if before is not None else None
         self._by.setdefault(stands, {})[pod.uid] = pod
+        self._stands[pod.uid] = stands
+        self._sit(stands, pod)
+        if before is not None and old is not None:
+            if before is not stands:
+                del self._by[before][pod.uid]
+            self._rise(before, old, now=stands)
         if stands is Standing.WANTING and before is not Standing.WANTING:
             self.joined = now
+
+    def remove(self, uid: str) -> None:
+        """A member went."""
+        stands = self._stands.pop(uid, None)
+        if stands is not None:
+            self._rise(stands, self._by[stands].pop(uid), now=None)
+
+    def _sit(self, stands: Standing, pod: Pod) -> None:
         job_id = job_id_of(pod)
         if job_id is not None:
             self.served |= {job_id}
             self._count(stands, pod, job_id, +1)
 
-    def remove(self, uid: str) -> None:
-        """A member went, or is to be put anew."""
-        stands = self._stands.pop(uid, None)
-        if stands is not None:
-            pod = self._by[stands].pop(uid)
-            job_id = job_id_of(pod)
-            if job_id is not None:
-                self._count(stands, pod, job_id, -1)
+    def _rise(self, before: Standing, old: Pod, *, now: Standing | None) -> None:
+        """It stands differently, or went: whoever ran and is not known to have succeeded is lost to the others."""
+        job_id = job_id_of(old)
+        if job_id is not None:
+            self._count(before, old, job_id, -1)
+            if before in PLACED and now not in (Standing.BOUND, Standing.DONE):
+                self.lost |= {job_id}
 
     def _count(self, stands: Standing, pod: Pod, job_id: names.JobId, step: int) -> None:
         if stands in PLACED:
@@ -115,6 +129,10 @@ class Crew:
     def named(self) -> frozenset[names.JobId]:
         """The jobs that members with a node are on."""
         return frozenset(self._named)
+
+    def on(self, job_id: names.JobId) -> int:
+        """How many members with a node are on this job."""
+        return self._named.get(job_id, 0)
 
     def nodes(self, job_id: names.JobId) -> tuple[str, ...]:
         """Slurm's names of the nodes that bound members of this job are on."""

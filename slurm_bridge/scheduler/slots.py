@@ -9,6 +9,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import members, place, records
+from slurm_bridge.scheduler.members import Crew
 from slurm_bridge.scheduler.place import Amounts, Member, Part
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
@@ -27,11 +28,12 @@ def placed(wish: Wish, read: Placeholder, tools: Tools) -> dict[str, str] | Reje
     return place.place(parts, per_node=1 if wish.translated.one_per_node else None)
 
 
-def as_many_as_fit(workload: Workload, there: int, owner: Owner) -> Workload:
-    """Those who are there, and of those who come, the first for whom there are places."""
-    room = max(0, records.number_of(owner) - there)
+def as_many_as_fit(workload: Workload, crew: Crew, read: Placeholder) -> Workload:
+    """Those whom the job has given places, and of those who come, the first for whom there are more."""
+    room = max(0, records.number_of(read.owner) - crew.on(read.job_id))
     coming = {pod.uid for pod in [pod for pod in workload.pods if not pod.bound][:room]}
-    return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.bound or pod.uid in coming))
+    there = (pod for pod in workload.pods if pod.uid in coming or members.job_id_of(pod) == read.job_id)
+    return dataclasses.replace(workload, pods=tuple(there))
 
 
 def those_who_came_first(workload: Workload, owner: Owner) -> Workload:

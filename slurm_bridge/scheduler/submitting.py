@@ -9,6 +9,7 @@ What can go wrong between asking and knowing:
 """
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Iterable
 
 import msgspec
@@ -18,6 +19,7 @@ from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.mirror import readings
 from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
+from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.ports import Scope
@@ -33,6 +35,8 @@ from slurm_bridge.translate.translator import Value
 REFUSED_AGAIN = 300.0
 #: A node that Slurm does not know has just left it, as a rule; when it still does not know it then, something is wrong.
 MOST_UNTOLD = 3
+#: Of so many groups it is remembered how often they have started.
+REMEMBERED = 10_000
 #: Annotations that an event names.
 MOST_SAID = 6
 #: Intent, what an update cannot change, what it can.
@@ -51,6 +55,8 @@ class Submitter:
         self._refused: dict[str, str] = {}
         #: What Slurm refused to take, and until when it is not asked again for just the same.
         self._declined: dict[str, tuple[str, float]] = {}
+        #: The last attempt of groups that may start anew: Slurm remembers the jobs of those before for a while.
+        self._attempts: OrderedDict[str, int] = OrderedDict()
 
     def forget(self, uid: str) -> None:
         """The workload is over."""
@@ -67,7 +73,8 @@ class Submitter:
         waiting = self._lost.search(wish.workload.root) or self._declined_lately(wish, planned)
         if waiting is not None:
             return waiting
-        return self._send(wish, planned, records.next_attempt(placeholder))
+        known = self._attempts.get(wish.workload.root.uid, -1) + 1
+        return self._send(wish, planned, max(known, records.next_attempt(placeholder)))
 
     def _declined_lately(self, wish: Wish, planned: Plan) -> Filed | None:
         """The very same request was refused a moment ago: what woke the workload has not changed that."""
@@ -123,11 +130,18 @@ class Submitter:
             if not one.alive:
                 tools.table.drop(one.job_id)
         tools.mirror.nudge()
+        self._remember(request.owner)
         tools.tally.attempt("submitted")
         tools.say(wish.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
         if planned.told:
             tools.voice.group(wish.workload, "SlurmJobWidened", planned.told, warning=True)
         return WOKEN
+
+    def _remember(self, owner: Owner) -> None:
+        if owner.kind != kinds.PODS.kind:
+            self._attempts[owner.uid] = owner.attempt
+            while len(self._attempts) > REMEMBERED:
+                self._attempts.popitem(last=False)
 
     def _unknown(self, wish: Wish, request: JobRequest, outcome: Unknown) -> Filed:
         """It may exist. With an id we know where to look; without one a scan has to tell."""
@@ -175,7 +189,8 @@ class Submitter:
             if renamed is not None:
                 return renamed
             # A plan of several attempts goes on by itself; everybody else is woken.
-            return WOKEN if planned.window_seconds is None else Filed(after=self._tools.limits.attempt_period)
+            window = planned.window_seconds
+            return WOKEN if window is None else Filed(after=min(window, self._tools.limits.attempt_period))
         if _fixed(wanted) != _fixed(asked):
             return self.replace(placeholder, "the request changed")
         return self._update(wish, planned, placeholder)
@@ -191,8 +206,13 @@ class Submitter:
         outcome = self._tools.slurm.note(placeholder.job_id, owner)
         if not isinstance(outcome, Done):
             return self.back_off(placeholder.owner.uid)
-        self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-        return AT_ONCE
+        return self._changed(placeholder)
+
+    def _changed(self, placeholder: Placeholder) -> Filed:
+        """Slurm said yes: what the job says now is what counts. If it says the same as before, it is left for a while."""
+        read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+        same = read is not None and read.owner == placeholder.owner
+        return self.back_off(placeholder.owner.uid) if same else AT_ONCE
 
     def _tell_pending(self, wish: Wish, planned: Plan, placeholder: Placeholder) -> None:
         """Only for jobs that wait for long enough to be read: one that starts at once is told of when it is bound."""
@@ -211,9 +231,8 @@ class Submitter:
         outcome = self._tools.slurm.update(placeholder.job_id, dataclasses.replace(request, job_id=None))
         if isinstance(outcome, Refused):
             return self._not_updated(wish, request, placeholder, outcome)
-        # Done or not known: what the job says now is what counts.
-        self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-        return self.back_off(placeholder.owner.uid) if isinstance(outcome, Unknown) else AT_ONCE
+        changed = self._changed(placeholder)
+        return self.back_off(placeholder.owner.uid) if isinstance(outcome, Unknown) else changed
 
     def _not_updated(self, wish: Wish, request: JobRequest, placeholder: Placeholder, outcome: Refused) -> Filed:
         if outcome.why in (Refusal.STARTED, Refusal.OVER, Refusal.NO_SUCH_JOB):

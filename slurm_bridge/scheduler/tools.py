@@ -136,7 +136,7 @@ class Tools:
     each: hands.Each = hands.in_turn
     #: What each waiting workload wants, as translated last, by the rules that it was translated by.
     wishes: dict[str, tuple[Rules, Any]] = dataclasses.field(default_factory=dict)
-    #: At which attempt of its plan each workload is, where hooks have made a plan of several.
+    #: At which attempt of its plan each workload is, where that is not what the record of its job says.
     plans: dict[str, PlanState] = dataclasses.field(default_factory=dict)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0

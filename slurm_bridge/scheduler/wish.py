@@ -60,11 +60,18 @@ def members(wish: Wish) -> str:
 
 def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wait | Reject:
     """Let the hooks, and Slurm's own limits, shape the request."""
-    planned = _plan(wish, tools, _state(wish, tools, placeholder))
-    if not isinstance(planned, Plan) or planned.window_seconds is None or placeholder is None:
+    uid = wish.workload.root.uid
+    if placeholder is None or not placeholder.alive:
+        # What is remembered is of a job that is over.
+        tools.plans.pop(uid, None)
+        return _plan(wish, tools, None)
+    before = tools.plans.get(uid) or PlanState.of_running(placeholder.owner.plan)
+    planned = _plan(wish, tools, before)
+    if not isinstance(planned, Plan):
         return planned
     moved = _advanced(planned, tools, placeholder)
-    tools.plans[wish.workload.root.uid] = moved
+    if moved is not before:
+        tools.plans[uid] = moved
     return planned if moved.attempt == planned.state.attempt else _plan(wish, tools, moved)
 
 
@@ -79,19 +86,16 @@ def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | R
     )
 
 
-def _state(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> PlanState | None:
-    """Which attempt runs: as remembered, after a restart as the owner record says."""
-    if placeholder is None or not placeholder.alive:
-        return None
-    return tools.plans.get(wish.workload.root.uid) or PlanState.parse(placeholder.owner.plan)
-
-
 def _advanced(planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanState:
     """An attempt counts from Slurm's first look at the job after it was written, on Slurm's clock as on ours."""
-    view = placeholder.view
-    looked = view.last_evaluation if view is not None else 0
+    state, view = planned.state, placeholder.view
+    if view is None:
+        return state
+    # Slurm counts in whole seconds, and looks at once: at a job that was submitted so, any look was after that.
+    submitted_so = state.attempt == 0 and view.submit_time >= int(state.started)
+    written = view.submit_time - 1 if submitted_so else state.started
     return tools.config.chain.advance(
-        planned, now=tools.clock.wall(), last_evaluation=looked, updated_at=planned.state.started
+        planned, now=tools.clock.wall(), last_evaluation=view.last_evaluation, updated_at=written
     )
 
 

@@ -65,7 +65,7 @@ class Slurm(Group):
     connections: Count = 8
     """How many connections are kept open at most."""
     job_ids: JobIds | None = JobIds()
-    """The range from which job ids are chosen, so that slurmctld itself refuses a second placeholder of one pod. \
+    """The range from which job ids are chosen, so that slurmctld itself refuses a second placeholder of one workload. \
 `null`: Slurm counts, and the bridge looks for an earlier placeholder instead."""
 
 

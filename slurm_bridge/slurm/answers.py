@@ -186,6 +186,9 @@ def node(row: shapes.NodeRow) -> SlurmNode:
         partitions=tuple(row.partitions or ()),
         threads_per_core=max(1, row.threads),
         reason=row.reason or "",
+        used_cpus=row.alloc_cpus,
+        used_memory_mib=row.alloc_memory,
+        used_gres=gres_text.read(row.gres_used or ""),
     )
 
 
@@ -201,6 +204,7 @@ def partition(row: shapes.PartitionRow) -> Partition:
         preempt_grace_seconds=row.grace_time,
         exclusive=exclusive,
         default="DEFAULT" in (row.flags or ()),
+        minimum_nodes=row.minimums.get("nodes", 0),
     )
 
 

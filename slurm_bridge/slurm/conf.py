@@ -16,6 +16,8 @@ class ConfRow(shapes.Shape, frozen=True, gc=False, rename="pascal"):
     select_type_parameters: list[str] | None = None
     gres_types: list[str] | None = None
     preempt_mode: list[str] | None = None
+    scheduler_type: str | None = None
+    scheduler_parameters: list[str] | None = None
     max_job_count: shapes.MaybeNumber = None
     max_job_id: shapes.MaybeNumber = None
 
@@ -33,6 +35,8 @@ def read(row: ConfRow) -> SlurmConf:
         select_parameters=frozenset(row.select_type_parameters or ()),
         gres_types=tuple(row.gres_types or ()),
         preempt_modes=frozenset(row.preempt_mode or ()),
+        scheduler_type=row.scheduler_type or "",
+        scheduler_parameters=tuple(row.scheduler_parameters or ()),
         max_job_count=shapes.number(row.max_job_count),
         max_job_id=shapes.number(row.max_job_id),
     )

@@ -188,8 +188,11 @@ def components(request: JobRequest) -> list[dict[str, object]]:
 
 
 def _flags(request: JobRequest) -> list[str]:
-    """With a maximum Slurm spreads over as many nodes as it may, even over more than there are tasks."""
-    few = ["PREFER_MINIMUM_NODE_COUNT"] if (request.maximum_nodes or 1) > (request.minimum_nodes or 1) else []
+    """With a maximum Slurm spreads over as many nodes as it may, even over more than there are tasks.
+
+    Also with a maximum of 1: it can be raised later, and no update carries flags.
+    """
+    few = ["PREFER_MINIMUM_NODE_COUNT"] if (request.maximum_nodes or 0) > (request.minimum_nodes or 0) else []
     return ["EXTERNAL_JOB", *few]
 
 

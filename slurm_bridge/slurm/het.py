@@ -9,7 +9,7 @@ the leader is; a component whose leader is forgotten stands for the job that was
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from slurm_bridge.model.job import JobView, Phase
+from slurm_bridge.model.job import JobView, Phase, least_far
 from slurm_bridge.model.names import JobId
 from slurm_bridge.slurm import answers, shapes
 from slurm_bridge.slurm.shapes import number
@@ -81,11 +81,13 @@ def _whole(leader: shapes.JobRow, components: Sequence[JobView]) -> JobView:
     forgotten = _size(leader.het_job_id_set or "") > len(components)
     waiting = [one for one in components if one.state.phase is Phase.PENDING]
     telling = next((one for one in waiting if one.reason not in _ONLY_WAITS), first)
+    torn = not all(ended) and (any(ended) or forgotten)
     return dataclasses.replace(
         first,
+        state=first.state if torn else least_far(one.state for one in components),
         reason=telling.reason,
         held=any(one.held for one in waiting),
-        torn=not all(ended) and (any(ended) or forgotten),
+        torn=torn,
     )
 
 

@@ -216,6 +216,9 @@ class NodeRow(Shape, frozen=True, gc=False):
     partitions: list[str] | None = None
     threads: int = 1
     reason: str | None = None
+    alloc_cpus: int = 0
+    alloc_memory: int = 0
+    gres_used: str | None = None
 
 
 class Nodes(Envelope, frozen=True, gc=False, kw_only=True):
@@ -252,6 +255,7 @@ class PartitionRow(Shape, frozen=True, gc=False):
     partition: PartitionState = PartitionState()
     defaults: PartitionLimits = PartitionLimits()
     maximums: PartitionLimits = PartitionLimits()
+    minimums: dict[str, int] = {}
     grace_time: int = 0
     flags: list[str] | None = None
 

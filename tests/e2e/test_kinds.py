@@ -34,6 +34,7 @@ GROUPS = {
     "whole": Group(owner="JobSet", sizes=(1 + 2 + 2,)),
     "steps": Group(owner="JobSet", sizes=(1, 2)),
     "serve": Group(owner="LeaderWorkerSet", sizes=(3, 3)),
+    "lead": Group(owner="LeaderWorkerSet", sizes=(1, 2)),
     "built-in": Group(owner="PodGroup", sizes=(4,)),
     "together": Group(owner="PodGroup", sizes=(4,)),
     "free": Group(owner="Group", sizes=(3,)),
@@ -88,6 +89,7 @@ def _serving(world: World, objects: Objects) -> None:
     pods = support_kinds.served(world)
     groups = support_kinds.leader_worker_spec(pods, 3)
     objects.create("LeaderWorkerSet", "serve", {**groups, "replicas": 2}, ASKED)
+    objects.create("LeaderWorkerSet", "lead", {**groups, "startupPolicy": "LeaderReady"}, ASKED)
     for kind, name, more in (
         ("Deployment", "web", {}),
         ("ReplicaSet", "always", {}),
@@ -186,7 +188,8 @@ def test_nothing_is_left_when_everything_is_deleted(world: World) -> None:
     for kind, name in (
         *(("Job", one) for one in ("plain", "ganged", "spread")),
         *(("JobSet", one) for one in ("whole", "steps")),
-        *(("LeaderWorkerSet", "serve"), ("Deployment", "web"), ("ReplicaSet", "always"), ("StatefulSet", "data")),
+        *(("LeaderWorkerSet", one) for one in ("serve", "lead")),
+        *(("Deployment", "web"), ("ReplicaSet", "always"), ("StatefulSet", "data")),
     ):
         objects.delete(kind, name)
     world.kube.delete(f"{world.path}?gracePeriodSeconds=2")

@@ -10,6 +10,8 @@ from tests.simulation.broken import Broken
 
 #: A gang of which only a part could be bound for so long is taken back.
 BIND_SECONDS = 20.0
+#: So long may a watch be silent without anybody noticing.
+DEAF = 45.0
 
 #: What the server counts by itself.
 _COUNTED = ("resourceVersion", "managedFields")
@@ -93,7 +95,7 @@ class Groups:
         if self.rules(pod).lost == belonging.RESTART and any(_lost(one, [pod.run]) for one in mates):
             return True
         late = pod.run.begun is not None and now >= pod.run.begun + BIND_SECONDS
-        return late and any(one.wanting for one in mates)
+        return late and any(not one.node and (one.left is None or now - one.left <= DEAF) for one in mates)
 
     # -- at the end --------------------------------------------------------------------------------------------------
 
@@ -128,9 +130,10 @@ class Groups:
 
 
 def _lost(pod: seen.Pod, runs: Sequence[seen.Run]) -> bool:
-    """A job that still runs had put it on its node, and it is there no more, but not because it was done."""
-    placed = pod.run is not None and any(pod.run.job_id == run.job_id for run in runs)
-    return placed and (pod.phase == "Failed" or ((pod.gone or pod.leaving) and pod.phase != "Succeeded"))
+    """It was there, as far as a daemon could know, when a job that still runs began to place the gang, and is not."""
+    if pod.left is None or pod.phase == "Succeeded":
+        return False
+    return any(run.begun is not None and pod.left >= run.begun - DEAF for run in runs)
 
 
 def _fits(pod: seen.Pod, run: seen.Run, bound: Sequence[seen.Pod]) -> bool:

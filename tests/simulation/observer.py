@@ -31,8 +31,6 @@ CLUSTER_ID = "sim"
 
 #: A daemon acts on what it read a moment ago: so old may what it acts on be.
 STALE = 10.0
-#: So long may a watch be silent without anybody noticing.
-DEAF = 45.0
 #: Where nothing but care keeps two jobs of one workload apart (no chosen ids, or a slurmctld that forgot what it had
 #: acknowledged), there may be two for so long: until the next sweep of a daemon, which may have to rise first.
 MENDING = 300.0
@@ -218,9 +216,11 @@ class Observer:
     def _check_beginning(self, pod: seen.Pod, run: seen.Run, by: str) -> None:
         """The first pod that a job of a gang binds: all must be there that the gang needs."""
         first, run.begun = run.begun is None, self._now if run.begun is None else run.begun
-        if first and pod.group != pod.uid and not self.groups.changed_since(pod, self._now - DEAF):
+        if first and pod.group != pod.uid and not self.groups.changed_since(pod, self._now - groups.DEAF):
             wanted = self.groups.rules(pod).minimum
-            there = [one for one in self.groups.members(pod.group) if one.left is None or self._now - one.left <= DEAF]
+            there = [
+                one for one in self.groups.members(pod.group) if one.left is None or self._now - one.left <= groups.DEAF
+            ]
             if len(there) < wanted:
                 keys = [one.key for one in there]
                 raise Broken(f"I3: {by} starts a gang of {wanted} although only {keys} are there")
@@ -228,7 +228,7 @@ class Observer:
     def _check_node(self, name: str, by: str) -> None:
         node = self._kube.store.get(NODES, "", name)
         if node is None:
-            if self._now - self._nodes_left.get(name, 0.0) > DEAF:
+            if self._now - self._nodes_left.get(name, 0.0) > groups.DEAF:
                 raise Broken(f"I2: {by} bound a pod to node {name}, which is not there")
             return
         room = seen.amounts(node.manifest()["status"]["allocatable"])

@@ -192,6 +192,8 @@ def conf(call: Call) -> Reply:
         "MaxJobId": call.world.config.highest_job_id,
         "MinJobAge": int(call.world.config.minimum_job_age),
         "PreemptMode": ["DISABLED"],
+        "SchedulerParameters": [],
+        "SchedulerType": "sched/backfill" if call.world.config.backfill else "sched/builtin",
         "SelectType": "select/cons_tres",
         "SelectTypeParameters": ["CR_CORE_MEMORY"],
     }

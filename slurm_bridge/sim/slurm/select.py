@@ -5,7 +5,8 @@ What was observed of cons_tres with a topology tree, in the order in which it ha
     1. candidates   usable nodes of the partition; excluded, features and reservations take some away
     2. required     more names than nodes were explicitly asked for: a candidate set; else every one, others may join
     3. how many     a maximum makes it spread: as many nodes as allowed, even without a task; else as few as possible
-    4. which        all below one switch if possible, of those switches the smallest; else in order of names
+    4. which        all below one switch if possible, of those switches the smallest; else in order of names; where
+                    these would be more than the maximum the roomiest, and a single one as small as will do
     5. how much     the first node (a required one first) takes all it can, leaving one task for each that must follow
 """
 
@@ -134,8 +135,18 @@ def _spread(ask: state.Ask, places: list[Place]) -> list[tuple[Place, int]]:
     by_switch = nodes > 1 or missing > 1 or not ask.tasks_given
     group = [*hard, *(_nearest(others, missing, nodes) if by_switch else others)]
     counts = _fill(group, wanted, least)
+    if len(counts) > max(most, least):
+        counts = _fill([*hard, *_roomiest(others, missing, max(most, least) - len(hard))], wanted, least)
     enough = len(counts) <= max(most, least) and _job_gres_fits(ask, [place for place, _ in counts])
     return counts if enough else []
+
+
+def _roomiest(places: list[Place], tasks: int, most: int) -> list[Place]:
+    """So many of the places in their order."""
+    if most == 1:
+        return sorted((place for place in places if place.tasks >= tasks), key=lambda place: place.tasks)[:1]
+    largest = sorted(places, key=lambda place: -place.tasks)[: max(0, most)]
+    return sorted(largest, key=places.index)
 
 
 def _in_blocks(ask: state.Ask, places: list[Place]) -> list[tuple[Place, int]]:

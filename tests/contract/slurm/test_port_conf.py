@@ -14,6 +14,7 @@ def test_conf_is_told_by_the_newest_version_only(each_port: Port) -> None:
     assert (conf.select_type, conf.gres_types) == ("select/cons_tres", ("gpu",))
     assert conf.select_parameters == {"CR_CORE_MEMORY"}
     assert conf.preempt_modes == {"DISABLED"}
+    assert conf.scheduler_type == "sched/backfill"
     assert conf.max_job_count == 50_000
     assert conf.max_job_id == 67_043_328
 

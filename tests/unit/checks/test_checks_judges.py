@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.checks import report, table
-from slurm_bridge.checks.facts import Expectations, Facts, Probe
+from slurm_bridge.checks.facts import Expectations, Facts, Probe, Right
 from slurm_bridge.checks.findings import Finding, Level
 from slurm_bridge.model import names
 from slurm_bridge.model.job import (
@@ -45,6 +45,8 @@ CONF = SlurmConf(
     select_parameters=frozenset({"CR_CORE_MEMORY"}),
     gres_types=("gpu",),
     preempt_modes=frozenset({"DISABLED"}),
+    scheduler_type="sched/backfill",
+    scheduler_parameters=("bf_interval=30", "defer"),
     max_job_count=10_000,
     max_job_id=49,
 )
@@ -81,10 +83,17 @@ def partition(name: str, *nodes: str, **changes: Any) -> Partition:
     return Partition(name=name, states=frozenset({"UP"}), nodes=nodes, **changes)
 
 
+def right(verb: str, resource: str, *, allowed: bool = True) -> Right:
+    """One that was asked for."""
+    return Right(verb=verb, resource=resource, allowed=allowed)
+
+
 GOOD = Facts(
     slurm_nodes=(machine("a"), machine("b")),
     partitions=(partition("p", "a", "b"),),
     conf=CONF,
+    heterogeneous=True,
+    rights=(right("list", "jobs.batch"), right("watch", "jobs.batch"), right("patch", "podgroups/status.x")),
     nodes=(node("a"), node("kube-b", label="b")),
     probe=PROBE,
 )
@@ -193,8 +202,35 @@ CASES = [
     (
         "typed-devices",
         but(slurm_nodes=(machine("a", gres=(Gres(name="gpu", count=2, type="v100"),)),)),
+        Level.INFO,
+        "a: typed devices (gpu:v100), which are asked for by node",
+    ),
+    (
+        "groups-followed",
+        but(rights=(*GOOD.rights, right("watch", "jobsets.x", allowed=False))),
+        Level.FAILURE,
+        "not allowed: watch jobsets.x",
+    ),
+    ("groups-followed", but(unread={"rights": "not served"}), Level.INFO, "not tested: no rights"),
+    (
+        "groups-told",
+        but(rights=(right("patch", "podgroups/status.x", allowed=False),)),
         Level.WARNING,
-        "a have typed devices (gpu:v100)",
+        "not allowed: patch podgroups/status.x",
+    ),
+    ("groups-told", but(rights=()), Level.OK, "has no PodGroups"),
+    ("heterogeneous-jobs", but(heterogeneous=False), Level.INFO, "not in this Slurm"),
+    ("heterogeneous-jobs", but(unread={"heterogeneous": "no answer"}), Level.INFO, "not tested"),
+    ("backfill", configured(scheduler_type="sched/builtin"), Level.WARNING, "sched/builtin: heterogeneous jobs never"),
+    ("backfill", configured(scheduler_parameters=("bf_interval=300",)), Level.INFO, "every 300 s"),
+    ("backfill", configured(scheduler_parameters=("bf_interval=5",)), Level.OK, "every 5 s"),
+    ("backfill", configured(scheduler_parameters=()), Level.OK, "every 30 s"),
+    ("backfill", but(conf=None), Level.INFO, "bf_interval are not visible"),
+    (
+        "backfill",
+        dataclasses.replace(configured(scheduler_type="sched/builtin"), heterogeneous=False),
+        Level.OK,
+        "no heterogeneous jobs",
     ),
     (
         "not-poisoned",
@@ -256,6 +292,14 @@ def test_no_default_partition_and_no_job_ids_are_choices() -> None:
     """Worth a line, not a remedy's urgency."""
     wanted = Expectations(cluster_id="one")
     assert [of(check, GOOD, wanted)[0].level for check in ("partitions-exist", "job-ids-apart")] == [Level.INFO] * 2
+
+
+def test_a_site_may_do_without_components() -> None:
+    """Then it does not matter how they would start."""
+    wanted = dataclasses.replace(WANTED, heterogeneous=False)
+    (components,), (backfill,) = of("heterogeneous-jobs", GOOD, wanted), of("backfill", GOOD, wanted)
+    assert (components.level, backfill.level) == (Level.INFO, Level.OK)
+    assert "workloads.heterogeneous" in components.message
 
 
 @pytest.mark.parametrize("check", table.CHECKS, ids=lambda check: check.name)

@@ -108,6 +108,13 @@ def test_a_good_world_has_nothing_to_say_and_nothing_left(operators_world: World
     assert not operators_world.findings(WANTED)
 
 
+def test_components_are_known_and_rights_are_not_where_nobody_can_say(operators_world: World) -> None:
+    """The pocket Kubernetes lets everybody do everything, and does not answer who may do what."""
+    facts = operators_world.gather(WANTED)
+    assert facts.heterogeneous
+    assert list(facts.unread) == ["rights"]
+
+
 def test_the_placeholder_never_starts(operators_world: World) -> None:
     """However long a check takes: its nodes are somebody's."""
     operators_world.slurm_line.faults.plan(faults.Answer(status=502), method="DELETE")

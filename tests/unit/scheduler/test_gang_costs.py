@@ -258,6 +258,26 @@ def test_members_that_arrive_one_by_one_are_gathered_when_all_are_there(tmp_path
     assert work.calls["translate"] <= 2
 
 
+def test_members_beyond_the_minimum_are_gathered_when_they_have_settled(tmp_path: pathlib.Path) -> None:
+    """Where nobody says how many there will be, the minimum is no reason to look at all with each that comes."""
+
+    def each(members: int) -> float:
+        bridge = arriving(tmp_path, members)
+        bridge.kube.create(
+            kinds.COSCHEDULING_PODGROUPS,
+            {"metadata": {"name": "g", "namespace": NAMESPACE}, "spec": {"minMember": 2}},
+        )
+        bridge.hear()
+        for number in range(members):
+            bridge.pod(f"g-{number}", labels={names.LABEL_COSCHEDULING: "g"})
+        with Work() as work:
+            bridge.run(3)
+        assert bridge.submits() == 1
+        return work.total / members
+
+    assert each(MANY) <= SLACK * each(FEW)
+
+
 def test_a_jobset_of_two_thousand_pods_is_one_submit(tmp_path: pathlib.Path) -> None:
     """Though they arrive one by one."""
     bridge = arriving(tmp_path, 2000)
@@ -324,6 +344,40 @@ def test_members_that_finish_one_by_one_cost_the_same_each(tmp_path: pathlib.Pat
             bridge.run(2)
         assert all(job.over for job in bridge.jobs())
         assert not bridge.deletes()
+        return work.total / members
+
+    assert each(MANY) <= SLACK * each(FEW)
+
+
+def test_a_lost_member_does_not_make_the_end_of_the_others_dearer(tmp_path: pathlib.Path) -> None:
+    """What its loss means is asked when it is lost, and not again whenever another member has done its work."""
+
+    def each(members: int) -> float:
+        bridge = running(tmp_path, members)
+        bridge.status("g-0", phase="Failed")
+        bridge.settle()
+        with Work() as work:
+            for number in range(1, members):
+                bridge.status(f"g-{number}", phase="Succeeded")
+                bridge.settle()
+        return work.total / members
+
+    assert each(MANY) <= SLACK * each(FEW)
+
+
+def test_members_that_leave_one_by_one_cost_the_same_each(tmp_path: pathlib.Path) -> None:
+    """First the deletion of all is asked for, then they go."""
+
+    def each(members: int) -> float:
+        bridge = running(tmp_path, members)
+        with Work() as work:
+            for number in range(members):
+                bridge.delete(f"g-{number}", grace=30)
+                bridge.settle()
+            for number in range(members):
+                bridge.delete(f"g-{number}", grace=0)
+                bridge.settle()
+        assert all(job.over for job in bridge.jobs())
         return work.total / members
 
     assert each(MANY) <= SLACK * each(FEW)

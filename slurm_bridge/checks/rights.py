@@ -1,0 +1,63 @@
+"""What our account may do with the objects that make or group pods: the API server is asked, and nothing is tried."""
+
+from typing import Any, Final, Protocol, TypeVar
+
+from slurm_bridge.checks.facts import Right
+from slurm_bridge.model import kinds
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Manifest, Object, Record
+from slurm_bridge.workloads import known
+
+T = TypeVar("T", bound=Object)
+
+#: Their status says that all members have nodes.
+_TOLD: Final = (kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS)
+
+
+class Answer(Record, frozen=True, kw_only=True):
+    """Without the right, `allowed` is false."""
+
+    allowed: bool = False
+
+
+class Review(Object, frozen=True, kw_only=True):
+    """A question that any account may ask about itself; it is answered and not kept."""
+
+    status: Answer = Answer()
+
+
+REVIEWS: Final = Kind(
+    group="authorization.k8s.io",
+    versions=("v1",),
+    plural="selfsubjectaccessreviews",
+    kind="SelfSubjectAccessReview",
+    record=Review,
+    namespaced=False,
+)
+
+
+class Asked(Protocol):
+    """What is needed of ports.Cluster."""
+
+    def served(self, kind: Kind[T], /) -> str | None: ...
+
+    def create(self, kind: Kind[T], namespace: str, manifest: Manifest, /) -> T: ...
+
+
+def ask(cluster: Asked) -> tuple[Right, ...]:
+    """Of each kind that the cluster serves, whether it may be followed, and told what its pods wait for."""
+    served = [kind for kind in known.GROUPING if cluster.served(kind) is not None]
+    followed = [_right(cluster, kind, verb) for kind in served for verb in ("list", "watch")]
+    return (*followed, *(_right(cluster, kind, "patch", "status") for kind in _TOLD if kind in served))
+
+
+def _right(cluster: Asked, kind: Kind[Any], verb: str, subresource: str = "") -> Right:
+    attributes = {"group": kind.group, "resource": kind.plural, "verb": verb, "subresource": subresource}
+    manifest = {
+        "apiVersion": f"{REVIEWS.group}/{REVIEWS.versions[0]}",
+        "kind": REVIEWS.kind,
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = cluster.create(REVIEWS, "", manifest)
+    within = f"{kind.plural}/{subresource}" if subresource else kind.plural
+    return Right(verb=verb, resource=f"{within}.{kind.group}", allowed=answer.status.allowed)

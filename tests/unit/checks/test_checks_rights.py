@@ -1,0 +1,63 @@
+"""What is asked about our own rights, and how the answers are read."""
+
+import dataclasses
+from typing import Any
+
+import msgspec
+import pytest
+
+from slurm_bridge.checks import rights
+from slurm_bridge.model import kinds
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Manifest
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Server:
+    """Serves some kinds, allows some verbs, and keeps what it was asked."""
+
+    kinds: tuple[Kind[Any], ...]
+    verbs: tuple[str, ...] = ("list", "watch", "patch")
+    asked: list[Manifest] = dataclasses.field(default_factory=list)
+
+    def served(self, kind: Kind[Any], /) -> str | None:
+        return kind.versions[0] if kind in self.kinds else None
+
+    def create(self, kind: Kind[Any], namespace: str, manifest: Manifest, /) -> Any:
+        """As an API server answers: the question, with a status and hardly any metadata."""
+        assert (kind, namespace) == (rights.REVIEWS, "")
+        self.asked.append(manifest)
+        allowed = manifest["spec"]["resourceAttributes"]["verb"] in self.verbs
+        answer = {**manifest, "metadata": {"managedFields": []}, "status": {"allowed": allowed, "reason": "RBAC: ..."}}
+        return msgspec.convert(answer, kind.record)
+
+
+def test_each_kind_that_is_served_is_asked_for_and_no_other() -> None:
+    """A right over what is not there would only worry people."""
+    server = Server(kinds=(kinds.JOBS, kinds.PODGROUPS))
+    assert [str(right) for right in rights.ask(server)] == [
+        "list jobs.batch",
+        "watch jobs.batch",
+        "list podgroups.scheduling.k8s.io",
+        "watch podgroups.scheduling.k8s.io",
+        "patch podgroups/status.scheduling.k8s.io",
+    ]
+    assert server.asked[-1] == {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {
+            "resourceAttributes": {
+                "group": "scheduling.k8s.io",
+                "resource": "podgroups",
+                "verb": "patch",
+                "subresource": "status",
+            }
+        },
+    }
+
+
+@pytest.mark.parametrize("verb", ["list", "watch", "patch"])
+def test_only_what_is_allowed_in_so_many_words_is_allowed(verb: str) -> None:
+    """Silence is a no."""
+    found = rights.ask(Server(kinds=(kinds.COSCHEDULING_PODGROUPS,), verbs=(verb,)))
+    assert [right.verb for right in found if right.allowed] == [verb]
