@@ -18,7 +18,7 @@ from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.core import Core
-from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing
+from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Spokesman, Standing
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.tools import Gather, Tally, Tools
@@ -120,8 +120,9 @@ def _census(given: Given, outside: Outside) -> Census:
 
 
 def _gatherer(given: Given) -> Gather:
-    def gather(crew: Crew, /, *stands: Standing) -> Workload | Obstacle | Moved | None:
-        started = any(one in PLACED for one in stands)
-        return base.gather(crew.root, Picked(crew, *stands), given, started=started)
+    def gather(crew: Crew, /, *stands: Standing, one: bool = False) -> Workload | Obstacle | Moved | None:
+        started = any(stand in PLACED for stand in stands)
+        members = Spokesman(crew, *stands) if one else Picked(crew, *stands)
+        return base.gather(crew.root, members, given, started=started)
 
     return gather

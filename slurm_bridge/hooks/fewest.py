@@ -13,19 +13,19 @@ tried only where all of this holds:
              does not know of, and the gang would have to be placed anew
 
 Room is what both sides leave: Slurm counts jobs of everybody, as of its last reading; Kubernetes counts the pods that
-have been bound since then. A node is looked at again when it has changed, and equal nodes are looked at once.
+have been bound since then.
 """
 
 import dataclasses
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.memo import Memo
-from slurm_bridge.hooks.snapshot import NOTHING, ClusterSnapshot, NodeFacts
-from slurm_bridge.model.job import Gres, JobRequest
+from slurm_bridge.hooks.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
+from slurm_bridge.model.job import Gres
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.translate import layout, resources, shapes
 from slurm_bridge.translate.shapes import Form, Needs, Shape
@@ -35,30 +35,19 @@ from slurm_bridge.translate.translator import Translated
 TAKING = frozenset({"IDLE", "MIXED"})
 HARMLESS = frozenset({"EXTERNAL", "COMPLETING", "CLOUD", "DYNAMIC_NORM"})
 
-#: So many different nodes are remembered; in a cluster that has more of them they are looked at anew.
-MOST_KINDS = 10_000
-
-Amounts = tuple[tuple[str, Fraction], ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Free:
-    """What some nodes have left: in Slurm, as a node of that size; in Kubernetes, beside its pods, and beside all."""
-
-    slurm: SlurmNode
-    known: Mapping[str, Fraction]
-    amounts: Mapping[str, Fraction]
+#: So many kinds of tasks are remembered together with the room for them on each node.
+MOST_KINDS = 32
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Task:
+class Task:
     """What one task needs: in Slurm, and in Kubernetes."""
 
     needs: Needs
-    amounts: Amounts
+    amounts: tuple[tuple[str, Fraction], ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, order=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Room:
     """For how many tasks a node has room as far as Slurm knows, and for how many it really has."""
 
@@ -66,7 +55,8 @@ class Room:
     real: int
 
 
-_Park = tuple[tuple[_Free, int], ...]
+_NONE = Room(0, 0)
+
 _Key = tuple[str | None, Nodes]
 
 
@@ -74,10 +64,9 @@ class Fewest:
     """Used from several threads without a lock: at worst a node is looked at twice."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[NodeFacts, _Free | None]] = {}
-        self._kinds: dict[object, _Free] = {}
-        self._parks: Memo[_Key, tuple[tuple[_Park, int], ...]] = Memo()
-        self._numbers: Memo[tuple[_Key, _Task, int], int | None] = Memo()
+        self._rooms: dict[Task, dict[str, tuple[NodeFacts, Room]]] = {}
+        self._within: Memo[tuple[str, Nodes], tuple[str, ...]] = Memo()
+        self._numbers: Memo[tuple[_Key, Task, int], int | None] = Memo()
 
     def number(self, settled: Translated, snapshot: ClusterSnapshot, eligible: Nodes) -> int | None:
         """The node maximum to try first for this gang on these nodes, None for none."""
@@ -86,50 +75,42 @@ class Fewest:
             return None
         where, task, version = (request.partition, eligible), _task(settled.shapes), snapshot.use_version
         return self._numbers.get(
-            version, (where, task, request.tasks), lambda: self._number(request, task, snapshot, eligible)
+            version, (where, task, request.tasks), lambda: self._number(where, task, request.tasks, snapshot)
         )
 
-    def _number(self, request: JobRequest, task: _Task, snapshot: ClusterSnapshot, eligible: Nodes) -> int | None:
+    def _number(self, where: _Key, task: Task, tasks: int, snapshot: ClusterSnapshot) -> int | None:
         """Of several partitions the one in which it takes the fewest."""
-        parks = self._parks.get(
-            snapshot.use_version,
-            (request.partition, eligible),
-            lambda: tuple(self._by_partition(request.partition, snapshot, eligible)),
+        named, eligible = where
+        found = (
+            fewer(self._there(task, snapshot, partition, eligible), tasks, partition.minimum_nodes)
+            for partition in _open(named, snapshot.partitions)
         )
-        found = (fewer(_rooms(park, task), request.tasks, minimum) for park, minimum in parks)
         return min((number for number in found if number is not None), default=None)
 
-    def _by_partition(
-        self, named: str | None, snapshot: ClusterSnapshot, eligible: Nodes
-    ) -> Iterator[tuple[_Park, int]]:
-        for partition in _open(named, snapshot.partitions):
-            within = [snapshot.by_slurm[name] for name in partition.nodes if name in snapshot.by_slurm]
-            yield self._park(snapshot, (name for name in within if name in eligible)), partition.minimum_nodes
+    def _there(self, task: Task, snapshot: ClusterSnapshot, partition: Partition, eligible: Nodes) -> list[Room]:
+        """What there is in one partition."""
+        known, nodes = self._known(task, snapshot), snapshot.nodes
+        within = self._within.get(
+            snapshot.version, (partition.name, eligible), lambda: _within(snapshot, partition, eligible)
+        )
+        return [_looked(known, task, nodes[name]) for name in within]
 
-    def _park(self, snapshot: ClusterSnapshot, names: Iterable[str]) -> _Park:
-        nodes = snapshot.nodes
-        if len(self._seen) > 2 * len(nodes):
-            # Most of them have gone.
-            self._seen = {}
-        seen = self._seen
-        counts: Counter[_Free | None] = Counter()
-        for name in names:
-            facts, known = nodes[name], seen.get(name)
-            if known is None or known[0] is not facts:
-                seen[name] = known = (facts, self._free(facts))
-            counts[known[1]] += 1
-        return tuple((free, count) for free, count in counts.items() if free is not None)
+    def _known(self, task: Task, snapshot: ClusterSnapshot) -> dict[str, tuple[NodeFacts, Room]]:
+        """The room for such a task, by node; what has gone is forgotten in time."""
+        known = self._rooms.get(task)
+        if known is None or len(known) > 2 * len(snapshot.nodes):
+            if len(self._rooms) >= MOST_KINDS:
+                self._rooms = {}
+            self._rooms[task] = known = {}
+        return known
 
-    def _free(self, facts: NodeFacts) -> _Free | None:
-        slurm = facts.slurm
-        if slurm is None or not takes(slurm) or slurm.used_cpus >= slurm.cpus:
-            return None
-        left = _left(slurm)
-        known, amounts = _beside(facts, facts.placed), _beside(facts, facts.used)
-        key = (left.cpus, left.memory_mib, left.threads_per_core, left.gres, *(known.items()), *(amounts.items()))
-        if len(self._kinds) >= MOST_KINDS:
-            self._kinds = {}
-        return self._kinds.setdefault(key, _Free(left, known, amounts))
+
+def _looked(known: dict[str, tuple[NodeFacts, Room]], task: Task, facts: NodeFacts) -> Room:
+    """Looked at again only when anything about the node has changed."""
+    found = known.get(facts.name)
+    if found is None or found[0] is not facts:
+        known[facts.name] = found = (facts, room(task, facts))
+    return found[1]
 
 
 def applies(settled: Translated) -> bool:
@@ -148,7 +129,7 @@ def fewer(rooms: Iterable[Room], tasks: int, minimum: int = 0) -> int | None:
 
     `minimum` is how many the partition gives at least.
     """
-    there = sorted((room for room in rooms if room.seen > 0), reverse=True)
+    there = sorted((room for room in rooms if room.seen > 0), key=operator.attrgetter("seen"), reverse=True)
     largest = sorted((room.real for room in there if room.real > 0), reverse=True)
     least = _filled(largest, tasks)
     most = _filled(largest[::-1], tasks)
@@ -178,6 +159,11 @@ def _filled(rooms: Iterable[int], tasks: int) -> int | None:
     return next((number for number, total in totals if total >= tasks), None)
 
 
+def _within(snapshot: ClusterSnapshot, partition: Partition, eligible: Nodes) -> tuple[str, ...]:
+    known = (snapshot.by_slurm[name] for name in partition.nodes if name in snapshot.by_slurm)
+    return tuple(name for name in known if name in eligible)
+
+
 def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partition]:
     """Those that the job may come to; none where it names none and nobody knows which one is the default."""
     names = {name.strip() for name in named.split(",")} if named else None
@@ -186,36 +172,38 @@ def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partit
             yield one
 
 
-def _task(alike: Sequence[Shape]) -> _Task:
+def _task(alike: Sequence[Shape]) -> Task:
     """Of pods that differ each is asked for as the largest."""
     amounts: dict[str, Fraction] = {}
     for shape in alike:
         for name, amount in resources.requests_of(shape.pods[0]).items():
             amounts[name] = max(amount, amounts.get(name, NOTHING))
     needed = sorted((name, amount) for name, amount in amounts.items() if amount > 0)
-    return _Task(shapes.bound(shapes.kinds(alike)), tuple(needed))
+    return Task(shapes.bound(shapes.kinds(alike)), tuple(needed))
 
 
-def _rooms(park: _Park, task: _Task) -> list[Room]:
-    found = ((_room(free, task), count) for free, count in park if free.slurm.cpus >= task.needs.cpus)
-    return [room for room, count in found for _ in range(count)]
+def room(task: Task, facts: NodeFacts) -> Room:
+    """What both sides leave of a node."""
+    slurm = facts.slurm
+    if slurm is None or not takes(slurm) or slurm.cpus - slurm.used_cpus < task.needs.cpus:
+        return _NONE
+    most = layout.room_of_tasks(task.needs, _left(slurm))
+    real = _pods(facts, facts.used, task, most)
+    return Room(seen=real if facts.placed == facts.used else _pods(facts, facts.placed, task, most), real=real)
 
 
-def _room(free: _Free, task: _Task) -> Room:
-    slurm = layout.room_of_tasks(task.needs, free.slurm)
-    seen, real = (min(slurm, *_pods(amounts, task)) for amounts in (free.known, free.amounts))
-    return Room(seen, real)
-
-
-def _pods(free: Mapping[str, Fraction], task: _Task) -> Iterator[int]:
-    return (int(free.get(name, NOTHING) // amount) for name, amount in task.amounts)
-
-
-def _beside(facts: NodeFacts, used: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    return {name: amount - used.get(name, NOTHING) for name, amount in facts.allocatable.items()}
+def _pods(facts: NodeFacts, used: Amounts, task: Task, most: int) -> int:
+    """How many of them fit beside what is used."""
+    for name, amount in task.amounts:
+        free = facts.allocatable.get(name, NOTHING) - used.get(name, NOTHING)
+        if free < amount * most:
+            most = max(0, int(free // amount))
+    return most
 
 
 def _left(node: SlurmNode) -> SlurmNode:
+    if not (node.used_cpus or node.used_memory_mib or node.used_gres):
+        return node
     return dataclasses.replace(
         node,
         cpus=node.cpus - node.used_cpus,

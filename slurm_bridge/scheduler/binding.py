@@ -55,11 +55,11 @@ class Spot:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Misfit:
-    """Why an allocation is of no use. `node` is what to avoid from now on, "" when no node is to blame."""
+    """Why an allocation is of no use. `nodes` are what to avoid from now on, none when no node is to blame."""
 
     reason: str
     message: str
-    node: str = ""
+    nodes: tuple[str, ...] = ()
 
 
 #: Pods on a node whose own job has ended already.
@@ -170,7 +170,7 @@ class Binder:
             node = snapshot.by_slurm_name(slurm_name)
             if node is None:
                 text = f"Slurm allocated node {slurm_name}, which is no node of this Kubernetes cluster"
-                return Misfit(reason="NodeUnknown", message=text, node=slurm_name)
+                return Misfit(reason="NodeUnknown", message=text, nodes=(slurm_name,))
             spots.append(Spot(pod=pod, slurm_name=slurm_name, node=node))
         return tuple(spots)
 
@@ -178,15 +178,15 @@ class Binder:
         by_node: dict[str, list[Spot]] = {}
         for spot in spots:
             by_node.setdefault(spot.node.name, []).append(spot)
-        for there in by_node.values():
-            problem = self._check(workload.root.uid, there)
-            if problem is not None:
-                return problem
+        checked = [self._check(workload.root.uid, there) for there in by_node.values()]
+        problem = _together(one for one in checked if one is not None)
+        if problem is not None:
+            return problem
         verdict = self._tools.config.chain.verify(workload, {one.pod.uid: one.node.name for one in spots}, snapshot)
         if verdict is None or isinstance(verdict, Wait):
             return verdict
         if isinstance(verdict, Deny):
-            return Misfit(reason="NodeDenied", message=verdict.message, node=next(iter(sorted(verdict.nodes)), ""))
+            return Misfit(reason="NodeDenied", message=verdict.message, nodes=tuple(sorted(verdict.nodes)))
         return Misfit(reason=verdict.reason, message=verdict.message)
 
     def _check(self, uid: str, spots: Sequence[Spot]) -> Misfit | Wait | None:
@@ -199,9 +199,9 @@ class Binder:
             return Wait(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK)
         # Who is counted there since an earlier try whose answer was lost must not be in his own way.
         new = [spot.pod for spot in spots if not self._tools.keeper.holds(spot.pod.uid, node.name)]
-        why = fits(node, _together(new)) if new else None
+        why = fits(node, _sum(new)) if new else None
         if why is not None:
-            return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", node=node.name)
+            return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", nodes=(node.name,))
         return None
 
     def _not_now(self, wish: Wish, read: Placeholder, problem: Misfit | Wait) -> Filed:
@@ -222,8 +222,8 @@ class Binder:
         tools.voice.group(wish.workload, misfit.reason, text, warning=True)
         tools.say(wish.workload, misfit.reason, text)
         tools.tally.attempt("unschedulable")
-        if misfit.node:
-            tools.avoided.add(uid, misfit.node, misfit.message, tools.clock.now())
+        for node in misfit.nodes:
+            tools.avoided.add(uid, node, misfit.message, tools.clock.now())
         tools.refresh_facts()
         pause = self._submitter.back_off(uid)
         if tools.avoided.tries(uid) > tools.limits.bind_tries:
@@ -297,7 +297,18 @@ def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
     )
 
 
-def _together(pods: Iterable[Pod]) -> Mapping[str, Fraction]:
+def _together(problems: Iterable[Misfit | Wait]) -> Misfit | Wait | None:
+    """All nodes that are to blame are told of at once: each costs a group the whole of an allocation."""
+    found = list(problems)
+    misfits = [one for one in found if isinstance(one, Misfit)]
+    if len(misfits) < 2:  # noqa: PLR2004
+        return next(iter([*misfits, *found]), None)
+    nodes = tuple(node for one in misfits for node in one.nodes)
+    text = f"{misfits[0].message} (and {len(misfits) - 1} more nodes likewise)"
+    return Misfit(reason=misfits[0].reason, message=text, nodes=nodes)
+
+
+def _sum(pods: Iterable[Pod]) -> Mapping[str, Fraction]:
     """What all of them need."""
     total: dict[str, Fraction] = {}
     for pod in pods:

@@ -130,8 +130,8 @@ class Cycle:
             return WOKEN
         self.ganger.started(crew)
         if self.ganger.lost(crew, placeholder):
-            whole = self._gather(crew, Standing.BOUND)
-            if isinstance(whole, Workload) and self.ganger.restarts(whole):
+            any_one = self._gather(crew, Standing.BOUND, one=True)
+            if isinstance(any_one, Workload) and self.ganger.restarts(any_one):
                 return lambda: self.ganger.restart(crew, placeholder)
         elif self.ganger.unannounced(crew):
             whole = self._gather(crew, Standing.BOUND)
@@ -160,10 +160,10 @@ class Cycle:
             return lambda: self.restorer.restore(wish, placeholder, crew)
         return lambda: self.ender.doubt(crew, placeholder)
 
-    def _gather(self, crew: Crew, *stands: Standing) -> Workload | Wait | Reject | None:
+    def _gather(self, crew: Crew, *stands: Standing, one: bool = False) -> Workload | Wait | Reject | None:
         """Who belongs together, of those that stand like this; None when that has changed under our hands."""
         looked_at = crew.first(*stands)
-        gathered = self._tools.gather(crew, *stands)
+        gathered = self._tools.gather(crew, *stands, one=one)
         if not isinstance(gathered, Moved):
             return gathered
         if looked_at is not None and not looked_at.bound:
@@ -173,6 +173,9 @@ class Cycle:
 
     def _waiting(self, crew: Crew, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
         """Pods without nodes: what they want has to be known before anything else is."""
+        still = self.ganger.coming(crew, placeholder)
+        if still is not None:
+            return still
         gathered = self._gather(crew, Standing.WANTING)
         if gathered is None:
             return AT_ONCE
@@ -210,6 +213,8 @@ class Cycle:
         parked = bool(wish.workload.suspended) or wishes.parked(wish)
         if parked and placeholder is not None and placeholder.torn:
             return lambda: self.submitter.replace(placeholder, TORN)
+        if parked and not wish.workload.suspended and wishes.without(wish, wishes.note_of(wish)):
+            return lambda: self.ender.spread(wish)
         pods = Pods.PARKED if parked else Pods.WAITING
         return self._wanting(wish, placeholder, decide(pods, job_of(placeholder)), parked=parked, turn=turn)
 

@@ -37,10 +37,13 @@ class Ender:
         self._tools = tools
         #: Since when pods of a workload have been leaving, by pod.
         self._leaving: dict[str, dict[str, float]] = {}
+        #: How many of them there were at the last look at each, and when the next one is due.
+        self._looked: dict[str, tuple[int, float]] = {}
 
     def forget(self, uid: str) -> None:
         """The workload is over."""
         self._leaving.pop(uid, None)
+        self._looked.pop(uid, None)
 
     def withdraw(self, uid: str, crew: Crew | None, *, seen: bool) -> Filed:
         """The pods are over: cancel every placeholder that lives. `seen` says that we saw them end or go."""
@@ -174,13 +177,18 @@ class Ender:
         """Pods that are being deleted keep their job until they are gone, unless their node is dead."""
         if not any(one.alive for one in self._tools.table.of(crew.root.uid)):
             return WOKEN
-        left = self._patience(crew)
-        if not crew.count(Standing.LEAVING):
-            return AT_ONCE
-        if left is None:
-            logger.warning("the pods of {} hang on dead nodes; their job is given back", crew.root)
-            return self.withdraw(crew.root.uid, crew, seen=True)
-        return Filed(after=left)
+        uid, now, heads = crew.root.uid, self._tools.clock.now(), crew.count(Standing.LEAVING)
+        before, due = self._looked.get(uid, (0, now))
+        if heads > before or now >= due:
+            left = self._patience(crew)
+            if not crew.count(Standing.LEAVING):
+                return AT_ONCE
+            if left is None:
+                logger.warning("the pods of {} hang on dead nodes; their job is given back", crew.root)
+                return self.withdraw(uid, crew, seen=True)
+            due = now + left
+        self._looked[uid] = (heads, due)
+        return Filed(after=due - now)
 
     def _patience(self, crew: Crew) -> float | None:
         """How long to wait before looking again at those that leave; None when all of them hang on dead nodes."""
@@ -237,14 +245,19 @@ class Ender:
     def park(self, wish: Wish, placeholder: Placeholder | None, why: str) -> Filed:
         """Write on the pods at once that they are not to be submitted again until somebody changes something."""
         note = wishes.park_note(wish, placeholder, why)
-        for pod in wish.workload.pods:
-            if pod.metadata.annotations.get(names.ANNOTATION_PARKED) != note:
-                self._tools.cluster.patch(
-                    kinds.PODS, pod, {"metadata": {"annotations": {names.ANNOTATION_PARKED: note}}}
-                )
+        self._write_note(wish, note)
         self._tools.voice.group(wish.workload, "SlurmJobEnded", parked_text(why), warning=True)
         self._tools.tally.attempt("parked")
         return WOKEN
+
+    def spread(self, wish: Wish) -> Filed:
+        """Those who do not carry the note yet get it from the others: it has to outlive any of them."""
+        self._write_note(wish, wishes.note_of(wish))
+        return self.tell_parked(wish)
+
+    def _write_note(self, wish: Wish, note: str) -> None:
+        for pod in wishes.without(wish, note):
+            self._tools.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {names.ANNOTATION_PARKED: note}}})
 
     def tell_parked(self, wish: Wish) -> Filed:
         """Keep saying why it waits."""

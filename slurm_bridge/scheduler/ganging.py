@@ -101,12 +101,21 @@ class Ganger:
             return None
         if placeholder is not None and placeholder.started:
             return None
+        self._settling.setdefault(uid, self._tools.clock.now())
+        still = self._still(crew)
+        if still is None:
+            self._settling.pop(uid, None)
+        return still
+
+    def coming(self, crew: Crew, placeholder: Placeholder | None) -> Filed | None:
+        """The last look at all of them has shown that more may come, and some have just come: no need for another."""
+        started = placeholder is not None and (placeholder.started or placeholder.torn)
+        return None if started or crew.root.uid not in self._settling else self._still(crew)
+
+    def _still(self, crew: Crew) -> Filed | None:
         now, quiet = self._tools.clock.now(), self._tools.limits.settle_seconds
-        left = min(crew.joined + quiet, self._settling.setdefault(uid, now) + RESTLESS * quiet) - now
-        if left > 0:
-            return Filed(after=left)
-        self._settling.pop(uid, None)
-        return None
+        left = min(crew.joined + quiet, self._settling[crew.root.uid] + RESTLESS * quiet) - now
+        return Filed(after=left) if left > 0 else None
 
     def anew(self, workload: Workload, crew: Crew, placeholder: Placeholder) -> bool:
         """The job runs and had pods, all of them have gone, and those that want nodes now are to start anew."""

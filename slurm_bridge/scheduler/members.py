@@ -175,3 +175,14 @@ class Picked:
     def all(self) -> Sequence[Pod]:
         """Every one of them."""
         return self._crew.pods(*self._stands)
+
+
+class Spokesman(Picked):
+    """Any one of them, for whoever asks what holds for all alike: costs the same for any number of members."""
+
+    def __len__(self) -> int:
+        return min(1, super().__len__())
+
+    def all(self) -> Sequence[Pod]:
+        """That one."""
+        return (self.any(),)

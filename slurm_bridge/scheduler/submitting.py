@@ -204,12 +204,14 @@ class Submitter:
             return AT_ONCE
         owner = msgspec.structs.replace(placeholder.owner, members=members)
         outcome = self._tools.slurm.note(placeholder.job_id, owner)
-        if not isinstance(outcome, Done):
-            return self.back_off(placeholder.owner.uid)
-        return self._changed(placeholder)
+        if isinstance(outcome, Refused) and outcome.why is not Refusal.BUSY:
+            # It helps to tell newcomers from those who were there, and is no reason to keep anybody waiting.
+            logger.warning("the record of job {} stays as it is: {}", placeholder.job_id, outcome.message)
+            return None
+        return self._changed(placeholder) if isinstance(outcome, Done) else self.back_off(placeholder.owner.uid)
 
     def _changed(self, placeholder: Placeholder) -> Filed:
-        """Slurm said yes: what the job says now is what counts. If it says the same as before, it is left for a while."""
+        """Slurm said yes: what the job says now is what counts. One that says the same as before is left alone."""
         read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
         same = read is not None and read.owner == placeholder.owner
         return self.back_off(placeholder.owner.uid) if same else AT_ONCE

@@ -110,9 +110,12 @@ class Tally(Protocol):
 
 
 class Gather(Protocol):
-    """Who belongs together, of the members of this crew that stand like this. None: nobody stands like that."""
+    """Who belongs together, of the members of this crew that stand like this. None: nobody stands like that.
 
-    def __call__(self, crew: Crew, /, *stands: Standing) -> Workload | Obstacle | Moved | None: ...
+    `one`: a workload of any one of them, for what holds for all alike.
+    """
+
+    def __call__(self, crew: Crew, /, *stands: Standing, one: bool = False) -> Workload | Obstacle | Moved | None: ...
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model import names
 from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import records
@@ -124,16 +125,30 @@ def why_parked(wish: Wish) -> str:
     return next((str(note.get("why", "")) for note in _park_notes(wish)), "")
 
 
+def note_of(wish: Wish) -> str:
+    """The note by which the workload is parked, as some pod carries it."""
+    texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED, "") for pod in wish.workload.pods)
+    return next((text for text in texts if _read(text).get("intent") == wish.intent), "")
+
+
+def without(wish: Wish, note: str) -> tuple[Pod, ...]:
+    """The pods that do not carry this note."""
+    pods = wish.workload.pods
+    return tuple(pod for pod in pods if note and pod.metadata.annotations.get(names.ANNOTATION_PARKED) != note)
+
+
 def _park_notes(wish: Wish) -> Iterator[dict[str, object]]:
     """Equal texts are read once: every member of a gang says the same."""
     texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED) for pod in wish.workload.pods)
-    for text in dict.fromkeys(text for text in texts if text):
-        try:
-            note = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(note, dict):
-            yield note
+    yield from filter(None, map(_read, dict.fromkeys(text for text in texts if text)))
+
+
+def _read(text: str) -> dict[str, object]:
+    try:
+        note = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}
 
 
 def park_note(wish: Wish, placeholder: Placeholder | None, why: str) -> str:

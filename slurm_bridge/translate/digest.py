@@ -56,11 +56,12 @@ COUNTS = ("tasks",)
 
 def digest(request: JobRequest) -> str:
     """`<fixed>:<shape>`: a different first half asks for a new job, a different second one for an update."""
-    shape = _hash(request, SHAPE)
     if request.components:
-        parts = [_hash(part, (*FIXED, *SHAPE)) for part in (request, *request.components)]
-        return f"{_hash(request, FIXED, *parts)[:8]}:{shape[:8]}"
-    return f"{_hash(request, FIXED, *_not_changeable(request))[:8]}:{shape[:8]}"
+        # Nodes that come and go are no reason to wait all over again; who binds looks at the nodes once more.
+        lasting = [field for field in (*FIXED, *SHAPE) if field not in NODES]
+        parts = [_hash(part, lasting) for part in (request, *request.components)]
+        return f"{_hash(request, FIXED, *parts)[:8]}:{_hash(request, lasting)[:8]}"
+    return f"{_hash(request, FIXED, *_not_changeable(request))[:8]}:{_hash(request, SHAPE)[:8]}"
 
 
 def _not_changeable(request: JobRequest) -> list[str]:

@@ -50,5 +50,6 @@ def test_state_machine(part: int, request: pytest.FixtureRequest) -> None:
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
         print_blob=False,
+        report_multiple_bugs=False,
     )
     stateful.run_state_machine_as_test(chosen, settings=settings)

@@ -53,14 +53,17 @@ def node(
     )
 
 
-def slurm_node(name: str, *, states: str = "IDLE EXTERNAL", partitions: tuple[str, ...] = ("debug",)) -> SlurmNode:
+def slurm_node(
+    name: str, *, states: str = "IDLE EXTERNAL", partitions: tuple[str, ...] = ("debug",), **fields: Any
+) -> SlurmNode:
     """Its counterpart in Slurm."""
-    return SlurmNode(name=name, states=frozenset(states.split()), cpus=16, memory_mib=64000, partitions=partitions)
+    usual = {"cpus": 16, "memory_mib": 64000}
+    return SlurmNode(name=name, states=frozenset(states.split()), partitions=partitions, **{**usual, **fields})
 
 
-def partition(name: str, *nodes: str, default: bool = False) -> Partition:
+def partition(name: str, *nodes: str, default: bool = False, **fields: Any) -> Partition:
     """A partition of these Slurm nodes."""
-    return Partition(name=name, states=frozenset({"UP"}), nodes=nodes, default=default)
+    return Partition(**{"name": name, "states": frozenset({"UP"}), "nodes": nodes, "default": default, **fields})
 
 
 def pod(

@@ -205,3 +205,88 @@ def test_every_course_ends(sets: list[NodeSet], total: int, then: Then) -> None:
     assert [one.window_seconds is None for one in made.attempts] == [False] * (len(made.attempts) - 1) + [True]
     if any(one.required for one in sets[:total]):
         assert all(one.nodes is not None for one in made.attempts)
+
+
+class TestBounded:
+    """A gang that tries the fewest nodes first: what it was submitted with decides what can be done later."""
+
+    def bounded(self, previous: str, tasks: int = 8, fewest: int | None = 2, made: Course = attempts.PLAIN) -> Course:
+        """The course after this plan text; "" for a gang that is not submitted yet."""
+        return attempts.bounded(made, PlanState.of_running(previous) if previous else None, tasks, lambda: fewest)
+
+    def most(self, made: Course) -> list[int | None]:
+        """The maximum of each attempt."""
+        return [one.most for one in made.attempts]
+
+    def test_the_fewest_first_then_as_many_as_there_are_tasks(self) -> None:
+        """The first for a short while, the last for good; the version tells both numbers."""
+        made = self.bounded("")
+        assert steps(made) == [(0, attempts.FEW_SECONDS, Then.WIDEN), (0, None, Then.STAY)]
+        assert (self.most(made), made.version) == ([2, 8], "0.2-8")
+
+    def test_no_number_no_maximum(self) -> None:
+        """As before."""
+        assert self.bounded("", fewest=None) is attempts.PLAIN
+
+    @pytest.mark.parametrize("fewest", [1, 5, None])
+    def test_the_number_stands(self, fewest: int | None) -> None:
+        """Whatever becomes of the room: a restart reads it from the record of the job."""
+        for text in ("0.2-8:0:100", "0.2-8:1:100"):
+            made = self.bounded(text, fewest=fewest)
+            assert self.most(made) == [2, 8]
+            assert attempts.resume(made, PlanState.parse(text), now=9.0) == PlanState.parse(text)
+
+    @pytest.mark.parametrize("text", ["0:0:100", "3f00aa11:1:100", "unreadable"])
+    def test_a_job_without_a_maximum_never_gets_one(self, text: str) -> None:
+        """It could not be taken away from it again."""
+        made = course(some(1, name="a"))
+        assert self.bounded(text) is attempts.PLAIN
+        assert self.bounded(text, made=made) is made
+
+    def test_other_members_are_looked_at_anew(self) -> None:
+        """By the same update that they need in any case; where there is no room the maximum is as high as they are."""
+        made = self.bounded("0.2-8:1:100", tasks=12, fewest=3)
+        assert (self.most(made), made.version) == ([3, 12], "0.3-12")
+        assert attempts.resume(made, PlanState.parse("0.2-8:1:100"), now=9.0).attempt == 0
+        wide = self.bounded("0.2-8:0:100", tasks=12, fewest=None)
+        assert (self.most(wide), wide.version, steps(wide)) == ([12], "0.12-12", [(0, None, Then.STAY)])
+        assert self.most(self.bounded("0.12-12:0:100", tasks=12, fewest=3)) == [12]
+
+    def test_what_hooks_prefer_comes_first(self) -> None:
+        """Their courses stay as they are; a job that has a maximum already keeps one that limits nothing."""
+        made = course(some(1, name="a"), some(2, name="b"))
+        assert self.bounded("", made=made) is made
+        kept = self.bounded("0.2-8:0:100", made=made)
+        assert self.most(kept) == [8, 8, 8]
+        assert steps(kept) == steps(made)
+        assert kept.version == f"{made.version}.8-8"
+        again = self.bounded(f"{kept.version}:0:100", made=made)
+        assert again.version == kept.version
+        assert self.most(self.bounded(f"{kept.version}:0:100")) == [8]
+
+    @given(
+        st.none() | st.integers(1, 7),
+        st.lists(st.tuples(st.integers(2, 9), st.none() | st.integers(1, 9), st.booleans()), max_size=8),
+    )
+    def test_a_maximum_is_there_from_the_first_request_to_the_last_or_never(
+        self, first: int | None, later: list[tuple[int, int | None, bool]]
+    ) -> None:
+        """However members, room and hooks change; and asked again, the same plan says the same."""
+        made = self.bounded("", fewest=first)
+        state = attempts.resume(made, None, now=1.0)
+        limited = made.attempts[state.attempt].most is not None
+        for tasks, number, preferred in later:
+            chosen = course(some(1, name="a")) if preferred else attempts.PLAIN
+            made = self.bounded(state.text, tasks=tasks, fewest=number, made=chosen)
+            state = attempts.resume(made, state, now=2.0)
+            assert all((one.most is not None) == limited for one in made.attempts)
+            assert all(one.most is None or one.most <= tasks for one in made.attempts)
+            again = self.bounded(state.text, tasks=tasks, fewest=None, made=chosen)
+            assert again.version == made.version
+
+
+def test_a_plan_that_nobody_can_read_belongs_to_no_course() -> None:
+    """Its job lives, so it is not the first request either."""
+    state = PlanState.of_running("?")
+    assert attempts.resume(attempts.PLAIN, state, now=9.0) == PlanState(version="0", attempt=0, started=9.0)
+    assert PlanState.of_running("0:1:5") == PlanState.parse("0:1:5")

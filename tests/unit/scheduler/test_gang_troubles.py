@@ -120,6 +120,28 @@ def test_a_start_that_is_not_finished_is_undone_whoever_has_come_meanwhile(bridg
     assert not any(bound(bridge, [name for name in pods if not bridge.leaving(name)]))
 
 
+def test_a_start_that_is_finished_is_not_undone_for_whoever_has_come_meanwhile(bridge: Bridge) -> None:
+    """All places are taken; who finds none waits, and costs nobody his."""
+    bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=5, nth=3)
+    pods = podgroup(bridge, [f"p-{number}" for number in range(4)], minimum=4)
+    bridge.run(4)
+    assert 0 < sum(map(bool, bound(bridge, pods))) < 4
+    podgroup(bridge, ["p-late"])
+    bridge.run(400, step=2)
+    assert sum(map(bool, bound(bridge, [*pods, "p-late"]))) == 4
+    assert not any(bridge.leaving(name) for name in pods)
+
+
+def test_a_start_is_undone_in_its_time_although_one_came_at_its_first_moment(bridge: Bridge) -> None:
+    """Before anybody had looked at what was left of it."""
+    bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=9999, nth=3)
+    pods = podgroup(bridge, [f"p-{number}" for number in range(4)], minimum=4)
+    bridge.until(lambda: any(bound(bridge, pods)))
+    podgroup(bridge, ["p-late"])
+    bridge.run(500, step=5)
+    assert not any(bound(bridge, [name for name in pods if not bridge.leaving(name)]))
+
+
 def test_a_group_that_more_and_more_pods_join_is_submitted_all_the_same(bridge: Bridge) -> None:
     """They are waited for, but not for ever."""
     podgroup(bridge, ["p-0", "p-1"])
@@ -141,7 +163,7 @@ def test_a_rest_that_finds_no_node_is_undone_in_its_time(bridge: Bridge) -> None
                 if slurm in [share.node for share in job.grant.shares] and kube not in there]
     bridge.kube.delete(kinds.NODES, ("", other))
     bridge.run(400, step=2)
-    assert bridge.of(job).over
+    assert job.job_id not in bridge.slurm.world.jobs or bridge.of(job).over
     assert not any(bound(bridge, [name for name in pods if not bridge.leaving(name)]))
 
 
@@ -538,3 +560,76 @@ def test_a_group_survives_the_death_of_the_daemon_at_every_call(bridge: Bridge, 
     assert len(living(bridge)) == 1
     bridge.slurm.control.end(job_of(bridge).job_id, "CANCELLED")
     bridge.until(lambda: not any(bridge.exists(name) for name in pods))
+
+
+def test_a_replica_that_leads_again_counts_the_time_of_a_start_anew(bridge: Bridge) -> None:
+    """What it remembers of an earlier start is not about this one."""
+    other = Bridge(bridge.folder, world=bridge.world, name="d2")
+    other.leads = False
+    bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=9999, nth=2)
+    pods = gang(bridge)
+    bridge.run(5)
+    assert 0 < sum(map(bool, bound(bridge, pods))) < 4
+    bridge.leads, other.leads = False, True
+    other.until(lambda: all(bound(bridge, pods)))
+    for name in pods:
+        bridge.delete(name, grace=0)
+    other.run(400, step=5)
+    other.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=9999, nth=2)
+    gang(bridge)
+    other.run(5)
+    assert 0 < sum(map(bool, bound(bridge, pods))) < 4
+    other.leads = False
+    bridge.kube_calls.clear()
+    bridge.hear()
+    bridge.leads = True
+    bridge.core.recover()
+    bridge.until(lambda: all(bound(bridge, pods)))
+
+
+def test_t43a_a_cancelled_pending_group_stays_parked_though_its_leader_was_made_anew(bridge: Bridge) -> None:
+    """What was cancelled is the job of all of them, and not what was left of them at that moment."""
+    bridge.slurm.control.pause()
+    pair(bridge)
+    bridge.run(3)
+    first, _ = sorted(parts(bridge), key=lambda one: one.offset)
+    bridge.delete("g-0")
+    bridge.run(5)
+    for one in parts(bridge):
+        bridge.slurm.control.end(one.job_id, "CANCELLED")
+    bridge.run(3)
+    member(bridge, "g-0", size=2, cpu="3")
+    bridge.run(10)
+    assert bridge.submits() == 1
+
+
+def test_t12_a_forgotten_pending_job_of_a_group_is_asked_for_under_its_id(bridge: Bridge) -> None:
+    """Should it turn up after all, the id that is taken tells."""
+    pending(bridge)
+    job = job_of(bridge)
+    bridge.run(5)
+    bridge.world.crash_slurm(30.0)
+    bridge.run(10)
+    assert job_of(bridge).job_id == job.job_id
+
+
+def test_a_member_that_fails_before_the_others_are_bound_does_not_stop_their_start(bridge: Bridge) -> None:
+    """A kubelet refuses the first while the third cannot be bound yet; its replacement joins."""
+    bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=6, nth=3)
+    pods = gang(bridge)
+    bridge.until(lambda: any(bound(bridge, pods)))
+    bridge.status("g-0", phase="Failed", reason="OutOfcpu")
+    bridge.run(2)
+    member(bridge, "g-9")
+    bridge.until(lambda: all(bound(bridge, [*pods[1:], "g-9"])), 120)
+    assert bridge.submits() == 1
+
+
+def test_a_member_that_asks_for_too_much_does_not_keep_a_start_from_its_end(bridge: Bridge) -> None:
+    """Nobody can say what the group asks for any more; half of it stays bound only for so long."""
+    bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=9, nth=3)
+    pods = gang(bridge)
+    bridge.until(lambda: any(bound(bridge, pods)))
+    member(bridge, "g-x", cpu="99999999")
+    bridge.run(500, step=5)
+    assert all(bound(bridge, pods)) or not any(bound(bridge, [one for one in pods if not bridge.leaving(one)]))

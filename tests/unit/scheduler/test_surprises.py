@@ -20,9 +20,9 @@ def test_a_workload_that_nobody_can_cope_with_does_not_stop_the_others(bridge: B
 def poisoned(gather: Gather) -> Gather:
     """Falls over one name."""
 
-    def either(crew: Crew, *stands: Standing) -> Any:
+    def either(crew: Crew, *stands: Standing, one: bool = False) -> Any:
         if crew.root.name == "poison":
             raise KeyError("what nobody thought of")
-        return gather(crew, *stands)
+        return gather(crew, *stands, one=one)
 
     return either
