@@ -48,8 +48,8 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="placeholder-accepted",
-        why="Every pod, or gang of pods, becomes an external job with the configured defaults. Slurm knows them since 25.05 "
-        "(v0.0.43).",
+        why="Every pod, or gang of pods, becomes an external job with the configured defaults. Slurm knows them "
+        "since 25.05 (v0.0.43).",
         fix="Correct the key that is named; else look at job submit plugins and limits of the account and QOS.",
         judge=placeholder.accepted,
         needs=_PROBE,

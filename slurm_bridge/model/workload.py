@@ -22,6 +22,11 @@ class Root:
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
 
+    @property
+    def object_uid(self) -> str:
+        """Of the object that this is or belongs to, the same for all of its parts and runs."""
+        return self.uid.partition(":")[0]
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
@@ -94,5 +99,5 @@ class Workload:
 
     @property
     def service_account(self) -> str:
-        """Under which the first member runs; members of one workload share it."""
+        """Under which the first member runs; others of a gang may run under another one."""
         return (self.pods[0].spec.service_account_name or "default") if self.pods else "default"

@@ -23,8 +23,8 @@ def in_turn(do: Callable[[T], R], things: Sequence[T], /) -> list[R]:
 class _Work(Generic[T, R]):
     """Things to be done, taken one by one by whoever has a hand free, until one of them fails."""
 
-    def __init__(self, do: Callable[[T], R], things: Sequence[T]) -> None:
-        self._do, self._things = do, things
+    def __init__(self, do: Callable[[T], R], things: Sequence[T], closed: threading.Event) -> None:
+        self._do, self._things, self._closed = do, things, closed
         self._lock = threading.Lock()
         self._next = 0
         self.done: dict[int, R] = {}
@@ -43,7 +43,7 @@ class _Work(Generic[T, R]):
     def _take(self) -> int | None:
         with self._lock:
             self._next += 1
-            return self._next - 1 if self._next <= len(self._things) else None
+            return self._next - 1 if self._next <= len(self._things) and not self._closed.is_set() else None
 
     def _leave_the_rest(self) -> None:
         with self._lock:
@@ -55,17 +55,19 @@ class Hands:
 
     def __init__(self, number: int) -> None:
         self._number = number
+        self._closed = threading.Event()
         self._pool = concurrent.futures.ThreadPoolExecutor(number, thread_name_prefix="hand")
 
     def each(self, do: Callable[[T], R], things: Sequence[T], /) -> list[R]:
-        """Implements Each. After an exception nothing more is begun."""
-        work = _Work(do, things)
+        """Implements Each. After an exception nothing more is begun; after the end of all hands, the rest is left."""
+        work = _Work(do, things, self._closed)
         shares = [self._pool.submit(work.take_part) for _ in things[: self._number]]
         concurrent.futures.wait(shares)
         for share in shares:
             share.result()
-        return [work.done[number] for number in range(len(things))]
+        return [work.done[number] for number in sorted(work.done)]
 
     def close(self) -> None:
         """Nothing new is begun."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._closed.set()
+        self._pool.shutdown(wait=False)

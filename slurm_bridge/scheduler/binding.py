@@ -84,6 +84,10 @@ class Binder:
         for waiting in list(self._for_node.values()):
             waiting.discard(uid)
 
+    def begin(self) -> None:
+        """A leadership begins."""
+        self._since.clear()
+
     def awaited(self, crew: Crew) -> float | None:
         """How long to wait for the watch to tell which pods are bound; None when nothing of the kind is awaited."""
         sent = self._sent.get(crew.root.uid)

@@ -83,12 +83,14 @@ class Census:
                 self._crews[before].remove(pod_uid)
                 self._bury(before)
 
-    def reclaim(self, pod_uids: Iterable[str]) -> frozenset[str]:
-        """Ask anew where these pods belong; the uids of all workloads that they left or joined."""
+    def reclaim(
+        self, pod_uids: Iterable[str], settled: Callable[[Pod], bool] = lambda pod: pod.bound
+    ) -> frozenset[str]:
+        """Ask anew where these pods belong, if it is not settled; all workloads that they left or joined."""
         touched: set[str] = set()
         for uid in pod_uids:
             pod, before = self._pods.get(uid), self._roots.get(uid)
-            if pod is None or before is None or pod.bound:
+            if pod is None or before is None or settled(pod):
                 continue
             root = self._claim(pod)
             if root.uid != before:
@@ -128,6 +130,10 @@ class Census:
         self._gone[root_uid] = None
         while len(self._gone) > self._remembered:
             self._gone.popitem(last=False)
+
+    def handles(self, pod: Pod) -> Iterable[str]:
+        """The names of the objects that may have a say in whose this pod is."""
+        return self._handles(pod)
 
     def get(self, uid: str) -> Pod | None:
         """The pod of this uid, None when it was never there or is gone."""

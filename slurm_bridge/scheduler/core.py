@@ -114,8 +114,13 @@ class Core:
 
     def on_kinds(self) -> None:
         """A kind that groups pods is served from now on: some pods may belong to it."""
-        for uid in self.census.reclaim(self.census.uids()):
+        for uid in self.census.reclaim(self.census.uids(), self._placed_by_a_job):
             self._activate(uid, urgent=bool(self.tools.table.of(uid)))
+
+    def _placed_by_a_job(self, pod: Pod) -> bool:
+        """It belongs to the workload whose job it names, as far as anybody knows that job."""
+        job_id = job_id_of(pod)
+        return pod.bound and (job_id is None or self.tools.table.get(job_id) is not None)
 
     def on_job(self, uid: str) -> None:
         """A placeholder changed."""
@@ -125,10 +130,13 @@ class Core:
         """A kubelet that refuses a pod will refuse its replacement too."""
         reason = pod.status.reason or ""
         controller = next((one.uid for one in pod.metadata.owner_references if one.controller), pod.uid)
+        crew = self.census.crew(self.census.root_of(pod.uid) or "")
+        makers = {controller, crew.root.object_uid} if crew is not None else {controller}
         if pod.bound and pod.status.phase == "Failed" and (reason in KUBELET_REFUSALS or reason.startswith("OutOf")):
             now, text = self.tools.clock.now(), f"its kubelet refused pod {pod.metadata.name}: {reason}"
-            self.tools.avoided.add(controller, pod.spec.node_name, text, now)
-            self.tools.avoided.stumble(controller)
+            for uid in makers:
+                self.tools.avoided.add(uid, pod.spec.node_name, text, now)
+                self.tools.avoided.stumble(uid)
 
     def _vacated(self, node: str) -> None:
         """Whoever waits for that node to be left looks again."""
@@ -139,6 +147,7 @@ class Core:
 
     def recover(self) -> None:
         """Learn from both sides all that there is: at the start, and whenever we become the leader."""
+        self.cycle.begin()
         self._read_facts()
         self.tools.mirror.recover()
         self._rejoin()
@@ -151,7 +160,7 @@ class Core:
             pod = self.census.get(uid)
             job_id = job_id_of(pod) if pod is not None else None
             known = self.tools.table.get(job_id) if job_id is not None else None
-            if pod is not None and known is not None and finding.may_be_by(pod, known):
+            if pod is not None and known is not None and self.cycle.finder.may_be_by(pod, known):
                 self.census.move(uid, finding.root_of(known.owner))
 
     def schedule_step(self, run: Callable[[str, Act], None] | None = None) -> bool:

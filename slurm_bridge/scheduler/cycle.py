@@ -75,16 +75,25 @@ class Cycle:
         if echo is not None:
             # What we know of some pod is older than its binding: nothing may be concluded from it.
             return Filed(after=echo)
+        if pods is Pods.WAITING and placeholder is not None and _outlived(crew, placeholder):
+            return self._joining(crew, placeholder)
         if pods is Pods.WAITING or (pods is Pods.JOINING and _left_behind(crew, placeholder, placeholders)):
             return self._waiting(crew, placeholder, turn=turn)
         return self._placed(crew, pods, placeholder)
+
+    def begin(self) -> None:
+        """A leadership begins: how long something has lasted in an earlier one is no measure of it now."""
+        self.ganger.begin()
+        self.binder.begin()
 
     def _over(self, uid: str, crew: Crew | None, placeholder: Placeholder | None) -> Act | Filed:
         """Pods that want nothing of Slurm any more."""
         if crew is None and placeholder is not None and placeholder.owner.kind not in WORKLOADS:
             return self._no_workload(uid, placeholder)
         if decide(Pods.OVER, job_of(placeholder)) is Step.WITHDRAW or self._half_alive(uid):
-            seen = crew is not None or self._census.seen_gone(uid)
+            # A pod that waits as part of another workload now is none of this one any more.
+            elsewhere = self._census.root_of(uid) not in (None, uid)
+            seen = crew is not None or self._census.seen_gone(uid) or elsewhere
             return lambda: self.ender.withdraw(uid, crew, seen=seen)
         return self._forget(uid)
 
@@ -144,12 +153,17 @@ class Cycle:
         lost = ending.shrunk(crew, placeholder)
         if lost:
             return lambda: self.ender.end_shrunk(lost, placeholder)
+        overdue = self.ganger.overdue(crew, placeholder)
+        if overdue is not None:
+            return overdue
         gathered = self._gather(crew, Standing.WANTING, *PLACED)
         if gathered is None:
             return AT_ONCE
         wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
         if not isinstance(wish, Wish):
-            return self._obstacle(crew, wish)
+            return self.ganger.in_time(crew, placeholder, self._obstacle(crew, wish))
+        if self.ganger.anew(wish.workload, crew, placeholder):
+            return lambda: self.submitter.replace(placeholder, "its pods are gone, and the group starts anew")
         return self.ganger.join(wish, crew, placeholder, self.binder)
 
     def _doubt(self, crew: Crew, placeholder: Placeholder) -> Act:
@@ -240,6 +254,7 @@ class Cycle:
         if crew is not None and self.ganger.anew(wish.workload, crew, placeholder):
             why = "its pods are gone, and the group starts anew"
             return lambda: self.submitter.replace(placeholder, why)
+        self.ganger.starts(wish.workload.root.uid, placeholder.job_id)
         return lambda: self.binder.bind(wish, placeholder)
 
     def _hold(self, wish: Wish, placeholder: Placeholder | None) -> Filed:
@@ -269,7 +284,7 @@ class Cycle:
 
     def _held(self, workload: Workload) -> str | None:
         """Why whoever makes these pods is not to get another job for them."""
-        makers = [ending.object_uid(workload.root)] + ([workload.controller.uid] if workload.controller else [])
+        makers = [workload.root.object_uid] + ([workload.controller.uid] if workload.controller else [])
         return next((self._tools.held[uid] for uid in makers if uid in self._tools.held), None)
 
     def _again(self, wish: Wish, placeholder: Placeholder, *, turn: bool) -> Act | Filed:
@@ -328,6 +343,11 @@ def _on(node: str, crew: Crew) -> tuple[Pod, ...]:
 def _never_started(crew: Crew, placeholder: Placeholder, gathered: Workload | Wait | Reject) -> bool:
     """A component ended before these pods had nodes: whether that was somebody's wish is to be asked."""
     return isinstance(gathered, Workload) and placeholder.job_id not in crew.served
+
+
+def _outlived(crew: Crew, placeholder: Placeholder) -> bool:
+    """Those who were bound by a job are over, and it runs on: for the rest of its start, or whoever replaces one."""
+    return crew.root.kind != "Pod" and placeholder.phase is Phase.RUNNING and placeholder.job_id in crew.served
 
 
 def _left_behind(crew: Crew, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:

@@ -15,7 +15,6 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.workload import Root
 from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler import records, submitting, words
 from slurm_bridge.scheduler import wish as wishes
@@ -168,7 +167,7 @@ class Ender:
             for one in pod.metadata.owner_references
             if one.controller
         }
-        makers = {**controllers, object_uid(crew.root): crew.root.kind}
+        makers = {**controllers, crew.root.object_uid: crew.root.kind}
         for uid, kind in makers.items():
             if kind in self._tools.config.ends.hold_after_timeout:
                 self._tools.held[uid] = text
@@ -293,11 +292,6 @@ def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
         for pod in crew.pods(Standing.BOUND)
         if job_id_of(pod) == placeholder.job_id and slurm_node_of(pod) not in held
     )
-
-
-def object_uid(root: Root) -> str:
-    """Of the object that a workload is or belongs to, the same for all of its parts and runs."""
-    return root.uid.partition(":")[0]
 
 
 def _outcome(crew: Crew | None) -> str:

@@ -35,6 +35,10 @@ class Finder:
         found = self._robbed.get(crew.root.uid)
         return found if found is not None and found.job_id in crew.named else None
 
+    def may_be_by(self, pod: Pod, job: Placeholder) -> bool:
+        """That this pod, which names this job, was bound by it."""
+        return may_be_by(pod, job, self._census, counted=self._tools.limits.ids is None)
+
     def look(self, crew: Crew) -> Filed:
         """Read the placeholders that bound pods name; that Slurm does not know one is worth remembering too."""
         for job_id in crew.named:
@@ -49,7 +53,7 @@ class Finder:
         if found is not None and found.owner.same_workload(owner):
             return
         pods = [pod for pod in crew.pods(*Standing) if job_id_of(pod) == job_id]
-        if found is not None and all(may_be_by(pod, found) for pod in pods):
+        if found is not None and all(self.may_be_by(pod, found) for pod in pods):
             for pod in pods:
                 self._census.move(pod.uid, root_of(found.owner))
             self._tools.table.put(found)
@@ -69,13 +73,17 @@ class Finder:
         if known is None or known.owner.same_workload(owner):
             self._tools.table.put(gone, tell=False)
         else:
-            self._robbed.setdefault(owner.uid, gone)
+            before = self._robbed.get(owner.uid)
+            if before is None or before.job_id != job_id:
+                self._robbed[owner.uid] = gone
 
 
-def may_be_by(pod: Pod, job: Placeholder) -> bool:
-    """That this pod, which names this job, was bound by it; the id alone is no evidence."""
+def may_be_by(pod: Pod, job: Placeholder, census: Census, *, counted: bool) -> bool:
+    """That this pod, which names this job, was bound by it. An id that Slurm has `counted` alone is no evidence."""
     owner, view = job.owner, job.view
     if owner.namespace != pod.metadata.namespace or (owner.kind == kinds.PODS.kind and owner.uid != pod.uid):
+        return False
+    if counted and owner.kind != kinds.PODS.kind and owner.name not in census.handles(pod):
         return False
     known = view is not None and view.het_job_id is None and bool(view.nodes)
     return job.started and (not known or view is None or slurm_node_of(pod) in view.nodes)

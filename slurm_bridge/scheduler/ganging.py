@@ -41,7 +41,7 @@ class Ganger:
         self._tools, self._ender = tools, ender
         #: Since when members are missing although there is a job; since when some are bound and others are not yet.
         self._missing: dict[str, float] = {}
-        self._begun: dict[str, float] = {}
+        self._begun: dict[str, tuple[JobId, float]] = {}
         #: Since when members have come one after the other.
         self._settling: dict[str, float] = {}
         #: Jobs whose pods were taken back: nobody is bound by them any more.
@@ -55,6 +55,13 @@ class Ganger:
         self._begun.pop(uid, None)
         self._undone.pop(uid, None)
         self._announced.discard(uid)
+
+    def begin(self) -> None:
+        """A leadership begins: whatever was counted in an earlier one has ended with it."""
+        self._missing.clear()
+        self._settling.clear()
+        self._begun.clear()
+        self._undone.clear()
 
     # Before the start
 
@@ -120,7 +127,7 @@ class Ganger:
     def anew(self, workload: Workload, crew: Crew, placeholder: Placeholder) -> bool:
         """The job runs and had pods, all of them have gone, and those that want nodes now are to start anew."""
         gang = workload.gang
-        if gang is None or placeholder.job_id not in crew.served:
+        if gang is None or placeholder.job_id not in crew.served or crew.on(placeholder.job_id):
             return False
         if gang.member_lost is MemberLost.KEEP:
             return self._undone.get(crew.root.uid) == placeholder.job_id
@@ -128,8 +135,13 @@ class Ganger:
 
     # After the start
 
+    def starts(self, uid: str, job_id: JobId) -> None:
+        """Its pods are about to be bound, one after the other."""
+        if self._begun.get(uid, (None, 0.0))[0] != job_id:
+            self._begun[uid] = (job_id, self._tools.clock.now())
+
     def started(self, crew: Crew) -> None:
-        """All who are there have their nodes."""
+        """All have their nodes."""
         self._begun.pop(crew.root.uid, None)
 
     def unannounced(self, crew: Crew) -> bool:
@@ -160,8 +172,9 @@ class Ganger:
             return WOKEN
         lost = self.lost(crew, placeholder)
         # A start goes on although others have come meanwhile.
-        begun = crew.root.uid in self._begun and not lost
-        if begun or placeholder.owner.members == records.members_of(_all_of(crew, placeholder)):
+        if self._left(crew, placeholder) is not None or placeholder.owner.members == records.members_of(
+            _all_of(crew, placeholder)
+        ):
             return self._finish(wish, crew, placeholder, binder)
         if gang.member_lost is MemberLost.KEEP or not lost:
             return lambda: binder.join(wish, crew, placeholder)
@@ -172,11 +185,23 @@ class Ganger:
         return WOKEN
 
     def _finish(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder) -> Callable[[], Filed]:
-        """The rest of a start; what cannot be done in time is undone."""
-        began = self._begun.setdefault(crew.root.uid, self._tools.clock.now())
-        left = began + self._tools.limits.bind_seconds - self._tools.clock.now()
-        if left > 0:
-            return lambda: self._go_on(wish, crew, placeholder, binder, left)
+        """The rest of a start."""
+        self.starts(crew.root.uid, placeholder.job_id)
+        return lambda: self._go_on(wish, crew, placeholder, binder)
+
+    def _left(self, crew: Crew, placeholder: Placeholder) -> float | None:
+        """Seconds that are left for a start by this job; None when it is over, because all had a place, or one was lost."""
+        job_id, began = self._begun.get(crew.root.uid, (None, 0.0))
+        over = crew.ever.get(placeholder.job_id, 0) >= records.number_of(placeholder.owner)
+        if job_id != placeholder.job_id or over or self.lost(crew, placeholder):
+            return None
+        return began + self._tools.limits.bind_seconds - self._tools.clock.now()
+
+    def overdue(self, crew: Crew, placeholder: Placeholder) -> Callable[[], Filed] | None:
+        """What cannot be finished in time is undone."""
+        left = self._left(crew, placeholder)
+        if left is None or left > 0:
+            return None
         seconds = int(self._tools.limits.bind_seconds)
         text = f"not all pods of {crew.root} could be bound within {seconds} s; those that were are taken back"
 
@@ -186,15 +211,20 @@ class Ganger:
 
         return act
 
-    def _go_on(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder, left: float) -> Filed:
+    def in_time(self, crew: Crew, placeholder: Placeholder, filed: Filed) -> Filed:
+        """Nobody else may be woken before the time of a start is over."""
+        left = self._left(crew, placeholder)
+        if left is None or (filed.after is not None and filed.after < left):
+            return filed
+        return Filed(after=max(0.0, left))
+
+    def _go_on(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder) -> Filed:
         """Trouble is met with patience, but not with more of it than there is time."""
         try:
-            filed = binder.join(wish, crew, placeholder)
+            return self.in_time(crew, placeholder, binder.join(wish, crew, placeholder))
         except errors.TryLater as problem:
             logger.bind(workload=str(crew.root)).info("not all bound yet: {}", problem)
-            filed = Filed(after=self._tools.pause(crew.root.uid))
-        # Nobody else may be woken before the time is over.
-        return filed if filed.after is not None and filed.after < left else Filed(after=left)
+            return self.in_time(crew, placeholder, Filed(after=self._tools.pause(crew.root.uid)))
 
 
 def _all_of(crew: Crew, placeholder: Placeholder) -> Iterator[Pod]:

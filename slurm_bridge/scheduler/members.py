@@ -63,7 +63,7 @@ PLACED = (Standing.BOUND, Standing.LEAVING)
 class Crew:
     """All pods of one workload as last heard, sorted by how they stand. Changed by the census only, under its lock."""
 
-    __slots__ = ("_by", "_named", "_seats", "_stands", "joined", "lost", "root", "served")
+    __slots__ = ("_by", "_named", "_seats", "_stands", "ever", "joined", "lost", "root", "served")
 
     def __init__(self, root: Root) -> None:
         self.root = root
@@ -76,6 +76,8 @@ class Crew:
         self.joined = float("-inf")
         #: The jobs that members were bound by, those of members included that have gone.
         self.served: frozenset[names.JobId] = frozenset()
+        #: How many different members were seen on each job.
+        self.ever: dict[names.JobId, int] = {}
         #: The jobs of which we have seen a member fail, or go before it was done.
         self.lost: frozenset[names.JobId] = frozenset()
 
@@ -85,7 +87,7 @@ class Crew:
         old = self._by[before][pod.uid] if before is not None else None
         self._by.setdefault(stands, {})[pod.uid] = pod
         self._stands[pod.uid] = stands
-        self._sit(stands, pod)
+        self._sit(stands, pod, job_id_of(old) if old is not None else None)
         if before is not None and old is not None:
             if before is not stands:
                 del self._by[before][pod.uid]
@@ -99,10 +101,11 @@ class Crew:
         if stands is not None:
             self._rise(stands, self._by[stands].pop(uid), now=None)
 
-    def _sit(self, stands: Standing, pod: Pod) -> None:
+    def _sit(self, stands: Standing, pod: Pod, was_on: names.JobId | None) -> None:
         job_id = job_id_of(pod)
         if job_id is not None:
             self.served |= {job_id}
+            self.ever[job_id] = self.ever.get(job_id, 0) + (job_id != was_on)
             self._count(stands, pod, job_id, +1)
 
     def _rise(self, before: Standing, old: Pod, *, now: Standing | None) -> None:

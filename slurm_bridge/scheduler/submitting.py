@@ -73,8 +73,8 @@ class Submitter:
         waiting = self._lost.search(wish.workload.root) or self._declined_lately(wish, planned)
         if waiting is not None:
             return waiting
-        known = self._attempts.get(wish.workload.root.uid, -1) + 1
-        return self._send(wish, planned, max(known, records.next_attempt(placeholder)))
+        attempt = self._attempts.get(wish.workload.root.uid, -1) + 1
+        return self._send(wish, planned, attempt if placeholder is None else records.next_attempt(placeholder))
 
     def _declined_lately(self, wish: Wish, planned: Plan) -> Filed | None:
         """The very same request was refused a moment ago: what woke the workload has not changed that."""
@@ -253,6 +253,10 @@ class Submitter:
 
     def replace(self, placeholder: Placeholder, why: str) -> Filed:
         """Cancel it, after writing into it that it was us; its end brings the next attempt."""
+        if placeholder.certainty is Certainty.MAYBE:
+            # An order that is on its way cannot be cancelled; the mirror gives it up in its time.
+            found = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+            return AT_ONCE if found is not None else self.back_off(placeholder.owner.uid)
         if placeholder.phase is not Phase.PENDING and self._bound_after_all(placeholder):
             return Filed(after=self._tools.limits.backoff_first)
         if not withdraw(self._tools, placeholder, f"replaced: {why}", noted=True):

@@ -168,5 +168,6 @@ class Tools:
 
     def avoid(self, workload: Workload) -> Mapping[str, str]:
         """Nodes that this workload, or a sibling of it, had bad luck with."""
-        uids = (workload.root.uid, workload.controller.uid) if workload.controller else (workload.root.uid,)
-        return self.avoided.nodes(uids, self.clock.now())
+        uids = [workload.root.uid, workload.root.object_uid]
+        uids += [workload.controller.uid] if workload.controller else []
+        return self.avoided.nodes(tuple(dict.fromkeys(uids)), self.clock.now())

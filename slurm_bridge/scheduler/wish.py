@@ -87,14 +87,19 @@ def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | R
     )
 
 
+#: Why a job waits that Slurm has tried to start.
+_LACKING = "Resources"
+
+
 def _advanced(planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanState:
     """An attempt counts from Slurm's first look at the job after it was written, on Slurm's clock as on ours."""
     state, view = planned.state, placeholder.view
     if view is None:
         return state
-    # Slurm counts in whole seconds, and looks at once: at a job that was submitted so, any look was after that.
-    submitted_so = state.attempt == 0 and view.submit_time >= int(state.started)
-    written = view.submit_time - 1 if submitted_so else state.started
+    # Slurm counts in whole seconds, and the second of the submission counts as a look though there was none. A job
+    # that was submitted so and lacks resources was looked at.
+    tried = state.attempt == 0 and view.reason == _LACKING and view.submit_time >= int(state.started)
+    written = view.submit_time - 1 if tried else state.started
     return tools.config.chain.advance(
         planned, now=tools.clock.wall(), last_evaluation=view.last_evaluation, updated_at=written
     )
@@ -154,4 +159,6 @@ def _read(text: str) -> dict[str, object]:
 def park_note(wish: Wish, placeholder: Placeholder | None, why: str) -> str:
     """What the pod says from then on."""
     job_id = placeholder.job_id if placeholder is not None else 0
-    return json.dumps({"job": job_id, "why": why, "intent": wish.intent}, separators=(",", ":"))
+    # Of the job that was ended: whoever has changed something meanwhile wants another one.
+    asked = placeholder.owner.request.partition(":")[0] if placeholder is not None else ""
+    return json.dumps({"job": job_id, "why": why, "intent": asked or wish.intent}, separators=(",", ":"))

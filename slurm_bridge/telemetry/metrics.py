@@ -113,7 +113,7 @@ class Metrics:
         )
         self.status_writes = self._counter(
             "status_writes_total",
-            "Conditions, the status of PodGroups, and events: ok, same (needless), stale (the pod waits no more), failed, dropped.",
+            "Conditions, groups' status, events: ok, same (needless), stale (the pod waits no more), failed, dropped.",
             "what",
             "outcome",
         )

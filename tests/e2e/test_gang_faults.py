@@ -135,6 +135,6 @@ def test_t43b_a_group_out_of_time_ends_as_a_whole_and_is_held_where_the_site_say
     assert support_groups.living_of(world, "Job", "late") == []
     world.annotate(held[1]["metadata"]["name"], {names.ANNOTATION_RETRY: "once more"})
     again = support_groups.together(world, support_groups.placed(world, "late", 3))
-    assert again.job_id != job.job_id
+    assert again.owner["members"] != job.owner["members"]
     objects.delete("Job", "late")
     world.await_nothing_in_slurm(30)

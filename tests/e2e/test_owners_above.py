@@ -1,4 +1,4 @@
-"""Objects of a kind that nobody knows: their pods run singly, as they ask, and they hide no group below them."""
+"""Objects of a kind that only the site knows: their pods run singly, as they ask, and they hide no group below them."""
 
 import contextlib
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def defined(kube: support_servers.Kubernetes, group: str) -> Iterator[str]:
 def world(kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[tuple[World, Json]]:
     """A daemon, and an owner of the unknown kind."""
     with defined(kube, f"{support_daemon.fresh_name('operator')}.local") as group:
-        world = open_world("above")
+        world = open_world("above", owners=[{"api_version": f"{group}/v1", "kind": "Training", "plural": "trainings"}])
         path = f"/apis/{group}/v1/namespaces/{world.namespace}/trainings"
         body = {
             "apiVersion": f"{group}/v1",

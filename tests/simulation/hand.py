@@ -32,9 +32,9 @@ class Hand:
         owner = Owner(cluster=CLUSTER_ID, kind=kind, namespace=NAMESPACE, name=name, uid=uid)
         return JobRequest(name=name, owner=owner, cpus_per_task=cpus, memory=Memory(mib=memory), **fields)
 
-    def ask(self, request: JobRequest, *components: JobRequest) -> JobId:
-        """One job, or one of several components."""
-        outcome = self.slurm.submit(request, *components)
+    def ask(self, request: JobRequest) -> JobId:
+        """A job, with all its components."""
+        outcome = self.slurm.submit(request)
         assert isinstance(outcome, Done)
         self.world.pass_time(1.0)
         return outcome.job_id

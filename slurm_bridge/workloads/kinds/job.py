@@ -33,6 +33,9 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     job = _job(pod, given.known)
     if job is None or not _is_gang(job, given.options):
         reference = voices.made_by(pod, kinds.JOBS)
+        if reference is not None and chain.gone and not chain.links:
+            text = f"Job {reference.name} of pod {pod.metadata.name} has been deleted; the pod is about to be, too"
+            return Wait(reason="OwnerGone", message=text, retry_after=gangs.PROGRESS)
         return Workload(
             root=voices.itself(pod),
             pods=(pod,),

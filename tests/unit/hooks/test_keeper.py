@@ -342,3 +342,39 @@ def test_any_history_adds_up(steps: list[tuple[str, str, str]]) -> None:
             held.pop(uid, None)
     places = [place for place, _ in held.values()]
     assert [used(made, one).get("pods", 0) for one in ("n1", "n2")] == [places.count("n1"), places.count("n2")]
+
+
+def test_what_slurm_knows_of_what_is_used() -> None:
+    """Pods that name their job, and those that are about to be bound for one; not those of other schedulers."""
+
+    def placed(made: Keeper) -> tuple[Mapping[str, Fraction], Mapping[str, Fraction]]:
+        facts = made.snapshot().nodes["n1"]
+        return dict(facts.placed), dict(facts.used)
+
+    made = keeper(node("n1"))
+    made.on_pod(None, bound("theirs", "n1"))
+    assert placed(made) == ({}, ONE)
+    made.assume("uid-ours", "n1", ONE)
+    two = {name: 2 * amount for name, amount in ONE.items()}
+    assert placed(made) == (ONE, two)
+    ours = bound("ours", "n1")
+    labelled = msgspec.structs.replace(
+        ours, metadata=msgspec.structs.replace(ours.metadata, labels={names.LABEL_JOB_ID: "7"})
+    )
+    made.on_pod(None, labelled)
+    assert placed(made) == (ONE, two)
+    made.on_pod(labelled, None)
+    assert placed(made) == ({}, ONE)
+
+
+def test_what_jobs_use_moves_no_rule() -> None:
+    """It changes with every start; what is cached for rules about placement stands."""
+    made = keeper(node("n1"))
+    before = made.snapshot()
+    busy = slurm_node("n1", used_cpus=4, used_memory_mib=100)
+    made.set_slurm([busy], before.partitions)
+    after = made.snapshot()
+    assert (after.version, after.nodes["n1"].slurm) == (before.version, busy)
+    assert after.use_version > before.use_version
+    made.set_slurm([slurm_node("n1", cpus=8)], before.partitions)
+    assert made.snapshot().version > before.version

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.decide import Pods, pods_of
+from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation import fleet
@@ -130,6 +132,29 @@ def test_a_start_that_is_finished_is_not_undone_for_whoever_has_come_meanwhile(b
     bridge.run(400, step=2)
     assert sum(map(bool, bound(bridge, [*pods, "p-late"]))) == 4
     assert not any(bridge.leaving(name) for name in pods)
+
+
+def test_a_group_that_runs_for_long_is_not_undone_for_whoever_comes_then(bridge: Bridge) -> None:
+    """Its start was over long ago, though nobody has looked since."""
+    pods = running(bridge)
+    bridge.run(400, step=5)
+    member(bridge, "g-late")
+    bridge.run(60, step=2)
+    assert not any(bridge.leaving(name) for name in pods)
+    assert bridge.condition("g-late")[0] == "GangFull"
+
+
+def test_a_group_whose_member_is_cleaned_up_after_its_work_is_not_undone_for_whoever_comes_then(bridge: Bridge) -> None:
+    """One has succeeded and is gone: there is a place, and no start to be finished in time."""
+    pods = running(bridge, cpu="3", size=2)
+    bridge.status(pods[1], phase="Succeeded")
+    bridge.run(1)
+    bridge.delete(pods[1], grace=0)
+    bridge.run(400, step=5)
+    bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=9999)
+    member(bridge, "g-late", size=2, cpu="3")
+    bridge.run(400, step=5)
+    assert not bridge.leaving(pods[0])
 
 
 def test_a_start_is_undone_in_its_time_although_one_came_at_its_first_moment(bridge: Bridge) -> None:
@@ -633,3 +658,144 @@ def test_a_member_that_asks_for_too_much_does_not_keep_a_start_from_its_end(brid
     member(bridge, "g-x", cpu="99999999")
     bridge.run(500, step=5)
     assert all(bound(bridge, pods)) or not any(bound(bridge, [one for one in pods if not bridge.leaving(one)]))
+
+
+def test_a_group_that_finishes_after_a_loss_is_not_gathered_for_each_member(tmp_path: pathlib.Path) -> None:
+    """What its policy says was asked when the member was lost."""
+    bridge = Bridge(tmp_path, world=World(1, tmp_path / "token", fleet=fleet.hall(8)))
+    pods = running(bridge, size=40)
+    gathered: list[int] = []
+    gather = bridge.core.tools.gather
+
+    def counted(crew: Crew, /, *stands: Standing) -> Any:
+        gathered.append(1)
+        return gather(crew, *stands)
+
+    bridge.core.tools.gather = counted
+    bridge.status(pods[0], phase="Failed")
+    bridge.run(1)
+    for name in pods[1:]:
+        bridge.status(name, phase="Succeeded")
+        bridge.settle()
+    assert len(gathered) < 10
+
+
+def test_a_node_whose_kubelet_refused_a_pod_of_a_jobset_is_avoided_by_the_set(bridge: Bridge) -> None:
+    """Whoever made the pod; what counts is for whom the next job is."""
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1", "memory": "500Mi"}}}
+    spec = {"schedulerName": names.SCHEDULER_NAME, "restartPolicy": "Never", "containers": [container]}
+    template = {"metadata": {"annotations": {"kwok.local/outcome": "run"}}, "spec": spec}
+    job = {"parallelism": 2, "completions": 2, "backoffLimit": 9, "completionMode": "Indexed", "template": template}
+    body = {"replicatedJobs": [{"name": "w", "replicas": 1, "template": {"spec": job}}]}
+    made = bridge.kube.create(kinds.JOBSETS, {"metadata": {"name": "set", "namespace": NAMESPACE}, "spec": body})
+    bridge.until(lambda: len(ours(bridge)) == 2 and all(bound(bridge, ours(bridge))))
+    uid = str(made["metadata"]["uid"])
+    (root,) = [one for one in bridge.core.census.roots() if one.startswith(uid)]
+    bridge.status(ours(bridge)[0], phase="Failed", reason="OutOfcpu")
+    bridge.settle()
+    assert bridge.core.tools.avoided.nodes((root, uid), bridge.clock.now())
+
+
+def test_jobs_of_single_pods_that_are_a_group_after_a_restart_go(bridge: Bridge) -> None:
+    """The site has changed its mind, or has a new version, while they were waiting."""
+    bridge.slurm.control.pause()
+    workers(bridge, number=2)
+    bridge.kube.merge(kinds.JOBS, (NAMESPACE, "work"), {"metadata": {"annotations": {names.ANNOTATION_GANG: None}}})
+    bridge.run(5)
+    assert len(living(bridge)) == 2
+    bridge._given["workloads"] = {"job": "gang"}
+    bridge.start()
+    bridge.run(60)
+    assert [job.ask.tasks for job in living(bridge)] == [2]
+
+
+def unobserved(bridge: Bridge) -> None:
+    """The observer does not know of users who change their minds about what belongs together."""
+    bridge.world.observer.look = lambda *_: None  # type: ignore[method-assign]
+    bridge.world.weather.watcher = lambda _who: None
+
+
+def test_a_job_of_a_group_whose_pods_are_single_after_a_restart_goes(bridge: Bridge) -> None:
+    """Likewise, the other way round."""
+    unobserved(bridge)
+    bridge._given["workloads"] = {"job": "gang"}
+    bridge.start()
+    bridge.slurm.control.pause()
+    workers(bridge, number=2)
+    bridge.run(5)
+    assert [job.ask.tasks for job in living(bridge)] == [2]
+    bridge.kube.merge(kinds.JOBS, (NAMESPACE, "work"), {"metadata": {"annotations": {names.ANNOTATION_GANG: "false"}}})
+    bridge.start()
+    bridge.run(60)
+    assert [job.ask.tasks for job in living(bridge)] == [1, 1]
+
+
+def test_a_group_whose_pods_are_told_to_be_single_while_they_wait_becomes_single(bridge: Bridge) -> None:
+    """And together again."""
+    unobserved(bridge)
+    bridge.slurm.control.pause()
+    workers(bridge, number=3)
+    bridge.run(5)
+    for word, tasks in (("false", [1, 1, 1]), ("true", [3]), ("false", [1, 1, 1])):
+        bridge.kube.merge(kinds.JOBS, (NAMESPACE, "work"), {"metadata": {"annotations": {names.ANNOTATION_GANG: word}}})
+        bridge.run(10)
+        assert [job.ask.tasks for job in living(bridge)] == tasks
+    bridge.slurm.control.unpause()
+    bridge.until(lambda: all(bound(bridge, ours(bridge))))
+
+
+def test_a_group_whose_pods_are_told_to_be_single_while_they_run_runs_on(bridge: Bridge) -> None:
+    """What has begun as a group ends as one, before and after a restart of the daemon."""
+    workers(bridge, number=3)
+    bridge.until(lambda: len(ours(bridge)) == 3 and all(bound(bridge, ours(bridge))))
+    before = living(bridge)
+    bridge.kube.merge(kinds.JOBS, (NAMESPACE, "work"), {"metadata": {"annotations": {names.ANNOTATION_GANG: "false"}}})
+    bridge.run(20)
+    bridge.start()
+    bridge.run(40)
+    assert [job.job_id for job in living(bridge)] == [job.job_id for job in before]
+    bridge.delete(ours(bridge)[0], grace=0)
+    bridge.until(lambda: len(ours(bridge)) == 3 and all(bound(bridge, ours(bridge))))
+
+
+def test_whoever_finds_no_place_costs_slurm_nothing(bridge: Bridge) -> None:
+    """How many places a job has is known without asking."""
+    running(bridge)
+    member(bridge, "g-late")
+    bridge.run(10)
+    before = bridge.slurm_calls.count(method="GET", target="/resources/")
+    bridge.run(300, step=2)
+    assert bridge.slurm_calls.count(method="GET", target="/resources/") - before <= 1
+
+
+def test_t38_a_group_that_hangs_on_dead_nodes_gives_its_job_back(tmp_path: pathlib.Path) -> None:
+    """And those who replace it get another one."""
+    bridge = Bridge(tmp_path, ends={"stuck_seconds": 30})
+    labels = {names.GROUP: "g", names.GROUP_SIZE: "2"}
+    for name in ("g-0", "g-1"):
+        bridge.pod(name, labels=labels, annotations={"kwok.local/terminating": "hang"})
+    bridge.until(lambda: all(bound(bridge, ["g-0", "g-1"])))
+    job = job_of(bridge)
+    dead = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    for node in {bridge.node_of("g-0"), bridge.node_of("g-1")}:
+        bridge.kube.merge(kinds.NODES, ("", node), {"status": {"conditions": [dead]}}, subresource="status")
+    bridge.delete("g-0")
+    bridge.run(5)
+    bridge.delete("g-1")
+    for name in ("g-2", "g-3"):
+        member(bridge, name, size=2)
+    bridge.until(lambda: bridge.of(job).over, 60)
+    bridge.until(lambda: all(bound(bridge, ["g-2", "g-3"])))
+
+
+def test_a_burst_of_deaths_among_many_is_not_gathered_for_each(tmp_path: pathlib.Path) -> None:
+    """Likewise while a newcomer waits for a place."""
+    bridge = Bridge(tmp_path, world=World(1, tmp_path / "token", fleet=fleet.hall(8)))
+    pods = running(bridge, size=40)
+    member(bridge, "g-late", size=40)
+    bridge.run(2)
+    reads = bridge.slurm_calls.count(method="GET", target="/resources/")
+    for name in pods:
+        bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"metadata": {"annotations": {"seen": "yes"}}})
+        bridge.settle()
+    assert bridge.slurm_calls.count(method="GET", target="/resources/") - reads <= 2

@@ -226,8 +226,16 @@ def test_amounts_counted_otherwise_and_another_number_of_nodes_ask_for_a_new_job
     assert halves(before)[0] != halves(after)[0]
 
 
-@pytest.mark.parametrize("field", [field for field in (*digest.FIXED, *digest.SHAPE) if field != "owner"])
-def test_whatever_changes_in_a_component_asks_for_a_new_job(field: str) -> None:
+@pytest.mark.parametrize("field", digest.NODES)
+def test_nodes_that_come_and_go_change_nothing_of_a_heterogeneous_job(field: str) -> None:
+    """It would have to be submitted anew, and wait all over again, for each of them."""
+    other = dataclasses.replace(request(), **{field: OTHER[field]})
+    before, after = (dataclasses.replace(one, components=(one,)) for one in (request(), other))
+    assert digest.digest(before) == digest.digest(after)
+
+
+@pytest.mark.parametrize("field", [field for field in (*digest.FIXED, *digest.SHAPE) if field not in digest.NODES])
+def test_whatever_else_changes_in_a_component_asks_for_a_new_job(field: str) -> None:
     """An update reaches one component only."""
     component = request()
     other = dataclasses.replace(component, **{field: OTHER[field]})
