@@ -172,9 +172,8 @@ class Ganger:
             return WOKEN
         lost = self.lost(crew, placeholder)
         # A start goes on although others have come meanwhile.
-        if self._left(crew, placeholder) is not None or placeholder.owner.members == records.members_of(
-            _all_of(crew, placeholder)
-        ):
+        begun = self._left(crew, placeholder) is not None
+        if begun or placeholder.owner.members == records.members_of(_all_of(crew, placeholder)):
             return self._finish(wish, crew, placeholder, binder)
         if gang.member_lost is MemberLost.KEEP or not lost:
             return lambda: binder.join(wish, crew, placeholder)
@@ -190,7 +189,7 @@ class Ganger:
         return lambda: self._go_on(wish, crew, placeholder, binder)
 
     def _left(self, crew: Crew, placeholder: Placeholder) -> float | None:
-        """Seconds that are left for a start by this job; None when it is over, because all had a place, or one was lost."""
+        """Seconds that are left for a start by this job; None when it is over: all had a place, or one was lost."""
         job_id, began = self._begun.get(crew.root.uid, (None, 0.0))
         over = crew.ever.get(placeholder.job_id, 0) >= records.number_of(placeholder.owner)
         if job_id != placeholder.job_id or over or self.lost(crew, placeholder):
