@@ -13,8 +13,8 @@ from collections.abc import Callable
 from loguru import logger
 
 from slurm_bridge import errors, ports
+from slurm_bridge.scheduler.asking import Act
 from slurm_bridge.scheduler.core import Core
-from slurm_bridge.scheduler.cycle import Act
 from slurm_bridge.telemetry.health import Health
 
 #: How long a loop sleeps at most before it looks whether it should stop, and shows that it lives.

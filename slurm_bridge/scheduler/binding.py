@@ -10,14 +10,11 @@ gang is bound nothing is given back here: the rest is tried again, until the gan
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.hooks.base import Deny
-from slurm_bridge.hooks.snapshot import ClusterSnapshot, NodeFacts, fits
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Placeholder
@@ -25,11 +22,13 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import slots
+from slurm_bridge.scheduler.checking import VACATED_LOOK, Checker, Misfit, Remains, Spot
+from slurm_bridge.scheduler.keeping import Warden
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
-from slurm_bridge.scheduler.submitting import Submitter
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.scheduler.withdrawing import Replacer
 from slurm_bridge.translate import resources
 
 #: A pod that changed under our hands, or whose binding was not answered: its next event says more, or this does.
@@ -38,42 +37,18 @@ LOOK_AGAIN = 2.0
 FRESH = 3.0
 #: A watch that has not told of a binding for this long is not waited for any more.
 ECHO = 30.0
-#: A pod that leaves its node wakes those who wait for that; one whose job holds the node again does not.
-VACATED_LOOK = 5.0
 #: How many seconds an allocation is kept waiting for the remains of earlier pods on its node.
 PATIENCE = 60.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
-    """A pod and the node for it, under both of its names."""
-
-    pod: Pod
-    slurm_name: str
-    node: NodeFacts
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Misfit:
-    """Why an allocation is of no use. `nodes` are what to avoid from now on, none when no node is to blame."""
-
-    reason: str
-    message: str
-    nodes: tuple[str, ...] = ()
-
-
-#: Pods on a node whose own job has ended already.
-Remains = Callable[[str], tuple[Pod, ...]]
 
 
 class Binder:
     """The steps BIND and JOIN."""
 
-    def __init__(self, tools: Tools, submitter: Submitter, remains: Remains) -> None:
-        self._tools, self._submitter, self._remains = tools, submitter, remains
-        #: Since when a workload waits for others to leave its node, and which workloads wait for which node.
+    def __init__(self, tools: Tools, replacer: Replacer, warden: Warden, remains: Remains) -> None:
+        self._tools, self._replacer, self._warden = tools, replacer, warden
+        self.checker = Checker(tools, remains)
+        #: Since when a workload waits for others to leave its node.
         self._since: dict[str, float] = {}
-        self._for_node: dict[str, set[str]] = {}
         #: By workload: pods that were bound, and of which no watch has told yet.
         self._sent: dict[str, dict[str, float]] = {}
 
@@ -81,8 +56,7 @@ class Binder:
         """The workload is over."""
         self._since.pop(uid, None)
         self._sent.pop(uid, None)
-        for waiting in list(self._for_node.values()):
-            waiting.discard(uid)
+        self.checker.forget(uid)
 
     def begin(self) -> None:
         """A leadership begins."""
@@ -104,27 +78,23 @@ class Binder:
         if sent is not None:
             sent.pop(pod_uid, None)
 
-    def vacated(self, node: str) -> tuple[str, ...]:
-        """A pod has left that node: the workloads that waited for that."""
-        return tuple(self._for_node.pop(node, ()))
-
     def bind(self, wish: Wish, placeholder: Placeholder) -> Filed:
         """Give the pods of this workload their nodes, or the nodes back."""
         read = self._running(wish, placeholder)
         if isinstance(read, Filed):
             return read
         if not read.owner.request.startswith(f"{wish.intent}:"):
-            return self._submitter.replace(read, "the pods changed before they were bound")
+            return self._replacer.replace(read, "the pods changed before they were bound")
         wish = dataclasses.replace(wish, workload=slots.those_who_came_first(wish.workload, read.owner))
         # Whoever goes on with a start that was interrupted can tell by this who belongs to it.
-        renamed = self._submitter.rename(wish, read)
+        renamed = self._warden.rename(wish, read)
         if renamed is not None:
             return renamed
         snapshot = self._tools.keeper.snapshot()
         spots = self._spots(wish, read, snapshot)
         if isinstance(spots, Misfit):
             return self._give_back(wish, read, spots)
-        problem = self._problem(wish.workload, spots, snapshot)
+        problem = self.checker.problem(wish.workload, spots, snapshot)
         return self._bind_all(wish, spots, read) if problem is None else self._not_now(wish, read, problem)
 
     def join(self, wish: Wish, crew: Crew, placeholder: Placeholder) -> Filed:
@@ -138,7 +108,7 @@ class Binder:
         if isinstance(spots, Misfit):
             text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
             return self._later(wish.workload, "GangFull", text, ECHO)
-        problem = self._problem(some, spots, snapshot)
+        problem = self.checker.problem(some, spots, snapshot)
         if problem is not None:
             return self._later(wish.workload, problem.reason, problem.message, VACATED_LOOK)
         if not spots:
@@ -154,7 +124,7 @@ class Binder:
         """The job in full, read since it started and not long ago: what it held then may be another's now."""
         if self._tools.mirror.failing:
             # Nobody knows what Slurm has done since; its next answer wakes everybody who waits for it.
-            return self._submitter.back_off(wish.workload.root.uid)
+            return self._replacer.back_off(wish.workload.root.uid)
         at = placeholder.read
         if at is not None and at >= placeholder.since and self._tools.clock.now() - at <= FRESH:
             return placeholder
@@ -178,36 +148,6 @@ class Binder:
             spots.append(Spot(pod=pod, slurm_name=slurm_name, node=node))
         return tuple(spots)
 
-    def _problem(self, workload: Workload, spots: tuple[Spot, ...], snapshot: ClusterSnapshot) -> Misfit | Wait | None:
-        by_node: dict[str, list[Spot]] = {}
-        for spot in spots:
-            by_node.setdefault(spot.node.name, []).append(spot)
-        checked = [self._check(workload.root.uid, there) for there in by_node.values()]
-        problem = _together(one for one in checked if one is not None)
-        if problem is not None:
-            return problem
-        verdict = self._tools.config.chain.verify(workload, {one.pod.uid: one.node.name for one in spots}, snapshot)
-        if verdict is None or isinstance(verdict, Wait):
-            return verdict
-        if isinstance(verdict, Deny):
-            return Misfit(reason="NodeDenied", message=verdict.message, nodes=tuple(sorted(verdict.nodes)))
-        return Misfit(reason=verdict.reason, message=verdict.message)
-
-    def _check(self, uid: str, spots: Sequence[Spot]) -> Misfit | Wait | None:
-        """Whether one node can take all who are to come there."""
-        node = spots[0].node
-        left = self._remains(node.name)
-        if left:
-            self._for_node.setdefault(node.name, set()).add(uid)
-            text = f"node {node.name} still runs pod {'/'.join(left[0].key)}, whose Slurm job does not hold it any more"
-            return Wait(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK)
-        # Who is counted there since an earlier try whose answer was lost must not be in his own way.
-        new = [spot.pod for spot in spots if not self._tools.keeper.holds(spot.pod.uid, node.name)]
-        why = fits(node, _sum(new)) if new else None
-        if why is not None:
-            return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", nodes=(node.name,))
-        return None
-
     def _not_now(self, wish: Wish, read: Placeholder, problem: Misfit | Wait) -> Filed:
         if isinstance(problem, Misfit):
             return self._give_back(wish, read, problem)
@@ -229,10 +169,10 @@ class Binder:
         for node in misfit.nodes:
             tools.avoided.add(uid, node, misfit.message, tools.clock.now())
         tools.refresh_facts()
-        pause = self._submitter.back_off(uid)
+        pause = self._replacer.back_off(uid)
         if tools.avoided.tries(uid) > tools.limits.bind_tries:
             pause = Filed(after=tools.limits.backoff_most)
-        replaced = self._submitter.replace(read, misfit.message)
+        replaced = self._replacer.replace(read, misfit.message)
         return pause if replaced is AT_ONCE else replaced
 
     def _bind_all(self, wish: Wish, spots: tuple[Spot, ...], read: Placeholder) -> Filed:
@@ -299,23 +239,3 @@ def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
         annotations={names.ANNOTATION_SLURM_NODE: spot.slurm_name},
         labels={names.LABEL_JOB_ID: str(read.job_id)},
     )
-
-
-def _together(problems: Iterable[Misfit | Wait]) -> Misfit | Wait | None:
-    """All nodes that are to blame are told of at once: each costs a group the whole of an allocation."""
-    found = list(problems)
-    misfits = [one for one in found if isinstance(one, Misfit)]
-    if len(misfits) < 2:  # noqa: PLR2004
-        return next(iter([*misfits, *found]), None)
-    nodes = tuple(node for one in misfits for node in one.nodes)
-    text = f"{misfits[0].message} (and {len(misfits) - 1} more nodes likewise)"
-    return Misfit(reason=misfits[0].reason, message=text, nodes=nodes)
-
-
-def _sum(pods: Iterable[Pod]) -> Mapping[str, Fraction]:
-    """What all of them need."""
-    total: dict[str, Fraction] = {}
-    for pod in pods:
-        for name, amount in resources.requests_of(pod).items():
-            total[name] = total.get(name, Fraction(0)) + amount
-    return total

@@ -12,9 +12,11 @@ from slurm_bridge.model.job import Phase
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import finding
+from slurm_bridge.scheduler import news
+from slurm_bridge.scheduler.asking import Act
 from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.cycle import Act, Cycle
+from slurm_bridge.scheduler.cycle import Cycle
+from slurm_bridge.scheduler.finding import root_of
 from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.queue import Filed, Queue
 from slurm_bridge.scheduler.tools import Config, Tools
@@ -48,7 +50,7 @@ class Core:
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod of ours appeared, changed or went."""
         uid = self.census.put(old, new)
-        if old is not None and new is not None and _regrouped(old, new):
+        if old is not None and new is not None and news.regrouped(old, new):
             for one in self.census.reclaim((new.uid,)) - {uid}:
                 uid, left = one, uid
                 self._activate(left, urgent=True)
@@ -65,7 +67,7 @@ class Core:
             self._placed(uid)
         if old is not None and old.bound and (new is None or new.terminal):
             self._vacated(old.spec.node_name)
-        if new is None or (_news(old, new) and not self._echo(uid, old, new)):
+        if new is None or (news.matters(old, new) and not self._echo(uid, old, new)):
             self._activate(uid, urgent=bool(self.tools.table.of(uid)) or pod.bound)
 
     def _placed(self, uid: str) -> None:
@@ -140,7 +142,7 @@ class Core:
 
     def _vacated(self, node: str) -> None:
         """Whoever waits for that node to be left looks again."""
-        for uid in self.cycle.binder.vacated(node):
+        for uid in self.cycle.binder.checker.vacated(node):
             self.queue.activate(uid, urgent=True)
 
     # Steps
@@ -161,7 +163,7 @@ class Core:
             job_id = job_id_of(pod) if pod is not None else None
             known = self.tools.table.get(job_id) if job_id is not None else None
             if pod is not None and known is not None and self.cycle.finder.may_be_by(pod, known):
-                self.census.move(uid, finding.root_of(known.owner))
+                self.census.move(uid, root_of(known.owner))
 
     def schedule_step(self, run: Callable[[str, Act], None] | None = None) -> bool:
         """Look at the next workload; False when there is none. `run` does what was decided, here or elsewhere."""
@@ -199,14 +201,14 @@ class Core:
         """A defect of ours: said loudly, with all that is known of it, and tried again later and later."""
         logger.bind(workload=uid).opt(exception=surprise).error("this workload could not be dealt with")
         self.tools.tally.attempt("error")
-        return self.cycle.submitter.back_off(uid)
+        return self.cycle.replacer.back_off(uid)
 
     def _failed(self, uid: str, problem: errors.BridgeError) -> Filed:
         logger.bind(workload=uid).info("not now: {}", problem)
         self.tools.tally.attempt("error")
         if isinstance(problem, errors.Disagreement):
             return Filed(after=DISAGREED)
-        return self.cycle.submitter.back_off(uid)
+        return self.cycle.replacer.back_off(uid)
 
     @property
     def room(self) -> bool:
@@ -283,21 +285,3 @@ class Core:
         self.queue.reorder()
         for uid in self.census.roots():
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
-
-
-def _regrouped(old: Pod, new: Pod) -> bool:
-    """What a pod says of itself has changed: perhaps to whom it belongs, too."""
-    before, now = old.metadata, new.metadata
-    return not new.bound and (
-        (before.labels, before.annotations, before.owner_references)
-        != (now.labels, now.annotations, now.owner_references)
-    )
-
-
-def _news(old: Pod | None, new: Pod) -> bool:
-    """Whether a change of a pod can change what follows for it; what kubelets report of a running pod cannot."""
-    if old is None or old.bound != new.bound or old.terminal != new.terminal or old.terminating != new.terminating:
-        return True
-    if new.bound:
-        return False
-    return old.spec != new.spec or old.gated != new.gated or _regrouped(old, new)

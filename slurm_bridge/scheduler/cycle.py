@@ -9,30 +9,32 @@
 Thinking (1 to 4) happens in one thread, in the order of the queue; acting is handed out and may take its time.
 """
 
-import dataclasses
 from collections.abc import Callable
 
 from loguru import logger
 
 from slurm_bridge.mirror import table
-from slurm_bridge.model import names
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import ending, submitting, words
+from slurm_bridge.scheduler import ending, relevant, submitting
 from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler.asking import TORN, Act, Asker, Parts
 from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.decide import Pods, Step, decide, job_of, pods_of
 from slurm_bridge.scheduler.finding import Finder
 from slurm_bridge.scheduler.ganging import INCOMPLETE, Ganger
-from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
-from slurm_bridge.scheduler.queue import AT_ONCE, LINE_UP, WOKEN, Filed
+from slurm_bridge.scheduler.keeping import Warden
+from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of
+from slurm_bridge.scheduler.obstacles import Obstacles
+from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.restoring import Restorer
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.scheduler.withdrawing import Replacer
 from slurm_bridge.workloads.base import Moved
 
 #: What placeholders of this version stand for. A job of any other kind was made by a later one, and is left alone.
@@ -42,30 +44,39 @@ CHECK = "Check"
 #: How old the job of a check may become before it counts as forgotten.
 FORGOTTEN = 60.0
 
-#: Why the rest of a heterogeneous job is ended.
-TORN = "a component of it has ended"
-
-#: What is left to do once it is clear what that is; it may take its time.
-Act = Callable[[], Filed]
-
 
 class Cycle:
     """Knows every step; keeps nothing of its own. `wake` has another workload looked at."""
 
     def __init__(self, tools: Tools, census: Census, wake: Callable[[str], None]) -> None:
         self._tools, self._census, self._wake = tools, census, wake
-        self.submitter = submitting.Submitter(tools)
+        self.replacer = Replacer(tools)
+        self.submitter = submitting.Submitter(tools, self.replacer)
+        self.warden = Warden(tools, self.replacer)
+        self.obstacles = Obstacles(tools)
         self.ender = ending.Ender(tools)
         self.finder = Finder(tools, census)
         self.restorer = Restorer(tools, self.ender)
-        self.binder = Binder(tools, self.submitter, self._remains)
+        self.binder = Binder(tools, self.replacer, self.warden, self._remains)
         self.ganger = Ganger(tools, self.ender)
+        self._asker = Asker(
+            tools,
+            Parts(
+                replacer=self.replacer,
+                submitter=self.submitter,
+                warden=self.warden,
+                obstacles=self.obstacles,
+                ender=self.ender,
+                binder=self.binder,
+                ganger=self.ganger,
+            ),
+        )
 
     def think(self, uid: str, *, turn: bool) -> Act | Filed:
         """What to do with this workload; `turn` says that it may submit now."""
         crew, placeholders = self._census.crew(uid), self._tools.table.of(uid)
         pods = pods_of(crew)
-        placeholder, named = _relevant(crew, placeholders)
+        placeholder, named = relevant.relevant(crew, placeholders)
         surplus = table.surplus(placeholders, placeholder, named)
         if surplus and pods is not Pods.OVER:
             return lambda: self.ender.cancel_surplus(surplus)
@@ -75,9 +86,9 @@ class Cycle:
         if echo is not None:
             # What we know of some pod is older than its binding: nothing may be concluded from it.
             return Filed(after=echo)
-        if pods is Pods.WAITING and placeholder is not None and _outlived(crew, placeholder):
+        if pods is Pods.WAITING and placeholder is not None and relevant.outlived(crew, placeholder):
             return self._joining(crew, placeholder)
-        if pods is Pods.WAITING or (pods is Pods.JOINING and _left_behind(crew, placeholder, placeholders)):
+        if pods is Pods.WAITING or (pods is Pods.JOINING and relevant.left_behind(crew, placeholder, placeholders)):
             return self._waiting(crew, placeholder, turn=turn)
         return self._placed(crew, pods, placeholder)
 
@@ -131,7 +142,7 @@ class Cycle:
     def _bound(self, crew: Crew, placeholder: Placeholder) -> Act | Filed:
         if placeholder.phase is Phase.PENDING:
             return lambda: self.restorer.pending(crew, placeholder)
-        lost = ending.shrunk(crew, placeholder)
+        lost = relevant.shrunk(crew, placeholder)
         if lost:
             return lambda: self.ender.end_shrunk(lost, placeholder)
         if crew.count(Standing.WANTING):
@@ -150,7 +161,7 @@ class Cycle:
 
     def _joining(self, crew: Crew, placeholder: Placeholder) -> Act | Filed:
         """Some have their nodes, others want theirs: the rest of a start, or newcomers."""
-        lost = ending.shrunk(crew, placeholder)
+        lost = relevant.shrunk(crew, placeholder)
         if lost:
             return lambda: self.ender.end_shrunk(lost, placeholder)
         overdue = self.ganger.overdue(crew, placeholder)
@@ -161,9 +172,9 @@ class Cycle:
             return AT_ONCE
         wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
         if not isinstance(wish, Wish):
-            return self.ganger.in_time(crew, placeholder, self._obstacle(crew, wish))
+            return self.ganger.in_time(crew, placeholder, self.obstacles.of_crew(crew, wish))
         if self.ganger.anew(wish.workload, crew, placeholder):
-            return lambda: self.submitter.replace(placeholder, "its pods are gone, and the group starts anew")
+            return lambda: self.replacer.replace(placeholder, "its pods are gone, and the group starts anew")
         return self.ganger.join(wish, crew, placeholder, self.binder)
 
     def _doubt(self, crew: Crew, placeholder: Placeholder) -> Act:
@@ -193,18 +204,23 @@ class Cycle:
         gathered = self._gather(crew, Standing.WANTING)
         if gathered is None:
             return AT_ONCE
-        if placeholder is not None and placeholder.torn and not _never_started(crew, placeholder, gathered):
-            return lambda: self.submitter.replace(placeholder, TORN)
+        if placeholder is not None and placeholder.torn and not relevant.never_started(crew, placeholder, gathered):
+            return lambda: self.replacer.replace(placeholder, TORN)
         if isinstance(gathered, Wait) and crew.root.kind != "Pod":
             return self._cancelled(crew, gathered, placeholder) or self.ganger.incomplete(
-                crew, gathered, placeholder, self.submitter
+                crew, gathered, placeholder, self.replacer
             )
         wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
         if not isinstance(wish, Wish):
-            told = self._told(gathered, wish) if isinstance(gathered, Workload) else self._obstacle(crew, wish)
-            return self.ganger.not_for_ever(crew, wish, placeholder, self.submitter) or told
+            told = self._cannot(crew, gathered, wish)
+            return self.ganger.not_for_ever(crew, wish, placeholder, self.replacer) or told
         still = self.ganger.unsettled(wish.workload, crew, placeholder)
-        return still if still is not None else self._settled(wish, placeholder, turn=turn)
+        return still if still is not None else self._asker.go_on(crew, wish, placeholder, turn=turn)
+
+    def _cannot(self, crew: Crew, gathered: Workload | Wait | Reject, obstacle: Wait | Reject) -> Filed:
+        if isinstance(gathered, Workload):
+            return self.obstacles.of_workload(gathered, obstacle)
+        return self.obstacles.of_crew(crew, obstacle)
 
     def _cancelled(self, crew: Crew, wait: Wait, placeholder: Placeholder | None) -> Act | None:
         """Somebody cancelled the job while members are missing: that is respected all the same."""
@@ -222,160 +238,16 @@ class Cycle:
 
         return act
 
-    def _settled(self, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
-        """It is known what they want, and that nobody else is about to come."""
-        parked = bool(wish.workload.suspended) or wishes.parked(wish)
-        if parked and placeholder is not None and placeholder.torn:
-            return lambda: self.submitter.replace(placeholder, TORN)
-        if parked and not wish.workload.suspended and wishes.without(wish, wishes.note_of(wish)):
-            return lambda: self.ender.spread(wish)
-        pods = Pods.PARKED if parked else Pods.WAITING
-        return self._wanting(wish, placeholder, decide(pods, job_of(placeholder)), parked=parked, turn=turn)
-
-    def _wanting(
-        self, wish: Wish, placeholder: Placeholder | None, step: Step, *, parked: bool, turn: bool
-    ) -> Act | Filed:
-        if step is Step.SUBMIT:
-            return self._submit(wish, placeholder, turn=turn)
-        if step is Step.AGAIN and placeholder is not None:
-            return self._again(wish, placeholder, turn=turn)
-        if step is Step.KEEP and placeholder is not None:
-            planned = wishes.plan(wish, self._tools, placeholder)
-            return lambda: self.submitter.keep(wish, planned, placeholder)
-        if step is Step.BIND and placeholder is not None:
-            return self._bind(wish, placeholder)
-        if step is Step.WITHDRAW and placeholder is not None:
-            why = f"{wish.workload.suspended} is suspended" if wish.workload.suspended else "the pods are parked"
-            return lambda: self.submitter.replace(placeholder, why)
-        return self.ender.tell_parked(wish) if parked else self._hold(wish, placeholder)
-
-    def _bind(self, wish: Wish, placeholder: Placeholder) -> Act | Filed:
-        crew = self._census.crew(wish.workload.root.uid)
-        if crew is not None and self.ganger.anew(wish.workload, crew, placeholder):
-            why = "its pods are gone, and the group starts anew"
-            return lambda: self.submitter.replace(placeholder, why)
-        self.ganger.starts(wish.workload.root.uid, placeholder.job_id)
-        return lambda: self.binder.bind(wish, placeholder)
-
-    def _hold(self, wish: Wish, placeholder: Placeholder | None) -> Filed:
-        if placeholder is not None:
-            self._tools.say(wish.workload, "SlurmJobPending", words.waiting(placeholder), key=words.key(placeholder))
-        return WOKEN
-
-    def _submit(self, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
-        why = self._held(wish.workload)
-        if why is not None and not wishes.noted(wish):
-            return lambda: self.ender.park(
-                wish, None, f"{why}; what replaces the pods that were ended is not submitted by itself"
-            )
-        if not turn:
-            return LINE_UP
-        planned = wishes.plan(wish, self._tools, placeholder)
-        tools = self._tools
-        if isinstance(planned, Wait) and planned.retry_after is None and tools.avoid(wish.workload):
-            # Nobody tells when a node is no longer avoided.
-            planned = dataclasses.replace(planned, retry_after=tools.avoided.seconds)
-        if isinstance(planned, Wait | Reject):
-            return self._told(wish.workload, planned)
-        late = tools.config.chain.commit(wish.workload, planned, tools.keeper.snapshot())
-        if late is not None:
-            return self._told(wish.workload, late)
-        return lambda: self.submitter.submit(wish, planned, placeholder)
-
-    def _held(self, workload: Workload) -> str | None:
-        """Why whoever makes these pods is not to get another job for them."""
-        makers = [workload.root.object_uid] + ([workload.controller.uid] if workload.controller else [])
-        return next((self._tools.held[uid] for uid in makers if uid in self._tools.held), None)
-
-    def _again(self, wish: Wish, placeholder: Placeholder, *, turn: bool) -> Act | Filed:
-        """Its job has ended. Whether that was somebody's wish is asked once, and then it lines up or parks."""
-        known = wishes.answered(wish, placeholder) or not self.ender.puzzling(wish, placeholder)
-        if known and not placeholder.torn:
-            return self._submit(wish, placeholder, turn=turn)
-
-        def act() -> Filed:
-            filed = self.ender.again(wish, placeholder)
-            return LINE_UP if filed is None else filed
-
-        return act
-
-    def _obstacle(self, crew: Crew, obstacle: Wait | Reject) -> Filed:
-        """For members of which nobody knows yet what they make together."""
-        waiting, lead = Picked(crew, Standing.WANTING), crew.first(Standing.WANTING)
-        self._tools.voice.waiting_together(crew.root, waiting, obstacle.reason, obstacle.message, key=obstacle.message)
-        if isinstance(obstacle, Reject) and lead is not None:
-            self._tools.voice.event(lead, obstacle.reason, obstacle.message, warning=True)
-        return self._count(str(crew.root), obstacle)
-
-    def _told(self, workload: Workload, obstacle: Wait | Reject) -> Filed:
-        """Say why, and wait for whatever can change it."""
-        self._tools.say(workload, obstacle.reason, obstacle.message)
-        if isinstance(obstacle, Reject):
-            self._tools.voice.group(workload, obstacle.reason, obstacle.message, warning=True)
-        return self._count(str(workload.root), obstacle)
-
-    def _count(self, whose: str, obstacle: Wait | Reject) -> Filed:
-        rejected = isinstance(obstacle, Reject)
-        if rejected:
-            logger.bind(workload=whose).info("{}: {}", obstacle.reason, obstacle.message)
-        self._tools.tally.attempt("rejected" if rejected else "unschedulable")
-        return Filed(after=obstacle.retry_after if isinstance(obstacle, Wait) else None)
-
     def _remains(self, node: str) -> tuple[Pod, ...]:
         """Pods on a node whose place Slurm may have given away: their job ended, or was forgotten and waits again."""
         ended = ((one.owner.uid, one.job_id) for one in self._tools.table.ended())
         restored = ((uid, None) for uid in self.restorer.workloads())
         crews = ((self._census.crew(uid), job_id) for uid, job_id in (*ended, *restored))
         return tuple(
-            pod for crew, job_id in crews if crew for pod in _on(node, crew) if job_id in (None, job_id_of(pod))
+            pod for crew, job_id in crews if crew for pod in relevant.on(node, crew) if job_id in (None, job_id_of(pod))
         )
 
     def _forget(self, uid: str) -> Filed:
-        for part in (self.submitter, self.binder, self.ender, self.finder, self.ganger):
+        for part in (self.submitter, self.warden, self.binder, self.ender, self.finder, self.ganger):
             part.forget(uid)
         return self.ender.drop(uid)
-
-
-def _on(node: str, crew: Crew) -> tuple[Pod, ...]:
-    return tuple(pod for pod in crew.pods(*PLACED) if pod.spec.node_name == node)
-
-
-def _never_started(crew: Crew, placeholder: Placeholder, gathered: Workload | Wait | Reject) -> bool:
-    """A component ended before these pods had nodes: whether that was somebody's wish is to be asked."""
-    return isinstance(gathered, Workload) and placeholder.job_id not in crew.served
-
-
-def _outlived(crew: Crew, placeholder: Placeholder) -> bool:
-    """Those who were bound by a job are over, and it runs on: for the rest of its start, or whoever replaces one."""
-    return crew.root.kind != "Pod" and placeholder.phase is Phase.RUNNING and placeholder.job_id in crew.served
-
-
-def _left_behind(crew: Crew, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:
-    """All who have nodes hang there though their job has ended: nobody has to wait for them."""
-    if crew.count(Standing.BOUND) or placeholder is None:
-        return False
-    theirs = [one for one in placeholders if one.job_id in crew.named]
-    return len(theirs) == len(crew.named) and not any(one.alive for one in theirs)
-
-
-def _relevant(
-    crew: Crew | None, placeholders: tuple[Placeholder, ...]
-) -> tuple[Placeholder | None, frozenset[names.JobId]]:
-    """The job that counts, and all that pods are named after.
-
-    Where pods are bound it is one that they name, and of several one that ended: its pods are dealt with first.
-    """
-    named = crew.named if crew is not None else frozenset[names.JobId]()
-    if not named:
-        return table.current(placeholders), named
-    theirs = [one for one in placeholders if one.job_id in named]
-    if len(theirs) < len(named):
-        return None, named
-    # Those who only hang on a job that has ended have nothing more to expect of it.
-    holding = [one for one in theirs if crew is not None and crew.nodes(one.job_id)]
-    ended = [one for one in holding if not one.alive]
-    if ended:
-        return ended[0], named
-    if not holding and not any(one.alive for one in theirs):
-        return table.current(placeholders), named
-    return table.current(holding or theirs), named

@@ -12,13 +12,12 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.model import kinds, names
-from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
-from slurm_bridge.scheduler import records, submitting, words
+from slurm_bridge.scheduler import records, withdrawing, words
 from slurm_bridge.scheduler import wish as wishes
-from slurm_bridge.scheduler.members import Crew, Standing, job_id_of, slurm_node_of
+from slurm_bridge.scheduler.members import Crew, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
@@ -65,7 +64,7 @@ class Ender:
                 return known is None or known.certainty is not Certainty.MAYBE
             if not found.alive:
                 return True
-        if not submitting.withdraw(self._tools, placeholder, why):
+        if not withdrawing.withdraw(self._tools, placeholder, why):
             return False
         self._tools.tally.ended("orphan" if orphan else "pod")
         return True
@@ -92,7 +91,7 @@ class Ender:
         """Of several jobs for one workload one is kept, before anything is bound."""
         for one in surplus:
             logger.warning("job {} is a second one for {}: cancelled", one.job_id, one.owner.name)
-            if not submitting.withdraw(self._tools, one, "a second job for the same workload", noted=True):
+            if not withdrawing.withdraw(self._tools, one, "a second job for the same workload", noted=True):
                 return Filed(after=self._tools.pause(one.owner.uid))
             self._tools.table.drop(one.job_id)
         return AT_ONCE
@@ -125,7 +124,7 @@ class Ender:
         word, text = words.end_word(placeholder), words.ended(placeholder)
         if word == "TIMEOUT":
             self._after_timeout(crew, text)
-        if placeholder.torn and not submitting.withdraw(self._tools, placeholder, text):
+        if placeholder.torn and not withdrawing.withdraw(self._tools, placeholder, text):
             return Filed(after=self._tools.pause(crew.root.uid))
         return self.end_all(crew, placeholder, word, text)
 
@@ -237,7 +236,7 @@ class Ender:
         cancelled = any("CANCELLED" in one.state.words for one in parts)
         if cancelled and not wishes.answered(wish, read):
             self.park(wish, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
-        if not submitting.withdraw(self._tools, read, "a component of it has ended", noted=True):
+        if not withdrawing.withdraw(self._tools, read, "a component of it has ended", noted=True):
             return Filed(after=self._tools.pause(wish.workload.root.uid))
         return AT_ONCE
 
@@ -272,26 +271,6 @@ class Ender:
 def parked_text(why: str) -> str:
     """What happened, and what helps."""
     return f"{why}; not submitted again until the workload changes or gets a new {names.ANNOTATION_RETRY} annotation"
-
-
-def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
-    """Pods whose node their running job no longer holds; only a reading newer than the start of the job can tell.
-
-    The reading of a heterogeneous job shows the nodes of its first component only; a lost component tells by its end.
-    """
-    view = placeholder.view
-    if view is None or placeholder.phase is not Phase.RUNNING or (placeholder.read or 0.0) < placeholder.since:
-        return ()
-    if view.state.phase is not Phase.RUNNING or not view.nodes or view.het_job_id is not None:
-        return ()
-    held = frozenset(view.nodes)
-    if held.issuperset(crew.nodes(placeholder.job_id)):
-        return ()
-    return tuple(
-        pod
-        for pod in crew.pods(Standing.BOUND)
-        if job_id_of(pod) == placeholder.job_id and slurm_node_of(pod) not in held
-    )
 
 
 def _outcome(crew: Crew | None) -> str:

@@ -24,9 +24,9 @@ from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.ending import Ender
 from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
 from slurm_bridge.scheduler.queue import WOKEN, Filed
-from slurm_bridge.scheduler.submitting import Submitter
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.scheduler.withdrawing import Replacer
 
 #: The reason with which a gatherer says that members are missing.
 INCOMPLETE = "GangIncomplete"
@@ -66,7 +66,7 @@ class Ganger:
     # Before the start
 
     def incomplete(
-        self, crew: Crew, wait: Wait, placeholder: Placeholder | None, submitter: Submitter
+        self, crew: Crew, wait: Wait, placeholder: Placeholder | None, replacer: Replacer
     ) -> Callable[[], Filed] | Filed:
         """Members are missing. A job that exists is kept for as long as it takes to make a lost member anew."""
         self._tell(crew, wait.reason, wait.message)
@@ -74,17 +74,17 @@ class Ganger:
             return Filed(after=wait.retry_after)
         left = self._patience(crew)
         if left <= 0:
-            return lambda: submitter.replace(placeholder, wait.message)
+            return lambda: replacer.replace(placeholder, wait.message)
         return Filed(after=left if wait.retry_after is None else min(left, wait.retry_after))
 
     def not_for_ever(
-        self, crew: Crew, obstacle: Wait | Reject, placeholder: Placeholder | None, submitter: Submitter
+        self, crew: Crew, obstacle: Wait | Reject, placeholder: Placeholder | None, replacer: Replacer
     ) -> Callable[[], Filed] | Filed | None:
         """A job that holds nodes is kept for so long only for pods that cannot have them as they are."""
         if placeholder is None or placeholder.phase is not Phase.RUNNING or not isinstance(obstacle, Reject):
             return None
         left = self._patience(crew)
-        return Filed(after=left) if left > 0 else lambda: submitter.replace(placeholder, obstacle.message)
+        return Filed(after=left) if left > 0 else lambda: replacer.replace(placeholder, obstacle.message)
 
     def _patience(self, crew: Crew) -> float:
         """Seconds that are left for whatever is wrong with these pods to be put right."""

@@ -73,7 +73,19 @@ def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wa
     moved = _advanced(planned, tools, placeholder)
     if moved is not before:
         tools.plans[uid] = moved
-    return planned if moved.attempt == planned.state.attempt else _plan(wish, tools, moved)
+    if moved.attempt != planned.state.attempt:
+        return _plan(wish, tools, moved)
+    return dataclasses.replace(planned, state=moved) if moved is not planned.state else planned
+
+
+def due(wish: Wish, planned: Plan, tools: Tools) -> float | None:
+    """In how many seconds the next attempt may have come; None when this one is the last."""
+    window, seen = planned.window_seconds, planned.state.seen
+    if window is None:
+        return None
+    if seen is not None:
+        return min(window, max(0.0, seen + window - tools.clock.wall()))
+    return tools.limits.attempt_period if wish.workload.gang is None else UNSEEN_GANG
 
 
 def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | Reject:
@@ -86,6 +98,10 @@ def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | R
         avoid=tools.avoid(wish.workload),
     )
 
+
+#: A gang at which Slurm has not looked yet is looked at so often: each time costs as much as it has members, and when
+#: Slurm has tried it and lacks resources, the mirror tells.
+UNSEEN_GANG = 30.0
 
 #: Why a job waits that Slurm has tried to start.
 _LACKING = "Resources"

@@ -1,9 +1,14 @@
 """What is said to users: sentences about a placeholder in words they can act on, with Slurm's own beside them."""
 
 import datetime as dt
+from collections.abc import Iterable
 
-from slurm_bridge.model.job import JobView, Phase
+from slurm_bridge.model.job import JobRequest, JobView, Phase
 from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.translate.translator import Value
+
+#: Annotations that an event names.
+MOST_SAID = 6
 
 #: Slurm's pending reasons that a user can do something about, or will ask about. Others are shown as they are.
 REASONS = {
@@ -83,3 +88,22 @@ def ended(placeholder: Placeholder) -> str:
     reason = placeholder.view.reason if placeholder.view is not None else ""
     tail = f" ({word}: {reason})" if reason and reason != "None" else f" ({word})"
     return f"Slurm job {placeholder.job_id} {ENDS[word]}{tail}"
+
+
+def asked(request: JobRequest) -> str:
+    """In what partition and for how much, in a few words."""
+    where = f" in partition {request.partition}" if request.partition else ""
+    return f"{where}: " + " and ".join(_asked_of(part) for part in (request, *request.components))
+
+
+def said(values: Iterable[Value]) -> str:
+    """What annotations had a say in, and whose; more than an event can hold is left to `explain`."""
+    told = [f"{one.key}={one.value} from {one.subject}" for one in values if one.key]
+    more = [f"and {len(told) - MOST_SAID} more"] if len(told) > MOST_SAID else []
+    return "; " + ", ".join([*told[:MOST_SAID], *more]) if told else ""
+
+
+def _asked_of(part: JobRequest) -> str:
+    each = f"{part.tasks} tasks of " if part.tasks > 1 else ""
+    gres = "".join(f", {one.count} {one.name}" for one in part.gres)
+    return f"{each}{part.cpus_per_task} cpus, {part.memory.mib} MiB{gres}"

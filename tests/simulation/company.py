@@ -26,8 +26,8 @@ _KINDS: Mapping[Form, kinds.Kind[Any]] = {
 
 _SUSPENDABLE = (Form.JOB, Form.JOBSET, Form.PARTS)
 
-#: What users write later on whatever speaks for the group: a name, which an update can change, and a partition.
-_WORDS = (("job-name", "other"), ("job-name", "third"), ("partition", "batch"), ("partition", "debug"))
+#: A name, which an update can change, and a partition, which only a new job can.
+WORDS = (("job-name", "other"), ("job-name", "third"), ("partition", "batch"), ("partition", "debug"))
 
 
 #: How long a user waits before asking for yet another try.
@@ -43,14 +43,17 @@ class House:
 
     troupes: int = 5
     lasting_cpus: int = 6
-    gpus: bool = True
+    #: Some want that a loss ends all: then pods are deleted whose job lives, and rightly so.
+    restarts: bool = True
+    #: What users write later on whatever speaks for the group.
+    words: tuple[tuple[str, str], ...] = WORDS
 
 
 class Company:
     """All troupes of one world."""
 
-    def __init__(self, stage: Stage, house: House) -> None:
-        self._stage, self._house = stage, house
+    def __init__(self, stage: Stage, house: House, prefix: str = "t") -> None:
+        self._stage, self._house, self._prefix = stage, house, prefix
         self._troupes: dict[str, Troupe] = {}
         self._late: dict[str, Troupe] = {}
         self._helped: dict[str, float] = {}
@@ -73,7 +76,7 @@ class Company:
 
     def enter(self, dice: random.Random) -> None:
         """A new troupe, while there is room for all; its group object may be late."""
-        troupe = a_troupe(dice, f"t{self.entered}", gpus=self._house.gpus)
+        troupe = a_troupe(dice, f"{self._prefix}{self.entered}", restarts=self._house.restarts)
         if not self._has_room(troupe):
             return
         self.entered += 1
@@ -113,8 +116,15 @@ class Company:
     def leave(self, dice: random.Random) -> None:
         """A troupe goes, with everything that belongs to it."""
         troupe = self._any(dice)
-        if troupe is None:
-            return
+        if troupe is not None:
+            self._leave(troupe)
+
+    def leave_all(self) -> None:
+        """The stage is empty."""
+        for troupe in list(self._troupes.values()):
+            self._leave(troupe)
+
+    def _leave(self, troupe: Troupe) -> None:
         if troupe.form in BARE:
             for pod in self._members(troupe):
                 self._stage.delete(kinds.PODS, pod["metadata"]["name"])
@@ -189,7 +199,7 @@ class Company:
         """Users write something else on the object that speaks for the group."""
         some = [troupe for troupe in self._some(tuple(_KINDS)) if troupe.name not in self._late]
         if some:
-            troupe, (key, value) = dice.choice(some), dice.choice(_WORDS)
+            troupe, (key, value) = dice.choice(some), dice.choice(self._house.words)
             changes = {"metadata": {"annotations": {names.JOB_PREFIX + key: value}}}
             self._stage.merge(_KINDS[troupe.form], troupe.name, changes)
 
@@ -229,14 +239,14 @@ class Company:
             self._stage.create(*troupes.group_object(self._late.pop(name)))
 
 
-def a_troupe(dice: random.Random, name: str, *, gpus: bool) -> Troupe:
+def a_troupe(dice: random.Random, name: str, *, restarts: bool) -> Troupe:
     """Any form, size and shape that leaves room for others."""
     form = dice.choice(list(Form))
     lasts = form is Form.LWS or dice.random() < 0.15
     worker = Size(cpus=dice.randint(1, 2), memory_mib=dice.choice((100, 250, 999)))
     leader = dice.choice((worker, worker, Size(cpus=dice.randint(1, 3), memory_mib=dice.choice((100, 2000)))))
     workers = dice.randint(0, 2) if lasts else dice.randint(0, 7)
-    if gpus and not lasts and dice.random() < 0.3:
+    if not lasts and dice.random() < 0.3:
         worker, workers = dataclasses.replace(worker, cpus=1, gpus=dice.randint(0, 1)), min(workers, 3)
         leader = dataclasses.replace(leader, cpus=1, gpus=dice.randint(0, 2))
     elif leader != worker and workers > 2:
@@ -255,7 +265,7 @@ def a_troupe(dice: random.Random, name: str, *, gpus: bool) -> Troupe:
         suspended=dice.random() < 0.1,
         slow_end=dice.random() < 0.3,
         indexed=dice.random() < 0.7,
-        words=dice.choice(({}, {}, {}, {names.ANNOTATION_MEMBER_LOST: "restart-group"})),
+        words=dice.choice(({}, {}, {}, {names.ANNOTATION_MEMBER_LOST: "restart-group"} if restarts else {})),
         recreates=dice.random() < 0.6,
     )
 

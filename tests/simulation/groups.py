@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.sim.kube.store import Event, Store
-from slurm_bridge.sim.slurm import state
 from tests.simulation import belonging, seen
 from tests.simulation.broken import Broken
 
@@ -112,7 +111,7 @@ class Groups:
             return f"is kept for {len(wanting)} of {rules.minimum} pods of"
         return ""
 
-    def excused(self, pod: seen.Pod, runs: Sequence[seen.Run], living: Sequence[state.Job]) -> bool:
+    def excused(self, pod: seen.Pod, runs: Sequence[seen.Run], living: Sequence[object]) -> bool:
         """This pod may go on waiting: its group may not run, is not complete, or runs and has no place for it."""
         if pod.group == belonging.NOWHERE:
             return True

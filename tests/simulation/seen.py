@@ -89,14 +89,14 @@ class Run:
         return f"job {self.job_id} of {self.uid} ({held}){'' if self.left is None else f' until {self.left:.1f}'}"
 
 
-def pod(manifest: Mapping[str, Any]) -> Pod:
+def pod(manifest: Mapping[str, Any], scheduler: str = names.SCHEDULER_NAME) -> Pod:
     """A pod as it is seen first."""
     metadata, spec = manifest["metadata"], manifest["spec"]
     needs = [container.get("resources", {}).get("requests", {}) for container in spec["containers"]]
     return Pod(
         uid=metadata["uid"],
         key=(metadata["namespace"], metadata["name"]),
-        ours=spec.get("schedulerName") == names.SCHEDULER_NAME,
+        ours=spec.get("schedulerName") == scheduler,
         needs=total(amounts(need) for need in needs),
         manifest=manifest,
         group=belonging.NOWHERE,

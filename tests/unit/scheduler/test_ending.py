@@ -7,7 +7,7 @@ import pytest
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import ending
+from slurm_bridge.scheduler import members
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.weather import Side
@@ -249,4 +249,4 @@ def test_the_estimate_of_a_parked_pod_is_no_reason_to_write(bridge: Bridge) -> N
 def test_a_label_that_names_no_job_is_none(text: str) -> None:
     """Users can write labels."""
     pod = Pod(metadata=ObjectMeta(name="a", namespace="team", uid="u", labels={names.LABEL_JOB_ID: text}))
-    assert ending.job_id_of(pod) is None
+    assert members.job_id_of(pod) is None

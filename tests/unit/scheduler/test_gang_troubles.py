@@ -786,16 +786,3 @@ def test_t38_a_group_that_hangs_on_dead_nodes_gives_its_job_back(tmp_path: pathl
         member(bridge, name, size=2)
     bridge.until(lambda: bridge.of(job).over, 60)
     bridge.until(lambda: all(bound(bridge, ["g-2", "g-3"])))
-
-
-def test_a_burst_of_deaths_among_many_is_not_gathered_for_each(tmp_path: pathlib.Path) -> None:
-    """Likewise while a newcomer waits for a place."""
-    bridge = Bridge(tmp_path, world=World(1, tmp_path / "token", fleet=fleet.hall(8)))
-    pods = running(bridge, size=40)
-    member(bridge, "g-late", size=40)
-    bridge.run(2)
-    reads = bridge.slurm_calls.count(method="GET", target="/resources/")
-    for name in pods:
-        bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"metadata": {"annotations": {"seen": "yes"}}})
-        bridge.settle()
-    assert bridge.slurm_calls.count(method="GET", target="/resources/") - reads <= 2

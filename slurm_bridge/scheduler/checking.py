@@ -1,0 +1,105 @@
+"""Whether pods may be bound to the nodes that Slurm gave: usable, with room for who comes, left by those before."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from slurm_bridge.hooks.base import Deny
+from slurm_bridge.hooks.snapshot import ClusterSnapshot, NodeFacts, fits
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.translate import resources
+
+#: A pod that leaves its node wakes those who wait for that; one whose job holds the node again does not.
+VACATED_LOOK = 5.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A pod and the node for it, under both of its names."""
+
+    pod: Pod
+    slurm_name: str
+    node: NodeFacts
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """Why an allocation is of no use. `nodes` are what to avoid from now on, none when no node is to blame."""
+
+    reason: str
+    message: str
+    nodes: tuple[str, ...] = ()
+
+
+#: Pods on a node whose own job has ended already.
+Remains = Callable[[str], tuple[Pod, ...]]
+
+
+class Checker:
+    """Looks at all nodes of an allocation, and remembers who waits for which of them."""
+
+    def __init__(self, tools: Tools, remains: Remains) -> None:
+        self._tools, self._remains = tools, remains
+        self._for_node: dict[str, set[str]] = {}
+
+    def forget(self, uid: str) -> None:
+        """The workload is over."""
+        for waiting in list(self._for_node.values()):
+            waiting.discard(uid)
+
+    def vacated(self, node: str) -> tuple[str, ...]:
+        """A pod has left that node: the workloads that waited for that."""
+        return tuple(self._for_node.pop(node, ()))
+
+    def problem(self, workload: Workload, spots: tuple[Spot, ...], snapshot: ClusterSnapshot) -> Misfit | Wait | None:
+        by_node: dict[str, list[Spot]] = {}
+        for spot in spots:
+            by_node.setdefault(spot.node.name, []).append(spot)
+        checked = [self._check(workload.root.uid, there) for there in by_node.values()]
+        problem = _together(one for one in checked if one is not None)
+        if problem is not None:
+            return problem
+        verdict = self._tools.config.chain.verify(workload, {one.pod.uid: one.node.name for one in spots}, snapshot)
+        if verdict is None or isinstance(verdict, Wait):
+            return verdict
+        if isinstance(verdict, Deny):
+            return Misfit(reason="NodeDenied", message=verdict.message, nodes=tuple(sorted(verdict.nodes)))
+        return Misfit(reason=verdict.reason, message=verdict.message)
+
+    def _check(self, uid: str, spots: Sequence[Spot]) -> Misfit | Wait | None:
+        """Whether one node can take all who are to come there."""
+        node = spots[0].node
+        left = self._remains(node.name)
+        if left:
+            self._for_node.setdefault(node.name, set()).add(uid)
+            text = f"node {node.name} still runs pod {'/'.join(left[0].key)}, whose Slurm job does not hold it any more"
+            return Wait(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK)
+        # Who is counted there since an earlier try whose answer was lost must not be in his own way.
+        new = [spot.pod for spot in spots if not self._tools.keeper.holds(spot.pod.uid, node.name)]
+        why = fits(node, _sum(new)) if new else None
+        if why is not None:
+            return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", nodes=(node.name,))
+        return None
+
+
+def _together(problems: Iterable[Misfit | Wait]) -> Misfit | Wait | None:
+    """All nodes that are to blame are told of at once: each costs a group the whole of an allocation."""
+    found = list(problems)
+    misfits = [one for one in found if isinstance(one, Misfit)]
+    if len(misfits) < 2:  # noqa: PLR2004
+        return next(iter([*misfits, *found]), None)
+    nodes = tuple(node for one in misfits for node in one.nodes)
+    text = f"{misfits[0].message} (and {len(misfits) - 1} more nodes likewise)"
+    return Misfit(reason=misfits[0].reason, message=text, nodes=nodes)
+
+
+def _sum(pods: Iterable[Pod]) -> Mapping[str, Fraction]:
+    """What all of them need."""
+    total: dict[str, Fraction] = {}
+    for pod in pods:
+        for name, amount in resources.requests_of(pod).items():
+            total[name] = total.get(name, Fraction(0)) + amount
+    return total

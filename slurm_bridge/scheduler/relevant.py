@@ -1,0 +1,76 @@
+"""Which of a workload's jobs counts, and how its pods stand to it. Pure."""
+
+from slurm_bridge.mirror import table
+from slurm_bridge.model import names
+from slurm_bridge.model.job import Phase
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of, slurm_node_of
+
+
+def on(node: str, crew: Crew) -> tuple[Pod, ...]:
+    """The members that are there."""
+    return tuple(pod for pod in crew.pods(*PLACED) if pod.spec.node_name == node)
+
+
+def never_started(crew: Crew, placeholder: Placeholder, gathered: Workload | Wait | Reject) -> bool:
+    """A component ended before these pods had nodes: whether that was somebody's wish is to be asked."""
+    return isinstance(gathered, Workload) and placeholder.job_id not in crew.served
+
+
+def outlived(crew: Crew, placeholder: Placeholder) -> bool:
+    """Those who were bound by a job are over, and it runs on: for the rest of its start, or whoever replaces one."""
+    return crew.root.kind != "Pod" and placeholder.phase is Phase.RUNNING and placeholder.job_id in crew.served
+
+
+def left_behind(crew: Crew, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:
+    """All who have nodes hang there though their job has ended: nobody has to wait for them."""
+    if crew.count(Standing.BOUND) or placeholder is None:
+        return False
+    theirs = [one for one in placeholders if one.job_id in crew.named]
+    return len(theirs) == len(crew.named) and not any(one.alive for one in theirs)
+
+
+def relevant(
+    crew: Crew | None, placeholders: tuple[Placeholder, ...]
+) -> tuple[Placeholder | None, frozenset[names.JobId]]:
+    """The job that counts, and all that pods are named after.
+
+    Where pods are bound it is one that they name, and of several one that ended: its pods are dealt with first.
+    """
+    named = crew.named if crew is not None else frozenset[names.JobId]()
+    if not named:
+        return table.current(placeholders), named
+    theirs = [one for one in placeholders if one.job_id in named]
+    if len(theirs) < len(named):
+        return None, named
+    # Those who only hang on a job that has ended have nothing more to expect of it.
+    holding = [one for one in theirs if crew is not None and crew.nodes(one.job_id)]
+    ended = [one for one in holding if not one.alive]
+    if ended:
+        return ended[0], named
+    if not holding and not any(one.alive for one in theirs):
+        return table.current(placeholders), named
+    return table.current(holding or theirs), named
+
+
+def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
+    """Pods whose node their running job no longer holds; only a reading newer than the start of the job can tell.
+
+    The reading of a heterogeneous job shows the nodes of its first component only; a lost component tells by its end.
+    """
+    view = placeholder.view
+    if view is None or placeholder.phase is not Phase.RUNNING or (placeholder.read or 0.0) < placeholder.since:
+        return ()
+    if view.state.phase is not Phase.RUNNING or not view.nodes or view.het_job_id is not None:
+        return ()
+    held = frozenset(view.nodes)
+    if held.issuperset(crew.nodes(placeholder.job_id)):
+        return ()
+    return tuple(
+        pod
+        for pod in crew.pods(Standing.BOUND)
+        if job_id_of(pod) == placeholder.job_id and slurm_node_of(pod) not in held
+    )
