@@ -26,7 +26,7 @@ from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.decide import Pods, Step, decide, job_of, pods_of
 from slurm_bridge.scheduler.finding import Finder
-from slurm_bridge.scheduler.ganging import INCOMPLETE, Ganger
+from slurm_bridge.scheduler.ganging import Ganger
 from slurm_bridge.scheduler.keeping import Warden
 from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of
 from slurm_bridge.scheduler.obstacles import Obstacles
@@ -36,6 +36,7 @@ from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
 from slurm_bridge.workloads.base import Moved
+from slurm_bridge.workloads.gangs import INCOMPLETE
 
 #: What placeholders of this version stand for. A job of any other kind was made by a later one, and is left alone.
 WORKLOADS = frozenset({"Pod", "Job", "JobSet", "LeaderWorkerSet", "PodGroup", "Group"})

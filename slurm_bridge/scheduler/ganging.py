@@ -28,8 +28,6 @@ from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
 
-#: The reason with which a gatherer says that members are missing.
-INCOMPLETE = "GangIncomplete"
 #: Members that never stop coming are waited for only so many times as long as it takes to settle.
 RESTLESS = 10
 

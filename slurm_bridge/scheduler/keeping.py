@@ -49,7 +49,7 @@ class Warden:
             if renamed is not None:
                 return renamed
             # A plan of several attempts goes on by itself; everybody else is woken.
-            due = wishes.due(wish, planned, self._tools)
+            due = wishes.due(planned, self._tools)
             return WOKEN if due is None else Filed(after=due)
         if _fixed(wanted) != _fixed(asked):
             return self._replacer.replace(placeholder, "the request changed")

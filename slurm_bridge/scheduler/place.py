@@ -15,18 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from slurm_bridge.model.job import Gres, NodeShare
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
+from slurm_bridge.translate.shapes import Needs
 
 #: Of how many nodes a message says what they lack.
 MOST_NODES_SAID = 3
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Amounts:
-    """So much of each resource."""
-
-    cpus: int
-    memory_mib: int
-    gres: tuple[Gres, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +43,7 @@ class Part:
 
     members: tuple[Member, ...]
     shares: tuple[NodeShare, ...]
-    slots: Amounts | None = None
+    slots: Needs | None = None
 
 
 #: `cpus`, `memory`, or a GRES: with its type, and without for all types of its name together.
@@ -203,7 +195,7 @@ def _first_fit(nodes: Sequence[_Node], need: _Need, start: int) -> int | None:
 # -- amounts ---------------------------------------------------------------------------------------------------------
 
 
-def _need(member: Member, slots: Amounts | None) -> _Need:
+def _need(member: Member, slots: Needs | None) -> _Need:
     """What a member takes: what it asks for, and where tasks are equal at least what one was given."""
     need = _amounts(member.cpus, member.memory_mib, member.gres)
     if slots is not None:

@@ -10,10 +10,11 @@ from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import members, place, records
 from slurm_bridge.scheduler.members import Crew
-from slurm_bridge.scheduler.place import Amounts, Member, Part
+from slurm_bridge.scheduler.place import Member, Part
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
-from slurm_bridge.translate.shapes import Shape
+from slurm_bridge.translate import shapes
+from slurm_bridge.translate.shapes import Needs, Shape
 
 
 def placed(wish: Wish, read: Placeholder, tools: Tools) -> dict[str, str] | Reject:
@@ -69,26 +70,26 @@ def _alike(gres: Iterable[Gres]) -> tuple[Gres, ...]:
 
 def _parts(wish: Wish, view: JobView, shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
     """Component by component where there is one for each shape, else all members onto all that there is."""
-    shapes = wish.translated.shapes
-    if len(shares) > 1 and len(shares) == len(shapes):
+    found = wish.translated.shapes
+    if len(shares) > 1 and len(shares) == len(found):
         return tuple(
             Part(members=_members(wish.workload, (shape,)), shares=held)
-            for shape, held in zip(shapes, shares, strict=True)
+            for shape, held in zip(found, shares, strict=True)
         )
     everything = tuple(share for held in shares for share in held)
-    equal = len(shares) == 1 and len(shapes) > 1 and (view.tasks or 1) > 1
+    equal = len(shares) == 1 and len(found) > 1 and (view.tasks or 1) > 1
     return (
         Part(
-            members=_members(wish.workload, shapes),
+            members=_members(wish.workload, found),
             shares=everything,
-            slots=_most(shapes) if equal else None,
+            slots=_bound(found) if equal else None,
         ),
     )
 
 
-def _members(workload: Workload, shapes: Sequence[Shape]) -> tuple[Member, ...]:
+def _members(workload: Workload, found: Sequence[Shape]) -> tuple[Member, ...]:
     """In rank order, each with what its shape asks for."""
-    shape_of = {pod.uid: shape for shape in shapes for pod in shape.pods}
+    shape_of = {pod.uid: shape for shape in found for pod in shape.pods}
     return tuple(
         Member(
             uid=pod.uid,
@@ -103,15 +104,7 @@ def _members(workload: Workload, shapes: Sequence[Shape]) -> tuple[Member, ...]:
     )
 
 
-def _most(shapes: Sequence[Shape]) -> Amounts:
-    """The largest amount of each: what one task of a job was given that bounds them all."""
-    gres: dict[tuple[str, str], int] = {}
-    for shape in shapes:
-        for one in _alike(shape.gres):
-            key = (one.name, one.type)
-            gres[key] = max(gres.get(key, 0), one.count)
-    return Amounts(
-        cpus=max(shape.cpus for shape in shapes),
-        memory_mib=max(shape.memory_mib for shape in shapes),
-        gres=tuple(Gres(name=name, type=kind, count=count) for (name, kind), count in gres.items()),
-    )
+def _bound(found: Sequence[Shape]) -> Needs:
+    """What one task of a job was given that bounds them all."""
+    most = shapes.bound(shapes.kinds(found))
+    return dataclasses.replace(most, gres=_alike(most.gres))

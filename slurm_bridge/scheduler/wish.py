@@ -16,6 +16,13 @@ from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import digest, translator
 from slurm_bridge.translate.translator import Translated
 
+#: A gang that tries the fewest nodes, and at which Slurm has not looked yet, is looked at so often: each time costs as
+#: much as it has members, and when Slurm lacks resources for it the mirror tells.
+UNSEEN_FEWEST = 60.0
+
+#: Why a job waits that Slurm has tried to start.
+_LACKING = "Resources"
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
@@ -78,14 +85,15 @@ def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wa
     return dataclasses.replace(planned, state=moved) if moved is not planned.state else planned
 
 
-def due(wish: Wish, planned: Plan, tools: Tools) -> float | None:
+def due(planned: Plan, tools: Tools) -> float | None:
     """In how many seconds the next attempt may have come; None when this one is the last."""
     window, seen = planned.window_seconds, planned.state.seen
     if window is None:
         return None
     if seen is not None:
         return min(window, max(0.0, seen + window - tools.clock.wall()))
-    return tools.limits.attempt_period if wish.workload.gang is None else UNSEEN_GANG
+    few = planned.course.attempts[planned.state.attempt].most is not None
+    return UNSEEN_FEWEST if few else tools.limits.attempt_period
 
 
 def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | Reject:
@@ -97,14 +105,6 @@ def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | R
         previous=before,
         avoid=tools.avoid(wish.workload),
     )
-
-
-#: A gang at which Slurm has not looked yet is looked at so often: each time costs as much as it has members, and when
-#: Slurm has tried it and lacks resources, the mirror tells.
-UNSEEN_GANG = 30.0
-
-#: Why a job waits that Slurm has tried to start.
-_LACKING = "Resources"
 
 
 def _advanced(planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanState:

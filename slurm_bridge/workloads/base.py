@@ -117,7 +117,7 @@ def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workloa
         found = kind.gather(root, members, given)
     except LookupError:
         # The last member went while we looked; its end wakes whoever has to know.
-        return Wait(reason="GangIncomplete", message=f"no pod of {root} is there")
+        return Wait(reason=gangs.INCOMPLETE, message=f"no pod of {root} is there")
     # An owner that was asked for meanwhile may say something else.
     better = claim(first, given.known, given.options)
     same = better.uid == root.uid or given.started

@@ -134,6 +134,19 @@ def test_a_start_that_is_finished_is_not_undone_for_whoever_has_come_meanwhile(b
     assert not any(bridge.leaving(name) for name in pods)
 
 
+def test_a_start_is_undone_in_its_time_although_a_bound_member_has_failed(bridge: Bridge) -> None:
+    """Whoever was lost before all had a place was no member of a group that ran."""
+    bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=9999, nth=3)
+    pods = gang(bridge)
+    bridge.run(5)
+    assert sum(map(bool, bound(bridge, pods))) == 2
+    bridge.status("g-0", phase="Failed", reason="OutOfcpu")
+    bridge.run(5)
+    member(bridge, "g-9")
+    bridge.run(500, step=5)
+    assert bridge.leaving("g-1")
+
+
 def test_a_group_that_runs_for_long_is_not_undone_for_whoever_comes_then(bridge: Bridge) -> None:
     """Its start was over long ago, though nobody has looked since."""
     pods = running(bridge)
@@ -184,8 +197,11 @@ def test_a_rest_that_finds_no_node_is_undone_in_its_time(bridge: Bridge) -> None
     job = job_of(bridge)
     assert job.grant is not None
     there = {bridge.node_of(name) for name in pods}
-    (other,) = [kube for kube, slurm in bridge.world.fleet.nodes.items()
-                if slurm in [share.node for share in job.grant.shares] and kube not in there]
+    (other,) = [
+        kube
+        for kube, slurm in bridge.world.fleet.nodes.items()
+        if slurm in [share.node for share in job.grant.shares] and kube not in there
+    ]
     bridge.kube.delete(kinds.NODES, ("", other))
     bridge.run(400, step=2)
     assert job.job_id not in bridge.slurm.world.jobs or bridge.of(job).over
@@ -331,7 +347,9 @@ def test_a_replacement_is_told_why_it_waits_while_the_others_leave(bridge: Bridg
         member(bridge, name, size=2, spec={"terminationGracePeriodSeconds": 300})
     bridge.until(lambda: all(bound(bridge, pods)))
     for name in pods:
-        bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"metadata": {"annotations": {"kwok.local/terminating": "hang"}}})
+        bridge.kube.merge(
+            kinds.PODS, (NAMESPACE, name), {"metadata": {"annotations": {"kwok.local/terminating": "hang"}}}
+        )
         bridge.delete(name)
     for name in ("g-2", "g-3"):
         member(bridge, name, size=2)
@@ -362,6 +380,7 @@ def test_an_incomplete_group_is_not_judged_by_a_watch_that_is_silent(bridge: Bri
     other.core.recover()
     other.run(45)
     assert bridge.of(job).running
+
 
 def test_a_forgotten_job_of_components_is_asked_for_again(bridge: Bridge) -> None:
     """Each component for the nodes of its own pods."""
@@ -419,7 +438,12 @@ def workers(bridge: Bridge, number: int = 4, **spec: object) -> None:
         "terminationGracePeriodSeconds": 3,
         "containers": [container],
     }
-    body = {"completions": number, "parallelism": number, "template": {"metadata": {"annotations": {"kwok.local/outcome": "run"}}, "spec": pod}, **spec}
+    body = {
+        "completions": number,
+        "parallelism": number,
+        "template": {"metadata": {"annotations": {"kwok.local/outcome": "run"}}, "spec": pod},
+        **spec,
+    }
     meta = {"name": "work", "namespace": NAMESPACE, "annotations": {names.ANNOTATION_GANG: "true"}}
     bridge.kube.create(kinds.JOBS, {"metadata": meta, "spec": body})
 
@@ -501,7 +525,9 @@ def crowded(bridge: Bridge, nodes: list[str]) -> None:
     """Pods of another scheduler on these nodes, of which Slurm knows nothing."""
     for node in nodes:
         container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
-        bridge.kube.create(kinds.PODS, {"metadata": {"name": f"x-{node}"}, "spec": {"nodeName": node, "containers": [container]}})
+        bridge.kube.create(
+            kinds.PODS, {"metadata": {"name": f"x-{node}"}, "spec": {"nodeName": node, "containers": [container]}}
+        )
 
 
 def test_a_group_learns_of_all_full_nodes_at_once(tmp_path: pathlib.Path) -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from slurm_bridge.model.job import Gres, NodeShare
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.scheduler import place
-from slurm_bridge.scheduler.place import Amounts, Member, Part
+from slurm_bridge.scheduler.place import Member, Part
+from slurm_bridge.translate.shapes import Needs
 
 
 def gpus(count: int, kind: str = "") -> tuple[Gres, ...]:
@@ -40,7 +41,7 @@ def put(*parts: Part, per_node: int | None = None) -> dict[str, str]:
     return placed
 
 
-def nodes_of(members: Sequence[Member], shares: Sequence[NodeShare], **how: Amounts) -> list[str]:
+def nodes_of(members: Sequence[Member], shares: Sequence[NodeShare], **how: Needs) -> list[str]:
     """The nodes of these members, in rank order."""
     placed = put(Part(members=tuple(members), shares=tuple(shares), **how))
     return [placed[one.uid] for one in members]
@@ -97,7 +98,7 @@ def test_slots_are_what_a_member_takes_where_tasks_are_equal() -> None:
     """A small worker beside a large leader takes a large slot: the node has no more of them."""
     members = (member(0, 4, gpus(2)), member(1, 1, gpus(1)), member(2, 1, gpus(1)))
     shares = [share("a", 8, gpus(4)), share("b", 4, gpus(2))]
-    slots = Amounts(cpus=4, memory_mib=10, gres=gpus(2))
+    slots = Needs(cpus=4, memory_mib=10, gres=gpus(2))
     assert nodes_of(members, shares, slots=slots) == ["a", "a", "b"]
 
 
@@ -105,7 +106,7 @@ def test_a_member_that_outgrew_its_slot_takes_what_it_needs() -> None:
     """The larger of the two counts."""
     members = (member(0, 6), member(1, 2))
     shares = [share("a", 6), share("b", 2)]
-    assert nodes_of(members, shares, slots=Amounts(cpus=2, memory_mib=10)) == ["a", "b"]
+    assert nodes_of(members, shares, slots=Needs(cpus=2, memory_mib=10)) == ["a", "b"]
 
 
 def test_members_that_differ_share_one_node_by_their_sums() -> None:
@@ -218,11 +219,11 @@ COUNTS = st.integers(0, 4)
 
 
 @st.composite
-def needs(draw: st.DrawFn) -> Amounts:
+def needs(draw: st.DrawFn) -> Needs:
     """What somebody asks for."""
     gres = draw(st.sampled_from(["", "v100", "a100"]))
     count = draw(st.integers(0, 2))
-    return Amounts(
+    return Needs(
         cpus=draw(st.integers(1, 3)),
         memory_mib=draw(st.integers(1, 3)),
         gres=gpus(count, gres) if count else (),
@@ -284,7 +285,7 @@ def test_no_node_gets_more_than_its_share(part: Part, cap: int | None) -> None:
     placed = place.place([part], per_node=cap)
     for one in part.shares if isinstance(placed, dict) else ():
         there = [each for each in part.members if placed[each.uid] == one.node]
-        slots = part.slots or Amounts(cpus=0, memory_mib=0)
+        slots = part.slots or Needs(cpus=0, memory_mib=0)
         assert sum(max(each.cpus, slots.cpus) for each in there) <= one.cpus
         assert sum(max(each.memory_mib, slots.memory_mib) for each in there) <= one.memory_mib
         assert cap is None or len(there) <= cap
