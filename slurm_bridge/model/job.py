@@ -45,8 +45,9 @@ class Gres:
 class JobRequest:
     """One placeholder job, or one component of a heterogeneous one. What is None or empty is left to Slurm.
 
-    `minimum_nodes` and `maximum_nodes` stay None unless the user set them: a maximum makes Slurm spread. `components`
-    are the further parts of a heterogeneous job, whose first part is this request itself; they have none of their own.
+    `minimum_nodes` and `maximum_nodes` stay None unless the user set them, or the fewest nodes are tried first: a
+    maximum makes Slurm spread. `components` are the further parts of a heterogeneous job, whose first part is this
+    request itself; they have none of their own.
     """
 
     name: str

@@ -9,7 +9,7 @@ from slurm_bridge.model.groups import Job, JobSet
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, OwnerReference
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.workload import MemberLost, Root, Source
+from slurm_bridge.model.workload import MemberLost, Root, Source, Workload
 from slurm_bridge.workloads.owners import Chain
 
 #: How users call what follows when a member is lost.
@@ -55,6 +55,18 @@ def above(chain: Chain) -> tuple[Source, ...]:
     """The owner that speaks, if there is one."""
     speaker = chain.speaker
     return () if speaker is None else (source(speaker.kind, speaker.object),)
+
+
+def alone(pod: Pod, chain: Chain, job_name: str, sources: tuple[Source, ...] = ()) -> Workload:
+    """One pod that is placed by itself, described by itself and by the owner that speaks, or by these."""
+    return Workload(
+        root=itself(pod),
+        pods=(pod,),
+        sources=sources or (own(pod), *above(chain)),
+        job_name=job_name,
+        controller=controller(pod),
+        suspended=suspended(chain),
+    )
 
 
 def suspended(chain: Chain) -> str:

@@ -36,14 +36,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         if reference is not None and chain.gone and not chain.links:
             text = f"Job {reference.name} of pod {pod.metadata.name} has been deleted; the pod is about to be, too"
             return Wait(reason="OwnerGone", message=text, retry_after=gangs.PROGRESS)
-        return Workload(
-            root=voices.itself(pod),
-            pods=(pod,),
-            sources=(voices.own(pod), *voices.above(chain)),
-            job_name=reference.name if reference is not None else pod.metadata.name,
-            controller=voices.controller(pod),
-            suspended=voices.suspended(chain),
-        )
+        return voices.alone(pod, chain, reference.name if reference is not None else pod.metadata.name)
     size = max(1, job.pods_to_come)
     plan = gangs.Plan(
         called=str(root),

@@ -102,14 +102,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
 def _alone(pod: Pod, given: Given) -> Workload:
     chain = given.owners.resolve(pod)
     job = voices.made_by(pod, kinds.JOBS)
-    return Workload(
-        root=voices.itself(pod),
-        pods=(pod,),
-        sources=(voices.own(pod), *voices.above(chain)),
-        job_name=job.name if job is not None else pod.metadata.name,
-        controller=voices.controller(pod),
-        suspended=voices.suspended(chain),
-    )
+    return voices.alone(pod, chain, job.name if job is not None else pod.metadata.name)
 
 
 def _set(pod: Pod, known_: Known) -> Root | None:

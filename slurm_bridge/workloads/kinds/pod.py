@@ -17,15 +17,7 @@ def claim(pod: Pod, _known: Known, _options: Options) -> Root:
     return voices.itself(pod)
 
 
-def gather(root: Root, members: Members, given: Given) -> Workload:
+def gather(_root: Root, members: Members, given: Given) -> Workload:
     """One pod under its own name, described by itself and by the owner that speaks."""
     pod = members.any()
-    chain = given.owners.resolve(pod)
-    return Workload(
-        root=root,
-        pods=(pod,),
-        sources=(voices.own(pod), *voices.above(chain)),
-        job_name=pod.metadata.name,
-        controller=voices.controller(pod),
-        suspended=voices.suspended(chain),
-    )
+    return voices.alone(pod, given.owners.resolve(pod), pod.metadata.name)

@@ -54,14 +54,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
 
 
 def _alone(pod: Pod, group: PodGroup, chain: Chain, known: Known) -> Workload:
-    return Workload(
-        root=voices.itself(pod),
-        pods=(pod,),
-        sources=_sources(pod, group, chain, known),
-        job_name=group.metadata.name,
-        controller=voices.controller(pod),
-        suspended=voices.suspended(chain),
-    )
+    return voices.alone(pod, chain, group.metadata.name, _sources(pod, group, chain, known))
 
 
 def _sources(pod: Pod, group: PodGroup, chain: Chain, known: Known) -> tuple[Source, ...]:

@@ -812,3 +812,30 @@ def test_t38_a_group_that_hangs_on_dead_nodes_gives_its_job_back(tmp_path: pathl
         member(bridge, name, size=2)
     bridge.until(lambda: bridge.of(job).over, 60)
     bridge.until(lambda: all(bound(bridge, ["g-2", "g-3"])))
+
+
+def test_a_group_that_is_rolled_to_larger_pods_gets_another_job(bridge: Bridge) -> None:
+    """The job of the old ones has no places for the new ones; when nobody is on it any more it goes."""
+    pods = running(bridge, size=2)
+    first = job_of(bridge)
+    for name in ("h-0", "h-1"):
+        member(bridge, name, size=2, cpu="3")
+    bridge.run(3)
+    for name in pods:
+        bridge.delete(name)
+    bridge.until(lambda: all(bound(bridge, ["h-0", "h-1"])), 120)
+    assert bridge.of(first).over
+
+
+def test_a_group_that_is_suspended_while_its_job_runs_on_is_not_bound(bridge: Bridge) -> None:
+    """Pods that are there although they may not run get no places."""
+    workers(bridge, number=2)
+    bridge.until(lambda: len(ours(bridge)) == 2 and all(bound(bridge, ours(bridge))))
+    bridge.kube.merge(kinds.JOBS, (NAMESPACE, "work"), {"spec": {"suspend": True}})
+    bridge.run(1)
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "work", "controller": True}
+    found = bridge.kube.get(kinds.JOBS, NAMESPACE, "work")
+    assert found is not None
+    bridge.pod("extra", ownerReferences=[{**reference, "uid": found["metadata"]["uid"]}])
+    bridge.run(20)
+    assert not bridge.node_of("extra")

@@ -48,6 +48,17 @@ def test_every_field_that_an_update_carries_is_read_back():
     assert carried - compared == {"mcs_label"}
 
 
+def test_few_nodes_are_preferred_wherever_a_maximum_leaves_a_choice():
+    """Also with a maximum of one, which can be raised later; not with a fixed number of nodes."""
+
+    def flags(minimum, maximum):
+        return fields.submit(dataclasses.replace(FULL, minimum_nodes=minimum, maximum_nodes=maximum))["flags"][1:]
+
+    few = ["PREFER_MINIMUM_NODE_COUNT"]
+    assert [flags(None, 1), flags(None, 4), flags(2, 3)] == [few, few, few]
+    assert [flags(None, None), flags(2, None), flags(1, 1), flags(3, 3)] == [[], [], [], []]
+
+
 def test_a_submit_carries_everything():
     """All fields arrive under Slurm's names, nodes as compressed hostlists, numbers with their `set`."""
     assert fields.submit(FULL) == {
