@@ -105,6 +105,8 @@ class Binder:
         snapshot = self._tools.keeper.snapshot()
         some = slots.as_many_as_fit(wish.workload, crew, read)
         spots = self._spots(dataclasses.replace(wish, workload=some), read, snapshot)
+        if isinstance(spots, Misfit) and not crew.on(read.job_id):
+            return self._give_back(wish, read, spots)
         if isinstance(spots, Misfit):
             text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
             return self._later(wish.workload, "GangFull", text, ECHO)
@@ -181,7 +183,8 @@ class Binder:
         self._quiet(uid, spots)
         if not self._bind(uid, spots[0], read):
             return Filed(after=LOOK_AGAIN)
-        if not all(self._tools.each(lambda spot: self._bind(uid, spot, read), spots[1:])):
+        others = self._tools.each(lambda spot: self._bind(uid, spot, read), spots[1:])
+        if len(others) + 1 < len(spots) or not all(others):
             return Filed(after=LOOK_AGAIN)
         self._since.pop(uid, None)
         self._tools.avoided.success(uid)

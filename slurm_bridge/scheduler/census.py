@@ -81,7 +81,7 @@ class Census:
             self._add(pod, root)
             if before is not None:
                 self._crews[before].remove(pod_uid)
-                self._bury(before)
+                self._leave(before)
 
     def reclaim(
         self, pod_uids: Iterable[str], settled: Callable[[Pod], bool] = lambda pod: pod.bound
@@ -121,12 +121,17 @@ class Census:
                 _take_out(self._by_handle, (pod.metadata.namespace, handle), uid)
             _take_out(self._on_node, pod.spec.node_name, uid)
 
+    def _leave(self, root_uid: str) -> bool:
+        """One less; True when nobody is left."""
+        empty = not self._crews.get(root_uid)
+        if empty:
+            self._crews.pop(root_uid, None)
+        return empty
+
     def _bury(self, root_uid: str) -> None:
-        """Its last member has gone."""
-        crew = self._crews.get(root_uid)
-        if crew:
+        """A member has gone for good."""
+        if not self._leave(root_uid):
             return
-        self._crews.pop(root_uid, None)
         self._gone[root_uid] = None
         while len(self._gone) > self._remembered:
             self._gone.popitem(last=False)

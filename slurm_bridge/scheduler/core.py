@@ -64,15 +64,19 @@ class Core:
             self.tools.voice.forget(pod.uid)
         if pod.bound:
             self.cycle.binder.arrived(uid, pod.uid)
-            self._placed(uid)
+            self._placed(uid, pod)
         if old is not None and old.bound and (new is None or new.terminal):
             self._vacated(old.spec.node_name)
         if new is None or (news.matters(old, new) and not self._echo(uid, old, new)):
             self._activate(uid, urgent=bool(self.tools.table.of(uid)) or pod.bound)
 
-    def _placed(self, uid: str) -> None:
+    def _placed(self, uid: str, pod: Pod) -> None:
         """What was known of a workload that waited is of no use when nobody of it waits any more."""
         crew = self.census.crew(uid)
+        job_id = job_id_of(pod)
+        placeholder = self.tools.table.get(job_id) if job_id is not None else None
+        if crew is not None and placeholder is not None:
+            self.cycle.ganger.placed(crew, placeholder)
         if crew is None or not crew.count(Standing.WANTING):
             self.tools.wishes.pop(uid, None)
             self.tools.plans.pop(uid, None)

@@ -87,11 +87,14 @@ class Cycle:
         if echo is not None:
             # What we know of some pod is older than its binding: nothing may be concluded from it.
             return Filed(after=echo)
-        if pods is Pods.WAITING and placeholder is not None and relevant.outlived(crew, placeholder):
+        if pods is Pods.WAITING and placeholder is not None and self._outlived(crew, placeholder):
             return self._joining(crew, placeholder)
         if pods is Pods.WAITING or (pods is Pods.JOINING and relevant.left_behind(crew, placeholder, placeholders)):
             return self._waiting(crew, placeholder, turn=turn)
         return self._placed(crew, pods, placeholder)
+
+    def _outlived(self, crew: Crew, placeholder: Placeholder) -> bool:
+        return relevant.outlived(crew, placeholder) and not self.ganger.undone(crew, placeholder)
 
     def begin(self) -> None:
         """A leadership begins: how long something has lasted in an earlier one is no measure of it now."""
@@ -103,9 +106,9 @@ class Cycle:
         if crew is None and placeholder is not None and placeholder.owner.kind not in WORKLOADS:
             return self._no_workload(uid, placeholder)
         if decide(Pods.OVER, job_of(placeholder)) is Step.WITHDRAW or self._half_alive(uid):
-            # A pod that waits as part of another workload now is none of this one any more.
-            elsewhere = self._census.root_of(uid) not in (None, uid)
-            seen = crew is not None or self._census.seen_gone(uid) or elsewhere
+            if placeholder is not None and self._census.root_of(uid) not in (None, uid):
+                return lambda: self.replacer.replace(placeholder, "its pod waits as part of another workload now")
+            seen = crew is not None or self._census.seen_gone(uid)
             return lambda: self.ender.withdraw(uid, crew, seen=seen)
         return self._forget(uid)
 
@@ -174,8 +177,13 @@ class Cycle:
         wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
         if not isinstance(wish, Wish):
             return self.ganger.in_time(crew, placeholder, self.obstacles.of_crew(crew, wish))
+        return self._join(wish, crew, placeholder)
+
+    def _join(self, wish: Wish, crew: Crew, placeholder: Placeholder) -> Act | Filed:
         if self.ganger.anew(wish.workload, crew, placeholder):
             return lambda: self.replacer.replace(placeholder, "its pods are gone, and the group starts anew")
+        if not crew.on(placeholder.job_id) and not placeholder.owner.request.startswith(f"{wish.intent}:"):
+            return lambda: self.replacer.replace(placeholder, "the pods that come now ask for something else")
         return self.ganger.join(wish, crew, placeholder, self.binder)
 
     def _doubt(self, crew: Crew, placeholder: Placeholder) -> Act:

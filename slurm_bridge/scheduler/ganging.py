@@ -128,8 +128,12 @@ class Ganger:
         if gang is None or placeholder.job_id not in crew.served or crew.on(placeholder.job_id):
             return False
         if gang.member_lost is MemberLost.KEEP:
-            return self._undone.get(crew.root.uid) == placeholder.job_id
+            return self.undone(crew, placeholder)
         return placeholder.owner.members != records.members_of(workload.pods)
+
+    def undone(self, crew: Crew, placeholder: Placeholder) -> bool:
+        """The pods that this job had were taken back, because the others could not be bound."""
+        return self._undone.get(crew.root.uid) == placeholder.job_id
 
     # After the start
 
@@ -137,6 +141,11 @@ class Ganger:
         """Its pods are about to be bound, one after the other."""
         if self._begun.get(uid, (None, 0.0))[0] != job_id:
             self._begun[uid] = (job_id, self._tools.clock.now())
+
+    def placed(self, crew: Crew, placeholder: Placeholder) -> None:
+        """One more has its node: the start is over with the last of them, whatever is lost afterwards."""
+        if _complete(crew, placeholder):
+            self.started(crew)
 
     def started(self, crew: Crew) -> None:
         """All have their nodes."""
@@ -170,7 +179,7 @@ class Ganger:
             return WOKEN
         lost = self.lost(crew, placeholder)
         # A start goes on although others have come meanwhile.
-        begun = self._left(crew, placeholder) is not None
+        begun = self._left(crew, placeholder) is not None and (gang.member_lost is MemberLost.KEEP or not lost)
         if begun or placeholder.owner.members == records.members_of(_all_of(crew, placeholder)):
             return self._finish(wish, crew, placeholder, binder)
         if gang.member_lost is MemberLost.KEEP or not lost:
@@ -187,10 +196,9 @@ class Ganger:
         return lambda: self._go_on(wish, crew, placeholder, binder)
 
     def _left(self, crew: Crew, placeholder: Placeholder) -> float | None:
-        """Seconds that are left for a start by this job; None when it is over: all had a place, or one was lost."""
+        """Seconds that are left for a start by this job; None when it is over."""
         job_id, began = self._begun.get(crew.root.uid, (None, 0.0))
-        over = crew.ever.get(placeholder.job_id, 0) >= records.number_of(placeholder.owner)
-        if job_id != placeholder.job_id or over or self.lost(crew, placeholder):
+        if job_id != placeholder.job_id or _complete(crew, placeholder):
             return None
         return began + self._tools.limits.bind_seconds - self._tools.clock.now()
 
@@ -222,6 +230,12 @@ class Ganger:
         except errors.TryLater as problem:
             logger.bind(workload=str(crew.root)).info("not all bound yet: {}", problem)
             return self.in_time(crew, placeholder, Filed(after=self._tools.pause(crew.root.uid)))
+
+
+def _complete(crew: Crew, placeholder: Placeholder) -> bool:
+    """As many as the job was asked for have had a place."""
+    job_id = placeholder.job_id
+    return crew.ever.get(job_id, 0) - crew.losses.get(job_id, 0) >= records.number_of(placeholder.owner)
 
 
 def _all_of(crew: Crew, placeholder: Placeholder) -> Iterator[Pod]:

@@ -63,7 +63,7 @@ PLACED = (Standing.BOUND, Standing.LEAVING)
 class Crew:
     """All pods of one workload as last heard, sorted by how they stand. Changed by the census only, under its lock."""
 
-    __slots__ = ("_by", "_named", "_seats", "_stands", "ever", "joined", "lost", "root", "served")
+    __slots__ = ("_by", "_named", "_seats", "_stands", "ever", "joined", "losses", "lost", "root", "served")
 
     def __init__(self, root: Root) -> None:
         self.root = root
@@ -76,8 +76,9 @@ class Crew:
         self.joined = float("-inf")
         #: The jobs that members were bound by, those of members included that have gone.
         self.served: frozenset[names.JobId] = frozenset()
-        #: How many different members were seen on each job.
+        #: How many different members were seen on each job, and how many of them were lost.
         self.ever: dict[names.JobId, int] = {}
+        self.losses: dict[names.JobId, int] = {}
         #: The jobs of which we have seen a member fail, or go before it was done.
         self.lost: frozenset[names.JobId] = frozenset()
 
@@ -115,6 +116,7 @@ class Crew:
             self._count(before, old, job_id, -1)
             if before in PLACED and now not in (Standing.BOUND, Standing.DONE):
                 self.lost |= {job_id}
+                self.losses[job_id] = self.losses.get(job_id, 0) + (before is Standing.BOUND)
 
     def _count(self, stands: Standing, pod: Pod, job_id: names.JobId, step: int) -> None:
         if stands in PLACED:

@@ -7,6 +7,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of, slurm_node_of
 
 
@@ -21,8 +22,16 @@ def never_started(crew: Crew, placeholder: Placeholder, gathered: Workload | Wai
 
 
 def outlived(crew: Crew, placeholder: Placeholder) -> bool:
-    """Those who were bound by a job are over, and it runs on: for the rest of its start, or whoever replaces one."""
-    return crew.root.kind != "Pod" and placeholder.phase is Phase.RUNNING and placeholder.job_id in crew.served
+    """Those who were bound by a job are over, and it runs on: for the rest of its start, or for whoever comes then.
+
+    Not where all have gone without having done anything: then it is a start like any other.
+    """
+    job_id = placeholder.job_id
+    if crew.root.kind == "Pod" or placeholder.phase is not Phase.RUNNING or job_id not in crew.served:
+        return False
+    return crew.ever.get(job_id, 0) < records.number_of(placeholder.owner) or any(
+        job_id_of(pod) == job_id for pod in crew.pods(Standing.DONE)
+    )
 
 
 def left_behind(crew: Crew, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:

@@ -71,7 +71,9 @@ def _alike(gres: Iterable[Gres]) -> tuple[Gres, ...]:
 def _parts(wish: Wish, view: JobView, shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
     """Component by component where there is one for each shape, else all members onto all that there is."""
     found = wish.translated.shapes
-    if len(shares) > 1 and len(shares) == len(found):
+    # Once some are bound the others may come wherever there is room: components never share a node.
+    fresh = not any(pod.bound for pod in wish.workload.pods)
+    if fresh and len(shares) > 1 and len(shares) == len(found):
         return tuple(
             Part(members=_members(wish.workload, (shape,)), shares=held)
             for shape, held in zip(found, shares, strict=True)

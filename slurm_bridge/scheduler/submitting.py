@@ -61,6 +61,9 @@ class Submitter:
         waiting = self._lost.search(wish.workload.root) or self._declined_lately(wish, planned)
         if waiting is not None:
             return waiting
+        for pod in wish.workload.pods:
+            # Bindings that were not answered have not come to pass: nobody has to make room for them any more.
+            self._tools.keeper.forget(pod.uid)
         attempt = self._attempts.get(wish.workload.root.uid, -1) + 1
         return self._send(wish, planned, attempt if placeholder is None else records.next_attempt(placeholder))
 

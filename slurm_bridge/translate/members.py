@@ -49,12 +49,20 @@ def groups(pods: Sequence[Pod]) -> tuple[tuple[Group, ...], tuple[str, ...]]:
     return tuple(found), tuple(problems)
 
 
+#: What makes pods equal for everybody who looks at one of them only.
+_Same = tuple[Needs, bytes, tuple[tuple[str, Fraction], ...]]
+
+
 def shapes(found: Iterable[Group], needs_of: Callable[[Group], Needs]) -> tuple[Shape, ...]:
-    """Groups that come to the same are one shape."""
-    merged: dict[tuple[Needs, bytes], list[tuple[int, Pod]]] = {}
+    """Groups that come to the same are one shape, the largest first: whoever comes or goes does not change their order.
+
+    Kubernetes' own amounts count, too: whoever filters nodes for a shape looks at one of its pods.
+    """
+    merged: dict[_Same, list[tuple[int, Pod]]] = {}
     for group in found:
         ranked = zip(group.ranks, group.pods, strict=True)
-        merged.setdefault((needs_of(group), group.where), []).extend(ranked)
+        same = (needs_of(group), group.where, tuple(sorted(group.amounts.items())))
+        merged.setdefault(same, []).extend(ranked)
     return tuple(
         Shape(
             pods=tuple(pod for _, pod in sorted(ranked, key=lambda pair: pair[0])),
@@ -62,8 +70,14 @@ def shapes(found: Iterable[Group], needs_of: Callable[[Group], Needs]) -> tuple[
             memory_mib=needs.memory_mib,
             gres=needs.gres,
         )
-        for (needs, _), ranked in merged.items()
+        for (needs, _, _), ranked in sorted(merged.items(), key=lambda one: _largest_first(one[0]))
     )
+
+
+def _largest_first(same: _Same) -> tuple[object, ...]:
+    needs, where, amounts = same
+    devices = tuple(sorted((one.name, one.type, one.count) for one in needs.gres))
+    return -sum(one.count for one in needs.gres), -needs.cpus, -needs.memory_mib, devices, where, amounts
 
 
 def deadline(pods: Iterable[Pod]) -> tuple[int, Pod] | None:

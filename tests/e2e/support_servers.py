@@ -116,9 +116,9 @@ class Kubernetes:
     def _ask(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Json:
         data = None if body is None else json.dumps(body).encode()
         status, text = self._exchange(method, path, data, {**self._identity, "Content-Type": kind})
-        content: Json = json.loads(text) if text else {}
         if status >= http.HTTPStatus.BAD_REQUEST:
-            raise Refused(f"{method} {path}", status, str(content.get("message", "")))
+            raise Refused(f"{method} {path}", status, _complaint(text))
+        content: Json = json.loads(text) if text else {}
         return content
 
     def _exchange(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
@@ -142,6 +142,14 @@ class Kubernetes:
                     return kept
                 kept.close()
         return http.client.HTTPSConnection(self.host, self.port, timeout=_ANSWER_SECONDS, context=self._trust)
+
+
+def _complaint(text: bytes) -> str:
+    """What a refusal says; of a path that nobody serves it is not JSON."""
+    try:
+        return str(json.loads(text).get("message", ""))
+    except ValueError:
+        return text.decode(errors="replace").strip()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,6 +99,12 @@ def applied(world: World) -> Iterator[World]:
         )
 
 
+@pytest.fixture(scope="module")
+def remembered() -> dict[int, Mapping[str, str]]:
+    """What Slurm showed of every job; it forgets ended ones after half a minute."""
+    return {}
+
+
 def own_pods(world: World, example: str) -> list[Json]:
     """Everything that its objects made, ended or not: names begin with that of the object."""
     names = {one["metadata"]["name"] for one in documents(example)}
@@ -122,12 +128,13 @@ def is_as_it_should_end(one: Json) -> bool:
 @pytest.mark.real
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_reaches_its_end(applied: World, example: str) -> None:
+def test_an_example_reaches_its_end(applied: World, remembered: dict[int, Mapping[str, str]], example: str) -> None:
     """Its pods run where Slurm says, under as many jobs as it is about, and Slurm shows what it is about."""
     expected = EXPECTED.get(example, Expected())
     seen: list[list[Json]] = [[]]
 
     def there() -> bool:
+        remembered.update(applied.slurm.all_shown())
         seen[0] = own_pods(applied, example)
         ended = [one for one in seen[0] if is_as_it_should_end(one)]
         return len(ended) >= sum(expected.pods) and len(ended) == len(seen[0])
@@ -141,7 +148,7 @@ def test_an_example_reaches_its_end(applied: World, example: str) -> None:
     if example != "cronjob":  # it may have run more than once
         assert sorted(map(len, jobs.values())) == sorted(expected.pods)
     for job_id, pods in jobs.items():
-        shown = applied.slurm.shown(job_id)
+        shown = remembered[job_id]
         assert {word: shown.get(word) for word in expected.shown} == expected.shown
         assert len(support_groups.on_nodes(pods)) == expected.nodes
 

@@ -68,5 +68,7 @@ def created(objects: Objects, name: str) -> bool:
     try:
         objects.create("CoschedulingPodGroup", name, {"minMember": 2})
     except support_servers.Refused as refusal:
-        return refusal.status == http.HTTPStatus.CONFLICT
+        if refusal.status != http.HTTPStatus.NOT_FOUND:
+            raise
+        return False
     return True

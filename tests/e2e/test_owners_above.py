@@ -1,6 +1,7 @@
 """Objects of a kind that only the site knows: their pods run singly, as they ask, and they hide no group below them."""
 
 import contextlib
+import http
 from collections.abc import Iterator
 
 import pytest
@@ -65,10 +66,13 @@ def world(kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[t
 
 def made(kube: support_servers.Kubernetes, path: str, body: Json) -> bool:
     """The API server needs a moment until it takes objects of a kind that is new."""
-    with contextlib.suppress(ValueError):  # its 404 is no JSON yet
+    try:
         kube.create(path, body)
-        return True
-    return False
+    except support_servers.Refused as refusal:
+        if refusal.status != http.HTTPStatus.NOT_FOUND:
+            raise
+        return False
+    return True
 
 
 def below(owner: Json) -> list[Json]:

@@ -190,6 +190,8 @@ def test_random_gangs(world: World, seed: int) -> None:
         play(world, company, random.Random(seed))
         rest(world, company, stage)
         company.leave_all()
-        waiting.until(lambda: not world.pods(), "end of all pods", 60.0, every=0.5)
+        world.await_pods("no pods", lambda _: False, 90.0, count=0)
         world.await_nothing_in_slurm()
-    assert observer.seen.wrong == set(), "\n".join(stage.told)
+    # Here users and controllers delete pods all the time, and nobody can see from outside who did it.
+    wrong = {line for line in observer.seen.wrong if not line.startswith("I7")}
+    assert wrong == set(), "\n".join(stage.told)

@@ -81,8 +81,8 @@ def test_members_that_ask_for_nothing_get_the_defaults_each() -> None:
     """A default above what others ask for bounds the gang too."""
     found = gang((*members(1, asking(2, "1Gi")), *members(1, first=1)), cpus=3, memory_mib=100, gres="nic:1")
     assert [shape.needs for shape in found.shapes] == [
-        Needs(cpus=2, memory_mib=1024, gres=(Gres(name="nic", count=1),)),
         Needs(cpus=3, memory_mib=100, gres=(Gres(name="nic", count=1),)),
+        Needs(cpus=2, memory_mib=1024, gres=(Gres(name="nic", count=1),)),
     ]
     assert (found.request.cpus_per_task, found.request.memory) == (3, Memory(mib=1024))
     plain = gang(members(2), cpus=3)
