@@ -103,19 +103,20 @@ class Binder:
         if isinstance(read, Filed):
             return read
         snapshot = self._tools.keeper.snapshot()
-        some = slots.as_many_as_fit(wish.workload, crew, read)
-        spots = self._spots(dataclasses.replace(wish, workload=some), read, snapshot)
+        everybody = wish.workload
+        wish = dataclasses.replace(wish, workload=slots.as_many_as_fit(everybody, crew, read))
+        spots = self._spots(wish, read, snapshot)
         if isinstance(spots, Misfit) and not crew.on(read.job_id):
             return self._give_back(wish, read, spots)
         if isinstance(spots, Misfit):
             text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
-            return self._later(wish.workload, "GangFull", text, ECHO)
-        problem = self.checker.problem(some, spots, snapshot)
+            return self._later(everybody, "GangFull", text, ECHO)
+        problem = self.checker.problem(wish.workload, spots, snapshot)
         if problem is not None:
-            return self._later(wish.workload, problem.reason, problem.message, VACATED_LOOK)
+            return self._later(everybody, problem.reason, problem.message, VACATED_LOOK)
         if not spots:
             text = f"Slurm job {read.job_id} has no place left for this pod; it takes the place of one that leaves"
-            return self._later(wish.workload, "GangFull", text, None)
+            return self._later(everybody, "GangFull", text, None)
         return self._bind_all(wish, spots, read)
 
     def _later(self, workload: Workload, reason: str, message: str, after: float | None) -> Filed:
@@ -205,7 +206,8 @@ class Binder:
         nodes = {spot.node.name for spot in spots}
         where = next(iter(nodes)) if len(nodes) == 1 else f"{len(nodes)} nodes"
         self._tools.voice.group(workload, "Scheduled", f"{len(spots)} pods bound to {where} by Slurm job {read.job_id}")
-        self._tools.voice.scheduled(workload)
+        if len(workload.pods) >= workload.gang.minimum:
+            self._tools.voice.scheduled(workload)
 
     def _bind(self, uid: str, spot: Spot, read: Placeholder) -> bool:
         """An answer that was lost leaves the assumption: the pod may be there, and nobody may count on its place."""

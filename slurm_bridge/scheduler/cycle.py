@@ -160,7 +160,7 @@ class Cycle:
         elif self.ganger.unannounced(crew):
             whole = self._gather(crew, Standing.BOUND)
             if isinstance(whole, Workload):
-                self._tools.voice.scheduled(whole)
+                self.ganger.announce(crew, whole)
         return WOKEN
 
     def _joining(self, crew: Crew, placeholder: Placeholder) -> Act | Filed:

@@ -23,7 +23,7 @@ from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.ending import Ender
 from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
-from slurm_bridge.scheduler.queue import WOKEN, Filed
+from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
@@ -152,11 +152,14 @@ class Ganger:
         self._begun.pop(crew.root.uid, None)
 
     def unannounced(self, crew: Crew) -> bool:
-        """True once for a group whose object may not have been told yet that all have nodes: after a restart."""
-        if crew.root.kind != kinds.PODGROUPS.kind or crew.root.uid in self._announced:
-            return False
-        self._announced.add(crew.root.uid)
-        return True
+        """The object of the group may not have been told yet that enough have nodes: after a restart."""
+        return crew.root.kind == kinds.PODGROUPS.kind and crew.root.uid not in self._announced
+
+    def announce(self, crew: Crew, workload: Workload) -> None:
+        """Tell it once, if it is so."""
+        if workload.gang is None or crew.count(Standing.BOUND, Standing.DONE) >= workload.gang.minimum:
+            self._announced.add(crew.root.uid)
+            self._tools.voice.scheduled(workload)
 
     def lost(self, crew: Crew, placeholder: Placeholder) -> bool:
         """A member that ran by this job has failed or gone; who was not seen to is not missed."""
@@ -212,7 +215,9 @@ class Ganger:
 
         def act() -> Filed:
             self._undone[crew.root.uid] = placeholder.job_id
-            return self._ender.end_all(crew, placeholder, "NOTBOUND", text)
+            ended = self._ender.end_all(crew, placeholder, "NOTBOUND", text)
+            # Where nobody has a node any more nobody's end wakes us.
+            return ended if crew.on(placeholder.job_id) else AT_ONCE
 
         return act
 

@@ -20,11 +20,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One case for each random run."""
-    if "seed" in metafunc.fixturenames:
-        only, first = metafunc.config.getoption("--seed"), metafunc.config.getoption("--first-seed")
-        seeds = range(first, first + metafunc.config.getoption("--runs")) if only is None else [only]
-        metafunc.parametrize("seed", seeds)
+    """One case for each random run; those of gangs take longer, and there are half as many."""
+    only, first = metafunc.config.getoption("--seed"), metafunc.config.getoption("--first-seed")
+    runs = metafunc.config.getoption("--runs")
+    for name, count in (("seed", runs), ("gang_seed", -(-runs // 2))):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, range(first, first + count) if only is None else [only])
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,10 @@
 """Groups of every form, size and shape, and whatever can happen to them: no promise is broken, and all comes right.
 
-pytest tests/simulation/test_gangs.py --runs 1000      so many runs of the state machine, shrunk when one fails
-pytest tests/simulation/test_gangs.py --seed 1234      one run by a seed; a failure prints its journal
+pytest tests/simulation/test_gangs.py --runs 2000      a thousand seeds, and as many runs of the state machine
+pytest tests/simulation/test_gangs.py --seed 1234      one of the seeds again; a failure prints its journal
+
+Both choose from the same acts. A run by seed is repeated to the last call, whatever it does, in any process; a run of
+the state machine is chosen by hypothesis, which comes down to the few acts that a failure takes.
 """
 
 import pathlib
@@ -13,16 +16,15 @@ from hypothesis import stateful
 
 from tests.simulation import machine
 from tests.simulation.broken import Broken
+from tests.simulation.company import House
 
 #: Acts in one run.
 ACTS = 30
 #: Parts of one search, so that several processes can share it.
 PARTS = 8
 
-
-def test_random_gangs(seed: int, tmp_path: pathlib.Path) -> None:
-    """All promises hold through one random run."""
-    play(machine.Scene(seed, tmp_path / "token"), seed, ACTS)
+#: A larger house: so many troupes come and go on so many machines.
+CROWD, MACHINES = 200, 40
 
 
 def play(scene: machine.Scene, seed: int, acts: int) -> machine.Scene:
@@ -34,14 +36,30 @@ def play(scene: machine.Scene, seed: int, acts: int) -> machine.Scene:
     return scene
 
 
+def test_random_gangs(gang_seed: int, tmp_path: pathlib.Path) -> None:
+    """All promises hold through one random run."""
+    play(machine.Scene(gang_seed, tmp_path / "token"), gang_seed, ACTS)
+
+
+def test_two_hundred_gangs(tmp_path: pathlib.Path) -> None:
+    """The same in one long run, with a crowd of them at once."""
+    scene = machine.Scene(1, tmp_path / "token", machines=MACHINES, house=House(troupes=50, lasting_cpus=60))
+    play(scene, 1, 6 * CROWD)
+    assert scene.company.entered >= CROWD
+
+
+def test_same_seed_same_journal(tmp_path: pathlib.Path) -> None:
+    """A run can be repeated to the last call."""
+    journals = [play(machine.Scene(7, tmp_path / "token"), 7, ACTS).world.journal for _ in range(2)]
+    assert journals[0] == journals[1]
+    assert len(journals[0]) > ACTS
+
+
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_state_machine(part: int, request: pytest.FixtureRequest) -> None:
-    """The same, with acts that hypothesis chooses, so that what fails comes down to the few acts that it takes.
-
-    All parts together make as many examples as there are seeded runs.
-    """
-    runs = request.config.getoption("--runs")
+    """What happens in each run is the choice of hypothesis; all parts together make as many runs as there are seeds."""
+    runs = -(-request.config.getoption("--runs") // 2)
     chosen = hypothesis.seed(part)(type(f"Troupes{part}", (machine.Troupes,), {}))
     settings = hypothesis.settings(
         max_examples=-(-runs // PARTS),
