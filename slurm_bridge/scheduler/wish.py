@@ -17,6 +17,8 @@ from slurm_bridge.translate import digest, translator
 from slurm_bridge.translate.translator import Translated
 
 #: A gang that tries the fewest nodes, and at which Slurm has not looked yet, is looked at so often: each time costs as
+#: Windows and looks are not timed more finely than this.
+SOON = 0.1
 #: much as it has members, and when Slurm lacks resources for it the mirror tells.
 UNSEEN_FEWEST = 60.0
 
@@ -90,8 +92,12 @@ def due(planned: Plan, tools: Tools) -> float | None:
     window, seen = planned.window_seconds, planned.state.seen
     if window is None:
         return None
+    left = seen + window - tools.clock.wall() if seen is not None else 0.0
+    if left > 0:
+        return max(SOON, min(window, left))
     if seen is not None:
-        return min(window, max(0.0, seen + window - tools.clock.wall()))
+        # Its time is over, and yet it goes on: Slurm has not looked at it since.
+        return tools.limits.attempt_period
     few = planned.course.attempts[planned.state.attempt].most is not None
     return UNSEEN_FEWEST if few else tools.limits.attempt_period
 

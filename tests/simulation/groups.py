@@ -93,7 +93,7 @@ class Groups:
         mates = [one for one in self.members(pod.group) if one is not pod]
         if self.rules(pod).lost == belonging.RESTART and any(_lost(one, [pod.run]) for one in mates):
             return True
-        late = pod.run.begun is not None and now >= pod.run.begun + BIND_SECONDS
+        late = now >= pod.run.since + BIND_SECONDS
         return late and any(not one.node and (one.left is None or now - one.left <= DEAF) for one in mates)
 
     # -- at the end --------------------------------------------------------------------------------------------------

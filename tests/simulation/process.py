@@ -9,12 +9,13 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.overlays.fenced import FencedCluster, FencedSlurm
+from slurm_bridge.sim.kube import resources
 from slurm_bridge.workloads import known
 from tests.simulation.feed import Feed
 from tests.simulation.world import World
 
-#: Steps in one beat; more would mean that something spins.
-MOST_STEPS = 400
+#: Steps in one beat, and some for every pod; more would mean that something spins.
+MOST_STEPS, STEPS_PER_POD = 300, 5
 
 #: Slow calls take the time of the world; others have to have their turn.
 LONGEST_BEAT = 5.0
@@ -130,9 +131,10 @@ class Daemon:
     def _exhaust(self, step: Callable[[], bool]) -> None:
         """As long as there is something to do, and the world has not moved on by much meanwhile."""
         until = self._world.clock.now() + LONGEST_BEAT
-        for _ in range(MOST_STEPS):
+        most = MOST_STEPS + STEPS_PER_POD * self._world.kube.store.count(resources.PODS)
+        for _ in range(most):
             if not step() or self._world.clock.now() > until:
                 return
             if self._world.dice.random() < HEARD_AT_ONCE:
                 self._hear(self.feeds[-1])
-        raise Spinning(f"{self.name} has more to do after {MOST_STEPS} steps of {step.__name__}")
+        raise Spinning(f"{self.name} has more to do after {most} steps of {step.__name__}")

@@ -25,17 +25,17 @@ class Runs:
             if _run(jobs):
                 key = (job_id, jobs[0].sluid)
                 running.add(key)
-                self._goes_on(key, uid, self._shares(jobs))
+                self._goes_on(key, uid, self._shares(jobs), now)
         for key, run in self._runs.items():
             if key not in running and run.left is None:
                 run.left = now
 
-    def _goes_on(self, key: tuple[int, str], uid: str, shares: Mapping[str, seen.Amounts]) -> None:
+    def _goes_on(self, key: tuple[int, str], uid: str, shares: Mapping[str, seen.Amounts], now: float) -> None:
         before = self._runs.get(key)
         if before is not None and before.shares == shares:
             before.left = None
         else:
-            self._runs[key] = seen.Run(job_id=key[0], uid=uid, shares=shares)
+            self._runs[key] = seen.Run(job_id=key[0], uid=uid, shares=shares, since=now)
 
     def _shares(self, jobs: Iterable[state.Job]) -> Mapping[str, seen.Amounts]:
         return seen.shares((job.grant for job in jobs if job.grant is not None), self._slurm_names)

@@ -80,6 +80,7 @@ class Run:
     job_id: int
     uid: str
     shares: Mapping[str, Amounts]
+    since: float = 0.0
     left: float | None = None
     #: When it gave the first pod its node.
     begun: float | None = None
