@@ -222,7 +222,9 @@ class Mirror:
             self._swept = float("-inf")
         if old is not None and old.certainty is not Certainty.GONE:
             lost = old.lost or (old.alive and old.certainty is Certainty.SEEN and self._fresh(old))
-            self._table.put(dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, since=self._clock.now()))
+            self._table.put(
+                dataclasses.replace(old, certainty=Certainty.GONE, lost=lost, torn=False, since=self._clock.now())
+            )
 
     def _fresh(self, one: Placeholder) -> bool:
         """Seen so lately that its end could not have been purged since: who was cancelled meanwhile is not lost."""

@@ -53,11 +53,11 @@ class Asker:
             return self._parked(wish, placeholder)
         step = decide(Pods.WAITING, job_of(placeholder))
         if step is Step.SUBMIT:
-            return self._submit(wish, placeholder, turn=turn)
+            return self._submit(crew, wish, placeholder, turn=turn)
         if placeholder is None or step is Step.HOLD:
             return self._hold(wish, placeholder)
         if step is Step.AGAIN:
-            return self._again(wish, placeholder, turn=turn)
+            return self._again(crew, wish, placeholder, turn=turn)
         if step is Step.BIND:
             return self._bind(crew, wish, placeholder)
         planned = wishes.plan(wish, self._tools, placeholder)
@@ -87,7 +87,7 @@ class Asker:
             self._tools.say(wish.workload, "SlurmJobPending", words.waiting(placeholder), key=words.key(placeholder))
         return WOKEN
 
-    def _submit(self, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
+    def _submit(self, crew: Crew, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
         why = self._held(wish.workload)
         if why is not None and not wishes.noted(wish):
             return lambda: self._parts.ender.park(
@@ -105,18 +105,18 @@ class Asker:
         late = tools.config.chain.commit(wish.workload, planned, tools.keeper.snapshot())
         if late is not None:
             return self._parts.obstacles.of_workload(wish.workload, late)
-        return lambda: self._parts.submitter.submit(wish, planned, placeholder)
+        return lambda: self._parts.submitter.submit(wish, planned, placeholder, crew.served)
 
     def _held(self, workload: Workload) -> str | None:
         """Why whoever makes these pods is not to get another job for them."""
         makers = [workload.root.object_uid] + ([workload.controller.uid] if workload.controller else [])
         return next((self._tools.held[uid] for uid in makers if uid in self._tools.held), None)
 
-    def _again(self, wish: Wish, placeholder: Placeholder, *, turn: bool) -> Act | Filed:
+    def _again(self, crew: Crew, wish: Wish, placeholder: Placeholder, *, turn: bool) -> Act | Filed:
         """Its job has ended. Whether that was somebody's wish is asked once, and then it lines up or parks."""
         known = wishes.answered(wish, placeholder) or not self._parts.ender.puzzling(wish, placeholder)
         if known and not placeholder.torn:
-            return self._submit(wish, placeholder, turn=turn)
+            return self._submit(crew, wish, placeholder, turn=turn)
 
         def act() -> Filed:
             filed = self._parts.ender.again(wish, placeholder)

@@ -14,7 +14,7 @@ from loguru import logger
 
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.mirror import readings
-from slurm_bridge.model import job, kinds
+from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Certainty, Placeholder
@@ -52,8 +52,10 @@ class Submitter:
         self._lost.forget(uid)
         self._declined.pop(uid, None)
 
-    def submit(self, wish: Wish, planned: Plan, placeholder: Placeholder | None) -> Filed:
-        """Make sure that there is a placeholder."""
+    def submit(
+        self, wish: Wish, planned: Plan, placeholder: Placeholder | None, served: frozenset[names.JobId] = frozenset()
+    ) -> Filed:
+        """Make sure that there is a placeholder. Pods of the workload were bound by the jobs that have `served` it."""
         if placeholder is not None and placeholder.certainty is Certainty.MAYBE:
             if self._tools.mirror.look(placeholder.job_id, placeholder.owner) is not None:
                 return AT_ONCE
@@ -65,7 +67,8 @@ class Submitter:
             # Bindings that were not answered have not come to pass: nobody has to make room for them any more.
             self._tools.keeper.forget(pod.uid)
         attempt = self._attempts.get(wish.workload.root.uid, -1) + 1
-        return self._send(wish, planned, attempt if placeholder is None else records.next_attempt(placeholder))
+        first = attempt if placeholder is None else records.next_attempt(placeholder)
+        return self._send(wish, planned, first, served)
 
     def _declined_lately(self, wish: Wish, planned: Plan) -> Filed | None:
         """The very same request was refused a moment ago: what woke the workload has not changed that."""
@@ -73,10 +76,13 @@ class Submitter:
         left = until - self._tools.clock.now()
         return Filed(after=left) if left > 0 and mark == wishes.mark(wish, planned) else None
 
-    def _send(self, wish: Wish, planned: Plan, attempt: int) -> Filed:
+    def _send(self, wish: Wish, planned: Plan, attempt: int, served: frozenset[names.JobId]) -> Filed:
         # Groups that start anew again and again leave a row of ids that ended jobs keep for a while.
         for number in (attempt + (1 << step) - 1 for step in range(MOST_COLLISIONS)):
             request = asked(self._tools, wish, planned, number)
+            if request.job_id in served:
+                # Slurm may have forgotten that job; whoever names it would pass for bound by this one.
+                continue
             outcome = self._tools.slurm.submit(request)
             if isinstance(outcome, Refused) and outcome.why is Refusal.EXISTS and request.job_id is not None:
                 if self._adopt(request) is not None:
