@@ -160,7 +160,7 @@ class Cycle:
         elif self.ganger.unannounced(crew):
             whole = self._gather(crew, Standing.BOUND)
             if isinstance(whole, Workload):
-                self.ganger.announce(crew, whole)
+                self.ganger.announce(crew, whole, placeholder)
         return WOKEN
 
     def _joining(self, crew: Crew, placeholder: Placeholder) -> Act | Filed:

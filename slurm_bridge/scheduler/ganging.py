@@ -155,9 +155,9 @@ class Ganger:
         """The object of the group may not have been told yet that enough have nodes: after a restart."""
         return crew.root.kind == kinds.PODGROUPS.kind and crew.root.uid not in self._announced
 
-    def announce(self, crew: Crew, workload: Workload) -> None:
-        """Tell it once, if it is so."""
-        if workload.gang is None or crew.count(Standing.BOUND, Standing.DONE) >= workload.gang.minimum:
+    def announce(self, crew: Crew, workload: Workload, placeholder: Placeholder) -> None:
+        """Tell it once, if it is so: its job was asked for enough, and as many have a place."""
+        if crew.count(Standing.BOUND, Standing.DONE) >= records.number_of(placeholder.owner):
             self._announced.add(crew.root.uid)
             self._tools.voice.scheduled(workload)
 

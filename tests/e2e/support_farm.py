@@ -11,6 +11,9 @@ from localcluster import hosts, nodes
 from tests import waiting
 from tests.e2e import support_daemon, support_servers
 
+#: How the names of all of them begin.
+PREFIX = "farm"
+
 #: Where they hang in the tree of switches: jobs of several nodes that stand in no tree never start.
 _SWITCH = "racks:rack4"
 
@@ -28,7 +31,7 @@ def built(
     kube: support_servers.Kubernetes, slurm: support_servers.Slurm, *gpus: int, cpus: int = 16, memory_mib: int = 64000
 ) -> Iterator[Farm]:
     """One machine for each number of GPUs."""
-    partition = support_daemon.fresh_name("farm").replace("-", "")
+    partition = support_daemon.fresh_name(PREFIX).replace("-", "")
     machines = [_host(partition, number, count, cpus, memory_mib) for number, count in enumerate(gpus, start=1)]
     farm = Farm(partition=partition, nodes=tuple(one.slurm_name for one in machines))
     try:
