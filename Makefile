@@ -78,7 +78,8 @@ contract: $(READY) ## the same cases on the pocket servers and on the real ones
 
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
-	@$(BIN)/pytest -q tests/e2e
+	@$(BIN)/pytest -q -n 3 --dist loadgroup -m "not disruptive" tests/e2e
+	@$(BIN)/pytest -q -m disruptive tests/e2e
 
 chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
 	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"
