@@ -214,7 +214,7 @@ class Ender:
         if placeholder.certainty is Certainty.GONE or placeholder.owner.note:
             return False
         gang = wish.workload.gang is not None
-        if gang and placeholder.started and placeholder.owner.members != records.members_of(wish.workload.pods):
+        if gang and placeholder.started and not records.stands_for(placeholder.owner, wish.workload.pods):
             return False
         read = placeholder.read is not None and placeholder.read >= placeholder.since
         return not read or placeholder.torn or words.end_word(placeholder) == "CANCELLED"

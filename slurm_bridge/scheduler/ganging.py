@@ -129,7 +129,7 @@ class Ganger:
             return False
         if gang.member_lost is MemberLost.KEEP:
             return self.undone(crew, placeholder)
-        return placeholder.owner.members != records.members_of(workload.pods)
+        return not records.stands_for(placeholder.owner, workload.pods)
 
     def undone(self, crew: Crew, placeholder: Placeholder) -> bool:
         """The pods that this job had were taken back, because the others could not be bound."""
@@ -157,14 +157,15 @@ class Ganger:
 
     def announce(self, crew: Crew, workload: Workload, placeholder: Placeholder) -> None:
         """Tell it once, if it is so: its job was asked for enough, and as many have a place."""
-        if crew.count(Standing.BOUND, Standing.DONE) >= records.number_of(placeholder.owner):
+        if crew.count(Standing.BOUND, Standing.DONE) >= records.starters_of(placeholder.owner):
             self._announced.add(crew.root.uid)
             self._tools.voice.scheduled(workload)
 
     def lost(self, crew: Crew, placeholder: Placeholder) -> bool:
         """A member that ran by this job has failed or gone; who was not seen to is not missed."""
-        over = crew.pods(Standing.LEAVING, Standing.OVER)
-        return placeholder.job_id in crew.lost or any(job_id_of(pod) == placeholder.job_id for pod in over)
+        if placeholder.job_id in crew.lost:
+            return True
+        return any(job_id_of(pod) == placeholder.job_id for pod in crew.pods(Standing.LEAVING, Standing.OVER))
 
     def restarts(self, workload: Workload) -> bool:
         """A loss ends the others."""
@@ -183,7 +184,7 @@ class Ganger:
         lost = self.lost(crew, placeholder)
         # A start goes on although others have come meanwhile.
         begun = self._left(crew, placeholder) is not None and (gang.member_lost is MemberLost.KEEP or not lost)
-        if begun or placeholder.owner.members == records.members_of(_all_of(crew, placeholder)):
+        if begun or records.stands_for(placeholder.owner, _all_of(crew, placeholder)):
             return self._finish(wish, crew, placeholder, binder)
         if gang.member_lost is MemberLost.KEEP or not lost:
             return lambda: binder.join(wish, crew, placeholder)
@@ -240,7 +241,7 @@ class Ganger:
 def _complete(crew: Crew, placeholder: Placeholder) -> bool:
     """As many as the job was asked for have had a place."""
     job_id = placeholder.job_id
-    return crew.ever.get(job_id, 0) - crew.losses.get(job_id, 0) >= records.number_of(placeholder.owner)
+    return crew.ever.get(job_id, 0) - crew.losses.get(job_id, 0) >= records.starters_of(placeholder.owner)
 
 
 def _all_of(crew: Crew, placeholder: Placeholder) -> Iterator[Pod]:

@@ -14,7 +14,7 @@ from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
-from slurm_bridge.scheduler import submitting, words
+from slurm_bridge.scheduler import records, submitting, words
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
@@ -57,12 +57,14 @@ class Warden:
 
     def rename(self, wish: Wish, placeholder: Placeholder) -> Filed | None:
         """A member was made anew and asks for the same: the job only has to say for whom it is now. None: it does."""
-        members = wishes.members(wish)
-        if members == placeholder.owner.members:
+        pods = wish.workload.pods
+        if wish.workload.gang is None or records.stands_for(placeholder.owner, pods):
             return None
         if self._tools.still_ours(placeholder) is None:
             return AT_ONCE
-        owner = msgspec.structs.replace(placeholder.owner, members=members)
+        # A job that runs has the places that it was asked for, whoever is there to take them.
+        places = records.places_of(placeholder.owner) if placeholder.started else None
+        owner = msgspec.structs.replace(placeholder.owner, members=records.members_of(pods, places))
         outcome = self._tools.slurm.note(placeholder.job_id, owner)
         if isinstance(outcome, Refused) and outcome.why is not Refusal.BUSY:
             # It helps to tell newcomers from those who were there, and is no reason to keep anybody waiting.

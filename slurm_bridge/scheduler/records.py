@@ -31,16 +31,33 @@ def for_attempt(owner: Owner, attempt: int, *, request: str, plan: str, members:
     return msgspec.structs.replace(owner, attempt=attempt, request=request, plan=plan, members=members)
 
 
-def members_of(pods: Iterable[Pod]) -> str:
-    """How many pods, and a digest of which: tells whether a job still stands for just these."""
+def members_of(pods: Iterable[Pod], places: int | None = None) -> str:
+    """How many pods, and a digest of which: tells whether a job still stands for just these.
+
+    `places`: how many the job was asked for, where some of them had gone when it started (`4/3:…`).
+    """
     uids = sorted(pod.uid for pod in pods)
-    return f"{len(uids)}:{hashlib.blake2b(' '.join(uids).encode(), digest_size=8).hexdigest()}"
+    asked = f"{places}/" if places is not None and places > len(uids) else ""
+    return f"{asked}{len(uids)}:{hashlib.blake2b(' '.join(uids).encode(), digest_size=8).hexdigest()}"
 
 
-def number_of(owner: Owner) -> int:
-    """For how many pods the job stands; a record that names none is that of a single pod."""
-    number = owner.members.partition(":")[0]
-    return int(number) if number.isascii() and number.isdigit() else 1
+def stands_for(owner: Owner, pods: Iterable[Pod]) -> bool:
+    """The job is for just these pods."""
+    return owner.members.rpartition("/")[2] == members_of(pods)
+
+
+def places_of(owner: Owner) -> int:
+    """For how many pods the job was asked for; a record that names none is that of a single pod."""
+    return _number(owner.members.partition(":")[0].partition("/")[0])
+
+
+def starters_of(owner: Owner) -> int:
+    """How many pods there were to be bound when it started."""
+    return _number(owner.members.partition(":")[0].rpartition("/")[2])
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 1
 
 
 def over(placeholder: Placeholder, note: str, now: float) -> Placeholder:

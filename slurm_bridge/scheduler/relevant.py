@@ -29,7 +29,7 @@ def outlived(crew: Crew, placeholder: Placeholder) -> bool:
     job_id = placeholder.job_id
     if crew.root.kind == "Pod" or placeholder.phase is not Phase.RUNNING or job_id not in crew.served:
         return False
-    return crew.ever.get(job_id, 0) < records.number_of(placeholder.owner) or any(
+    return crew.ever.get(job_id, 0) < records.starters_of(placeholder.owner) or any(
         job_id_of(pod) == job_id for pod in crew.pods(Standing.DONE)
     )
 

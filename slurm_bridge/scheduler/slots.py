@@ -31,7 +31,7 @@ def placed(wish: Wish, read: Placeholder, tools: Tools) -> dict[str, str] | Reje
 
 def as_many_as_fit(workload: Workload, crew: Crew, read: Placeholder) -> Workload:
     """Those whom the job has given places, and of those who come, the first for whom there are more."""
-    room = max(0, records.number_of(read.owner) - crew.on(read.job_id))
+    room = max(0, records.places_of(read.owner) - crew.on(read.job_id))
     coming = {pod.uid for pod in [pod for pod in workload.pods if not pod.bound][:room]}
     there = (pod for pod in workload.pods if pod.uid in coming or members.job_id_of(pod) == read.job_id)
     return dataclasses.replace(workload, pods=tuple(there))
@@ -39,7 +39,7 @@ def as_many_as_fit(workload: Workload, crew: Crew, read: Placeholder) -> Workloa
 
 def those_who_came_first(workload: Workload, owner: Owner) -> Workload:
     """As many as the job was asked for; others came when it had started already, and are none of this start."""
-    asked = records.number_of(owner)
+    asked = records.places_of(owner)
     if workload.gang is None or not workload.gang.minimum <= asked < len(workload.pods):
         return workload
     by_age = sorted(workload.pods, key=lambda pod: pod.metadata.creation_timestamp or "")

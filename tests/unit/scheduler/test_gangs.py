@@ -443,3 +443,23 @@ def test_an_event_says_whose_annotations_counted(bridge: Bridge) -> None:
         bridge.pod(f"g-{number}", labels=labels, annotations=annotations)
     bridge.run(10)
     assert "timelimit=7 from Pod default/g-0" in dict(bridge.events("g-0"))["SlurmJobSubmitted"]
+
+
+def test_a_member_that_comes_after_the_start_takes_the_place_that_was_asked_for_it(bridge: Bridge) -> None:
+    """One of three was gone when the others were bound; the job has its place still."""
+    bridge.kube.create(
+        kinds.COSCHEDULING_PODGROUPS, {"metadata": {"name": "pg", "namespace": NAMESPACE}, "spec": {"minMember": 2}}
+    )
+    labels = {names.LABEL_COSCHEDULING: "pg"}
+    bridge.slurm.control.pause()
+    for number in range(3):
+        bridge.pod(f"p-{number}", labels=labels)
+    bridge.run(4)
+    bridge.slurm.control.unpause()
+    bridge.world.pass_time(3)
+    bridge.delete("p-1")
+    bridge.until(lambda: all(bound(bridge, ["p-0", "p-2"])))
+    bridge.run(3)
+    bridge.pod("p-1", labels=labels)
+    bridge.until(lambda: bridge.node_of("p-1"))
+    assert bridge.submits() == 1

@@ -71,3 +71,24 @@ def test_a_single_pod_takes_the_first_node() -> None:
 def test_an_allocation_without_nodes_is_refused() -> None:
     """It says that it runs, and holds nothing."""
     assert isinstance(first_node((pod("a"),), ()), Reject)
+
+
+@pytest.mark.parametrize(
+    ("written", "places", "starters"), [("", 1, 1), ("3:ab", 3, 3), ("4/3:ab", 4, 3), ("?:ab", 1, 1)]
+)
+def test_a_record_says_for_how_many_pods_the_job_is(written: str, places: int, starters: int) -> None:
+    """How many were asked for, and how many there were when it started; a record of another form is a single pod's."""
+    record = marks.Owner(cluster="c", kind="Job", namespace="n", name="j", uid="u", members=written)
+    assert (records.places_of(record), records.starters_of(record)) == (places, starters)
+
+
+def test_a_job_stands_for_just_its_pods_however_many_places_it_has() -> None:
+    """In any order; one more, one less or another one is another start."""
+    pods = (pod("a"), pod("b"))
+    for places in (None, 2, 5):
+        written = records.members_of(pods, places)
+        record = marks.Owner(cluster="c", kind="Job", namespace="n", name="j", uid="u", members=written)
+        assert records.stands_for(record, pods[::-1])
+        assert not records.stands_for(record, pods[:1])
+        assert not records.stands_for(record, (*pods, pod("c")))
+        assert not records.stands_for(record, (pod("a"), pod("c")))
