@@ -46,7 +46,7 @@ def test_two_hundred_gangs(tmp_path: pathlib.Path, request: pytest.FixtureReques
     """The same in one long run, with a crowd of them at once; fewer where fewer runs are asked for."""
     crowd = min(CROWD, request.config.getoption("--runs"))
     scene = machine.Scene(1, tmp_path / "token", machines=MACHINES, house=House(troupes=50, lasting_cpus=60))
-    play(scene, 1, 6 * crowd)
+    play(scene, 1, 7 * crowd)
     assert scene.company.entered >= crowd
 
 
