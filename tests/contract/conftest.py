@@ -28,11 +28,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--servers", choices=("pocket", "real", "both"), default=default, help="servers that contract cases ask"
     )
+    parser.addoption("--patient", action="store_true", help="also the cases that wait for minutes on real servers")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the mark that both port suites may use."""
     config.addinivalue_line("markers", "streams: needs a watch that stays open")
+    config.addinivalue_line("markers", "patient: waits for minutes where time cannot be passed")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """On real servers time passes as it does: whoever has it asks for it."""
+    callspec = getattr(item, "callspec", None)
+    real = callspec is not None and callspec.params.get("server_kind") == "real"
+    if real and item.get_closest_marker("patient") and not item.config.getoption("--patient"):
+        pytest.skip("waits for minutes on real servers: needs --patient")
 
 
 def chosen(config: pytest.Config) -> tuple[str, ...]:

@@ -162,6 +162,8 @@ def test_a_component_is_named_by_the_distance_of_its_id(slurm: Desk) -> None:
 
 
 @pytest.mark.ageing
+@pytest.mark.patient
+@pytest.mark.timeout(400)
 def test_a_leader_cannot_be_read_when_a_component_was_just_forgotten(slurm: Desk) -> None:
     """500 with -1 for half a minute, though its state and what it holds are told; then the rest is shown."""
     leader = running(slurm)
@@ -172,6 +174,6 @@ def test_a_leader_cannot_be_read_when_a_component_was_just_forgotten(slurm: Desk
     assert slurm.states(leader) == {f"{leader}+0": RUNNING}
     assert len(slurm.resources(leader)) == 1
     slurm.servers.pass_time(35)
-    slurm.until(lambda: slurm.get(f"job/{leader}").status == 200, "the leader can be read", seconds=60)
+    slurm.until(lambda: slurm.get(f"job/{leader}").status == 200, "the leader can be read", seconds=200)
     (left,) = slurm.components(leader)
     assert (left["job_id"], left["het_job_id_set"]) == (leader, f"{leader}-{leader + 1}")
