@@ -31,7 +31,9 @@ def crowd(open_world: OpenWorld, foreign: support_foreign.Foreign) -> Crowd:
 def test_every_pod_runs_where_slurm_allocated(crowd: Crowd, kube: support_servers.Kubernetes) -> None:
     """What squeue says of a pod's job is what Kubernetes says of the pod."""
     world, pods = crowd
-    table = {int(row[0]): row[1:] for row in world.slurm.table("squeue", "--noheader", "--format=%i %T %N")}
+    # Others have heterogeneous jobs, whose components call themselves 7+0.
+    rows = world.slurm.table("squeue", "--noheader", "--format=%i %T %N")
+    table = {int(row[0]): row[1:] for row in rows if "+" not in row[0]}
     aliases = slurm_names(kube)
     for one in pods:
         where = one["metadata"]["annotations"][names.ANNOTATION_SLURM_NODE]
