@@ -387,26 +387,10 @@ def test_an_incomplete_group_is_not_judged_by_a_watch_that_is_silent(bridge: Bri
     assert bridge.of(job).running
 
 
-def test_a_forgotten_job_of_components_is_asked_for_again(bridge: Bridge) -> None:
-    """Each component for the nodes of its own pods."""
-    pods = pair(bridge)
-    bridge.until(lambda: all(bound(bridge, pods)))
-    before = job_of(bridge)
-    bridge.run(3)
-    bridge.slurm.control.pause()
-    bridge.world.crash_slurm(1e6)
-    bridge.run(8)
-    again = job_of(bridge)
-    assert again.job_id == before.job_id
-    bridge.slurm.control.unpause()
-    bridge.run(40)
-    assert bridge.of(again).running
-    assert not any(bridge.leaving(name) for name in pods)
-
-
-def test_a_forgotten_job_of_a_sum_is_asked_for_again(bridge: Bridge) -> None:
-    """For the node that all of its pods are on."""
-    pods = pair(bridge, leader="2", worker="1")
+@pytest.mark.parametrize(("leader", "worker"), [("3", "2"), ("2", "1")])
+def test_a_forgotten_job_of_different_pods_is_asked_for_again(bridge: Bridge, leader: str, worker: str) -> None:
+    """Each component for the nodes of its own pods, a sum for the node that all of them are on."""
+    pods = pair(bridge, leader=leader, worker=worker)
     bridge.until(lambda: all(bound(bridge, pods)))
     before = job_of(bridge)
     bridge.run(3)
