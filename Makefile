@@ -6,9 +6,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench docs lock clean
+.PHONY: help run test simulate coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench bench-hooks docs lock clean
 
-# How many seeded runs `make simulate` takes, and what `make chaos` and `make bench` are told (CHAOS=--short).
+# How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and `make bench-hooks` are told
+# (CHAOS=--short).
 RUNS  ?= 2000
 CHAOS ?=
 BENCH ?=
@@ -35,8 +36,8 @@ run: $(READY) ## the real daemon takes the examples from pending to done, no ser
 	@echo "make run: the daemon schedules the examples in the pocket Kubernetes and the pocket Slurm"
 	@$(BIN)/slurm-bridge demo
 
-test: $(READY) ## unit tests and the contract suite against the pocket servers
-	@echo "make test: unit tests, and the contract suite on the pocket servers"
+test: $(READY) ## unit tests, the conformance cases of the hooks, and the contract suite against the pocket servers
+	@echo "make test: unit tests, the conformance cases of the hooks, and the contract suite on the pocket servers"
 	@$(BIN)/pytest -q -n 4 --dist loadfile
 	@$(BIN)/pytest -q examples/custom-hook
 
@@ -56,7 +57,7 @@ check: $(READY) ## format, lint, types, layers, and whether the generated pages 
 	@$(BIN)/mypy
 	@MYPYPATH=hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p localcluster
 	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/soak/watch_soak.py
-	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench
+	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p hooksbench
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python hack/docs.py --check
 
@@ -96,6 +97,10 @@ soak: $(READY) ## 10 000 pods while the apiserver is killed five times
 bench: $(READY) ## pods a second, latencies, calls and CPU, beside bare calls and kube-scheduler (BENCH="--pods 500")
 	@echo "make bench: this daemon, a raw loop and kube-scheduler, by turns, on 1 000 nodes; writes build/bench.json"
 	@PYTHONPATH=hack/bench:hack/cluster $(BIN)/python -m clusterbench $(BENCH)
+
+bench-hooks: $(READY) ## workloads a second through the hooks at 100 to 20 000 nodes, against the goals (BENCH=--quick)
+	@echo "make bench-hooks: predicates and priorities, and Vela's pipeline, on made-up clusters; writes build/bench-hooks.json"
+	@PYTHONPATH=hack/bench $(BIN)/python -m hooksbench $(BENCH)
 
 docs: $(READY) ## write the generated pages again
 	@echo "make docs: writing docs/contract.md and the table of rooms in docs/architecture.md"

@@ -11,8 +11,11 @@ from collections.abc import Iterator
 
 import docs_annotations
 import docs_explained
+import docs_hooks
 import docs_metrics
 import docs_settings
+
+from slurm_bridge.hooks.kubescheduler.options import ExtenderOptions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
 EXPLAINED = "explained"
@@ -42,16 +45,29 @@ def main() -> int:
 def pages() -> dict[pathlib.Path, str]:
     """Every page that is generated, or has generated parts, as it should be."""
     docs = PROJECT / "docs"
-    generated: dict[str, tuple[str, str]] = {
-        "annotations.md": ("annotations", docs_annotations.table()),
-        "architecture.md": ("rooms", rooms()),
-        "configuration.md": ("settings", docs_settings.reference()),
-        "contract.md": ("cases", cases()),
-        "metrics.md": ("metrics", docs_metrics.table()),
-        "operating.md": ("checks", docs_settings.checks_table()),
-        "../README.md": ("annotations", docs_annotations.table()),
-    }
-    parts = {docs / name: _replace(docs / name, section, text) for name, (section, text) in generated.items()}
+    generated: tuple[tuple[str, str, str], ...] = (
+        ("agents.md", "metrics", docs_metrics.agents_table()),
+        ("annotations.md", "annotations", docs_annotations.table()),
+        ("architecture.md", "rooms", rooms()),
+        ("configuration.md", "settings", docs_settings.reference()),
+        ("contract.md", "cases", cases()),
+        ("hooks.md", "policy", docs_hooks.options("policy")),
+        ("hooks.md", "eligibility", docs_hooks.options("eligibility")),
+        ("kube-scheduler.md", "options", docs_hooks.options("kube-scheduler")),
+        ("kube-scheduler.md", "predicates", docs_hooks.predicates()),
+        ("kube-scheduler.md", "priorities", docs_hooks.ratings()),
+        ("kube-scheduler.md", "arguments", docs_hooks.arguments()),
+        ("metrics.md", "metrics", docs_metrics.table()),
+        ("operating.md", "checks", docs_settings.checks_table()),
+        ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),
+        ("vela.md", "options", docs_hooks.options("vela")),
+        ("vela.md", "plugins", docs_hooks.plugins()),
+        ("../README.md", "annotations", docs_annotations.table()),
+    )
+    parts: dict[pathlib.Path, str] = {}
+    for name, section, text in generated:
+        page = docs / name
+        parts[page] = _replace(parts.get(page) or page.read_text(), section, text)
     return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 
@@ -85,8 +101,8 @@ def _first_paragraph(file: pathlib.Path) -> str:
     return " ".join(docstring.split("\n\n")[0].split())
 
 
-def _replace(page: pathlib.Path, name: str, text: str) -> str:
-    head, rest = page.read_text().split(BEGIN.format(name))
+def _replace(page: str, name: str, text: str) -> str:
+    head, rest = page.split(BEGIN.format(name))
     _, tail = rest.split(END, 1)
     return f"{head}{BEGIN.format(name)}{text}{END}{tail}"
 

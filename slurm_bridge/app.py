@@ -9,18 +9,25 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
+import slurm_bridge
 from slurm_bridge import ports
+from slurm_bridge.agents.cache import Cache
+from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.service import AgentService
 from slurm_bridge.checks import findings, gathering, table
 from slurm_bridge.checks.facts import Expectations
+from slurm_bridge.daemon import agent as daemon_agent
 from slurm_bridge.daemon import configuration as daemon_configuration
-from slurm_bridge.daemon.process import Daemon, Source
-from slurm_bridge.explain import explaining
+from slurm_bridge.daemon.process import Beside, Daemon, Source
+from slurm_bridge.explain.asking import Means
 from slurm_bridge.explain.explainer import Explainer
-from slurm_bridge.explain.looking import Sides
-from slurm_bridge.hooks import chain
+from slurm_bridge.explain.looking import Glance, Sides
+from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.kube import callers as kube_callers
 from slurm_bridge.kube import client as kube_client
 from slurm_bridge.kube import config as kube_config
 from slurm_bridge.model.job import JobRequest
+from slurm_bridge.overlays import metered
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.settings import loading, sources
 from slurm_bridge.settings.model import Settings
@@ -32,6 +39,7 @@ from slurm_bridge.sim.slurm import server as pocket_slurm_server
 from slurm_bridge.slurm import calls, fields
 from slurm_bridge.slurm import client as slurm_client
 from slurm_bridge.slurm import settings as slurm_settings
+from slurm_bridge.telemetry.agents import AgentMetrics
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +63,48 @@ class Configuration:
 def daemon(configuration: Configuration) -> Iterator[Daemon]:
     """The daemon against the real servers that the settings name."""
     settings, clock = configuration.load(), SystemClock()
-    with both(settings, clock) as (cluster, slurm):
+    with contextlib.ExitStack() as stack:
+        cluster, slurm = stack.enter_context(both(settings, clock))
         source = Source(fingerprint=configuration.fingerprint, load=configuration.load)
-        yield Daemon(settings, cluster, slurm, clock, source, lambda: _check(settings, cluster, slurm, clock))
+        beside = Beside(
+            check=lambda: _check(settings, cluster, slurm, clock),
+            callers=_callers(stack, settings, clock) if settings.web.submission.enabled else None,
+        )
+        yield Daemon(settings, cluster, slurm, clock, source, beside)
+
+
+@contextlib.contextmanager
+def agent(configuration: Configuration) -> Iterator[AgentService]:
+    """An agent for the nodes that the settings name; Slurm is only asked when they name a partition."""
+    settings, clock = configuration.load(), SystemClock()
+    dice, metrics = random.Random(), AgentMetrics(version=slurm_bridge.__version__)  # noqa: S311 - no secrets
+    place, partition = daemon_agent.place(settings), settings.agent.shard.partition or ""
+    with contextlib.ExitStack() as stack:
+        cluster = _cluster(stack, _access(settings), clock)
+        slurm = _slurm(stack, adapter_settings(settings), clock) if partition else None
+        observed = metered.MeteredCluster(cluster, clock, metrics.request_to_kubernetes)
+        cache = Cache(observed, clock, dice, machines=slurm, partition=partition)
+        sampler = daemon_agent.sampler(settings, cache.snapshot, clock, dice)
+        yield AgentService(place, cache, sampler, clock, metrics)
 
 
 @contextlib.contextmanager
 def both(settings: Settings, clock: ports.Clock) -> Iterator[tuple[ports.Cluster, slurm_client.SlurmClient]]:
     """Both adapters, until the block ends."""
     with contextlib.ExitStack() as stack:
-        kubeconfig = settings.kubernetes.kubeconfig
-        access = kube_config.from_kubeconfig(kubeconfig) if kubeconfig else kube_config.in_cluster()
-        cluster = _cluster(stack, access, clock)
+        cluster = _cluster(stack, _access(settings), clock)
         yield cluster, _slurm(stack, adapter_settings(settings), clock)
+
+
+def _access(settings: Settings) -> kube_config.Access:
+    kubeconfig = settings.kubernetes.kubeconfig
+    return kube_config.from_kubeconfig(kubeconfig) if kubeconfig else kube_config.in_cluster()
+
+
+def _callers(stack: contextlib.ExitStack, settings: Settings, clock: ports.Clock) -> ports.Callers:
+    callers = kube_callers.KubeCallers(_access(settings), clock=clock)
+    stack.callback(callers.close)
+    return callers
 
 
 def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
@@ -91,17 +128,24 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
 
 @contextlib.contextmanager
 def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = None) -> Iterator[Explainer]:
-    """Explains what the daemon would do with these settings, at the clock's time; offline it asks no server."""
-    clock = clock or SystemClock()
-    around = chain.Surroundings(clock=clock, limits=daemon_configuration.attempt_limits(settings))
+    """Explains what the daemon would do with these settings, at the clock's time; offline it asks no server.
+
+    What hooks do beside the passes they do here within them, so that the answer is there at once.
+    """
+    clock, glance = clock or SystemClock(), Glance()
+    limits = daemon_configuration.attempt_limits(settings)
+    around = Surroundings(clock=clock, limits=limits, seen=glance, threads=False)
     with contextlib.ExitStack() as stack:
         sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock())))
         if sides is not None:
-            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings))
-        means = explaining.Means(
+            posting = Posting(SystemClock())
+            stack.callback(posting.close)
+            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=posting)
+        means = Means(
             rules=daemon_configuration.rules(settings),
             chain=daemon_configuration.changeable(settings, around).chain,
             around=around,
+            glance=glance,
             ids=daemon_configuration.limits(settings).ids,
             write=_submission,
             clock=clock,
@@ -149,6 +193,7 @@ def expectations(settings: Settings) -> Expectations:
         gres=settings.gres,
         unstarted_window=settings.scheduling.unstarted_window,
         heterogeneous=settings.workloads.heterogeneous == "auto",
+        submissions=settings.web.submission.enabled,
     )
 
 

@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     version = commands.add_parser("version", help="print the version")
     version.set_defaults(run=_version)
     _configured(commands, "run", "schedule, until told to stop", _run)
+    _configured(commands, "agent", "say which of its nodes suit a pod, until told to stop", _agent)
     _configured(commands, "check", "test what scheduling through Slurm rests on", _check)
     _configured(commands, "check-config", "print the effective configuration, or all that is wrong", _effective)
     _explain_options(_configured(commands, "explain", "what would become of a pod, and why", _explain))
@@ -74,11 +75,24 @@ def _configuration(options: argparse.Namespace) -> app.Configuration:
 
 def _run(options: argparse.Namespace) -> int:
     configuration = _configuration(options)
-    log = configuration.load().log
-    logs.configure(verbosity=max(options.verbosity, log.verbosity), as_json=options.log_json or log.as_json)
+    _logged(options, configuration)
     with app.daemon(configuration) as daemon:
         threads.install_signals(daemon.supervisor.stop)
         return daemon.run()
+
+
+def _agent(options: argparse.Namespace) -> int:
+    configuration = _configuration(options)
+    _logged(options, configuration)
+    with app.agent(configuration) as agent:
+        threads.install_signals(agent.supervisor.stop)
+        return agent.run()
+
+
+def _logged(options: argparse.Namespace, configuration: app.Configuration) -> None:
+    """As the configuration says, or the command line where it says more."""
+    log = configuration.load().log
+    logs.configure(verbosity=max(options.verbosity, log.verbosity), as_json=options.log_json or log.as_json)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -9,12 +9,14 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from slurm_bridge.model.callers import Caller, Token
 from slurm_bridge.model.job import Allocation, JobRequest, JobStates, JobView, Outcome
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 
 T = TypeVar("T", bound=Object)
@@ -209,3 +211,13 @@ class Cluster(Protocol):
 
     def write_lease(self, lease: Lease) -> Lease:
         """Create it (no resource version) or replace exactly the version read; Conflict when somebody was faster."""
+
+
+class Callers(Protocol):
+    """The Kubernetes API for those who ask something of us: what they do there they do with their own rights."""
+
+    def who(self, token: Token) -> Caller | None:
+        """Whose token this is, None when the API server accepts it from nobody."""
+
+    def create_pod(self, namespace: str, manifest: Manifest, token: Token) -> Pod:
+        """As the owner of the token: NotAuthenticated and NotAuthorized are about them, not about us."""

@@ -27,6 +27,7 @@ class Expectations:
     gres: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unstarted_window: int = 0
     heterogeneous: bool = True
+    submissions: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,7 @@ class Facts:
     """What was seen. What could not be read is named in `unread` with the reason, and its field is empty.
 
     `heterogeneous`: Slurm takes jobs of several components. `rights` are those over what makes or groups pods.
+    `reviews`: tokens may be reviewed; None where nobody wants to.
     """
 
     slurm_nodes: tuple[SlurmNode, ...] = ()
@@ -64,6 +66,7 @@ class Facts:
     conf: SlurmConf | None = None
     heterogeneous: bool = False
     rights: tuple[Right, ...] = ()
+    reviews: bool | None = None
     nodes: tuple[Node, ...] = ()
     probe: Probe | None = None
     unread: Mapping[str, str] = dataclasses.field(default_factory=dict)

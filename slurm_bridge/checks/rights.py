@@ -35,6 +35,15 @@ REVIEWS: Final = Kind(
     namespaced=False,
 )
 
+_TOKEN_REVIEWS: Final = Kind(
+    group="authentication.k8s.io",
+    versions=("v1",),
+    plural="tokenreviews",
+    kind="TokenReview",
+    record=Object,
+    namespaced=False,
+)
+
 
 class Asked(Protocol):
     """What is needed of ports.Cluster."""
@@ -42,6 +51,11 @@ class Asked(Protocol):
     def served(self, kind: Kind[T], /) -> str | None: ...
 
     def create(self, kind: Kind[T], namespace: str, manifest: Manifest, /) -> T: ...
+
+
+def may_review_tokens(cluster: Asked) -> bool:
+    """What handing pods in needs."""
+    return _right(cluster, _TOKEN_REVIEWS, "create").allowed
 
 
 def ask(cluster: Asked) -> tuple[Right, ...]:

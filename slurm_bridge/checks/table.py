@@ -1,6 +1,6 @@
 """All checks, in the order in which one would repair what they find, and the whole of what they say."""
 
-from slurm_bridge.checks import gangs, placeholder, sides, slurmctld
+from slurm_bridge.checks import gangs, placeholder, sides, slurmctld, submission
 from slurm_bridge.checks.facts import Expectations, Facts
 from slurm_bridge.checks.findings import Check, Finding
 
@@ -9,6 +9,7 @@ _BOTH = ("slurm_nodes", "nodes")
 _CONF = ("conf",)
 _PROBE = ("probe",)
 _RIGHTS = ("rights",)
+_REVIEWS = ("reviews",)
 
 CHECKS: tuple[Check, ...] = (
     Check(
@@ -37,6 +38,14 @@ CHECKS: tuple[Check, ...] = (
         fix="Apply deploy/rbac.yaml.",
         judge=gangs.told,
         needs=_RIGHTS,
+    ),
+    Check(
+        name="tokens-reviewed",
+        why="Who hands in a pod is known by a token, which the API server is asked about; without the right to ask, "
+        "nobody is let in.",
+        fix="Apply deploy/submission, or switch web.submission.enabled off.",
+        judge=submission.reviewed,
+        needs=_REVIEWS,
     ),
     Check(
         name="operator-token",

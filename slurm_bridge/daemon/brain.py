@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from slurm_bridge import ports
 from slurm_bridge.daemon import configuration
-from slurm_bridge.hooks import chain
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.pod import Pod
@@ -43,7 +43,7 @@ class Outside:
     dice: random.Random
     known: Known
     tally: Tally
-    around: chain.Surroundings
+    around: Surroundings
     #: Watches what the chain's hooks have declared.
     views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
     count: Count = lambda _what, _outcome: None
@@ -52,10 +52,11 @@ class Outside:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Brain:
-    """A core, and the one who speaks for it."""
+    """A core, the one who speaks for it, and what every chain of hooks stands in that the core is given."""
 
     core: Core
     reporter: Reporter
+    around: Surroundings
 
 
 def build(settings: Settings, outside: Outside) -> Brain:
@@ -66,7 +67,9 @@ def build(settings: Settings, outside: Outside) -> Brain:
     order = Order(census, lambda: tools.config.chain, gather)
     queue = Queue(outside.clock, order.key, order.served)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
-    config = configuration.changeable(settings, outside.around)
+    keeper = Keeper(resources.requests_of)
+    around = dataclasses.replace(outside.around, wake=queue.activate, seen=keeper.snapshot)
+    config = configuration.changeable(settings, around)
     config.chain.see(outside.views(config.chain.needs))
     reporter = _reporter(settings, outside, census)
     mirror = Mirror(
@@ -82,7 +85,7 @@ def build(settings: Settings, outside: Outside) -> Brain:
         clock=outside.clock,
         table=table,
         mirror=mirror,
-        keeper=Keeper(resources.requests_of),
+        keeper=keeper,
         voice=reporter,
         tally=outside.tally,
         gather=gather,
@@ -92,7 +95,7 @@ def build(settings: Settings, outside: Outside) -> Brain:
         held={},
         each=outside.each,
     )
-    return Brain(core=Core(tools, census, queue), reporter=reporter)
+    return Brain(core=Core(tools, census, queue), reporter=reporter, around=around)
 
 
 def _reporter(settings: Settings, outside: Outside, census: Census) -> Reporter:

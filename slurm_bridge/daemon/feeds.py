@@ -11,6 +11,8 @@ from slurm_bridge.hooks import needs as needs_table
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.informer import Informer
 from slurm_bridge.informers.reflector import Subject
+from slurm_bridge.informers.source import Changed as PodChanged
+from slurm_bridge.informers.source import PodSource
 from slurm_bridge.informers.store import Store
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
@@ -24,6 +26,9 @@ from slurm_bridge.workloads.known import Known
 ASK_AGAIN: Final = 30.0
 #: The same after a question that got no answer.
 NO_ANSWER: Final = 2.0
+
+#: The first list of what a hook newly needs has to be in by then, or the new configuration is not taken.
+FIRST_LIST: Final = 20.0
 
 Changed = Callable[[Object | None, Object | None], None]
 Show = Callable[[str, Callable[[], InformerNumbers]], None]
@@ -67,11 +72,14 @@ class Feeds:
         for show in self._shown:
             show(name, lambda: _numbers(made))
 
-    def join(self, core: Core, scheduler_names: Iterable[str]) -> None:
-        """Feed this core."""
+    def pods(self, scheduler_names: Iterable[str]) -> PodSource:
+        """The pods that name one of these, as the API server shows them."""
+        return _Watched(self, tuple(scheduler_names))
+
+    def join(self, core: Core, scheduler_names: Iterable[str], source: PodSource) -> None:
+        """Feed this core; our pods are those of the source."""
         ours = tuple(scheduler_names)
-        for name in ours:
-            self.watch(f"pods:{name}", kinds.PODS, ports.Scope(fields=f"spec.schedulerName={name}"), core.on_pod)
+        source.subscribe(core.on_pod)
         others = ",".join(["spec.nodeName!=", *(f"spec.schedulerName!={name}" for name in ours)])
         self.watch("pods:others", kinds.PODS, ports.Scope(fields=others), core.on_other_pod)
         self.watch("nodes", kinds.NODES, ports.EVERYWHERE, core.on_node)
@@ -139,6 +147,28 @@ class Feeds:
             need: self.watch(need.value, needs_table.KINDS[need], ports.EVERYWHERE, changed).store for need in needs
         }
 
+    def more_views(
+        self, needs: Iterable[Need], changed: Callable[[Any, Any], None], within: float = FIRST_LIST
+    ) -> Mapping[Need, View]:
+        """Likewise while everything else runs: all of them or, when one cannot be listed, none (BadConfiguration)."""
+        made = {need: self._made(needs_table.KINDS[need], ports.EVERYWHERE, changed) for need in needs}
+        for one in made.values():
+            one.start()
+        end = self._clock.now() + within
+        late = [
+            need.value for need, one in made.items() if not one.store.wait_synced(max(0.0, end - self._clock.now()))
+        ]
+        if late:
+            for one in made.values():
+                one.stop()
+            raise errors.BadConfiguration(
+                f"hooks: need {', '.join(sorted(late))}, which could not be listed within {within:.0f} s; "
+                "may the service account list and watch them?"
+            )
+        for need, one in made.items():
+            self._enter(need.value, one)
+        return {need: one.store for need, one in made.items()}
+
     def start(self) -> None:
         """Follow everything."""
         for informer in self._informers.values():
@@ -173,6 +203,22 @@ class Feeds:
         self._shown.append(to)
         for name, informer in self._informers.items():
             to(name, lambda one=informer: _numbers(one))  # type: ignore[misc]
+
+
+class _Watched:
+    """The PodSource that is a watch."""
+
+    def __init__(self, feeds: Feeds, scheduler_names: tuple[str, ...]) -> None:
+        self._feeds, self._names = feeds, scheduler_names
+        self._informers: list[Informer[Any]] = []
+
+    def subscribe(self, changed: PodChanged) -> None:
+        for name in self._names:
+            scope = ports.Scope(fields=f"spec.schedulerName={name}")
+            self._informers.append(self._feeds.watch(f"pods:{name}", kinds.PODS, scope, changed))
+
+    def problem(self) -> str:
+        return "" if all(one.store.synced for one in self._informers) else "the pods are not listed yet"
 
 
 def _name(kind: Kind[Any]) -> str:

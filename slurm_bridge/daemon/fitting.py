@@ -11,7 +11,7 @@ from slurm_bridge.translate.translator import Translated
 
 
 class Fit:
-    """A `chain.Settle`. What it derives of Slurm's nodes is kept as long as they stay the same.
+    """A `surroundings.Settle`. What it derives of Slurm's nodes is kept as long as they stay the same.
 
     `components`: where Slurm takes jobs of several components it is to be asked for them.
     """

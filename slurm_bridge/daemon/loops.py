@@ -3,6 +3,7 @@
 scheduler   recovers when the lead is won, thinks about one workload after the other, hands out what is to be done
 worker (n)  carries out what was decided: the calls to both servers
 mirror      asks Slurm what became of our jobs
+preempt     has pods of ours make room for others, where that is configured
 status      writes on pods why they wait
 """
 
@@ -23,6 +24,8 @@ LOOK = 0.5
 RECOVERY_PAUSE = 2.0
 #: How often those who line up in vain are told why.
 TELL = 2.0
+#: How often it is looked whether anybody has to make room.
+PREEMPT = 1.0
 #: Decided and not begun: few, so that the window and the order of the queue stay true.
 AHEAD = 2
 
@@ -127,3 +130,9 @@ class Loops:
             if self.acting:
                 self._core.mirror_step()
             self._clock.wait(stop, self._core.tools.mirror.due_in if self.acting else LOOK)
+
+    def preempt(self, stop: threading.Event) -> None:
+        """The thread that makes room."""
+        while not self._clock.wait(stop, PREEMPT):
+            if self.acting:
+                self._core.preempt_step()

@@ -1,20 +1,25 @@
 """What hooks are given beside their options: time, dice, a logger of their own, and somebody who counts."""
 
+import itertools
 import random
+from collections.abc import Callable, Iterator
 
 from loguru import logger
 
 from slurm_bridge import ports
 from slurm_bridge.daemon import configuration
-from slurm_bridge.hooks import calls, chain
+from slurm_bridge.hooks import calls
+from slurm_bridge.hooks.background import Post
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.settings.model import Settings
+from slurm_bridge.telemetry import logs
 from slurm_bridge.telemetry.metrics import Metrics
 
 _FINE = (calls.Outcome.OK.value, calls.Outcome.SLOW.value)
 
 
 class Observer:
-    """Counts what hooks take and how they fail."""
+    """Counts what hooks take and how they fail, and what they do beside the passes."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -24,14 +29,40 @@ class Observer:
         if outcome not in _FINE:
             self._metrics.hook_errors.labels(hook, phase).inc()
 
+    def happened(self, hook: str, what: str, amount: int = 1) -> None:
+        self._metrics.hook_events.labels(hook, what).inc(amount)
 
-def surroundings(settings: Settings, clock: ports.Clock, dice: random.Random, metrics: Metrics) -> chain.Surroundings:
+
+def finest(lines: Callable[[], Iterator[str]]) -> None:
+    """What hooks tell of every node.
+
+    A lazy argument is asked for only where its level is shown: so is the first line, and with it the others.
+    """
+    others: list[Iterator[str]] = []
+
+    def first() -> str:
+        every = lines()
+        others.append(every)
+        return next(every, "nothing to tell")
+
+    logger.opt(lazy=True).log(logs.FINEST, "{}", first)
+    for line in itertools.chain.from_iterable(others):
+        logger.log(logs.FINEST, line)
+
+
+def surroundings(
+    settings: Settings, clock: ports.Clock, dice: random.Random, metrics: Metrics, post: Post
+) -> Surroundings:
     """For every chain that this daemon builds."""
-    return chain.Surroundings(
+    observer = Observer(metrics)
+    return Surroundings(
         clock=clock,
         dice=dice,
-        observer=Observer(metrics),
+        observer=observer,
+        tally=observer,
+        post=post,
         logs=lambda hook: logger.bind(hook=hook),
+        finest=finest,
         limits=configuration.attempt_limits(settings),
         settle=configuration.settle(settings),
     )

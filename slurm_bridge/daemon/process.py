@@ -18,13 +18,15 @@ from loguru import logger
 
 import slurm_bridge
 from slurm_bridge import errors, ports
-from slurm_bridge.checks.findings import Finding, Level
+from slurm_bridge.agents.posting import Posting
+from slurm_bridge.checks.findings import Finding
 from slurm_bridge.controllers.leader import Election, Terms
-from slurm_bridge.daemon import brain, configuration, counting, observing
+from slurm_bridge.daemon import brain, configuration, counting, ground, handing, observing
 from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, Pool
 from slurm_bridge.daemon.reload import Reload
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.informers.source import PodSource
 from slurm_bridge.model.meta import Object
 from slurm_bridge.overlays import fenced, metered
 from slurm_bridge.runtime.hands import Hands
@@ -34,8 +36,7 @@ from slurm_bridge.telemetry import health
 from slurm_bridge.telemetry.health import Health
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web import probes
-from slurm_bridge.web.door import Door
-from slurm_bridge.web.replies import Reply, Route
+from slurm_bridge.web.routes import Routes
 
 #: How long the threads may take to end.
 STOP_SECONDS = 20.0
@@ -55,6 +56,14 @@ class Source:
     load: Callable[[], Settings]
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a daemon may be given beside its servers: a look at them, and the way of callers to the API server."""
+
+    check: Callable[[], Sequence[Finding]] | None = None
+    callers: ports.Callers | None = None
+
+
 class Daemon:
     """Everything joined; `run` is its whole life."""
 
@@ -65,9 +74,10 @@ class Daemon:
         slurm: ports.Slurm,
         clock: ports.Clock,
         source: Source | None = None,
-        check: Callable[[], Sequence[Finding]] | None = None,
+        beside: Beside | None = None,
     ) -> None:
-        self.settings, self._clock, self._check = settings, clock, check
+        beside = beside or Beside()
+        self.settings, self._clock, self._check = settings, clock, beside.check
         self._dice = random.Random()  # noqa: S311 - jitter is no secret
         self.metrics, self.health = Metrics(version=slurm_bridge.__version__), Health(clock.now)
         metered_cluster = metered.MeteredCluster(cluster, clock, self._asked_kubernetes)
@@ -75,16 +85,16 @@ class Daemon:
         self.supervisor = Supervisor(_report)
         self.election = self._elected(metered_cluster)
         self._feeds = Feeds(metered_cluster, clock, self._dice)
-        self._around = observing.surroundings(settings, clock, self._dice, self.metrics)
+        self._pods = self._pod_source(beside.callers)
         self._views: Mapping[Need, View] = {}
-        self._hands = Hands(HANDS)
+        self._hands, self._post = Hands(HANDS), Posting(clock)
         made = self._brain(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
         )
-        self.core, self.reporter = made.core, made.reporter
+        self.core, self.reporter, self._around = made.core, made.reporter, made.around
         self._pool = Pool(self.core, settings.scheduling.workers)
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
-        self.door = Door(settings.web.host, settings.web.port, self._routes())
+        self.door = handing.opened(settings, self._routes())
         self._supervise(source)
 
     def run(self) -> int:
@@ -95,7 +105,9 @@ class Daemon:
             return self.supervisor.live(self._drain, seconds=STOP_SECONDS)
         finally:
             self._feeds.stop()
+            self.core.tools.config.chain.close()
             self._hands.close()
+            self._post.close()
 
     def stop(self) -> None:
         """End in order; from any thread."""
@@ -131,20 +143,33 @@ class Daemon:
             dice=self._dice,
             known=self._feeds.groups(self._on_owner, self._on_kinds),
             tally=counting.Counting(self.metrics, self._clock),
-            around=self._around,
+            around=observing.surroundings(self.settings, self._clock, self._dice, self.metrics, self._post),
             views=self._watched,
             count=self.metrics.status_write,
             each=self._hands.each,
         )
         made = brain.build(self.settings, outside)
-        self._feeds.join(made.core, self.settings.scheduler_names)
+        self._feeds.join(made.core, self.settings.scheduler_names, self._pods)
         self._feeds.show(self.metrics.informer)
         return made
 
+    def _pod_source(self, callers: ports.Callers | None) -> PodSource:
+        means = handing.Means(
+            callers=callers,
+            clock=self._clock,
+            metrics=self.metrics,
+            rules=lambda: self.core.tools.config.rules,
+            closing=self.supervisor.stop.is_set,
+        )
+        return handing.source(self.settings, self._feeds.pods(self.settings.scheduler_names), means)
+
     def _watched(self, needs: frozenset[Need]) -> Mapping[Need, View]:
         """What hooks see, now and after the configuration has changed."""
-        self._views = self._feeds.views(needs, lambda _old, _new: self.core.on_surroundings())
+        self._views = self._feeds.views(needs, self._on_surroundings)
         return self._views
+
+    def _on_surroundings(self, _old: Object | None, _new: Object | None) -> None:
+        self.core.on_surroundings()
 
     def _on_owner(self, old: Object | None, new: Object | None) -> None:
         """The core is made after the watch that feeds it; nothing runs before both are there."""
@@ -153,15 +178,11 @@ class Daemon:
     def _on_kinds(self) -> None:
         self.core.on_kinds()
 
-    def _routes(self) -> Mapping[str, Route]:
-        given = dict(probes.routes(self.health, self.metrics))
-        page = given[probes.METRICS]
-
-        def metrics() -> Reply:
+    def _routes(self) -> Routes:
+        def refresh() -> None:
             counting.refresh(self.metrics, self.core, self.election, self._clock)
-            return page()
 
-        return {**given, probes.METRICS: metrics}
+        return {**probes.routes(self.health, self.metrics, refresh), **handing.routes(self._pods)}
 
     def _supervise(self, source: Source | None) -> None:
         self._loops.when_synced(lambda: self._feeds.synced)
@@ -170,6 +191,7 @@ class Daemon:
         for number in range(self.settings.scheduling.workers):
             add(f"worker-{number}", self._pool.run, carries=True)
         add("mirror", self._loops.mirror)
+        add("preempt", self._loops.preempt)
         add("status", self.reporter.run, carries=True)
         add("watchdog", self._watch_others)
         add("web", self.door.run, carries=True)
@@ -201,7 +223,7 @@ class Daemon:
         while not self._clock.wait(stop, LOOK if self._feeds.synced else LOOK / 10):
             self._feeds.look_for_kinds()
             if self._check is not None and self._loops.acting:
-                self._look_at_the_ground(self._check)
+                ground.look(self._check, self.metrics)
                 self._check = None
             dead = self._feeds.dead()
             if dead:
@@ -209,33 +231,22 @@ class Daemon:
             if self.core.tools.config.chain.abandoned >= MOST_ABANDONED:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
 
-    def _look_at_the_ground(self, check: Callable[[], Sequence[Finding]]) -> None:
-        """As `slurm-bridge check` does. What is found is said and stops nobody: most of it concerns some pods only."""
-        try:
-            found = check()
-        except errors.BridgeError as problem:
-            logger.warning("the servers could not be checked: {}", problem)
-            return
-        for one in found:
-            if one.level in (Level.WARNING, Level.FAILURE):
-                loud = "ERROR" if one.level is Level.FAILURE else "WARNING"
-                logger.bind(check=one.check).log(loud, "{} (what to do: {})", one.message, one.fix)
-        for level in Level:
-            self.metrics.check_findings.labels(level.value).set(sum(one.level is level for one in found))
-
     def _reload(self, source: Source) -> Reload:
         return Reload(
             self.settings, fingerprint=source.fingerprint, load=source.load, apply=self._apply, told=self._told
         )
 
     def _apply(self, settings: Settings) -> None:
-        """Checked as a whole before anything changes; what a hook newly needs to see takes a restart."""
+        """Checked as a whole before anything changes, and with what hooks newly need to see listed."""
         around = dataclasses.replace(self._around, limits=configuration.attempt_limits(settings))
         config = configuration.changeable(settings, around)
         try:
-            config.chain.see(self._views)
-        except LookupError as missing:
-            raise errors.BadConfiguration(f"hooks: {missing}; restart to watch them") from missing
+            more = self._feeds.more_views(config.chain.needs - self._views.keys(), self._on_surroundings)
+        except errors.BadConfiguration:
+            config.chain.close()
+            raise
+        self._views = {**self._views, **more}
+        config.chain.see(self._views)
         old = self.core.tools.config.chain
         self.core.configure(config)
         self.reporter.configure(configuration.status(settings))

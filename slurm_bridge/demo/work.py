@@ -20,6 +20,9 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 #: The examples and the shipped policy are made for it.
 NAMESPACE = "slurm-bridge"
 
+#: The folder of examples that are given to a daemon, not created in a cluster.
+CONFIGURATIONS = "hooks"
+
 #: Without the shipped configuration beside us, what a daemon needs at least.
 _PLAIN = "cluster_id: demo\ndefaults: {user: slurm-bridge, group: slurm-bridge}\n"
 
@@ -78,7 +81,8 @@ def configuration(project: pathlib.Path = PROJECT) -> str:
 
 def programme(pods: int, project: pathlib.Path = PROJECT) -> Programme:
     """All examples that can run as things are, then so many pods: bare ones, those of Jobs, and gangs of both."""
-    folders = sorted(path for path in (project / "examples").glob("*") if path.is_dir())
+    found = (path for path in (project / "examples").glob("*") if path.name != CONFIGURATIONS)
+    folders = sorted(path for path in found if path.is_dir())
     left_out = {folder.name: why for folder in folders if (why := _unfit(folder))}
     fit = [folder for folder in folders if folder.name not in left_out]
     objects = (one for folder in fit for one in _example(folder))

@@ -5,7 +5,8 @@ from typing import Any
 
 from slurm_bridge import errors
 from slurm_bridge.explain import explaining, looking, subjects
-from slurm_bridge.explain.explaining import Explanation, Means
+from slurm_bridge.explain.asking import Means
+from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.explain.looking import Remembered, Sides
 from slurm_bridge.explain.subjects import Eyes
 from slurm_bridge.model.kinds import Kind
@@ -37,8 +38,9 @@ class Explainer:
             raise errors.BadConfiguration(f"pod {namespace}/{name} is in the cluster: it cannot be explained offline")
         cluster = self._sides.cluster
         pod = looking.pod(cluster, namespace, name)
-        subject = subjects.of_pod(pod, lambda: looking.mates(cluster, namespace), self._eyes())
-        return explaining.explain(subject, self._means, self._sides)
+        eyes = self._eyes()
+        subject = subjects.of_pod(pod, lambda: looking.mates(cluster, namespace), eyes)
+        return explaining.explain(subject, self._means, self._sides, lambda one: subjects.root_of(one, eyes))
 
     def _eyes(self) -> Eyes:
         """New ones for each question: what they have seen, they remember."""

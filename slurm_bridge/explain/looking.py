@@ -8,7 +8,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.hooks import needs as needs_table
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import Job
 from slurm_bridge.model.job import JobView, Phase
@@ -33,9 +33,17 @@ class Listed:
 
     def __init__(self, items: Iterable[Object]) -> None:
         self._items = {item.key: item for item in items}
+        self._all = tuple(self._items.values())
 
     def get(self, namespace: str, name: str) -> Object | None:
         return self._items.get((namespace, name))
+
+    def all(self) -> Sequence[Object]:
+        return self._all
+
+    @property
+    def version(self) -> int:
+        return 0
 
     def __len__(self) -> int:
         return len(self._items)
@@ -49,15 +57,39 @@ class Sides:
     slurm: ports.Slurm
 
 
-def snapshot(sides: Sides) -> ClusterSnapshot:
-    """Nodes of both sides, and what pods hold of them, at this moment."""
+class Glance:
+    """The cluster as it is explained, for hooks that look at it beside the pass. Before anybody has looked: nothing."""
+
+    def __init__(self) -> None:
+        self.seen = EMPTY
+
+    def __call__(self) -> ClusterSnapshot:
+        return self.seen
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scene:
+    """Nodes of both sides and what pods hold of them, at one moment; `bound` are the pods that have a node."""
+
+    keeper: Keeper
+    bound: Sequence[Pod]
+
+    @property
+    def snapshot(self) -> ClusterSnapshot:
+        """As hooks see it."""
+        return self.keeper.snapshot()
+
+
+def scene(sides: Sides) -> Scene:
+    """As it is now."""
     keeper = Keeper(resources.requests_of)
     for node in sides.cluster.list(kinds.NODES).items:
         keeper.on_node(None, node)
-    for pod in sides.cluster.list(kinds.PODS, ports.Scope(fields="spec.nodeName!=")).items:
+    bound = sides.cluster.list(kinds.PODS, ports.Scope(fields="spec.nodeName!=")).items
+    for pod in bound:
         keeper.on_pod(None, pod)
     keeper.set_slurm(sides.slurm.nodes(), sides.slurm.partitions(), heterogeneous=sides.slurm.heterogeneous())
-    return keeper.snapshot()
+    return Scene(keeper, bound)
 
 
 def views(cluster: ports.Cluster, needs: Iterable[Need]) -> Mapping[Need, View]:

@@ -114,6 +114,11 @@ def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], eyes: Eyes) -> Subject:
     return dataclasses.replace(found, members=members, exists=True, notes=(*_state(members), *found.notes))
 
 
+def root_of(pod: Pod, eyes: Eyes) -> Root:
+    """The workload that a pod belongs to."""
+    return base.claim(pod, eyes.known, eyes.options)
+
+
 def _by_root(pods: Iterable[Pod], given: Given) -> Iterable[tuple[Root, list[Pod]]]:
     crews: dict[str, tuple[Root, list[Pod]]] = {}
     for pod in pods:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from slurm_bridge.explain import members
+from slurm_bridge.explain import members, preempting, scores, trying
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.explain.nodes import Reasons
 from slurm_bridge.hooks.base import Audience
@@ -22,7 +22,7 @@ from slurm_bridge.translate.translator import Value
 def render(found: Explanation, *, verbose: bool) -> str:
     """Paragraph by paragraph; what is empty is left out."""
     paragraphs = (
-        ("", [found.subject.title, f"  {_verdict(found)}"]),
+        ("", [found.subject.title, f"  {_verdict(found)}", *_holders(found)]),
         ("to know", list(found.notes)),
         ("gang", list(_values(found.subject.gang))),
         ("members", list(members.lines(found, most=None if verbose else members.MOST))),
@@ -32,6 +32,9 @@ def render(found: Explanation, *, verbose: bool) -> str:
         ("for hooks", [f"{key} = {value}" for key, value in found.hints.items()]),
         ("hooks", [str(line) for line in _lines(found.lines, operator=verbose)]),
         *((_head(one), list(_nodes(one, operator=verbose))) for one in found.reasons),
+        *((f"scores of {hook}", list(scores.lines(one))) for hook, one in found.matrices.items()),
+        ("attempts", list(trying.lines(found.tries))),
+        ("preemption", list(preempting.lines(found.preempting)) if found.preempting is not None else []),
         ("submission: POST /job/submit", _json(found.body)),
         ("the pod says", list(_condition(found.subject.lead))),
         ("Slurm says now", list(_jobs(found))),
@@ -50,6 +53,11 @@ def _verdict(found: Explanation) -> str:
         return "would be submitted"
     verb = "would wait" if isinstance(found.obstacle, Wait) else "would be refused"
     return f"{verb}: {found.obstacle.reason}: {found.obstacle.message}"
+
+
+def _holders(found: Explanation) -> Iterator[str]:
+    if found.held_by:
+        yield f"  held by {' and '.join(f'hook {name}' for name in found.held_by)}"
 
 
 def _values(values: tuple[Value, ...]) -> Iterator[str]:
@@ -124,6 +132,7 @@ def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
         "verdict": "submit" if obstacle is None else "wait" if isinstance(obstacle, Wait) else "refuse",
         "reason": obstacle.reason if obstacle is not None else "",
         "message": obstacle.message if obstacle is not None else "",
+        "held_by": list(found.held_by),
         "notes": list(found.notes),
         "gang": [_machine_value(one) for one in found.subject.gang],
         "members": [members.machine(row) for row in members.rows(found)],
@@ -134,6 +143,9 @@ def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
         "hints": dict(found.hints),
         "hooks": [_machine_line(line) for line in _lines(found.lines, operator=verbose)],
         "nodes": [_machine_nodes(one, operator=verbose) for one in found.reasons],
+        "scores": {hook: scores.machine(one) for hook, one in found.matrices.items()},
+        "attempts": [trying.machine(one) for one in found.tries],
+        "preemption": preempting.machine(found.preempting) if found.preempting is not None else None,
         "submission": found.body,
         "jobs": [_machine_job(view) for view in found.jobs] if found.jobs is not None else None,
     }

@@ -4,32 +4,27 @@
                                                                                         or stay (a required set)
 
 A window counts only from the moment at which Slurm has looked at the job after the attempt was written: before that
-nothing was tried. Each set gives at most `candidates` attempts, all sets together at most `total`; required sets are
-gone through again until `total` is used up. With one candidate that is all there is: one attempt, no window.
+nothing was tried. Each set gives at most `candidates` attempts, all sets together at most `total`; of required sets the
+whole ones are gone through again until `total` is used up. With one candidate that is all there is: one attempt, no
+window.
 
-A gang that has room on fewer nodes than Slurm might take tries those few first (`bounded`), where no hook prefers any:
-
-    the first request          the same job later
-    with a maximum             keeps one, be it as high as its tasks: Slurm can raise a maximum, not take it away
-    without                    never gets one: it could not be taken away again, and the job would have to be a new one
-    other number of members    is looked at anew: that is an update in any case
+Scores cut a set into tiers, the best nodes first. Whether they do is settled when the job is submitted: one that has
+been offered all nodes is not kept from them later because some are better by now, and one that began with the best goes
+on. Of equal nodes other workloads get others. A tier is written once and not again when the scores move.
 """
 
 import dataclasses
 import enum
 import hashlib
 import itertools
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
+from typing import Protocol
 
-from slurm_bridge.hooks.base import Nodes, NodeSet
+from slurm_bridge.hooks.base import Nodes, NodeSet, Tiers
+from slurm_bridge.hooks.rating import Ranking
 
 #: A first candidate set holds at least so many nodes: fewer would only make the job wait longer than others.
 FEWEST = 10
-
-#: For how many seconds the fewest nodes alone are tried. Slurm has looked when it begins: what had the room then has
-#: started, and what has not waits only for jobs that are just ending. Any longer delays a gang that can start on more.
-FEW_SECONDS = 3.0
 
 
 class Then(enum.Enum):
@@ -55,9 +50,13 @@ DEFAULTS = Limits()
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Nodes to try, None for all that are eligible; without a window it is not left. `most` is a node maximum."""
+    """Nodes to try, None for all that are eligible; without a window it is not left. `most` is a node maximum.
+
+    `within`: the set of which `nodes` are the best, and equal to it where they are not chosen by their scores.
+    """
 
     nodes: Nodes | None = None
+    within: Nodes | None = None
     most: int | None = None
     name: str = ""
     window_seconds: float | None = None
@@ -72,6 +71,28 @@ class Course:
     version: str
 
 
+class Reached(Protocol):
+    """The nodes that are left for a workload."""
+
+    @property
+    def every(self) -> Nodes: ...
+
+    @property
+    def count(self) -> int:
+        """How many of them it takes, as far as it says."""
+
+    @property
+    def partial(self) -> bool:
+        """Others were not looked at: there is more to try than these."""
+
+    @property
+    def changeable(self) -> bool:
+        """Slurm can be told of other nodes later."""
+
+    def suits(self, nodes: Nodes) -> bool:
+        """Whether it could start on these alone: others would only use up a window."""
+
+
 #: Nothing prefers any nodes: one attempt, at all of them.
 PLAIN = Course(attempts=(Attempt(),), version="0")
 
@@ -80,13 +101,15 @@ PLAIN = Course(attempts=(Attempt(),), version="0")
 class PlanState:
     """Which attempt of which course runs since when (Unix time); `seen` is when we saw that Slurm had looked at it.
 
-    The text goes into the owner record. A restart reads it and resumes; only `seen` is lost, which lengthens a window.
+    `read` is when Slurm had last looked at the job, by its own clock, when we first read this attempt from it. The text
+    goes into the owner record. A restart reads it and resumes; only the rest is lost, which lengthens a window.
     """
 
     version: str
     attempt: int
     started: float
     seen: float | None = None
+    read: float | None = None
 
     @property
     def text(self) -> str:
@@ -109,26 +132,81 @@ class PlanState:
 
 def course(
     sets: Iterable[NodeSet],
-    scores: Mapping[str, float],
-    eligible: Nodes,
-    count: int,
-    limits: Limits,
-    suits: Callable[[Nodes], bool] = bool,
+    ranking: Ranking,
+    reached: Reached,
+    limits: Limits = DEFAULTS,
+    previous: PlanState | None = None,
 ) -> Course:
-    """The attempts for these node sets, best first; `count` is how many nodes the workload needs.
-
-    Nodes among which it could never start do not `suits`: they would only use up a window.
-    """
+    """The attempts for these node sets, best first, and where scores tell their nodes apart, the best of them first."""
     chosen = tuple(sets)
+    if not (reached.changeable or any(one.required for one in chosen)):
+        # There is no second attempt: whatever it begins with it has to do with, however long others have these nodes.
+        return PLAIN
+    before = previous.version.partition(".")[0] if previous is not None else None
+    plain = _course((_whole(one) for one in chosen), chosen, reached, limits, before)
+    if not ranking.scores.nodes or before == plain.version:
+        return plain
+    tiered = _course((_tiered(one, ranking, reached, limits) for one in chosen), chosen, reached, limits, before)
+    differ = before == tiered.version or any(ranking.differ(one.nodes) for one in chosen)
+    return tiered if differ else plain
+
+
+def sizes(first: int, every: int, count: int) -> list[int]:
+    """How many nodes the tiers have, the last of so many being all; each is larger by about the same factor."""
+    steps = count - 1
+    return [min(every, round(first * (every / first) ** (step / steps))) for step in range(steps)]
+
+
+def _whole(one: NodeSet) -> tuple[Attempt, ...]:
+    return (Attempt(nodes=one.nodes, within=one.nodes, name=one.name),)
+
+
+def _tiered(one: NodeSet, ranking: Ranking, reached: Reached, limits: Limits) -> tuple[Attempt, ...]:
+    """How many there are depends on the configuration: neither a node that comes nor scores start the course anew.
+
+    A tier on which the job could never start is the next one that will do, and takes no time.
+    """
+    tiers = ranking.scores.tiers or Tiers(count=min(2, limits.candidates), widen_after=limits.window_seconds)
+    first = tiers.first or max(2 * reached.count, FEWEST)
+    within = None if _same(one.nodes, reached.every) else one.nodes
+    cut, following = list(_whole(one)), one.nodes
+    every = ranking.best(one.nodes, sizes(first, len(one.nodes), tiers.count))
+    for number, best in reversed([*enumerate(every, 1)]):
+        does = reached.suits(best)
+        following = best if does else following
+        tier = _tier(f"{one.name}/tier {number}".lstrip("/"), following, one, within)
+        cut.append(dataclasses.replace(tier, window_seconds=tiers.widen_after if does and tier.nodes is best else 0.0))
+    return tuple(reversed(cut))
+
+
+def _tier(name: str, nodes: Nodes, one: NodeSet, within: Nodes | None) -> Attempt:
+    """Where all are equally good there is nothing to try: such a tier is the whole set."""
+    return Attempt(nodes=within if len(nodes) == len(one.nodes) else nodes, within=within, name=name)
+
+
+def _course(
+    candidates: Iterable[tuple[Attempt, ...]],
+    chosen: tuple[NodeSet, ...],
+    reached: Reached,
+    limits: Limits,
+    before: str | None,
+) -> Course:
+    """A set that is all there is ends it, unless it was chosen from a part of all, or the course runs already."""
     required = any(one.required for one in chosen)
-    found = [
-        Attempt(nodes=nodes, name=one.name)
-        for one in chosen
-        for nodes in itertools.islice(tiers(one.nodes, scores, count), limits.candidates)
-        if suits(nodes)
-    ][: limits.total]
-    if not required:
-        found = list(itertools.takewhile(lambda one: one.nodes is not eligible and one.nodes != eligible, found))
+    found = [one for several in candidates for one in several if one.nodes is None or reached.suits(one.nodes)]
+    found = found[: limits.total]
+    whole = _made(found, limits, required=required)
+    more = reached.partial and any(one.name for one in chosen)
+    if required or more or whole.version == before:
+        return whole
+    every = reached.every
+    less = list(itertools.takewhile(lambda one: not _same(one.within, every), found))
+    # Who stays with the last attempt needs all nodes as the last one.
+    stays = bool(less) and limits.then is Then.STAY
+    return whole if stays or len(less) == len(found) else _made(less, limits, required=required)
+
+
+def _made(found: list[Attempt], limits: Limits, *, required: bool) -> Course:
     if not found:
         return PLAIN
     stay = required or limits.then is Then.STAY
@@ -136,63 +214,34 @@ def course(
     return Course(attempts=attempts, version=_version(attempts))
 
 
-def tiers(nodes: Nodes, scores: Mapping[str, float], count: int) -> Iterable[Nodes]:
-    """The best nodes first where scores tell them apart, then all."""
-    best = max(2 * count, FEWEST)
-    values = {scores.get(name, 0.0) for name in nodes} if scores else set()
-    if len(values) > 1 and best < len(nodes):
-        yield frozenset(sorted(nodes, key=lambda name: (-scores.get(name, 0.0), name))[:best])
-    yield nodes
+def _same(nodes: Nodes | None, every: Nodes) -> bool:
+    """Identity first: sets of thousands are compared name by name."""
+    return nodes is every or nodes == every
 
 
 def _widening(found: list[Attempt], limits: Limits) -> tuple[Attempt, ...]:
-    window = limits.window_seconds
-    tried = [dataclasses.replace(one, window_seconds=window, then=Then.NEXT) for one in found]
+    tried = [_timed(one, limits) for one in found]
     tried[-1] = dataclasses.replace(tried[-1], then=Then.WIDEN)
     return (*tried, Attempt(name="any"))
 
 
 def _staying(found: list[Attempt], limits: Limits) -> tuple[Attempt, ...]:
-    if len(found) == 1:
-        return (found[0],)
-    rounds = itertools.islice(itertools.cycle(found), limits.total)
-    tried = [dataclasses.replace(one, window_seconds=limits.window_seconds, then=Then.NEXT) for one in rounds]
-    return (*tried[:-1], dataclasses.replace(tried[-1], window_seconds=None, then=Then.STAY))
+    """Through all of them, and then through the whole sets again; the last one is for good, and so a whole set too."""
+    wholes = [one for one in found if one.window_seconds is None] or found[-1:]
+    again = itertools.cycle(wholes) if len(wholes) > 1 else ()
+    tried = [_timed(one, limits) for one in itertools.islice(itertools.chain(found, again), limits.total)]
+    last = dataclasses.replace(tried[-1], nodes=tried[-1].within, window_seconds=None, then=Then.STAY)
+    return (*tried[:-1], last)
 
 
-def bounded(course: Course, previous: PlanState | None, tasks: int, fewest: Callable[[], int | None]) -> Course:
-    """The course for a gang of so many tasks; `fewest` tells on how few nodes it might start, and is asked but once.
-
-    The answer is part of the version: it stands as long as the members do, whatever becomes of the room meanwhile.
-    """
-    before = _BOUND.search(previous.version) if previous is not None else None
-    if previous is not None and before is None:
-        return course
-    if course is not PLAIN:
-        number = None
-    elif before is not None and int(before["tasks"]) == tasks:
-        number = int(before["most"])
-    else:
-        number = fewest()
-    if number is None and before is None:
-        return course
-    return _bounded(course, min(number or tasks, tasks), tasks)
-
-
-#: What `bounded` adds to a version.
-_BOUND = re.compile(r"\.(?P<most>[0-9]+)-(?P<tasks>[0-9]+)$")
-
-
-def _bounded(course: Course, most: int, tasks: int) -> Course:
-    first = (Attempt(most=most, name="fewest nodes", window_seconds=FEW_SECONDS, then=Then.WIDEN),)
-    others = tuple(dataclasses.replace(one, most=tasks) for one in course.attempts)
-    attempts = (*first, *others) if most < tasks else others
-    return Course(attempts=attempts, version=f"{course.version}.{most}-{tasks}")
+def _timed(one: Attempt, limits: Limits) -> Attempt:
+    window = limits.window_seconds if one.window_seconds is None else one.window_seconds
+    return dataclasses.replace(one, window_seconds=window, then=Then.NEXT)
 
 
 def _version(attempts: tuple[Attempt, ...]) -> str:
     """Of the sets' names, not of their nodes: a node that comes or goes must not start the course anew."""
-    words = "\0".join(f"{attempt.name}\1{attempt.window_seconds}\1{attempt.then.value}" for attempt in attempts)
+    words = "\0".join(f"{attempt.name}\1{attempt.then.value}" for attempt in attempts)
     return hashlib.blake2s(words.encode(), digest_size=4).hexdigest()
 
 

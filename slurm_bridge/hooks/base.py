@@ -1,23 +1,25 @@
-"""The phases of the chain: one small Protocol each, and the frozen record that it returns.
+"""The phases of the chain, what a hook is asked with, and the frozen record that each phase returns.
 
     admit ─► order ─► capacity ─► sample ─► filter ─► score ─► subset ─► express ─► commit      (before Slurm is asked)
     verify                                                             (after Slurm allocated, before pods are bound)
 
-A hook is any object with one or more methods of these names. It looks, and returns data: it never talks to Slurm or
-to Kubernetes and never names nodes to Slurm, which only the emitter does. Nodes are Kubernetes' names throughout.
+The methods themselves are in `hooks.phases`. Nodes are Kubernetes' names throughout.
 """
 
+import collections
 import dataclasses
 import enum
+import itertools
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from slurm_bridge.hooks.columns import NodeColumns, Reasons
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.outside import Outside
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.shapes import Shape
 from slurm_bridge.translate.translator import Value
@@ -107,10 +109,14 @@ class Rank:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The nodes that are looked at; all others are left out of this pass."""
+    """The nodes that are looked at; all others are left out of this pass.
+
+    `retry_after`: when another sample is worth a try, in seconds, should none of these be left in the end.
+    """
 
     nodes: Nodes
     note: str = ""
+    retry_after: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,23 +124,69 @@ class Denied:
     """Nodes that cannot take the workload, each with its reasons.
 
     Records are compared by identity: a hook that returns the same record for equal questions makes the chain fast.
+    `moving`: what runs on the nodes is part of it, so that whoever has no node is looked at when pods come or go.
     """
 
     nodes: Mapping[str, tuple[str, ...]]
     audience: Audience = Audience.USER
+    moving: bool = False
 
     @classmethod
     def because(cls, reason: str, nodes: Iterable[str]) -> "Denied":
         """All of them for the same reason."""
         return cls(nodes=dict.fromkeys(nodes, (reason,)))
 
+    def left(self, nodes: Nodes) -> Nodes:
+        """Those of these nodes that are not denied."""
+        return self.nodes.left(nodes) if isinstance(self.nodes, Reasons | Outside) else nodes.difference(self.nodes)
+
+    def counts(self) -> Mapping[str, int]:
+        """Of how many nodes each reason is true."""
+        if isinstance(self.nodes, Reasons | Outside):
+            return self.nodes.counts()
+        return collections.Counter(itertools.chain.from_iterable(self.nodes.values()))
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What one priority said of each node."""
+
+    name: str
+    weight: float
+    scores: Mapping[str, float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """How scores came about: a row for each priority, and what they were combined to."""
+
+    rows: tuple[Row, ...]
+    combined: Mapping[str, float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Tiers:
+    """How scores become attempts: the best nodes first, then more, the last of `count` tiers being all of them.
+
+    `first` None: twice as many as are needed, at least 10. A tier lasts for `widen_after` seconds from Slurm's look.
+    """
+
+    count: int = 3
+    first: int | None = None
+    widen_after: float = 15.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scores:
-    """How good nodes are, higher is better; a node without a score has 0. Scores of several hooks are added."""
+    """How good nodes are, higher is better; a node without a score has 0. Scores of several hooks are added.
+
+    `tiers` says how they become attempts, None: as the scores of the others, or as the configured limits say.
+    """
 
     nodes: Mapping[str, float]
     note: str = ""
+    tiers: Tiers | None = None
+    matrix: Matrix | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +247,18 @@ class Session(Protocol):
         """The cluster at one moment; it does not change during the pass."""
 
     @property
+    def columns(self) -> NodeColumns:
+        """The snapshot's nodes as arrays: a rule that looks at all of them at once."""
+
+    @property
+    def attempt(self) -> int:
+        """The attempt that the job of this workload is at; 0 where there is none yet."""
+
+    @property
+    def placed(self) -> bool:
+        """Slurm has a job of this workload already."""
+
+    @property
     def now(self) -> float:
         """Unix time at which the pass began."""
 
@@ -218,71 +282,3 @@ class Session(Protocol):
 
     def subset_nodes(self, ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> tuple[NodeSet, ...]:
         """All hooks' divisions, one layer within the other."""
-
-
-class Admits(Protocol):
-    """May this workload be submitted at all, now?"""
-
-    def admit(self, session: Session, ask: Ask, /) -> Admit | Wait | Reject: ...
-
-
-class Orders(Protocol):
-    """Which workload is submitted first? Asked outside any pass; exactly one hook of a chain may answer."""
-
-    def order(self, workload: Workload, /) -> Rank: ...
-
-
-class HasCapacity(Protocol):
-    """Is there room in what the workload draws from (a queue, a quota)? Nodes in use are not asked about here."""
-
-    def capacity(self, session: Session, ask: Ask, /) -> Admit | Wait | Reject: ...
-
-
-class Samples(Protocol):
-    """Which nodes are worth looking at? Exactly one hook of a chain may answer. Asked for each shape, as `Filters`."""
-
-    def sample(self, session: Session, ask: Ask, nodes: Nodes, /) -> Sample | Wait: ...
-
-
-class Filters(Protocol):
-    """Which of these nodes cannot take the workload?
-
-    Where its pods differ this is asked once for each shape: the workload is then the one without all other pods.
-    """
-
-    def filter(self, session: Session, ask: Ask, nodes: Nodes, /) -> Denied: ...
-
-
-class Rates(Protocol):
-    """How good is each of these nodes?"""
-
-    def score(self, session: Session, ask: Ask, nodes: Nodes, /) -> Scores: ...
-
-
-class Divides(Protocol):
-    """Which groups of these nodes are to be tried, one after the other?
-
-    `tasks` are the pods to place: the pending ones, and in a simulation also those that it has virtually evicted.
-    """
-
-    def subset(self, session: Session, ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes, /) -> Subsets: ...
-
-
-class Expresses(Protocol):
-    """Which fields of the request come from here?"""
-
-    def express(self, session: Session, ask: Ask, /) -> Fields: ...
-
-
-class Commits(Protocol):
-    """Does all of it still hold, at the last moment before the submission?"""
-
-    def commit(self, session: Session, ask: Ask, /) -> Admit | Wait | Reject: ...
-
-
-class Verifies(Protocol):
-    """Slurm has allocated: may each of these pods (by uid) run on its node?"""
-
-    def verify(
-        self, session: Session, workload: Workload, nodes: Mapping[str, str], /
-    ) -> Admit | Deny | Wait | Reject: ...

@@ -13,10 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from slurm_bridge import ports
-from slurm_bridge.hooks import base
+from slurm_bridge.hooks import base, sound
 from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model.verdict import Reject, Wait
+
+#: How long a foreign hook may take to close; hooks that wait for their own threads do not wait longer than this.
+CLOSE_SECONDS = 6.0
 
 
 class OnError(enum.Enum):
@@ -64,7 +67,7 @@ SHAPES: Mapping[Phase, Shape] = {
     Phase.ORDER: Shape(1, (base.Rank,), alone=True),
     Phase.CAPACITY: Shape(2, (base.Admit, Wait, Reject)),
     Phase.SAMPLE: Shape(3, (base.Sample, Wait), alone=True),
-    Phase.FILTER: Shape(3, (base.Denied,)),
+    Phase.FILTER: Shape(3, (base.Denied, Wait)),
     Phase.SCORE: Shape(3, (base.Scores,)),
     Phase.SUBSET: Shape(4, (base.Subsets,)),
     Phase.EXPRESS: Shape(2, (base.Fields,)),
@@ -98,6 +101,27 @@ class Hook:
     def phases(self) -> tuple[Phase, ...]:
         """Those that it has a method for."""
         return tuple(phase for phase in Phase if callable(getattr(self.hook, phase.value, None)))
+
+    def forget(self, workload: str) -> None:
+        """Nobody of the workload with this root uid waits any more: for those of ours that remember workloads."""
+        forget = getattr(self.hook, "forget", None)
+        if callable(forget) and self.worker is None:
+            forget(workload)
+
+    def close(self) -> None:
+        """Let what it does beside the passes end, and its worker; raises what it raises.
+
+        A foreign one is closed in its worker, and left behind there if it hangs.
+        """
+        close = getattr(self.hook, "close", None)
+        try:
+            if callable(close) and self.worker is not None:
+                self.worker.call(close, (), CLOSE_SECONDS)
+            elif callable(close):
+                close()
+        finally:
+            if self.worker is not None:
+                self.worker.close()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +162,7 @@ class Caller:
         if not isinstance(value, answers):
             allowed = " or ".join(answer.__name__ for answer in answers)
             raise TypeError(f"answered with {type(value).__name__}, not with {allowed}")
+        sound.check(value)
 
 
 class OverBudget(Exception):

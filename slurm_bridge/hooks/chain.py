@@ -12,73 +12,67 @@ Hooks return data; nothing here talks to Slurm or Kubernetes. Orders, commits an
 
 import dataclasses
 import functools
-import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge import ports
-from slurm_bridge.hooks import attempts, base, calls, emitter, explain, fewest, reach, sieve
+from slurm_bridge.hooks import attempts, base, bounding, choosing, emitter, explain, fewest, reach, sieve
 from slurm_bridge.hooks.attempts import Course, PlanState
-from slurm_bridge.hooks.base import Ask, Deny, Mode, Nodes, NodeSet, Phase
+from slurm_bridge.hooks.base import Ask, Deny, Matrix, Mode, Nodes, NodeSet, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
+from slurm_bridge.hooks.emitter import Emission
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.hooks.fewest import Fewest
+from slurm_bridge.hooks.layers import Layers, Stopped
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.orderly import Orderly
+from slurm_bridge.hooks.rating import Ranking
 from slurm_bridge.hooks.reach import Reach
-from slurm_bridge.hooks.session import Layers, LogOf, Session, Stopped
+from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.sieve import Avoid, Sieved
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.shapes import Form, Shape
-from slurm_bridge.translate.translator import Translated, Value, changed
-
-#: The request as Slurm's partitions and resources let it be; runs after hooks have had their say about the fields.
-#: The third argument are the eligible nodes: for each shape of the translated workload in order, or for all its pods.
-Settle = Callable[[Translated, ClusterSnapshot, tuple[Nodes, ...]], Translated | Wait | Reject]
-
-
-class Silent:
-    """A logger for nobody."""
-
-    def trace(self, message: str, /) -> None:
-        """Not kept."""
-
-    debug = info = warning = trace
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a chain needs beside its hooks; chains of one process share it. `settle` None: requests come settled."""
-
-    clock: ports.Clock
-    dice: random.Random = dataclasses.field(default_factory=random.Random)
-    observer: calls.Observer = dataclasses.field(default_factory=calls.Unobserved)
-    logs: LogOf = lambda _: Silent()
-    limits: attempts.Limits = attempts.DEFAULTS
-    settle: Settle | None = None
-    left: calls.Left = dataclasses.field(default_factory=calls.Left)
+from slurm_bridge.translate.translator import Translated, Value
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A request that is ready to be sent, and what it rests on. `excluded` are Kubernetes' names.
+    """A request that is ready to be sent, and what it rests on.
 
-    `shapes` belong to the parts of a heterogeneous request, in order. `told` is what its owner has to hear of its form.
+    `basis` is the request without the preferences of this attempt: what stays the same when only scores move.
+    `moving`: what runs on the nodes is part of why some of them are excluded. `matrices` tell how the scores came
+    about, by hook. `shapes` belong to the parts of a heterogeneous request, in order. `told` is what its owner has to
+    hear of its form.
     """
 
     request: JobRequest
+    basis: JobRequest
     values: tuple[Value, ...]
     state: PlanState
     course: Course
     lines: tuple[Line, ...]
     eligible: int
-    excluded: Nodes
+    emission: Emission
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
     form: Form = Form.SINGLE
     told: str = ""
+    matrices: Mapping[str, Matrix] = dataclasses.field(default_factory=dict)
+    moving: bool = False
+
+    @property
+    def excluded(self) -> Nodes:
+        """The nodes of its partitions, by Kubernetes' names, that it keeps away from."""
+        return self.emission.excluded
+
+    @property
+    def tier(self) -> str:
+        """Which of the best nodes it asks for now, to be told from the others; "" where it asks for a whole set."""
+        attempt = self.course.attempts[self.state.attempt]
+        return "" if attempt.nodes is attempt.within else f"{self.state.version}.{self.state.attempt}"
 
     @property
     def window_seconds(self) -> float | None:
@@ -117,14 +111,18 @@ class Chain:
         self._layers.views = dict(views)
 
     def close(self) -> None:
-        """Let the workers of foreign hooks end; after the chain was replaced."""
+        """Let workers and whatever hooks do beside the passes end; after the chain was replaced."""
         for hook in self.hooks:
-            if hook.worker is not None:
-                hook.worker.close()
+            try:
+                hook.close()
+            except Exception as error:  # noqa: BLE001 - foreign code; the others have to be closed all the same
+                self._layers.own_log.warning(f"hook {hook.name} was not closed: {type(error).__name__}: {error}")
 
-    def session(self, snapshot: ClusterSnapshot, *, now: float, mode: Mode = Mode.REAL) -> Session:
+    def session(
+        self, snapshot: ClusterSnapshot, *, now: float, mode: Mode = Mode.REAL, attempt: int | None = None
+    ) -> Session:
         """The context of one pass."""
-        return Session(self._layers, snapshot, now=now, mode=mode)
+        return Session(self._layers, snapshot, now=now, mode=mode, attempt=attempt)
 
     @property
     def orders(self) -> bool:
@@ -135,7 +133,7 @@ class Chain:
         """Sorts workloads: the order hook's key where there is one, then priority, age and uid."""
         usual = (-workload.priority, workload.created, workload.root.uid)
         rank = self._rank(workload) if self._emits != "none" else None
-        return (rank is None, rank.key if rank is not None else (), usual)
+        return (rank is None, Orderly(rank.key if rank is not None else ()), usual)
 
     def less(self, one: Workload, other: Workload) -> bool:
         """Whether one is submitted before the other."""
@@ -153,11 +151,12 @@ class Chain:
     ) -> Plan | Wait | Reject:
         """What to ask Slurm for; `now` is Unix time, `previous` what the owner record says of a running attempt."""
         ask = asked(workload, translated)
-        with self.session(snapshot, now=now) as session:
+        attempt = previous.attempt if previous is not None else None
+        with self.session(snapshot, now=now, attempt=attempt) as session:
             try:
                 return self._plan(session, ask, translated, previous, avoid or {})
             except Stopped as stopped:
-                return stopped.obstacle
+                return _again(session, stopped.obstacle)
 
     def commit(self, workload: Workload, plan: Plan, snapshot: ClusterSnapshot) -> Obstacle | None:
         """The last question before the submission."""
@@ -205,13 +204,13 @@ class Chain:
         if obstacle := sieve.nowhere(session, found):
             raise Stopped(obstacle)
         eligible = sieve.union(found)
-        scores = session.score_nodes(ask, eligible)
+        rated = session.rate_nodes(ask, eligible)
         sets = session.subset_nodes(ask, ask.workload.pods, eligible)
         settled = self._settle(self._niced(session.express(ask)), translated, session.snapshot, found)
         reached = reach.reach(session, settled.request, found, self._emitter, settled.told)
         if isinstance(reached, Wait):
             raise Stopped(reached)
-        course = self._course(sets, scores, settled.request, reached)
+        course = self._course(sets, choosing.ranked(session, ask, settled.request, rated), reached, previous)
         course = self._bounded(course, settled, session.snapshot, reached, previous)
         return self._emit(session, settled, reached, attempts.resume(course, previous, session.now), course)
 
@@ -234,14 +233,14 @@ class Chain:
         return dataclasses.replace(ask, request=dataclasses.replace(ask.request, nice=max(0, rank.nice)))
 
     def _course(
-        self, sets: tuple[NodeSet, ...], scores: Mapping[str, float], request: JobRequest, reached: Reach
+        self, sets: tuple[NodeSet, ...], ranking: Ranking, reached: Reach, previous: PlanState | None
     ) -> Course:
         """Of node sets on which the job could start; none of them is the end of this pass."""
         every = reached.every
         within = [one if one.nodes is every else dataclasses.replace(one, nodes=one.nodes & every) for one in sets]
         if not any(reached.suits(one.nodes) for one in within):
             raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message="unschedulable on cluster"))
-        return attempts.course(within, scores, every, reach.fewest(request), self._around.limits, reached.suits)
+        return attempts.course(within, ranking, reached, self._around.limits, previous)
 
     def _bounded(
         self,
@@ -251,17 +250,18 @@ class Chain:
         reached: Reach,
         previous: PlanState | None,
     ) -> Course:
-        """With a node maximum first, where that makes a gang start on fewer nodes."""
-        if not fewest.applies(settled):
+        """With a node maximum first, where that makes a gang start on fewer nodes; and for a choice of single nodes."""
+        if not fewest.applies(settled) and not choosing.single(settled.request):
             return course
         ask = functools.partial(self._fewest.number, settled, snapshot, reached.every)
-        return attempts.bounded(course, previous, settled.request.tasks, ask)
+        return bounding.bounded(course, previous, settled.request.tasks, ask)
 
     def _emit(self, session: Session, settled: Translated, reached: Reach, state: PlanState, course: Course) -> Plan:
         attempt = course.attempts[state.attempt]
-        if attempt.most is not None:
-            settled = changed(settled, "maximum_nodes", attempt.most, attempt.name or "as many as there are pods")
-        emission = self._emitter.emit_all(settled.request, session.snapshot, reached.parts, attempt.nodes)
+        settled = choosing.limited(settled, attempt)
+        emit = functools.partial(self._emitter.emit_all, settled.request, session.snapshot, reached.parts)
+        emission = emit(attempt.nodes)
+        basis = emission if attempt.nodes is attempt.within else emit(attempt.within)
         return Plan(
             request=emission.request,
             values=settled.values,
@@ -269,12 +269,23 @@ class Chain:
             course=course,
             lines=tuple(session.lines),
             eligible=len(reached.every),
-            excluded=emission.excluded,
+            emission=emission,
+            basis=basis.request,
+            matrices=dict(session.matrices),
+            moving=session.moving,
             hints=settled.hints,
             shapes=settled.shapes,
             form=settled.form,
             told=settled.told,
         )
+
+
+def _again(session: Session, obstacle: Obstacle) -> Obstacle:
+    """Where only some nodes were looked at, another look may find others although nothing changes."""
+    if not isinstance(obstacle, Wait) or obstacle.reason != explain.UNSCHEDULABLE:
+        return obstacle
+    after = session.retry_after if obstacle.retry_after is None else obstacle.retry_after
+    return dataclasses.replace(obstacle, retry_after=after, moving=obstacle.moving or session.moving)
 
 
 def asked(workload: Workload, translated: Translated) -> Ask:

@@ -2,8 +2,8 @@
 
     exclusion   every node of the job's partitions that it may not have. Packs correctly, survives a deleted node.
                 Sent only when something is excluded.
-    candidates  the nodes that it may have; only for a fixed node count below their number (Slurm takes *all* of a
-                list that is not longer than the count), and only where that is the shorter list.
+    candidates  the nodes that it may have; only for a fixed node count that is not above their number (Slurm takes
+                *all* of a list that is as long as the count), and only where that is the shorter list.
 
 Only names that Slurm knows are written, sorted: one unknown name refuses the whole request.
 """
@@ -11,7 +11,12 @@ Only names that Slurm knows are written, sorted: one unknown name refuses the wh
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slurm_bridge.hooks.base import Nodes
+from slurm_bridge.hooks.columns.coded import Mask
+from slurm_bridge.hooks.columns.members import Members
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobRequest
@@ -21,23 +26,54 @@ _Names = tuple[str, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Emission:
-    """A request with its node fields, and the Kubernetes nodes of its partitions that it keeps away from."""
+    """A request with its node fields, and the nodes of its partitions that it may have (all parts together)."""
 
     request: JobRequest
-    excluded: Nodes
+    territory: "Territory"
+    allowed: Nodes
+
+    @property
+    def excluded(self) -> Nodes:
+        """The nodes of its partitions, by Kubernetes' names, that it keeps away from."""
+        return self.territory.nodes - self.allowed
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Lists:
-    """One set of nodes in one partition: Slurm's names of those within it and of all its other nodes.
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Territory:
+    """The nodes of some partitions: by row those that Kubernetes knows, and Slurm's names of the others.
 
-    `reach` and `excluded_nodes` are Kubernetes' names of the same.
+    `rows` are in the order of Slurm's names, which are `slurm_names`: a set of nodes becomes a sorted list of names
+    without a look at each name.
     """
 
-    allowed: _Names
-    excluded: _Names
-    reach: Nodes
-    excluded_nodes: Nodes
+    members: Members
+    inside: Mask
+    rows: NDArray[np.intp]
+    slurm_names: NDArray[np.object_]
+    strangers: _Names
+
+    @property
+    def nodes(self) -> Nodes:
+        """Kubernetes' names of those that it knows."""
+        return self.members.nodes(self.inside)
+
+    def within(self, nodes: Nodes) -> Nodes:
+        """Those of these nodes that are here; the very same set where all are."""
+        inside = self.members.mask(nodes) & self.inside
+        return nodes if np.count_nonzero(inside) == len(nodes) else self.members.nodes(inside)
+
+    def named(self, nodes: Nodes) -> _Names:
+        """Slurm's names."""
+        return tuple(self.slurm_names[self.members.mask(nodes)[self.rows]].tolist())
+
+    def without(self, nodes: Nodes) -> _Names:
+        """Slurm's names of all others."""
+        others = self.slurm_names[~self.members.mask(nodes)[self.rows]].tolist()
+        return tuple(sorted((*self.strangers, *others)) if self.strangers else others)
+
+    def __len__(self) -> int:
+        """How many nodes there are, strangers included."""
+        return len(self.rows) + len(self.strangers)
 
 
 def pinned(request: JobRequest, slurm_names: tuple[str, ...]) -> JobRequest:
@@ -50,34 +86,44 @@ def pinned(request: JobRequest, slurm_names: tuple[str, ...]) -> JobRequest:
 
 
 class Emitter:
-    """Set arithmetic is done once for each set of nodes, snapshot and partition, not for each workload."""
+    """Names are written once for each set of nodes, snapshot and partition, not for each workload."""
 
     def __init__(self) -> None:
-        self._lists: Memo[tuple[str, Nodes], _Lists] = Memo()
+        self._territories: Memo[str, Territory] = Memo()
+        self._within: Memo[tuple[str, Nodes], Nodes] = Memo()
+        self._without: Memo[tuple[str, Nodes], _Names] = Memo()
 
     def reach(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Nodes:
         """Those of these nodes that the request's partitions have."""
-        return self._listed(request, snapshot, nodes).reach
+        territory = self._territory(request, snapshot)
+        key = (request.partition or "", nodes)
+        return self._within.get(snapshot.version, key, lambda: territory.within(nodes))
 
     def emit(
         self, request: JobRequest, snapshot: ClusterSnapshot, eligible: Nodes, candidates: Nodes | None = None
     ) -> Emission:
-        """The request with its node fields; its partitions have to have some of the nodes.
+        """The request for these nodes.
 
-        `candidates` are what an attempt narrows the eligible nodes to, None in the last (or only) attempt.
+        `candidates` narrow the eligible nodes to, None in the last (or only) attempt.
         """
         nodes = eligible if candidates is None else candidates
         return self._emit(request, snapshot, nodes, listing=candidates is not None)
 
     def _emit(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes, *, listing: bool) -> Emission:
-        lists = self._listed(request, snapshot, nodes)
-        if not lists.allowed:
+        territory = self._territory(request, snapshot)
+        allowed = self.reach(request, snapshot, nodes)
+        if not allowed:
             raise ValueError(f"no node of {request.partition or 'any partition'} is left to emit")
-        listed = listing and _shorter(request, lists)
-        required, excluded = (lists.allowed, ()) if listed else ((), lists.excluded)
+        required: _Names = ()
+        excluded: _Names = ()
+        if listing and _shorter(request, territory, allowed):
+            required = territory.named(allowed)
+        else:
+            key = (request.partition or "", allowed)
+            excluded = self._without.get(snapshot.version, key, lambda: territory.without(allowed))
         if (request.required_nodes, request.excluded_nodes) != (required, excluded):
             request = dataclasses.replace(request, required_nodes=required, excluded_nodes=excluded)
-        return Emission(request, lists.excluded_nodes)
+        return Emission(request, territory, allowed)
 
     def emit_all(
         self, request: JobRequest, snapshot: ClusterSnapshot, parts: Sequence[Nodes], candidates: Nodes | None = None
@@ -89,16 +135,17 @@ class Emitter:
         if not request.components:
             return self.emit(request, snapshot, parts[0], candidates)
         every = (request, *request.components)
-        first, *others = (
+        emitted = [
             self._emit(one, snapshot, part if candidates is None else candidates & part, listing=False)
             for one, part in zip(every, parts, strict=True)
-        )
-        sent = dataclasses.replace(first.request, components=tuple(other.request for other in others))
-        return Emission(sent, first.excluded.intersection(*(other.excluded for other in others)))
+        ]
+        first, *others = (one.request for one in emitted)
+        allowed = frozenset().union(*(one.allowed for one in emitted))
+        return Emission(dataclasses.replace(first, components=tuple(others)), emitted[0].territory, allowed)
 
-    def _listed(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> _Lists:
+    def _territory(self, request: JobRequest, snapshot: ClusterSnapshot) -> Territory:
         partition = request.partition or ""
-        return self._lists.get(snapshot.version, (partition, nodes), lambda: _split(snapshot, partition, nodes))
+        return self._territories.get(snapshot.version, partition, lambda: _territory(snapshot, partition))
 
 
 def members(snapshot: ClusterSnapshot, partition: str) -> Nodes:
@@ -112,22 +159,27 @@ def members(snapshot: ClusterSnapshot, partition: str) -> Nodes:
     return frozenset().union(*(one.nodes for one in known)) & snapshot.slurm_nodes.keys()
 
 
-def _split(snapshot: ClusterSnapshot, partition: str, nodes: Nodes) -> _Lists:
+def _territory(snapshot: ClusterSnapshot, partition: str) -> Territory:
     within = members(snapshot, partition)
-    allowed = {slurm: snapshot.by_slurm[slurm] for slurm in within & snapshot.by_slurm.keys()}
-    allowed = {slurm: name for slurm, name in allowed.items() if name in nodes}
-    excluded = within - allowed.keys()
-    reach = frozenset(allowed.values())
-    return _Lists(
-        allowed=tuple(sorted(allowed)),
-        excluded=tuple(sorted(excluded)),
-        reach=nodes if reach == nodes else reach,
-        excluded_nodes=frozenset(snapshot.by_slurm[slurm] for slurm in excluded & snapshot.by_slurm.keys()),
+    index = snapshot.columns.members.index
+    known = sorted((slurm, index[snapshot.by_slurm[slurm]]) for slurm in within & snapshot.by_slurm.keys())
+    rows = np.array([row for _, row in known], np.intp)
+    inside = np.zeros(len(snapshot.columns), np.bool_)
+    inside[rows] = True
+    return Territory(
+        members=snapshot.columns.members,
+        inside=inside,
+        rows=rows,
+        slurm_names=np.array([slurm for slurm, _ in known], object),
+        strangers=tuple(sorted(within - snapshot.by_slurm.keys())),
     )
 
 
-def _shorter(request: JobRequest, lists: _Lists) -> bool:
-    """The candidate form is safe, and shorter than the other."""
+def _shorter(request: JobRequest, territory: Territory, allowed: Nodes) -> bool:
+    """The candidate form is safe, and shorter than the other.
+
+    Slurm takes a list as long as the count as a whole, which is what is meant, and a shorter one for no restriction.
+    """
     count = request.maximum_nodes
-    fixed = count is not None and request.minimum_nodes == count and count < len(lists.allowed)
-    return fixed and len(lists.allowed) < len(lists.excluded)
+    fixed = count is not None and request.minimum_nodes == count and count <= len(allowed)
+    return fixed and len(allowed) < len(territory) - len(allowed)

@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from slurm_bridge.hooks.base import Audience, Denied, Nodes, Phase
 
@@ -42,19 +42,27 @@ def for_user(lines: Iterable[Line]) -> str:
     )
 
 
-def summary(reasons: Iterable[str]) -> str:
+def summary(counts: Mapping[str, int]) -> str:
     """`12 Insufficient nvidia.com/gpu, 8 node(s) were unschedulable`: how often each reason was given."""
-    counted = collections.Counter(reasons)
-    return ", ".join(sorted(f"{count} {reason}" for reason, count in counted.items()))
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
 
 
 def unavailable(nodes: Nodes, layers: Iterable[Denied], few: str = "0") -> str:
     """kube-scheduler's sentence for a pod that fits nowhere (or on too few); a node counts with its first denial."""
-    found: list[str] = []
+    found: collections.Counter[str] = collections.Counter()
     left = nodes
     for layer in layers:
-        for name in left & layer.nodes.keys():
-            found += layer.nodes[name] if layer.audience is Audience.USER else (_WITHHELD,)
-        left = left - layer.nodes.keys()
+        after = layer.left(left)
+        found.update(counted(layer, left, len(left) - len(after)))
+        left = after
     said = f": {summary(found)}" if found else ""
     return f"{few}/{len(nodes)} nodes are available{said}."
+
+
+def counted(layer: Denied, among: Nodes, number: int) -> Mapping[str, int]:
+    """How often each reason, of a layer that denies so many of these nodes."""
+    if layer.audience is not Audience.USER:
+        return {_WITHHELD: number} if number else {}
+    if number == len(layer.nodes):
+        return layer.counts()
+    return collections.Counter(reason for name in among & layer.nodes.keys() for reason in layer.nodes[name])

@@ -3,31 +3,19 @@
 import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from types import MappingProxyType
 
-from slurm_bridge.hooks.snapshot import EMPTY, NOTHING, Amounts, ClusterSnapshot, NodeFacts
+from slurm_bridge.hooks.columns.following import Follower
+from slurm_bridge.hooks.facts import Amounts, NodeFacts
+from slurm_bridge.hooks.holding import Hold, Holding
+from slurm_bridge.hooks.nominating import Nominations
+from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model import names, quantity
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 
 RequestsOf = Callable[[Pod], Amounts]
-#: What is asked for in all on each node.
-_Sums = dict[str, dict[str, Fraction]]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Hold:
-    """What one pod keeps on a node; assumed: we have decided so, and the cluster has not said so yet.
-
-    `placed`: it has the node from Slurm.
-    """
-
-    node: str
-    requests: Amounts
-    assumed: bool
-    placed: bool
 
 
 class Keeper:
@@ -38,15 +26,20 @@ class Keeper:
         self._lock = threading.Lock()
         self._nodes: dict[str, NodeFacts] = {}
         self._claims: dict[str, set[str]] = {}
-        self._used: _Sums = {}
-        self._placed: _Sums = {}
-        self._holds: dict[str, _Hold] = {}
+        self._holding = Holding()
+        self._nominations = Nominations()
         self._slurm: Mapping[str, SlurmNode] = {}
         self._partitions: tuple[Partition, ...] = ()
         self._heterogeneous = False
         self._version = 0
         self._use_version = 0
         self._given = EMPTY
+        self._follower = Follower()
+        #: The nodes that differ from those of the snapshot that was given out last.
+        self._touched: set[str] = set()
+        #: What holds for as long as no node comes, goes or is linked anew; None: to be worked out.
+        self._names: frozenset[str] | None = None
+        self._by_slurm: Mapping[str, str] | None = None
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
         """A node appeared, changed or went."""
@@ -58,33 +51,39 @@ class Keeper:
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Any pod of any scheduler: it counts from the moment it has a node until it is terminal or gone."""
+        shown = new or old
+        if shown is None:
+            return
         with self._lock:
+            self._use_version += 1 if self._nominations.hear(shown.uid, new) else 0
             if new is None or new.terminal:
-                shown = new or old
-                if shown is not None:
-                    self._release(shown.uid)
+                self._used(self._holding.release(shown.uid))
             elif new.bound:
                 self._observe(old, new)
 
-    def assume(self, uid: str, node: str, requests: Amounts) -> None:
-        """A binding is on its way: count the pod there until the cluster tells what became of it."""
+    def assume(self, uid: str, node: str, requests: Amounts, pod: Pod | None = None) -> None:
+        """A binding is on its way: count the pod there until the cluster tells what became of it.
+
+        Without the pod itself its amounts count, and nobody sees it among the pods of the node.
+        """
         with self._lock:
-            held = self._holds.get(uid)
+            held = self._holding.get(uid)
             if held is None or held.assumed:
-                self._hold(uid, _Hold(node, requests, assumed=True, placed=True))
+                hold = Hold(node=node, requests=requests, assumed=True, placed=True, pod=pod)
+                self._used(self._holding.hold(uid, hold))
 
     def holds(self, uid: str, node: str) -> bool:
         """This pod counts on that node already."""
         with self._lock:
-            held = self._holds.get(uid)
+            held = self._holding.get(uid)
             return held is not None and held.node == node
 
     def forget(self, uid: str) -> None:
         """The binding did not come to pass; what the cluster itself has told stays."""
         with self._lock:
-            held = self._holds.get(uid)
+            held = self._holding.get(uid)
             if held is not None and held.assumed:
-                self._release(uid)
+                self._used(self._holding.release(uid))
 
     def set_slurm(
         self, nodes: Iterable[SlurmNode], partitions: Iterable[Partition], *, heterogeneous: bool = False
@@ -106,6 +105,12 @@ class Keeper:
             elif old_partitions != self._partitions:
                 self._use_version += 1
 
+    @property
+    def version(self) -> int:
+        """The version that a snapshot would have now; asking costs nothing, whatever changed."""
+        with self._lock:
+            return self._version
+
     def snapshot(self) -> ClusterSnapshot:
         """The cluster now; the same object again while nothing changed."""
         with self._lock:
@@ -114,19 +119,26 @@ class Keeper:
             return self._given
 
     def _take(self) -> ClusterSnapshot:
-        last = self._given
-        same = last.version == self._version
-        linked = {facts.slurm_name: name for name, facts in self._nodes.items() if facts.slurm} if not same else {}
-        return ClusterSnapshot(
+        if self._names is None:
+            self._names = frozenset(self._nodes)
+        if self._by_slurm is None:
+            linked = {facts.slurm_name: name for name, facts in self._nodes.items() if facts.slurm}
+            self._by_slurm = MappingProxyType(linked)
+        taken = ClusterSnapshot(
             version=self._version,
             use_version=self._use_version,
             nodes=MappingProxyType(dict(self._nodes)),
             slurm_nodes=self._slurm,
             partitions=self._partitions,
-            names=last.names if same else frozenset(self._nodes),
-            by_slurm=last.by_slurm if same else MappingProxyType(linked),
+            names=self._names,
+            by_slurm=self._by_slurm,
             heterogeneous=self._heterogeneous,
+            nominated=self._nominations.by_node,
         )
+        self._follower.note(self._use_version, frozenset(self._touched))
+        self._touched.clear()
+        taken.follow(self._follower)
+        return taken
 
     def _moved(self) -> None:
         self._version += 1
@@ -136,18 +148,21 @@ class Keeper:
         name = new.metadata.name
         known = self._nodes.get(name)
         if known is not None and _same_place(known.node, new):
-            self._nodes[name] = dataclasses.replace(known, node=new)
+            self._write(dataclasses.replace(known, node=new))
             self._use_version += 1
             return
-        self._nodes[name] = NodeFacts(
+        there = self._holding.there(name)
+        facts = NodeFacts(
             name=name,
             slurm_name=new.slurm_name,
             node=new,
-            slurm=None,
+            slurm=known.slurm if known is not None and known.slurm_name == new.slurm_name else None,
             allocatable=_amounts(new.status.allocatable),
-            used=_frozen(self._used.get(name)),
-            placed=_frozen(self._placed.get(name)),
+            used=there.used,
+            placed=there.placed,
+            pods=there.pods,
         )
+        self._write(facts)
         if known is not None and known.slurm_name != new.slurm_name:
             self._unclaim(known)
         self._claims.setdefault(new.slurm_name, set()).add(name)
@@ -157,6 +172,8 @@ class Keeper:
     def _drop_node(self, name: str) -> None:
         facts = self._nodes.pop(name, None)
         if facts is not None:
+            self._touched.add(name)
+            self._names = self._by_slurm = None
             self._unclaim(facts)
             self._moved()
 
@@ -172,14 +189,27 @@ class Keeper:
         claimants = self._claims.get(slurm_name, ())
         found = self._slurm.get(slurm_name) if len(claimants) == 1 else None
         for name in claimants:
-            self._nodes[name] = dataclasses.replace(self._nodes[name], slurm=found)
+            self._write(dataclasses.replace(self._nodes[name], slurm=found))
+
+    def _write(self, facts: NodeFacts) -> None:
+        """The only place where facts of a node change, so that columns follow."""
+        before = self._nodes.get(facts.name)
+        if before is None:
+            self._names = None
+        if before is None or _link(before) != _link(facts):
+            self._by_slurm = None
+        self._nodes[facts.name] = facts
+        self._touched.add(facts.name)
 
     def _observe(self, old: Pod | None, new: Pod) -> None:
-        held = self._holds.get(new.uid)
+        """Amounts are read again only when they can have changed; the pod itself is taken over in any case."""
+        held = self._holding.get(new.uid)
         settled = held is not None and not held.assumed and held.node == new.spec.node_name
-        if not settled or old is None or old.spec != new.spec:
-            placed = names.LABEL_JOB_ID in new.metadata.labels
-            self._hold(new.uid, _Hold(new.spec.node_name, self._amounts_of(new), assumed=False, placed=placed))
+        known = held is not None and settled and old is not None and old.spec == new.spec
+        requests = held.requests if held is not None and known else self._amounts_of(new)
+        placed = names.LABEL_JOB_ID in new.metadata.labels
+        hold = Hold(node=new.spec.node_name, requests=requests, assumed=False, placed=placed, pod=new)
+        self._used(self._holding.hold(new.uid, hold))
 
     def _amounts_of(self, pod: Pod) -> Amounts:
         """Amounts that nobody can read count as nothing: one odd pod must not stop the watch of all others."""
@@ -188,43 +218,18 @@ class Keeper:
         except ValueError:
             return {}
 
-    def _hold(self, uid: str, hold: _Hold) -> None:
-        held = self._holds.get(uid)
-        self._holds[uid] = hold
-        if held is not None and dataclasses.replace(held, assumed=hold.assumed) == hold:
-            return
-        if held is not None:
-            self._count(held, -1)
-        self._count(hold, 1)
-
-    def _release(self, uid: str) -> None:
-        held = self._holds.pop(uid, None)
-        if held is not None:
-            self._count(held, -1)
-
-    def _count(self, hold: _Hold, sign: int) -> None:
-        _add(self._used, hold, sign)
-        if hold.placed:
-            _add(self._placed, hold, sign)
-        facts = self._nodes.get(hold.node)
-        if facts is not None:
-            used, placed = _frozen(self._used.get(hold.node)), _frozen(self._placed.get(hold.node))
-            self._nodes[hold.node] = dataclasses.replace(facts, used=used, placed=placed)
-            self._use_version += 1
+    def _used(self, changed: Iterable[str]) -> None:
+        """What pods keep of these nodes has changed."""
+        for name in changed:
+            facts = self._nodes.get(name)
+            if facts is not None:
+                there = self._holding.there(name)
+                self._write(dataclasses.replace(facts, used=there.used, placed=there.placed, pods=there.pods))
+                self._use_version += 1
 
 
-def _add(sums: _Sums, hold: _Hold, sign: int) -> None:
-    used = sums.setdefault(hold.node, {})
-    for name, amount in hold.requests.items():
-        used[name] = used.get(name, NOTHING) + sign * amount
-        if not used[name]:
-            del used[name]
-    if not used:
-        del sums[hold.node]
-
-
-def _frozen(used: Mapping[str, Fraction] | None) -> Amounts:
-    return MappingProxyType(dict(used or {}))
+def _link(facts: NodeFacts) -> tuple[str, bool]:
+    return facts.slurm_name, facts.slurm is not None
 
 
 def _amounts(written: Mapping[str, str | int | float]) -> Amounts:
@@ -258,5 +263,6 @@ _MACHINE = tuple(
 )
 
 
-def _membership(partition: Partition) -> tuple[str, tuple[str, ...]]:
-    return partition.name, partition.nodes
+def _membership(partition: Partition) -> tuple[str, tuple[str, ...], bool]:
+    """What decides which nodes a job can come to, be it one that names no partition."""
+    return partition.name, partition.nodes, partition.default

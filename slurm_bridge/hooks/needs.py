@@ -1,7 +1,7 @@
 """What a hook must see beyond nodes and its own workload. Only what some configured hook declares is watched."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from slurm_bridge.model import kinds
@@ -20,6 +20,8 @@ class Need(enum.Enum):
     REPLICASETS = "replicasets"
     STATEFULSETS = "statefulsets"
     PDBS = "poddisruptionbudgets"
+    NAMESPACES = "namespaces"
+    CSINODES = "csinodes"
 
 
 #: Which resource has to be watched for a need; the access rules of the deployment are compared with it.
@@ -32,6 +34,8 @@ KINDS: Mapping[Need, Kind[Object]] = {
     Need.REPLICASETS: kinds.REPLICASETS,
     Need.STATEFULSETS: kinds.STATEFULSETS,
     Need.PDBS: kinds.PODDISRUPTIONBUDGETS,
+    Need.NAMESPACES: kinds.NAMESPACES,
+    Need.CSINODES: kinds.CSINODES,
 }
 
 
@@ -40,5 +44,12 @@ class View(Protocol):
 
     def get(self, namespace: str, name: str) -> Object | None:
         """The object of this name; cluster-wide kinds have the namespace ""."""
+
+    def all(self) -> Sequence[Object]:
+        """All of them, in no order; the same sequence again while nothing has changed."""
+
+    @property
+    def version(self) -> int:
+        """Moves with every change: what was worked out from the objects holds for as long as it stands."""
 
     def __len__(self) -> int: ...

@@ -22,22 +22,27 @@ from slurm_bridge.model.verdict import Wait
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """The nodes for each part of a request, and all of them. `least` is how many each part takes at least."""
+    """The nodes for each part of a request, and all of them. `least` is how many each part takes at least.
+
+    `count` is how many the whole takes, as far as it says. `partial`: other nodes were not looked at.
+    """
 
     parts: tuple[Nodes, ...]
     least: tuple[int, ...]
     every: Nodes
+    count: int
+    partial: bool = False
+
+    @property
+    def changeable(self) -> bool:
+        """Of several components Slurm takes no update."""
+        return len(self.parts) == 1
 
     def suits(self, nodes: Nodes) -> bool:
         """Whether the job could start on these nodes alone."""
         if len(self.parts) == 1:
             return len(nodes) >= self.least[0]
         return apart([part & nodes for part in self.parts], self.least)
-
-
-def fewest(request: JobRequest) -> int:
-    """How many nodes the request takes, as far as it says; no more than it needs."""
-    return sum(one.minimum_nodes or one.maximum_nodes or 1 for one in (request, *request.components))
 
 
 def reach(
@@ -53,7 +58,9 @@ def reach(
         return obstacle
     parts = tuple(one.nodes for one in inside)
     least = tuple(one.minimum_nodes or 1 for one in requests)
-    reached = Reach(parts=parts, least=least, every=functools.reduce(operator.or_, parts))
+    count = sum(one.minimum_nodes or one.maximum_nodes or 1 for one in requests)
+    every = functools.reduce(operator.or_, parts)
+    reached = Reach(parts=parts, least=least, every=every, count=count, partial=session.partial)
     return reached if reached.suits(reached.every) else _too_few(session, inside, least)
 
 

@@ -13,21 +13,33 @@ from typing import Any
 import pydantic
 
 from slurm_bridge import errors
+from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.builtin.eligibility import Eligibility
 from slurm_bridge.hooks.builtin.policy import Policy
-from slurm_bridge.hooks.calls import SHAPES, Hook, Left, OnError, Worker
-from slurm_bridge.hooks.chain import Chain, Surroundings
+from slurm_bridge.hooks.calls import SHAPES, Hook, OnError, Worker
+from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.hooks.kubescheduler.hook import KubeScheduler
+from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.vela.hook import Vela
 
 GROUP = "slurm_bridge.hooks"
 
 #: Makes a hook from its options: a class (or function) of one argument. With an attribute `Options` (a pydantic
-#: model) it gets these, checked; without, the mapping as it was written.
-Builder = Callable[[Any], object]
+#: model) it gets these, checked; without, the mapping as it was written. One that ships with the bridge and says
+#: `backstage = True` is given a second argument, what it needs to work beside the passes.
+Builder = Callable[..., object]
 
 #: The hooks that ship with the bridge. Policy first: what a user may not ask for needs no further look.
-BUILTIN: Mapping[str, Builder] = {"policy": Policy, "eligibility": Eligibility}
+BUILTIN: Mapping[str, Builder] = {
+    "policy": Policy,
+    "eligibility": Eligibility,
+    "vela": Vela,
+    "kube-scheduler": KubeScheduler,
+    "preemption": Preemption,
+}
 
 #: Part of every chain, with their own defaults and before all others where configuration does not name them: a site
 #: that adds a hook must not open its doors by leaving these out.
@@ -65,7 +77,7 @@ def build(
     hooks: list[Hook] = []
     for config in configs:
         try:
-            hooks.append(_hook(config, offered, around.left))
+            hooks.append(_hook(config, offered, around))
         except Unusable as unusable:
             problems.append(str(unusable))
     problems += _crowded(hooks)
@@ -89,12 +101,17 @@ def entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
     return {found.name: found for found in importlib.metadata.entry_points(group=GROUP)}
 
 
-def _hook(config: HookConfig, offered: Mapping[str, Any], left: Left) -> Hook:
+def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) -> Hook:
     foreign = config.name not in BUILTIN
     if foreign and config.name not in offered:
         raise Unusable(_unknown(config.name, sorted({*BUILTIN, *offered})))
     try:
-        hook = _made(offered[config.name].load() if foreign else BUILTIN[config.name], config.options)
+        if foreign:
+            hook = _made(offered[config.name].load(), config.options)
+        else:
+            builder = BUILTIN[config.name]
+            behind = (around.backstage(config.name),) if getattr(builder, "backstage", False) else ()
+            hook = _made(builder, config.options, *behind)
     except pydantic.ValidationError as error:
         wrong = "\n".join(f"hook {config.name}: {_place(row['loc'])}: {row['msg']}" for row in error.errors())
         raise Unusable(wrong) from error
@@ -107,7 +124,7 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], left: Left) -> Hook:
         on_error=config.on_error,
         budget_seconds=config.budget_ms / 1000,
         needs=_needs(config.name, hook),
-        worker=Worker(config.name, left) if foreign else None,
+        worker=Worker(config.name, around.left) if foreign or getattr(hook, "foreign", False) else None,
     )
 
 
@@ -117,9 +134,9 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"hook {name}: neither built in nor installed (entry point group {GROUP}); {hint}"
 
 
-def _made(builder: Builder, options: Mapping[str, Any]) -> object:
+def _made(builder: Builder, options: Mapping[str, Any], *behind: Backstage) -> object:
     model = getattr(builder, "Options", None)
-    return builder(options if model is None else model.model_validate(dict(options)))
+    return builder(options if model is None else model.model_validate(dict(options)), *behind)
 
 
 def _place(where: Iterable[int | str]) -> str:

@@ -1,111 +1,65 @@
 """One pass over one chain: each phase over all layers, what was said on the way, and an end of it all."""
 
-import random
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Mapping
 
-from slurm_bridge.hooks import base, division, explain
-from slurm_bridge.hooks.base import Ask, Audience, Denied, Log, Mode, Nodes, NodeSet, Phase
-from slurm_bridge.hooks.calls import Answer, Caller, Hook, HookFailed, OnError
+from slurm_bridge.hooks import base, division, explain, rating
+from slurm_bridge.hooks.base import (
+    Ask,
+    Audience,
+    Denied,
+    Matrix,
+    Mode,
+    Nodes,
+    NodeSet,
+    Phase,
+    Scores,
+)
+from slurm_bridge.hooks.calls import Answer, Hook, HookFailed, OnError
 from slurm_bridge.hooks.explain import Line
-from slurm_bridge.hooks.memo import Memo
-from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.layers import Layers, Stopped
+from slurm_bridge.hooks.outside import Outside
+from slurm_bridge.hooks.passing import Pass
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.verdict import Obstacle, Reject, Wait
+from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 
-LogOf = Callable[[str], Log]
+#: Why a node that no hook looked at is not among those that are left.
+NOT_SAMPLED = "node(s) were not sampled in this attempt"
 
 #: After how many seconds a workload whose hook failed is tried again.
 RETRY_SECONDS = 60.0
 
 
-class SessionOver(RuntimeError):
-    """A hook used the session of a pass that has ended."""
+class Session(Pass):
+    """See `base.Session`, which is what hooks see of it."""
 
+    __slots__ = ("denied", "lines", "matrices", "members", "partial", "retry_after")
 
-class Stopped(Exception):
-    """A hook's answer, or its failure, ends the pass here."""
-
-    def __init__(self, obstacle: Obstacle) -> None:
-        super().__init__(obstacle.message)
-        self.obstacle = obstacle
-
-
-class Layers:
-    """The hooks of a chain by phase, and what outlives a pass: who calls them, where they log, what they may see."""
-
-    def __init__(self, hooks: tuple[Hook, ...], caller: Caller, logs: LogOf, dice: random.Random) -> None:
-        self.hooks = hooks
-        self.caller = caller
-        self.dice = dice
-        self.views: Mapping[Need, View] = {}
-        self.own_log = logs("chain")
-        self.logs = {hook.name: logs(hook.name) for hook in hooks}
-        self.by_phase = {phase: tuple(hook for hook in hooks if phase in hook.phases) for phase in Phase}
-        self.left: Memo[tuple[Nodes, Denied], Nodes] = Memo()
-        self.said: Memo[Denied, str] = Memo()
-
-
-class Session:
-    """See `base.Session`, which is what hooks see of it. A context manager: its end is the end of the pass."""
-
-    __slots__ = ("_layers", "_mode", "_now", "_over", "_running", "_snapshot", "denied", "lines", "members")
-
-    def __init__(self, layers: Layers, snapshot: ClusterSnapshot, *, now: float, mode: Mode = Mode.REAL) -> None:
-        self._layers = layers
-        self._snapshot = snapshot
-        self._now = now
-        self._mode = mode
-        self._over = False
-        self._running: Hook | None = None
+    def __init__(
+        self,
+        layers: Layers,
+        snapshot: ClusterSnapshot,
+        *,
+        now: float,
+        mode: Mode = Mode.REAL,
+        attempt: int | None = None,
+    ) -> None:
+        super().__init__(layers, snapshot, now=now, mode=mode, attempt=attempt)
         self.lines: list[Line] = []
         self.denied: list[Denied] = []
+        #: How the scores came about, by hook.
+        self.matrices: dict[str, Matrix] = {}
         #: Whom the lines are about from now on, "" for the whole workload.
         self.members = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over = True
+        #: Some nodes are not looked at, and when others would be.
+        self.partial = False
+        self.retry_after: float | None = None
 
     @property
-    def snapshot(self) -> ClusterSnapshot:
-        self._alive()
-        return self._snapshot
-
-    @property
-    def now(self) -> float:
-        self._alive()
-        return self._now
-
-    @property
-    def mode(self) -> Mode:
-        self._alive()
-        return self._mode
-
-    @property
-    def dice(self) -> random.Random:
-        self._alive()
-        return self._layers.dice
-
-    @property
-    def log(self) -> Log:
-        self._alive()
-        return self._layers.logs[self._running.name] if self._running else self._layers.own_log
-
-    def view(self, need: Need) -> View:
-        self._alive()
-        if self._running is not None and need not in self._running.needs:
-            raise LookupError(f"hook {self._running.name} has not declared {need} in its needs")
-        if need not in self._layers.views:
-            raise LookupError(f"{need.value} are not watched")
-        return self._layers.views[need]
+    def moving(self) -> bool:
+        """What runs on the nodes is part of why some of them are denied."""
+        return any(one.moving for one in self.denied)
 
     def pass_gate(self, phase: Phase, ask: Ask) -> None:
         """Admit, capacity or commit: every hook has to let the workload go on."""
@@ -119,11 +73,18 @@ class Session:
         for hook in self._layers.by_phase[Phase.SAMPLE]:
             answer = self._ask(hook, Phase.SAMPLE, ask, nodes)
             if answer is not None:
-                sampled = nodes & answer.value.nodes
+                sampled = nodes if answer.value.nodes is nodes else self._both(nodes, answer.value.nodes)
                 self._say(hook, Phase.SAMPLE, answer, (len(nodes), len(sampled)), audience=Audience.OPERATOR)
-                self.denied.append(Denied.because("node(s) were not sampled in this attempt", nodes - sampled))
+                if len(sampled) < len(nodes):
+                    self.partial, self.retry_after = True, answer.value.retry_after
+                    self.denied.append(Denied(nodes=Outside(nodes, sampled, NOT_SAMPLED)))
                 nodes = sampled
         return nodes
+
+    def _both(self, nodes: Nodes, others: Nodes) -> Nodes:
+        """By way of the columns, so that equal samples are one set: much is remembered by it."""
+        columns = self.columns
+        return columns.nodes(columns.mask(nodes) & columns.mask(others))
 
     def filter_nodes(self, ask: Ask, nodes: Nodes) -> Nodes:
         self._alive()
@@ -134,15 +95,20 @@ class Session:
         return nodes
 
     def score_nodes(self, ask: Ask, nodes: Nodes) -> Mapping[str, float]:
+        return self.rate_nodes(ask, nodes).nodes
+
+    def rate_nodes(self, ask: Ask, nodes: Nodes) -> Scores:
+        """The same with what the hooks want to be made of it."""
         self._alive()
-        total: Mapping[str, float] = {}
+        said: list[Scores] = []
         for hook in self._layers.by_phase[Phase.SCORE]:
             answer = self._ask(hook, Phase.SCORE, ask, nodes)
             if answer is not None:
-                scores: Mapping[str, float] = answer.value.nodes
-                total = {name: total.get(name, 0.0) + scores.get(name, 0.0) for name in nodes}
+                said.append(answer.value)
                 self._say(hook, Phase.SCORE, answer, (len(nodes), len(nodes)), audience=Audience.OPERATOR)
-        return total
+                if answer.value.matrix is not None:
+                    self.matrices[hook.name] = answer.value.matrix
+        return rating.added(said, nodes)
 
     def subset_nodes(self, ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> tuple[NodeSet, ...]:
         self._alive()
@@ -177,15 +143,11 @@ class Session:
 
     def deny(self, name: str, denied: Denied, nodes: Nodes) -> Nodes:
         """What is left of these nodes after a denial that comes from the bridge itself."""
-        left = nodes.difference(denied.nodes)
+        left = denied.left(nodes)
         self.denied.append(denied)
-        reason = explain.summary(reason for name in nodes & denied.nodes.keys() for reason in denied.nodes[name])
+        reason = explain.summary(explain.counted(denied, nodes, len(nodes) - len(left)))
         self._line(name, Phase.FILTER, reason, Audience.USER, (len(nodes), len(left)))
         return left
-
-    def _alive(self) -> None:
-        if self._over:
-            raise SessionOver("this session's pass has ended; keep nothing of it")
 
     def _ask(self, hook: Hook, phase: Phase, *arguments: object) -> Answer | None:
         """The hook's answer; None when it failed and may be skipped. An obstacle ends the pass."""
@@ -217,10 +179,10 @@ class Session:
     def _deny(self, hook: Hook, answer: Answer, nodes: Nodes) -> Nodes:
         denied: Denied = answer.value
         version = self._snapshot.version
-        left = self._layers.left.get(version, (nodes, denied), lambda: nodes.difference(denied.nodes))
+        left = self._layers.left.get(version, (nodes, denied), lambda: denied.left(nodes))
         if len(left) < len(nodes):
             self.denied.append(denied)
-        said = self._layers.said.get(version, denied, lambda: explain.summary(_reasons(denied)))
+        said = self._layers.said.get(version, denied, lambda: explain.summary(denied.counts()))
         self._say(hook, Phase.FILTER, answer, (len(nodes), len(left)), audience=denied.audience, reason=said)
         return left
 
@@ -288,7 +250,3 @@ class Session:
                 members=self.members,
             )
         )
-
-
-def _reasons(denied: Denied) -> Any:
-    return (reason for reasons in denied.nodes.values() for reason in reasons)

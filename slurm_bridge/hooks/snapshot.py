@@ -2,39 +2,22 @@
 
 import dataclasses
 from collections.abc import Mapping
-from fractions import Fraction
 
-from slurm_bridge.model.node import Node
+from slurm_bridge.hooks.columns.following import Deferred, Follower
+from slurm_bridge.hooks.columns.nodes import NodeColumns
+from slurm_bridge.hooks.facts import NOTHING, Amounts, NodeFacts, fits, lacking
+from slurm_bridge.hooks.nominating import NOBODY, ByNode
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 
-Amounts = Mapping[str, Fraction]
-
-NOTHING = Fraction()
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFacts:
-    """One Kubernetes node, and its counterpart in Slurm: None when Slurm has none, or when two nodes claim it.
-
-    `used` is what pods that are bound there (or about to be) ask for, whoever scheduled them; `placed` is how much of
-    it Slurm knows of, because it gave those pods the node.
-    """
-
-    name: str
-    slurm_name: str
-    node: Node
-    slurm: SlurmNode | None
-    allocatable: Amounts
-    used: Amounts
-    placed: Amounts
+__all__ = ["EMPTY", "NOTHING", "Amounts", "ClusterSnapshot", "NodeFacts", "fits", "lacking"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
     """`version` moves when anything changed that a rule about placement can depend on, `use_version` with every change.
 
-    `names` are the keys of `nodes`, kept as one object for as long as the version stands; a plan may cache by it.
-    `heterogeneous`: Slurm takes jobs of several components.
+    `names` are the keys of `nodes`, kept as one object for as long as none comes or goes; a plan may cache by it.
+    `heterogeneous`: Slurm takes jobs of several components. `nominated` are pods that were promised a node.
     """
 
     version: int
@@ -45,6 +28,19 @@ class ClusterSnapshot:
     names: frozenset[str]
     by_slurm: Mapping[str, str]
     heterogeneous: bool = False
+    nominated: ByNode = dataclasses.field(default_factory=lambda: NOBODY)
+    _columns: Deferred = dataclasses.field(default_factory=Deferred, init=False, repr=False, compare=False)
+
+    @property
+    def columns(self) -> NodeColumns:
+        """The nodes as columns, worked out when somebody asks, from those of another snapshot where there is one."""
+        return self._columns.get(self.nodes, self.names)
+
+    def follow(self, follower: Follower) -> None:
+        """Work out the columns from those of the keeper's other snapshots."""
+        version, nodes, names = self.use_version, self.nodes, self.names
+        # Not of itself: a snapshot that held itself would stay until somebody collects garbage, and there are many.
+        self._columns.make = lambda: follower.columns(version, nodes, names)
 
     def by_slurm_name(self, name: str) -> NodeFacts | None:
         """The Kubernetes node that Slurm calls so."""
@@ -55,19 +51,3 @@ class ClusterSnapshot:
 EMPTY = ClusterSnapshot(
     version=0, use_version=0, nodes={}, slurm_nodes={}, partitions=(), names=frozenset(), by_slurm={}
 )
-
-
-def fits(facts: NodeFacts, requests: Amounts) -> str | None:
-    """What is missing on a node beside all that is there already, None when nothing is."""
-    short = lacking(facts, requests, free=True)
-    return ", ".join(short) if short else None
-
-
-def lacking(facts: NodeFacts, requests: Amounts, *, free: bool) -> tuple[str, ...]:
-    """What a node has too little of, in kube-scheduler's words: of all that it has, or only of what is free."""
-    used = facts.used if free else {}
-    return tuple(
-        "Too many pods" if name == "pods" else f"Insufficient {name}"
-        for name, amount in requests.items()
-        if amount > facts.allocatable.get(name, NOTHING) - used.get(name, NOTHING) and amount > 0
-    )

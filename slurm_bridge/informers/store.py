@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from slurm_bridge import ports
@@ -40,6 +40,8 @@ class Store(Generic[T]):
         self._by_uid: dict[str, T] = {}
         self._indexes = {name: _Indexed(keys) for name, keys in (indexes or {}).items()}
         self._resource_version = ""
+        self._version = 0
+        self._all: tuple[T, ...] | None = ()
         self._synced = threading.Event()
 
     @property
@@ -77,6 +79,19 @@ class Store(Generic[T]):
         """Everything, at one moment."""
         with self._lock:
             return Snapshot(items=tuple(self._objects.values()), resource_version=self._resource_version)
+
+    def all(self) -> Sequence[T]:
+        """Everything; the same sequence again while nothing has changed."""
+        with self._lock:
+            if self._all is None:
+                self._all = tuple(self._objects.values())
+            return self._all
+
+    @property
+    def version(self) -> int:
+        """Moves with every change of an object that is stored."""
+        with self._lock:
+            return self._version
 
     def __len__(self) -> int:
         with self._lock:
@@ -137,6 +152,8 @@ class Store(Generic[T]):
 
     def _file(self, old: T | None, new: T | None) -> None:
         """The only place that changes what is stored, so that all ways of finding it stay equal."""
+        self._version += 1
+        self._all = None
         if old is not None:
             del self._objects[old.key], self._by_uid[old.uid]
         if new is not None:

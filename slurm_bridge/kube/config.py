@@ -42,7 +42,8 @@ class Access:
         self._source = source
         with tempfile.TemporaryDirectory() as keys:
             self._configuration = self._read(Path(keys))
-            self._tls = self._trust()
+            self._tls = self._trust(ourselves=True)
+            self._nobodys_tls = self._trust(ourselves=False)
         self._url = urllib3.util.parse_url(self._configuration.host)
         if self._url.host is None:
             raise errors.BadConfiguration(f"{source} names no address of an API server")
@@ -72,9 +73,16 @@ class Access:
 
     def pool(self, connections: int) -> urllib3.HTTPConnectionPool:
         """A new pool of connections to this server, with TCP keepalive."""
+        return self._pool(connections, self._tls)
+
+    def nobodys_pool(self, connections: int) -> urllib3.HTTPConnectionPool:
+        """Likewise, without our client certificate: for requests that say themselves who asks."""
+        return self._pool(connections, self._nobodys_tls)
+
+    def _pool(self, connections: int, tls: ssl.SSLContext | None) -> urllib3.HTTPConnectionPool:
         options: dict[str, Any] = {"maxsize": connections, "socket_options": keepalive.tcp_keepalive_socket_options()}
-        if self._tls:
-            options |= {"ssl_context": self._tls, "server_hostname": self._configuration.tls_server_name}
+        if tls:
+            options |= {"ssl_context": tls, "server_hostname": self._configuration.tls_server_name}
         manager = urllib3.PoolManager(**options)
         if self._configuration.proxy:
             manager = urllib3.ProxyManager(self._configuration.proxy, **options)
@@ -88,14 +96,14 @@ class Access:
             detail = str(error).partition("{")[0] if isinstance(error, kubernetes.config.ConfigException) else ""
             raise errors.BadConfiguration(f"{self._source} cannot be used: {detail or type(error).__name__}") from None
 
-    def _trust(self) -> ssl.SSLContext | None:
+    def _trust(self, *, ourselves: bool) -> ssl.SSLContext | None:
         """The TLS side of the configuration; None for plain http."""
         wanted = self._configuration
         if not wanted.host.startswith("https://"):
             return None
         try:
             context = ssl.create_default_context(cafile=wanted.ssl_ca_cert)
-            if wanted.cert_file:
+            if wanted.cert_file and ourselves:
                 context.load_cert_chain(wanted.cert_file, wanted.key_file)
         except OSError as error:
             raise errors.BadConfiguration(f"a certificate or key of {self._source} cannot be used: {error}") from None

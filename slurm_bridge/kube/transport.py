@@ -51,13 +51,14 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request, before addresses and credentials are added."""
+    """One request, before addresses and our credentials are added; its repr shows no token that it carries."""
 
     method: str
     path: str
     query: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    body: bytes | None = None
+    body: bytes | None = dataclasses.field(default=None, repr=False)
     content_type: str = _JSON
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -111,6 +112,9 @@ class Access(Protocol):
 
     def pool(self, connections: int, /) -> Pool: ...
 
+    def nobodys_pool(self, connections: int, /) -> Pool:
+        """Connections on which nothing says who we are."""
+
 
 class Transport:
     """The connections to one API server; safe to use from any thread."""
@@ -158,7 +162,7 @@ class Transport:
 
     def _send(self, pool: Pool, request: Request, timeout: urllib3.Timeout) -> Response:
         query = "?" + urlencode(request.query) if request.query else ""
-        headers = {"accept": _JSON, "user-agent": "slurm-bridge", **self._access.headers()}
+        headers = {"accept": _JSON, "user-agent": "slurm-bridge", **self._access.headers(), **request.headers}
         if request.body is not None:
             headers["content-type"] = request.content_type
         try:

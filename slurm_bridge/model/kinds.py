@@ -3,12 +3,14 @@
 import dataclasses
 from typing import Generic, TypeVar
 
+from slurm_bridge.model.budget import PodDisruptionBudget
 from slurm_bridge.model.groups import CoschedulingPodGroup, Job, JobSet, LeaderWorkerSet, PodGroup
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.storage import Claim, StorageClass, Volume
+from slurm_bridge.model.services import Controller, Service
+from slurm_bridge.model.storage import Claim, CsiNode, StorageClass, Volume
 
 T_co = TypeVar("T_co", bound=Object, covariant=True)
 
@@ -35,8 +37,8 @@ NAMESPACES = Kind(group="", versions=("v1",), plural="namespaces", kind="Namespa
 EVENTS = Kind(group="events.k8s.io", versions=("v1",), plural="events", kind="Event", record=Object)
 LEASES = Kind(group="coordination.k8s.io", versions=("v1",), plural="leases", kind="Lease", record=Lease)
 JOBS = Kind(group="batch", versions=("v1",), plural="jobs", kind="Job", record=Job)
-REPLICASETS = Kind(group="apps", versions=("v1",), plural="replicasets", kind="ReplicaSet", record=Object)
-STATEFULSETS = Kind(group="apps", versions=("v1",), plural="statefulsets", kind="StatefulSet", record=Object)
+REPLICASETS = Kind(group="apps", versions=("v1",), plural="replicasets", kind="ReplicaSet", record=Controller)
+STATEFULSETS = Kind(group="apps", versions=("v1",), plural="statefulsets", kind="StatefulSet", record=Controller)
 DEPLOYMENTS = Kind(group="apps", versions=("v1",), plural="deployments", kind="Deployment", record=Object)
 DAEMONSETS = Kind(group="apps", versions=("v1",), plural="daemonsets", kind="DaemonSet", record=Object)
 CRONJOBS = Kind(group="batch", versions=("v1",), plural="cronjobs", kind="CronJob", record=Object)
@@ -73,9 +75,13 @@ COSCHEDULING_PODGROUPS = Kind(
     record=CoschedulingPodGroup,
     custom=True,
 )
-SERVICES = Kind(group="", versions=("v1",), plural="services", kind="Service", record=Object)
+SERVICES = Kind(group="", versions=("v1",), plural="services", kind="Service", record=Service)
 PODDISRUPTIONBUDGETS = Kind(
-    group="policy", versions=("v1",), plural="poddisruptionbudgets", kind="PodDisruptionBudget", record=Object
+    group="policy",
+    versions=("v1",),
+    plural="poddisruptionbudgets",
+    kind="PodDisruptionBudget",
+    record=PodDisruptionBudget,
 )
 PERSISTENTVOLUMECLAIMS = Kind(
     group="", versions=("v1",), plural="persistentvolumeclaims", kind="PersistentVolumeClaim", record=Claim
@@ -90,6 +96,9 @@ STORAGECLASSES = Kind(
     kind="StorageClass",
     record=StorageClass,
     namespaced=False,
+)
+CSINODES = Kind(
+    group="storage.k8s.io", versions=("v1",), plural="csinodes", kind="CSINode", record=CsiNode, namespaced=False
 )
 
 ALL: tuple[Kind[Object], ...] = (
@@ -114,4 +123,5 @@ ALL: tuple[Kind[Object], ...] = (
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     STORAGECLASSES,
+    CSINODES,
 )

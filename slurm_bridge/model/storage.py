@@ -3,9 +3,16 @@
 import msgspec
 
 from slurm_bridge.model.meta import Object, Record
+from slurm_bridge.model.pod import ResourceNeeds
 
 #: A class of this mode binds a claim only after a scheduler chose the node of the claim's first pod.
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
+
+#: The provisioner of classes whose volumes somebody makes by hand.
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+
+#: How a volume is used unless it says otherwise.
+FILESYSTEM = "Filesystem"
 
 
 class ClaimSpec(Record, frozen=True, kw_only=True):
@@ -13,6 +20,10 @@ class ClaimSpec(Record, frozen=True, kw_only=True):
 
     volume_name: str = ""
     storage_class_name: str | None = None
+    access_modes: tuple[str, ...] = ()
+    resources: ResourceNeeds = ResourceNeeds()
+    selector: dict[str, object] | None = None
+    volume_mode: str = FILESYSTEM
 
 
 class ClaimStatus(Record, frozen=True, kw_only=True):
@@ -34,20 +45,73 @@ class VolumeReach(Record, frozen=True, kw_only=True):
     required: dict[str, object] | None = None
 
 
+class ClaimReference(Record, frozen=True, kw_only=True):
+    """For which claim a volume is kept."""
+
+    namespace: str = ""
+    name: str = ""
+
+
+class Driven(Record, frozen=True, kw_only=True):
+    """A volume of a CSI driver."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
 class VolumeSpec(Record, frozen=True, kw_only=True):
-    """Where a volume is."""
+    """Where a volume is, how much it holds, and what stands behind it."""
 
     node_affinity: VolumeReach | None = None
+    storage_class_name: str = ""
+    capacity: dict[str, str | int | float] = {}
+    access_modes: tuple[str, ...] = ()
+    volume_mode: str = FILESYSTEM
+    claim_ref: ClaimReference | None = None
+    csi: Driven | None = None
+
+
+class VolumeStatus(Record, frozen=True, kw_only=True):
+    """Available, Bound, Released or Failed."""
+
+    phase: str = ""
 
 
 class Volume(Object, frozen=True, kw_only=True):
     """A PersistentVolume."""
 
     spec: VolumeSpec = VolumeSpec()
+    status: VolumeStatus = VolumeStatus()
 
 
 class StorageClass(Object, frozen=True, kw_only=True):
-    """How claims of a class are served."""
+    """How claims of a class are served; `allowed_topologies` say where, everywhere when there are none."""
 
     provisioner: str = ""
+    allowed_topologies: tuple[dict[str, object], ...] = ()
     volume_binding_mode: str = msgspec.field(default="Immediate", name="volumeBindingMode")
+
+
+class DriverLimit(Record, frozen=True, kw_only=True):
+    """How many volumes of a driver a node can attach; None where the driver does not say."""
+
+    count: int | None = None
+
+
+class NodeDriver(Record, frozen=True, kw_only=True):
+    """A driver that runs on a node."""
+
+    name: str = ""
+    allocatable: DriverLimit = DriverLimit()
+
+
+class CsiNodeSpec(Record, frozen=True, kw_only=True):
+    """The drivers of one node."""
+
+    drivers: tuple[NodeDriver, ...] = ()
+
+
+class CsiNode(Object, frozen=True, kw_only=True):
+    """What drivers on a node can do; it has the node's name."""
+
+    spec: CsiNodeSpec = CsiNodeSpec()

@@ -2,6 +2,8 @@
 
 `reason` is a CamelCase word for machines and events, `message` is for the user: it names the object, the field and
 what would help. `retry_after` is for obstacles that no event announces; None means that a change wakes the workload.
+`moving`: pods that come or go on any node can change it, too; without it these wake nobody.
+`warning`: the user is told by an event too, as nothing will happen by itself.
 """
 
 import dataclasses
@@ -14,6 +16,8 @@ class Wait:
     reason: str
     message: str
     retry_after: float | None = None
+    moving: bool = False
+    warning: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from slurm_bridge import errors, ports
+from slurm_bridge.model.callers import Caller, Token
 from slurm_bridge.model.job import Allocation, Done, JobRequest, JobStates, JobView, Outcome, Refused
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 
 T = TypeVar("T", bound=Object)
@@ -183,3 +185,19 @@ class MeteredCluster:
     def write_lease(self, lease: Lease) -> Lease:
         with self._meter.reading("write_leases"):
             return self._inner.write_lease(lease)
+
+
+class MeteredCallers:
+    """Implements ports.Callers; a caller without the right is an error like any other here."""
+
+    def __init__(self, inner: ports.Callers, clock: ports.Clock, observe: Observe) -> None:
+        self._inner = inner
+        self._meter = _Meter(clock, observe)
+
+    def who(self, token: Token) -> Caller | None:
+        with self._meter.reading("review_tokens"):
+            return self._inner.who(token)
+
+    def create_pod(self, namespace: str, manifest: Manifest, token: Token) -> Pod:
+        with self._meter.reading("create_pods"):
+            return self._inner.create_pod(namespace, manifest, token)

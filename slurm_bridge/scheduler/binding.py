@@ -10,6 +10,7 @@ gang is bound nothing is given back here: the rest is tried again, until the gan
 """
 
 import dataclasses
+import threading
 
 from loguru import logger
 
@@ -51,6 +52,9 @@ class Binder:
         self._since: dict[str, float] = {}
         #: By workload: pods that were bound, and of which no watch has told yet.
         self._sent: dict[str, dict[str, float]] = {}
+        self._placing = threading.Lock()
+        #: Pods that count on their nodes since they were placed, and that nobody has tried to bind since.
+        self._claimed: set[str] = set()
 
     def forget(self, uid: str) -> None:
         """The workload is over."""
@@ -90,11 +94,9 @@ class Binder:
         renamed = self._warden.rename(wish, read)
         if renamed is not None:
             return renamed
-        snapshot = self._tools.keeper.snapshot()
-        spots = self._spots(wish, read, snapshot)
+        spots, problem = self._place(wish, read)
         if isinstance(spots, Misfit):
             return self._give_back(wish, read, spots)
-        problem = self.checker.problem(wish.workload, spots, snapshot)
         return self._bind_all(wish, spots, read) if problem is None else self._not_now(wish, read, problem)
 
     def join(self, wish: Wish, crew: Crew, placeholder: Placeholder) -> Filed:
@@ -102,16 +104,14 @@ class Binder:
         read = self._running(wish, placeholder)
         if isinstance(read, Filed):
             return read
-        snapshot = self._tools.keeper.snapshot()
         everybody = wish.workload
         wish = dataclasses.replace(wish, workload=slots.as_many_as_fit(everybody, crew, read))
-        spots = self._spots(wish, read, snapshot)
+        spots, problem = self._place(wish, read)
         if isinstance(spots, Misfit) and not crew.on(read.job_id):
             return self._give_back(wish, read, spots)
         if isinstance(spots, Misfit):
             text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
             return self._later(everybody, "GangFull", text, ECHO)
-        problem = self.checker.problem(wish.workload, spots, snapshot)
         if problem is not None:
             return self._later(everybody, problem.reason, problem.message, VACATED_LOOK)
         if not spots:
@@ -133,6 +133,36 @@ class Binder:
             return placeholder
         read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
         return read if read is not None and read.phase is Phase.RUNNING else AT_ONCE
+
+    def _place(self, wish: Wish, read: Placeholder) -> tuple[tuple[Spot, ...] | Misfit, Misfit | Wait | None]:
+        """Where each pod that wants a node comes, and what is wrong with that; where nothing is, they count there.
+
+        One at a time: of two that are bound at the same moment the second has to see the first.
+        """
+        with self._placing:
+            snapshot = self._tools.keeper.snapshot()
+            spots = self._spots(wish, read, snapshot)
+            if isinstance(spots, Misfit):
+                return spots, None
+            problem = self.checker.problem(wish.workload, spots, snapshot)
+            if problem is None:
+                self._claim(spots)
+            return spots, problem
+
+    def _claim(self, spots: tuple[Spot, ...]) -> None:
+        for spot in spots:
+            if not self._tools.keeper.holds(spot.pod.uid, spot.node.name):
+                self._claimed.add(spot.pod.uid)
+            self._assume(spot)
+
+    def _unclaim(self, spots: tuple[Spot, ...]) -> None:
+        """Of those that nobody tried to bind nothing is to be counted."""
+        for uid in self._claimed.intersection(spot.pod.uid for spot in spots):
+            self._claimed.discard(uid)
+            self._tools.keeper.forget(uid)
+
+    def _assume(self, spot: Spot) -> None:
+        self._tools.keeper.assume(spot.pod.uid, spot.node.name, resources.requests_of(spot.pod), spot.pod)
 
     def _spots(self, wish: Wish, read: Placeholder, snapshot: ClusterSnapshot) -> tuple[Spot, ...] | Misfit:
         """Where each pod that wants a node comes."""
@@ -182,10 +212,12 @@ class Binder:
         """In rank order: the first alone, for one that changed stops the whole while none is bound; then all others."""
         uid = wish.workload.root.uid
         self._quiet(uid, spots)
-        if not self._bind(uid, spots[0], read):
-            return Filed(after=LOOK_AGAIN)
-        others = self._tools.each(lambda spot: self._bind(uid, spot, read), spots[1:])
-        if len(others) + 1 < len(spots) or not all(others):
+        try:
+            first = self._bind(uid, spots[0], read)
+            others = self._tools.each(lambda spot: self._bind(uid, spot, read), spots[1:]) if first else []
+        finally:
+            self._unclaim(spots)
+        if len(others) + 1 < len(spots) or not first or not all(others):
             return Filed(after=LOOK_AGAIN)
         self._since.pop(uid, None)
         self._tools.avoided.success(uid)
@@ -212,7 +244,8 @@ class Binder:
     def _bind(self, uid: str, spot: Spot, read: Placeholder) -> bool:
         """An answer that was lost leaves the assumption: the pod may be there, and nobody may count on its place."""
         tools, pod = self._tools, spot.pod
-        tools.keeper.assume(pod.uid, spot.node.name, resources.requests_of(pod))
+        self._claimed.discard(pod.uid)
+        self._assume(spot)
         try:
             tools.cluster.bind(_binding(spot, read))
         except errors.Disagreement as problem:

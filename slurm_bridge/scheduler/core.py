@@ -12,25 +12,26 @@ from slurm_bridge.model.job import Phase
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import news
+from slurm_bridge.scheduler import news, telling
 from slurm_bridge.scheduler.asking import Act
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Cycle
+from slurm_bridge.scheduler.facts import Facts
 from slurm_bridge.scheduler.finding import root_of
 from slurm_bridge.scheduler.members import Standing, job_id_of
+from slurm_bridge.scheduler.preempting import Preempting
 from slurm_bridge.scheduler.queue import Filed, Queue
+from slurm_bridge.scheduler.telling import Waiters, Why
 from slurm_bridge.scheduler.tools import Config, Tools
 
 #: Reasons with which a kubelet refuses a pod that was bound to it: the node is to blame, not the pod.
 KUBELET_REFUSALS = frozenset(
     {"NodeAffinity", "NodeSelector", "NodePorts", "TaintToleration", "UnexpectedAdmissionError"}
 )
-#: How often Slurm is asked for its nodes and partitions while nothing calls for it.
-FACTS_PERIOD = 30.0
-#: After they could not be read.
-FACTS_AGAIN = 2.0
 #: Changes of nodes are gathered for so long before those who wait are looked at.
 NODES_SETTLE = 1.0
+#: So many of those who wait for pods to come or go are looked at in a second, however many do.
+STIRRED_PER_SECOND = 200
 #: An apiserver or Slurm that refuses what cannot be wrong: wait before asking again.
 DISAGREED = 1.0
 
@@ -41,8 +42,12 @@ class Core:
     def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
         self.tools, self.census, self.queue = tools, census, queue
         self.cycle = Cycle(tools, census, self._activate)
+        self.preempting = Preempting(tools, census, queue)
         self._nodes_changed: float | None = None
-        self._told: dict[str, str] = {}
+        self._pods_changed: float | None = None
+        self._stirred = 0
+        self._facts = Facts(tools, self.on_surroundings)
+        self._waiters = Waiters(tools.voice, census, queue)
         tools.mirror.on_recovery(self.retry_all)
 
     # Feeds
@@ -55,6 +60,8 @@ class Core:
                 uid, left = one, uid
                 self._activate(left, urgent=True)
         self.tools.keeper.on_pod(old, new)
+        if news.stirs(old, new):
+            self._stir()
         pod = new or old
         if pod is None:
             return
@@ -71,15 +78,14 @@ class Core:
             self._activate(uid, urgent=bool(self.tools.table.of(uid)) or pod.bound)
 
     def _placed(self, uid: str, pod: Pod) -> None:
-        """What was known of a workload that waited is of no use when nobody of it waits any more."""
+        """A member has a node: perhaps it was the last that waited."""
         crew = self.census.crew(uid)
         job_id = job_id_of(pod)
         placeholder = self.tools.table.get(job_id) if job_id is not None else None
         if crew is not None and placeholder is not None:
             self.cycle.ganger.placed(crew, placeholder)
         if crew is None or not crew.count(Standing.WANTING):
-            self.tools.wishes.pop(uid, None)
-            self.tools.plans.pop(uid, None)
+            self.tools.forget(uid)
 
     def _activate(self, uid: str, *, urgent: bool = True) -> None:
         self.queue.activate(uid, urgent=urgent)
@@ -93,13 +99,22 @@ class Core:
     def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod that another scheduler has bound: it takes room."""
         self.tools.keeper.on_pod(old, new)
+        if news.stirs(old, new):
+            self._stir()
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
         """A node appeared, changed or went: what it means for those who wait is looked at once it has settled."""
-        before = self.tools.keeper.snapshot().version
+        before = self.tools.keeper.version
         self.tools.keeper.on_node(old, new)
-        if self.tools.keeper.snapshot().version != before and self._nodes_changed is None:
-            self._nodes_changed = self.tools.clock.now()
+        if news.ails(old, new):
+            self._stir()
+        if self.tools.keeper.version != before:
+            self.on_surroundings()
+
+    def _stir(self) -> None:
+        """What runs on the nodes has changed: gathered likewise, for those who were told that it counts."""
+        if self._pods_changed is None:
+            self._pods_changed = self.tools.clock.now()
 
     def on_surroundings(self) -> None:
         """Something that a hook looks at changed; gathered, like changes of nodes."""
@@ -154,7 +169,8 @@ class Core:
     def recover(self) -> None:
         """Learn from both sides all that there is: at the start, and whenever we become the leader."""
         self.cycle.begin()
-        self._read_facts()
+        self.preempting.begin()
+        self._facts.read()
         self.tools.mirror.recover()
         self._rejoin()
         for uid in {*self.census.roots(), *self.tools.table.uids()}:
@@ -172,6 +188,7 @@ class Core:
     def schedule_step(self, run: Callable[[str, Act], None] | None = None) -> bool:
         """Look at the next workload; False when there is none. `run` does what was decided, here or elsewhere."""
         self._nodes_step()
+        self._pods_step()
         popped = self.queue.pop(room=self.room)
         if popped is None:
             return False
@@ -226,22 +243,7 @@ class Core:
 
     def facts_step(self) -> None:
         """Ask Slurm for its nodes and partitions, when it is time or somebody wants to know."""
-        if self.tools.clock.now() < self.tools.facts_due:
-            return
-        try:
-            self._read_facts()
-        except errors.BridgeError as problem:
-            self.tools.facts_due = self.tools.clock.now() + FACTS_AGAIN
-            logger.warning("Slurm's nodes cannot be read: {}", problem)
-
-    def _read_facts(self) -> None:
-        now = self.tools.clock.now()
-        self.tools.facts_due = now + FACTS_PERIOD
-        before = self.tools.keeper.snapshot().version
-        slurm = self.tools.slurm
-        self.tools.keeper.set_slurm(slurm.nodes(), slurm.partitions(), heterogeneous=slurm.heterogeneous())
-        if self.tools.keeper.snapshot().version != before and self._nodes_changed is None:
-            self._nodes_changed = now
+        self._facts.step()
 
     def _nodes_step(self) -> None:
         """Nodes have changed, and have settled: whoever has no node yet is looked at, with what that means for him."""
@@ -254,26 +256,25 @@ class Core:
             if crew is not None and crew.count(Standing.WANTING):
                 self.queue.activate(uid, urgent=self._pending(uid))
 
-    def tell_step(self) -> None:
-        """Those who line up and are not let in learn why; each is told a thing once."""
-        why = self._closed()
-        if why is None:
-            self._told.clear()
+    def _pods_step(self) -> None:
+        """Pods have come or gone: whoever they kept away is looked at, in the time that so many of them may take."""
+        since = self._pods_changed
+        if since is None or self.tools.clock.now() - since < max(NODES_SETTLE, self._stirred / STIRRED_PER_SECOND):
             return
-        for uid in self.queue.lined_up():
-            crew = self.census.crew(uid)
-            if crew is not None and self._told.get(uid) != why[0]:
-                self._told[uid] = why[0]
-                for pod in crew.pods(Standing.WANTING):
-                    self.tools.voice.waiting(pod, *why)
+        self._pods_changed, self._stirred = None, self.queue.stir()
 
-    def _closed(self) -> tuple[str, str] | None:
+    def preempt_step(self) -> None:
+        """Make room for whoever may have it, where that is configured."""
+        self.preempting.step()
+
+    def tell_step(self) -> None:
+        """Those who line up and are not let in learn why."""
+        self._waiters.tell(self._closed())
+
+    def _closed(self) -> Why | None:
         if self.tools.mirror.failing:
-            return "SlurmUnavailable", "Slurm does not answer; the job is submitted as soon as it does"
-        if self.room:
-            return None
-        text = f"{self.tools.limits.window} jobs of this cluster wait in Slurm; the next is submitted when one starts"
-        return "SlurmQueueFull", text
+            return telling.UNAVAILABLE
+        return None if self.room else telling.full(self.tools.limits.window)
 
     def _pending(self, uid: str) -> bool:
         return any(one.phase is Phase.PENDING for one in self.tools.table.of(uid))

@@ -82,8 +82,7 @@ class Ender:
         """Both sides are over."""
         for one in self._tools.table.of(uid):
             self._tools.table.drop(one.job_id)
-        self._tools.wishes.pop(uid, None)
-        self._tools.plans.pop(uid, None)
+        self._tools.forget(uid)
         self._tools.voice.forget(uid)
         return FORGET
 

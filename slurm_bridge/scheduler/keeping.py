@@ -11,7 +11,7 @@ import msgspec
 from loguru import logger
 
 from slurm_bridge.hooks.chain import Plan
-from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
+from slurm_bridge.model.job import Done, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.scheduler import records, submitting, words
@@ -41,19 +41,20 @@ class Warden:
         """A job that pends: is it still what is wanted?"""
         if isinstance(planned, Wait | Reject):
             self._tools.say(wish.workload, planned.reason, _kept(planned, placeholder))
-            return Filed(after=planned.retry_after if isinstance(planned, Wait) else None)
+            return WOKEN if isinstance(planned, Reject) else Filed(after=planned.retry_after, moving=planned.moving)
         wanted, asked = wishes.mark(wish, planned), placeholder.owner.request
         if wanted == asked or self._refused.get(placeholder.owner.uid) == wanted:
             self._tell_pending(wish, planned, placeholder)
             renamed = self.rename(wish, placeholder)
-            if renamed is not None:
-                return renamed
-            # A plan of several attempts goes on by itself; everybody else is woken.
-            due = wishes.due(planned, self._tools)
-            return WOKEN if due is None else Filed(after=due)
+            return renamed if renamed is not None else self._in_time(planned)
         if _fixed(wanted) != _fixed(asked):
             return self._replacer.replace(placeholder, "the request changed")
         return self._update(wish, planned, placeholder)
+
+    def _in_time(self, planned: Plan) -> Filed:
+        """A plan of several attempts goes on by itself; everybody else is woken."""
+        due = wishes.due(planned, self._tools)
+        return WOKEN if due is None else Filed(after=due)
 
     def rename(self, wish: Wish, placeholder: Placeholder) -> Filed | None:
         """A member was made anew and asks for the same: the job only has to say for whom it is now. None: it does."""
@@ -96,11 +97,11 @@ class Warden:
         request = submitting.asked(self._tools, wish, planned, placeholder.owner.attempt)
         outcome = self._tools.slurm.update(placeholder.job_id, dataclasses.replace(request, job_id=None))
         if isinstance(outcome, Refused):
-            return self._not_updated(wish, request, placeholder, outcome)
+            return self._not_updated(wish, planned, placeholder, outcome)
         changed = self._changed(placeholder)
         return self._replacer.back_off(placeholder.owner.uid) if isinstance(outcome, Unknown) else changed
 
-    def _not_updated(self, wish: Wish, request: JobRequest, placeholder: Placeholder, outcome: Refused) -> Filed:
+    def _not_updated(self, wish: Wish, planned: Plan, placeholder: Placeholder, outcome: Refused) -> Filed:
         if outcome.why in (Refusal.STARTED, Refusal.OVER, Refusal.NO_SUCH_JOB):
             self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
             return AT_ONCE
@@ -110,10 +111,11 @@ class Warden:
             return self._replacer.replace(placeholder, "a node that it named has left Slurm")
         if outcome.why is Refusal.BUSY:
             return self._replacer.back_off(placeholder.owner.uid)
-        self._refused[placeholder.owner.uid] = request.owner.request
+        self._refused[placeholder.owner.uid] = wishes.mark(wish, planned)
         text = f"Slurm job {placeholder.job_id} stays as it was, the change is refused: {outcome.message}"
         self._tools.voice.group(wish.workload, "SlurmJobRejected", text, warning=True)
-        return WOKEN
+        # What comes next may be taken, and the job must not stay with the few nodes that it has now.
+        return self._in_time(planned)
 
 
 def _kept(obstacle: Wait | Reject, placeholder: Placeholder) -> str:

@@ -1,5 +1,8 @@
-"""Which changes of a pod are worth a look. Pure."""
+"""Which changes of pods and nodes are worth a look. Pure."""
 
+from collections.abc import Mapping
+
+from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 
 
@@ -18,4 +21,23 @@ def matters(old: Pod | None, new: Pod) -> bool:
         return True
     if new.bound:
         return False
-    return old.spec != new.spec or old.gated != new.gated or regrouped(old, new)
+    promised = old.status.nominated_node_name != new.status.nominated_node_name
+    return old.spec != new.spec or old.gated != new.gated or promised or regrouped(old, new)
+
+
+def stirs(old: Pod | None, new: Pod | None) -> bool:
+    """Whether a pod has come to a node, has left it, or is another one for those who look at their neighbours."""
+    return _there(old) != _there(new)
+
+
+def _there(pod: Pod | None) -> tuple[str, Mapping[str, str]] | None:
+    return None if pod is None or not pod.bound or pod.terminal else (pod.spec.node_name, pod.metadata.labels)
+
+
+def ails(old: Node | None, new: Node | None) -> bool:
+    """Whether a node says of itself that it feels otherwise; when it said so is of no interest."""
+    return _health(old) != _health(new)
+
+
+def _health(node: Node | None) -> frozenset[tuple[str, str]]:
+    return frozenset((one.type, one.status) for one in node.status.conditions) if node is not None else frozenset()

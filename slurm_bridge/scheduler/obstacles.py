@@ -26,7 +26,7 @@ class Obstacles:
     def of_workload(self, workload: Workload, obstacle: Wait | Reject) -> Filed:
         """Say why, and wait for whatever can change it."""
         self._tools.say(workload, obstacle.reason, obstacle.message)
-        if isinstance(obstacle, Reject):
+        if isinstance(obstacle, Reject) or obstacle.warning:
             self._tools.voice.group(workload, obstacle.reason, obstacle.message, warning=True)
         return self._count(str(workload.root), obstacle)
 
@@ -35,4 +35,4 @@ class Obstacles:
         if rejected:
             logger.bind(workload=whose).info("{}: {}", obstacle.reason, obstacle.message)
         self._tools.tally.attempt("rejected" if rejected else "unschedulable")
-        return Filed(after=obstacle.retry_after if isinstance(obstacle, Wait) else None)
+        return Filed() if isinstance(obstacle, Reject) else Filed(after=obstacle.retry_after, moving=obstacle.moving)

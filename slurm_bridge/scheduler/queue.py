@@ -12,7 +12,7 @@ import heapq
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from slurm_bridge import ports
@@ -23,9 +23,13 @@ Key = Any
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Filed:
-    """What becomes of a workload that was looked at: wait until woken (or at most so long), line up, or forget it."""
+    """What becomes of a workload that was looked at: wait until woken (or at most so long), line up, or forget it.
+
+    `moving`: pods that come or go wake it, too.
+    """
 
     after: float | None = None
+    moving: bool = False
     forget: bool = False
     line_up: bool = False
 
@@ -55,6 +59,7 @@ class Queue:
         self._flying: set[str] = set()
         self._again: set[str] = set()
         self._waiting: dict[str, float | None] = {}
+        self._moving: dict[str, None] = {}
         self._timers: list[tuple[float, str]] = []
         self._numbers = itertools.count()
 
@@ -69,6 +74,7 @@ class Queue:
             self._again.add(uid)
             return
         self._waiting.pop(uid, None)
+        self._moving.pop(uid, None)
         if urgent:
             self._wanting.pop(uid, None)
             self._urgent[uid] = None
@@ -129,6 +135,7 @@ class Queue:
                 self._activate(uid, urgent=False)
             elif not filed.forget:
                 self._wait(uid, filed.after)
+                self._moving.update({uid: None} if filed.moving else {})
             self._changed.notify()
 
     def _wait(self, uid: str, after: float | None) -> None:
@@ -136,6 +143,15 @@ class Queue:
         self._waiting[uid] = when
         if when is not None:
             heapq.heappush(self._timers, (when, uid))
+
+    def stir(self) -> int:
+        """Pods have come or gone: look at those for whom that counts. How many they are."""
+        with self._changed:
+            stirred = list(self._moving)
+            for uid in stirred:
+                self._activate(uid, urgent=False)
+            self._changed.notify()
+            return len(stirred)
 
     def wait(self, seconds: float, *, room: bool) -> None:
         """Sleep until there may be something to pop; `seconds` is real time."""
@@ -158,6 +174,16 @@ class Queue:
         """Those that want to be submitted, in no order."""
         with self._changed:
             return tuple(self._wanting)
+
+    def idle(self, uids: Iterable[str]) -> bool:
+        """None of these is to be looked at before others, or being looked at: what they know has had its effect."""
+        with self._changed:
+            return not any(uid in self._urgent or uid in self._flying for uid in uids)
+
+    def flying(self) -> frozenset[str]:
+        """Those that are being looked at."""
+        with self._changed:
+            return frozenset(self._flying)
 
     def reorder(self) -> None:
         """The order hook has changed: every key is asked for anew."""

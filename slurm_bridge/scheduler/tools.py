@@ -18,6 +18,7 @@ from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.members import Crew, Standing
+from slurm_bridge.scheduler.promised import Promised
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.workloads.base import Moved
 
@@ -141,12 +142,23 @@ class Tools:
     wishes: dict[str, tuple[Rules, Any]] = dataclasses.field(default_factory=dict)
     #: At which attempt of its plan each workload is, where that is not what the record of its job says.
     plans: dict[str, PlanState] = dataclasses.field(default_factory=dict)
+    #: Nodes that are cleared for somebody.
+    promised: Promised = dataclasses.field(default_factory=Promised)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
+    #: When they were read last.
+    facts_at: float = float("-inf")
 
     def refresh_facts(self) -> None:
         """What we know of Slurm's nodes has shown itself out of date."""
         self.facts_due = 0.0
+
+    def forget(self, uid: str) -> None:
+        """What is known of a workload that waited is of no use when nobody of it waits any more."""
+        self.wishes.pop(uid, None)
+        self.plans.pop(uid, None)
+        for hook in self.config.chain.hooks:
+            hook.forget(uid)
 
     def say(self, workload: Workload, reason: str, message: str, *, key: str = "") -> None:
         """Every member learns why it waits."""
@@ -167,7 +179,8 @@ class Tools:
         return self.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
 
     def avoid(self, workload: Workload) -> Mapping[str, str]:
-        """Nodes that this workload, or a sibling of it, had bad luck with."""
+        """Nodes that this workload, or a sibling of it, had bad luck with, or that are cleared for another."""
         uids = [workload.root.uid, workload.root.object_uid]
         uids += [workload.controller.uid] if workload.controller else []
-        return self.avoided.nodes(tuple(dict.fromkeys(uids)), self.clock.now())
+        promised = self.promised.away(workload.root.uid, workload.priority)
+        return {**self.avoided.nodes(tuple(dict.fromkeys(uids)), self.clock.now()), **promised}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model import names
+from slurm_bridge.model.job import JobView
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
@@ -16,11 +17,14 @@ from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import digest, translator
 from slurm_bridge.translate.translator import Translated
 
-#: A gang that tries the fewest nodes, and at which Slurm has not looked yet, is looked at so often: each time costs as
 #: Windows and looks are not timed more finely than this.
 SOON = 0.1
+#: A gang that tries the fewest nodes, and at which Slurm has not looked yet, is looked at so often: each time costs as
 #: much as it has members, and when Slurm lacks resources for it the mirror tells.
 UNSEEN_FEWEST = 60.0
+#: A job that waits in Slurm with nodes excluded for what runs there is looked at so often: not with each pod that comes
+#: or goes, because every look may be an update.
+MOVED = 30.0
 
 #: Why a job waits that Slurm has tried to start.
 _LACKING = "Resources"
@@ -88,17 +92,18 @@ def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wa
 
 
 def due(planned: Plan, tools: Tools) -> float | None:
-    """In how many seconds the next attempt may have come; None when this one is the last."""
+    """In how many seconds the next attempt may have come, or other nodes be right; None when neither is to come."""
     window, seen = planned.window_seconds, planned.state.seen
     if window is None:
-        return None
+        return MOVED if planned.moving else None
     left = seen + window - tools.clock.wall() if seen is not None else 0.0
     if left > 0:
         return max(SOON, min(window, left))
     if seen is not None:
         # Its time is over, and yet it goes on: Slurm has not looked at it since.
         return tools.limits.attempt_period
-    few = planned.course.attempts[planned.state.attempt].most is not None
+    most = planned.course.attempts[planned.state.attempt].most
+    few = most is not None and most < planned.request.tasks
     return UNSEEN_FEWEST if few else tools.limits.attempt_period
 
 
@@ -114,22 +119,44 @@ def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | R
 
 
 def _advanced(planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanState:
-    """An attempt counts from Slurm's first look at the job after it was written, on Slurm's clock as on ours."""
-    state, view = planned.state, placeholder.view
+    """An attempt counts from Slurm's first look at the job after it was written."""
+    view = placeholder.view
     if view is None:
+        return planned.state
+    state = _read_back(planned.state, placeholder, view)
+    return tools.config.chain.advance(
+        dataclasses.replace(planned, state=state) if state is not planned.state else planned,
+        now=tools.clock.wall(),
+        last_evaluation=view.last_evaluation,
+        updated_at=_written(state, view),
+    )
+
+
+def _read_back(state: PlanState, placeholder: Placeholder, view: JobView) -> PlanState:
+    """The attempt, with what Slurm's clock said when the job told of it for the first time."""
+    if state.read is not None or placeholder.owner.plan != state.text:
         return state
+    return dataclasses.replace(state, read=view.last_evaluation)
+
+
+def _written(state: PlanState, view: JobView) -> float:
+    """A moment before which Slurm had not looked at this attempt.
+
+    Our clock may be ahead of Slurm's: then every look seems to be an old one, and the job would stay with its few nodes
+    for as long as the clocks differ. A look after the one that was known when the attempt was read back is new anyway.
+    """
     # Slurm counts in whole seconds, and the second of the submission counts as a look though there was none. A job
     # that was submitted so and lacks resources was looked at.
-    tried = state.attempt == 0 and view.reason == _LACKING and view.submit_time >= int(state.started)
-    written = view.submit_time - 1 if tried else state.started
-    return tools.config.chain.advance(
-        planned, now=tools.clock.wall(), last_evaluation=view.last_evaluation, updated_at=written
-    )
+    if state.attempt == 0 and view.reason == _LACKING and view.submit_time >= int(state.started):
+        return view.submit_time - 1
+    return state.started if state.read is None else min(state.started, state.read)
 
 
 def mark(wish: Wish, planned: Plan) -> str:
     """What the owner record says of the request: enough to see later what has changed."""
-    return f"{wish.intent}:{digest.digest(planned.request)}"
+    # Scores move with every pod that comes and goes: a tier that was written stays until its turn is over.
+    tier = f".{planned.tier}" if planned.tier else ""
+    return f"{wish.intent}:{digest.digest(planned.basis)}{tier}"
 
 
 def parked(wish: Wish) -> bool:

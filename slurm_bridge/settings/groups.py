@@ -234,15 +234,6 @@ class LeaderElection(Group):
     """The time between two tries."""
 
 
-class Web(Group):
-    """The HTTP door for probes and metrics."""
-
-    host: str = "127.0.0.1"
-    """The address to listen on; in a pod `0.0.0.0`."""
-    port: Annotated[int, Field(ge=0, le=65535)] = 8080
-    """The port; 0 is any that is free."""
-
-
 class OwnerKind(Group):
     """A kind of object that may own pods."""
 

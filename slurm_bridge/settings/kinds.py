@@ -1,5 +1,6 @@
 """What single values may be: the annotated types of the settings, and the rules between two keys of one group."""
 
+import ipaddress
 import pathlib
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -75,6 +76,14 @@ def together_with(key: str) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _amount(text: str) -> str:

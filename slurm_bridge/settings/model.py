@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from slurm_bridge.model import names
-from slurm_bridge.settings import groups, kinds
+from slurm_bridge.settings import agents, groups, kinds
+from slurm_bridge.settings import web as doors
 from slurm_bridge.settings.kinds import Group, Label, Name, SchedulerName
 
 _Reloadable = Field(json_schema_extra=kinds.RELOADABLE)
@@ -46,7 +47,8 @@ Given, it replaces the whole table."""
     ends: Annotated[groups.Ends, _Reloadable] = groups.Ends()
     status: Annotated[groups.Status, _Reloadable] = groups.Status()
     leader_election: groups.LeaderElection = groups.LeaderElection()
-    web: groups.Web = groups.Web()
+    web: doors.Web = doors.Web()
+    agent: agents.Agent = agents.Agent()
     owners: tuple[groups.OwnerKind, ...] = ()
     """Further kinds of objects whose annotations are read as a pod's owner. The bridge needs permission to get them."""
     log: groups.Log = groups.Log()

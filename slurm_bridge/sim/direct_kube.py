@@ -37,3 +37,7 @@ class DirectAccess:
     def pool(self, _connections: int, /) -> DirectPool:
         """Any number of connections."""
         return DirectPool(self._line)
+
+    def nobodys_pool(self, connections: int, /) -> DirectPool:
+        """There is no connection that could know us."""
+        return self.pool(connections)

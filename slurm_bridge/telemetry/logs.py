@@ -11,8 +11,11 @@ from loguru import logger
 
 _HUMAN = "{time:HH:mm:ss.SSS} {level: <8} {message} {extra}"
 
+#: Below trace: what is told of every node.
+FINEST = 3
+
 #: Verbosities that users of Kubernetes schedulers know, and the level from which lines are then shown.
-LEVELS: Mapping[int, str | int] = {0: "INFO", 4: "DEBUG", 7: "TRACE", 10: 3}
+LEVELS: Mapping[int, str | int] = {0: "INFO", 4: "DEBUG", 7: "TRACE", 10: FINEST}
 
 
 def configure(*, verbosity: int = 0, as_json: bool = False, sink: TextIO = sys.stderr) -> None:

@@ -1,19 +1,12 @@
-"""Every number that the daemon shows, by name: the only door to prometheus-client.
+"""Every number that the daemon shows, by name.
 
 Names follow kube-scheduler's and Kueue's where they mean the same, with our prefix, so that dashboards need one word
 changed. There is no global state: each daemon (and each test) has its own `Metrics`, and passes it around.
 """
 
-import dataclasses
-from collections.abc import Callable
 from typing import Final
 
-import prometheus_client as prometheus
-from prometheus_client import exposition
-
-from slurm_bridge.telemetry import collectors
-
-PREFIX: Final = "slurm_bridge_"
+from slurm_bridge.telemetry.instruments import Instruments
 
 _CALLS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _ATTEMPTS: Final = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 4.096, 16.384)
@@ -21,32 +14,17 @@ _WAITS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 
 _HOOKS: Final = (0.00001, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """One metric as users find it."""
-
-    name: str
-    type: str
-    labels: tuple[str, ...]
-    meaning: str
-
-
-class Metrics:
+class Metrics(Instruments):
     """The instruments of one daemon. Whoever counts calls them by name; whoever serves asks for `page`."""
 
     def __init__(self, *, version: str = "") -> None:
-        self.registry = prometheus.CollectorRegistry()
-        self.described: list[Described] = []
+        super().__init__()
         self._scheduling()
         self._placeholders()
         self._requests()
         self._hooks()
+        self._submissions()
         self._process(version)
-        prometheus.ProcessCollector(registry=self.registry)
-
-    def page(self) -> tuple[bytes, str]:
-        """All numbers of this moment in the text format, and its content type."""
-        return exposition.generate_latest(collectors.Served(self.registry)), exposition.CONTENT_TYPE_LATEST
 
     def request_to_slurm(self, operation: str, outcome: str, seconds: float) -> None:
         """One call of the Slurm port has ended."""
@@ -59,10 +37,6 @@ class Metrics:
     def status_write(self, what: str, outcome: str) -> None:
         """A condition or an event was written, found needless, or lost."""
         self.status_writes.labels(what, outcome).inc()
-
-    def informer(self, kind: str, read: Callable[[], collectors.InformerNumbers]) -> None:
-        """Show the numbers of one informer, read whenever somebody asks."""
-        self._informers.add(kind, read)
 
     def _scheduling(self) -> None:
         self.schedule_attempts = self._counter(
@@ -117,10 +91,6 @@ class Metrics:
             "what",
             "outcome",
         )
-        self._informers = collectors.Informers(PREFIX)
-        self.registry.register(self._informers)
-        for name, type_, meaning, _ in collectors.INFORMER_ROWS:
-            self._describe(name, type_, meaning, ("kind",))
 
     def _hooks(self) -> None:
         self.hook_duration = self._histogram(
@@ -129,10 +99,23 @@ class Metrics:
         self.hook_errors = self._counter(
             "hook_errors_total", "Hooks that raised, hung or answered nonsense.", "hook", "phase"
         )
+        self.hook_events = self._counter(
+            "hook_events_total", "What hooks do beside the passes, by a word of their own.", "hook", "what"
+        )
         self.configuration_reloads = self._counter(
             "configuration_reloads_total",
             "Configurations read anew: ok, or refused (the last good one stays).",
             "result",
+        )
+
+    def _submissions(self) -> None:
+        self.submissions = self._counter(
+            "submissions_total",
+            "Pods that somebody wanted to hand in over HTTP, by the status of the answer.",
+            "status",
+        )
+        self.submissions_pending = self._gauge(
+            "submissions_pending", "Pods that are being handed in, or were, and that the scheduler has not seen yet."
         )
 
     def _process(self, version: str) -> None:
@@ -142,20 +125,4 @@ class Metrics:
             "level",
         )
         self.leader = self._gauge("leader", "1 on the replica that leads.")
-        self.build_info = self._gauge("build_info", "Always 1; what runs.", "version")
-        self.build_info.labels(version).set(1)
-
-    def _counter(self, name: str, meaning: str, *labels: str) -> prometheus.Counter:
-        self._describe(name, "counter", meaning, labels)
-        return prometheus.Counter(PREFIX + name, meaning, labels, registry=self.registry)
-
-    def _gauge(self, name: str, meaning: str, *labels: str) -> prometheus.Gauge:
-        self._describe(name, "gauge", meaning, labels)
-        return prometheus.Gauge(PREFIX + name, meaning, labels, registry=self.registry)
-
-    def _histogram(self, name: str, meaning: str, buckets: tuple[float, ...], *labels: str) -> prometheus.Histogram:
-        self._describe(name, "histogram", meaning, labels)
-        return prometheus.Histogram(PREFIX + name, meaning, labels, buckets=buckets, registry=self.registry)
-
-    def _describe(self, name: str, type_: str, meaning: str, labels: tuple[str, ...]) -> None:
-        self.described.append(Described(name=PREFIX + name, type=type_, labels=labels, meaning=meaning))
+        self._build(version)

@@ -1,5 +1,6 @@
-"""The HTTP door: probes, metrics, and whatever else people and machines may ask the daemon.
+"""The HTTP door: probes, metrics, pods that are handed in, and whatever else may be asked of a process.
 
-Belongs here: taking requests apart, within bounds that no client can exceed, and finding who answers. Does not belong
-here: the answers, which are made in the rooms that know them.
+Belongs here: taking requests apart, within bounds that no client can exceed, finding who answers, and letting pods in
+with their callers' own rights. Does not belong here: what other rooms know (they hand in routes), and how the API
+server is asked.
 """

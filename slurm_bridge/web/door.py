@@ -1,8 +1,9 @@
-"""A small HTTP server for a few GET routes: bounded in size, time and threads, whoever knocks.
+"""A small HTTP server: bounded in size, time and threads, whoever knocks.
 
-The standard library's handler reads a slow or endless request for as long as it drips. Here every connection carries
-one request, has one deadline to send it and one to take the answer, and may send so many bytes; so many are served at
-once, and the next is told to come back.
+The standard library's handler reads a slow or endless request for as long as it drips. Here a connection has one
+deadline for each request and one for each answer, and may send so many bytes; so many are served at once, and the next
+is told to come back. Routes are `routes.Route`, by method and path; they may raise: that is answered with 500 and
+logged.
 """
 
 import contextlib
@@ -12,36 +13,44 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Mapping
 from typing import Final
 
 from loguru import logger
 
 from slurm_bridge import errors
-from slurm_bridge.web.replies import Reply, Route
+from slurm_bridge.web import reading, tls
+from slurm_bridge.web.replies import Reply
+from slurm_bridge.web.routes import Request, Routes, Table
 
 #: How soon a stop is noticed by a door at which nobody knocks.
 _LOOK: Final = 0.2
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-_END: Final = b"\r\n\r\n"
-_WORDS_OF_REQUEST_LINE: Final = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What one client, and all of them together, may take."""
+    """What one client, and all of them together, may take.
+
+    `seconds`: for a whole request, and again for its answer. `most_bytes`: of a head. `idle`: how long a connection is
+    kept for a next request; with 0 each carries one.
+    """
 
     seconds: float = 5.0
     most_bytes: int = 16 << 10
+    most_body: int = 1 << 20
     connections: int = 32
+    idle: float = 0.0
 
 
 class Door:
     """Listens as soon as it is made; serves while `run` runs."""
 
-    def __init__(self, host: str, port: int, routes: Mapping[str, Route], *, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self, host: str, port: int, routes: Routes, *, bounds: Bounds | None = None, files: tls.Files | None = None
+    ) -> None:
+        certificate = tls.Certificate(files) if files else None
         try:
-            self._server = _Server((host, port), routes, bounds or Bounds())
+            self._server = _Server((host, port), Table(routes), bounds or Bounds(), certificate)
         except (OSError, OverflowError) as error:
             raise errors.BadConfiguration(f"web: cannot listen on {host} port {port}: {error}") from error
 
@@ -60,6 +69,7 @@ class Door:
 
     def close(self) -> None:
         """Listen no more; of use where it never served."""
+        self._server.closing.set()
         self._server.server_close()
 
 
@@ -70,18 +80,27 @@ class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 64
     timeout = _LOOK
 
-    def __init__(self, address: tuple[str, int], routes: Mapping[str, Route], bounds: Bounds) -> None:
-        self.routes = routes
+    def __init__(
+        self, address: tuple[str, int], table: Table, bounds: Bounds, certificate: tls.Certificate | None
+    ) -> None:
+        self.table = table
         self.bounds = bounds
+        self.certificate = certificate
+        self.closing = threading.Event()
         self._free = threading.BoundedSemaphore(bounds.connections)
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Conversation)
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
         if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
+            try:
+                super().process_request(request, client_address)
+            except RuntimeError:
+                # The system has no further thread: nobody else gives this place back.
+                self._free.release()
+                raise
             return
-        if isinstance(request, socket.socket):
+        if isinstance(request, socket.socket) and self.certificate is None:
             with contextlib.suppress(OSError):
                 request.settimeout(_LOOK)
                 request.sendall(_FULL)
@@ -101,76 +120,86 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class _Conversation(socketserver.BaseRequestHandler):
-    """One request and its answer."""
+    """The requests of one connection, and their answers."""
 
     server: _Server
     request: socket.socket
 
     def handle(self) -> None:
-        journal = logger.bind(client=str(self.client_address[0]))
+        self._client = str(self.client_address[0])
         try:
-            line = _request_line(self.request, self.server.bounds)
-            reply = self._reply(line)
-            journal.trace("{} {}", line, reply.status.value)
-            self.request.settimeout(self.server.bounds.seconds)
-            self.request.sendall(_written(reply, with_body=not line.startswith("HEAD ")))
+            with self._secured() as sock:
+                line = reading.Line(sock)
+                while self._one(line) and self._next(line):
+                    pass
         except OSError as error:
-            journal.debug("the client left, or was too slow: {}", error)
+            logger.bind(client=self._client).debug("the client left, or was too slow: {}", error)
 
-    def _reply(self, line: str) -> Reply:
-        words = line.split(" ")
-        if not line:
-            return _refusal(http.HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        if len(words) != _WORDS_OF_REQUEST_LINE or not words[2].startswith("HTTP/1."):
-            return _refusal(http.HTTPStatus.BAD_REQUEST)
-        if words[0] not in ("GET", "HEAD"):
-            return _refusal(http.HTTPStatus.METHOD_NOT_ALLOWED)
-        return self._answer(words[1].partition("?")[0])
+    def _secured(self) -> contextlib.AbstractContextManager[socket.socket]:
+        """The connection as bytes are read from it; the handshake is the client's to finish in time."""
+        if self.server.certificate is None:
+            return contextlib.nullcontext(self.request)
+        self.request.settimeout(self.server.bounds.seconds)
+        return self.server.certificate.context().wrap_socket(self.request, server_side=True)
 
-    def _answer(self, path: str) -> Reply:
-        route = self.server.routes.get(path)
-        if route is None:
-            paths = ", ".join(sorted(self.server.routes))
-            return Reply.text(f"nothing here; there is {paths}\n", http.HTTPStatus.NOT_FOUND)
+    def _one(self, line: reading.Line) -> bool:
+        """Read and answer a request; whether the connection is kept for another."""
+        bounds, head = self.server.bounds, None
+        until = time.monotonic() + bounds.seconds
         try:
-            return route()
+            head = line.head(until=until, most=bounds.most_bytes)
+            body = line.body(head, until=until, most=bounds.most_body)
+        except reading.Refused as refusal:
+            self._send(line, head, Reply.text(f"{refusal}\n", refusal.status), kept=False)
+            _emptied(line, bounds)
+            return False
+        kept = bounds.idle > 0 and head.kept and not self.server.closing.is_set()
+        self._send(line, head, self._answer(reading.request(head, body, self._client)), kept=kept)
+        return kept
+
+    def _answer(self, request: Request) -> Reply:
+        try:
+            return self.server.table.answer(request)
         except Exception:  # noqa: BLE001 - a broken answer must not end the door, and must not go unseen
-            logger.bind(path=path).exception("no answer could be made")
-            return _refusal(http.HTTPStatus.INTERNAL_SERVER_ERROR)
+            logger.bind(path=request.path).exception("no answer could be made")
+            status = http.HTTPStatus.INTERNAL_SERVER_ERROR
+            return Reply.text(f"{status.phrase}\n", status)
+
+    def _send(self, line: reading.Line, head: reading.Head | None, reply: Reply, *, kept: bool) -> None:
+        method = head.method if head else "-"
+        # Without the query: some clients put tokens there.
+        path = head.target.partition("?")[0] if head else "-"
+        logger.bind(client=self._client).trace("{} {} {}", method, path, reply.status.value)
+        written = _written(reply, kept=kept, with_body=method != "HEAD")
+        line.send(written, until=time.monotonic() + self.server.bounds.seconds)
+
+    def _next(self, line: reading.Line) -> bool:
+        """Wait for the next request to begin: not for long, and not at all once the door closes."""
+        until = time.monotonic() + self.server.bounds.idle
+        while time.monotonic() < until and not self.server.closing.is_set():
+            if line.begins(within=_LOOK):
+                return True
+        return False
 
 
-def _request_line(sock: socket.socket, bounds: Bounds) -> str:
-    """The first line of a request whose head arrives in time; empty when the head is longer than allowed."""
-    until = time.monotonic() + bounds.seconds
-    head = b""
-    while _END not in head:
-        if len(head) >= bounds.most_bytes:
-            return ""
-        remaining = until - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError("the request did not arrive in time")
-        sock.settimeout(remaining)
-        piece = sock.recv(bounds.most_bytes - len(head))
-        if not piece:
-            raise ConnectionError("closed before the end of the request")
-        head += piece
-    return head.partition(b"\r\n")[0].decode("latin-1")
+def _emptied(line: reading.Line, bounds: Bounds) -> None:
+    """Take what the client is still sending: a connection that is closed over it loses our answer on its way."""
+    until = time.monotonic() + min(bounds.seconds, 1.0)
+    taken = 0
+    with contextlib.suppress(OSError):
+        while taken <= bounds.most_body:
+            taken += len(line.receive(1 << 16, until=until))
 
 
-def _refusal(status: http.HTTPStatus) -> Reply:
-    return Reply.text(f"{status.phrase}\n", status)
-
-
-def _written(reply: Reply, *, with_body: bool) -> bytes:
-    lines = [
-        f"HTTP/1.1 {reply.status.value} {reply.status.phrase}",
-        f"Content-Type: {reply.content_type}",
-        f"Content-Length: {len(reply.body)}",
-        "Cache-Control: no-store",
-        "X-Content-Type-Options: nosniff",
-        "Connection: close",
-    ]
-    if reply.status is http.HTTPStatus.METHOD_NOT_ALLOWED:
-        lines.append("Allow: GET, HEAD")
-    head = "\r\n".join(lines).encode("latin-1") + _END
+def _written(reply: Reply, *, kept: bool, with_body: bool) -> bytes:
+    headers = {
+        "Content-Type": reply.content_type,
+        "Content-Length": str(len(reply.body)),
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "Connection": "keep-alive" if kept else "close",
+        **reply.headers,
+    }
+    lines = [f"HTTP/1.1 {reply.status.value} {reply.status.phrase}", *(f"{name}: {headers[name]}" for name in headers)]
+    head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
     return head + reply.body if with_body else head

@@ -1,24 +1,25 @@
 """The routes that every daemon has: is it alive, is it of use, what does it count."""
 
 import http
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Final
 
 from slurm_bridge.telemetry.health import Health, Verdict
-from slurm_bridge.telemetry.metrics import Metrics
-from slurm_bridge.web.replies import Reply, Route
+from slurm_bridge.telemetry.instruments import Instruments
+from slurm_bridge.web.replies import Reply
+from slurm_bridge.web.routes import Routes
 
-LIVEZ: Final = "/livez"
-READYZ: Final = "/readyz"
-METRICS: Final = "/metrics"
+LIVEZ: Final = ("GET", "/livez")
+READYZ: Final = ("GET", "/readyz")
+METRICS: Final = ("GET", "/metrics")
 
 
-def routes(health: Health, metrics: Metrics) -> Mapping[str, Route]:
-    """By path; more of them can be joined to these."""
+def routes(health: Health, metrics: Instruments, refresh: Callable[[], None] = lambda: None) -> Routes:
+    """More of them can be joined to these. `refresh`: called before the numbers are shown."""
     return {
-        LIVEZ: lambda: _reply(health.livez()),
-        READYZ: lambda: _reply(health.readyz()),
-        METRICS: lambda: _page(metrics),
+        LIVEZ: lambda _: _reply(health.livez()),
+        READYZ: lambda _: _reply(health.readyz()),
+        METRICS: lambda _: _page(metrics, refresh),
     }
 
 
@@ -27,6 +28,7 @@ def _reply(verdict: Verdict) -> Reply:
     return Reply.text(str(verdict), status)
 
 
-def _page(metrics: Metrics) -> Reply:
+def _page(metrics: Instruments, refresh: Callable[[], None]) -> Reply:
+    refresh()
     body, content_type = metrics.page()
     return Reply(body=body, content_type=content_type)

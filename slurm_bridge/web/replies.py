@@ -1,9 +1,9 @@
-"""What a route is, and what it answers."""
+"""What a route answers."""
 
 import dataclasses
 import http
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Self
 
 TEXT = "text/plain; charset=utf-8"
@@ -17,17 +17,25 @@ class Reply:
     body: bytes = b""
     status: http.HTTPStatus = http.HTTPStatus.OK
     content_type: str = TEXT
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in self.headers.items():
+            # A line break in a value that came from a client would begin a header, or an answer, of the client's own.
+            if not f"{name}{value}".isprintable():
+                raise ValueError(f"header {name!r} of a reply: {value!r} has characters that cannot be sent")
 
     @classmethod
-    def text(cls, words: str, status: http.HTTPStatus = http.HTTPStatus.OK) -> Self:
-        """Lines for people."""
-        return cls(body=words.encode(), status=status)
+    def text(cls, words: str, status: http.HTTPStatus = http.HTTPStatus.OK, **headers: str) -> Self:
+        """Lines for people; `retry_after="1"` is a header."""
+        return cls(body=words.encode(), status=status, headers=_spelled(headers))
 
     @classmethod
-    def json(cls, value: object, status: http.HTTPStatus = http.HTTPStatus.OK) -> Self:
-        """Plain values for machines."""
-        return cls(body=json.dumps(value).encode() + b"\n", status=status, content_type=JSON)
+    def json(cls, value: object, status: http.HTTPStatus = http.HTTPStatus.OK, **headers: str) -> Self:
+        """Plain values for machines; `retry_after="1"` is a header."""
+        body = json.dumps(value).encode() + b"\n"
+        return cls(body=body, status=status, content_type=JSON, headers=_spelled(headers))
 
 
-#: Makes the answer to a GET of one path.
-Route = Callable[[], Reply]
+def _spelled(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-").title(): value for name, value in headers.items()}

@@ -16,7 +16,7 @@ import pytest
 KINDS = ("pocket", "direct", "real")
 
 #: Who takes one of these asks a port, and not HTTP.
-PORTS = frozenset({"port", "each_port", "cluster_port"})
+PORTS = frozenset({"port", "each_port", "cluster_port", "callers"})
 
 _cases: Counter[str] = Counter()
 _seconds: Counter[str] = Counter()

@@ -87,10 +87,15 @@ class Daemon:
 
     def start(self) -> None:
         """Begin; `await_ready` says when it works."""
-        variables = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_BRIDGE")}
         with self.log.open("ab") as log:
             command = [_PROGRAM, "run", "--config", self.configuration]
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=variables | self._variables)
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """With which it runs, and whoever runs beside it."""
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_BRIDGE")}
+        return variables | self._variables
 
     def await_ready(self, seconds: float = READY_SECONDS) -> None:
         """Until /readyz says so; a daemon that ended instead is told with the end of its log."""

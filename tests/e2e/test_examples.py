@@ -8,13 +8,15 @@ import pytest
 import yaml
 
 from localcluster.config import PROJECT
+from slurm_bridge.demo import work
 from tests import waiting
 from tests.e2e import support_daemon, support_groups, support_servers, support_slots, support_world
 from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-EXAMPLES = {path.parent.name: path for path in sorted((PROJECT / "examples").glob("*/*.yaml"))}
+MANIFESTS = sorted(path for path in (PROJECT / "examples").glob("*/*.yaml") if path.parent.name != work.CONFIGURATIONS)
+EXAMPLES = {path.parent.name: path for path in MANIFESTS}
 MANIFESTS_ALONE = [path.parent for path in EXAMPLES.values() if not (path.parent / "pyproject.toml").exists()]
 NAMESPACE = "slurm-bridge"
 

@@ -9,12 +9,15 @@ from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.workloads import known
 from tests.simulation.observer import CLUSTER_ID
+from tests.simulation.process import Views
 
 
 class Careless:
     """Believes every answer, and takes a missing one for a no."""
 
-    def __init__(self, cluster: ports.Cluster, slurm: ports.Slurm, _clock: ports.Clock, _known: known.Known) -> None:
+    def __init__(
+        self, cluster: ports.Cluster, slurm: ports.Slurm, _clock: ports.Clock, _known: known.Known, _views: Views
+    ) -> None:
         self._cluster, self._slurm = cluster, slurm
         self._pods: dict[str, Pod] = {}
         self._nodes: dict[str, str] = {}
@@ -40,6 +43,9 @@ class Careless:
 
     def on_kinds(self) -> None:
         """Nor for kinds."""
+
+    def on_surroundings(self) -> None:
+        """Nor for what hooks look at."""
 
     def recover(self) -> None:
         """Nothing is worth knowing."""

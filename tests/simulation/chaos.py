@@ -1,19 +1,33 @@
 """A random run: users, administrators, machines, networks and processes, each doing its worst by the same dice."""
 
+import itertools
+from collections.abc import Iterator
+from typing import Protocol
+
 from tests.simulation.admins import Admins
 from tests.simulation.outages import Outages
-from tests.simulation.play import Play
+from tests.simulation.play import Act, Play
 from tests.simulation.users import Users
 from tests.simulation.weather import Odds
 
 BEATS = 45
 
 
-class Chaos:
-    """Everything that may happen beside the daemon."""
+class Guests(Protocol):
+    """Who acts in some runs only."""
 
-    def __init__(self, play: Play) -> None:
+    acts: tuple[tuple[int, Act], ...]
+
+    def end(self) -> None:
+        """What is wrong by their doing is put right."""
+
+
+class Chaos:
+    """Everything that may happen beside the daemon; `more` is what only some runs have."""
+
+    def __init__(self, play: Play, *more: Guests) -> None:
         self._play, self._world, self._dice = play, play.world, play.world.dice
+        self._more = more
         self._users, self._admins, self._outages = Users(play), Admins(play), Outages(play)
 
     def run(self) -> None:
@@ -30,13 +44,16 @@ class Chaos:
             killed=0.003 * worse,
         )
         hectic = dice.choice((0.15, 0.4, 1.0))
-        weights, acts = zip(*self._users.acts, *self._admins.acts, *self._outages.acts, strict=True)
+        weights, acts = zip(*self._users.acts, *self._admins.acts, *self._outages.acts, *self._guests(), strict=True)
         for _ in range(BEATS):
             if dice.random() < hectic:
                 dice.choices(acts, weights)[0]()
             self._play.step(dice.choice((0.1, 0.3, 0.7, 1.5, 4.0)))
         self.heal()
         self._play.run_to_rest(self._users.help)
+
+    def _guests(self) -> Iterator[tuple[int, Act]]:
+        return itertools.chain.from_iterable(guests.acts for guests in self._more)
 
     def heal(self) -> None:
         """Nothing goes wrong any more, and what was broken is mended."""
@@ -45,4 +62,6 @@ class Chaos:
         self._world.weather.calm()
         self._outages.end()
         self._admins.mend()
+        for guests in self._more:
+            guests.end()
         self._users.correct()

@@ -7,17 +7,20 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_bridge import ports
+from slurm_bridge import errors, ports
 from slurm_bridge.daemon import brain, configuration
+from slurm_bridge.daemon.reload import Reload
 from slurm_bridge.hooks import base, calls, chain
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.tools import Config
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.workloads import known
-from tests.simulation import groups
+from tests.simulation import families, groups
 from tests.simulation.observer import CLUSTER_ID
-from tests.simulation.process import Build
+from tests.simulation.process import Build, Views
 
 #: What is lost is found, and who backs off comes back, within the patience of a run.
 SETTINGS: dict[str, Any] = {
@@ -33,18 +36,32 @@ SETTINGS: dict[str, Any] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Variant:
-    """How a site has configured its bridge."""
+    """How a site has configured its bridge. `families` are those of `families.KNOWN`, in order."""
 
     chosen_ids: bool = True
     hold_after_timeout: bool = False
     fickle_hook: bool = False
+    families: tuple[str, ...] = ()
+    dreaming: bool = False
 
     @functools.cached_property
     def settings(self) -> Settings:
         """The same as a configuration file."""
         slurm = {**SETTINGS["slurm"], **({} if self.chosen_ids else {"job_ids": None})}
         ends = {"after_timeout": {"default": "hold" if self.hold_after_timeout else "resubmit"}}
-        return Settings.model_validate({**SETTINGS, "slurm": slurm, "ends": ends})
+        hooks = [*SETTINGS["hooks"], *(families.KNOWN[name] for name in self.families)]
+        return Settings.model_validate({**SETTINGS, "slurm": slurm, "ends": ends, "hooks": hooks})
+
+
+class Site:
+    """A variant as a file, which every daemon reads when it starts, and looks at again and again."""
+
+    def __init__(self, variant: Variant) -> None:
+        self.variant = variant
+
+    def write(self, **changes: Any) -> None:
+        """Somebody changes it."""
+        self.variant = dataclasses.replace(self.variant, **changes)
 
 
 class Fickle:
@@ -102,17 +119,19 @@ class RealBrain:
 
     def __init__(
         self,
-        variant: Variant,
+        site: Site,
         cluster: ports.Cluster,
         slurm: ports.Slurm,
         clock: ports.Clock,
         objects: known.Known,
+        views: Views,
     ) -> None:
-        around = chain.Surroundings(
+        around = Surroundings(
             clock=clock,
             dice=random.Random(4),
             settle=configuration.settle(),
-            limits=configuration.attempt_limits(variant.settings),
+            limits=configuration.attempt_limits(site.variant.settings),
+            threads=False,
         )
         outside = brain.Outside(
             cluster=cluster,
@@ -122,20 +141,56 @@ class RealBrain:
             known=objects,
             tally=Uncounted(),
             around=around,
+            views=views,
         )
-        built = brain.build(variant.settings, outside)
-        self._core, self._voice = built.core, built.reporter
-        if variant.fickle_hook:
-            config = self._core.tools.config
-            hooks = (*config.chain.hooks, calls.Hook(name="fickle", hook=Fickle()))
-            self._core.configure(dataclasses.replace(config, chain=chain.Chain(hooks, around)))
+        built = brain.build(site.variant.settings, outside)
+        self._core, self._voice, self._around, self._views = built.core, built.reporter, built.around, views
+        self._site, self._dreamers = site, list[families.Dreamer]()
+        self._reload = Reload(
+            site.variant.settings,
+            fingerprint=lambda: repr(site.variant),
+            load=lambda: site.variant.settings,
+            apply=self._apply,
+            told=lambda _result, _text: None,
+        )
+        if site.variant.fickle_hook or site.variant.dreaming:
+            self._core.configure(self._with_own(self._core.tools.config))
         self.on_pod, self.on_other_pod = self._core.on_pod, self._core.on_other_pod
         self.on_node, self.on_owner = self._core.on_node, self._core.on_owner
-        self.on_kinds = self._core.on_kinds
-        self.recover, self.schedule_step = self._core.recover, self._core.schedule_step
+        self.on_kinds, self.on_surroundings = self._core.on_kinds, self._core.on_surroundings
+        self.recover = self._core.recover
+
+    def _with_own(self, config: Config) -> Config:
+        """With the hooks of this site, which are in no package."""
+        variant, hooks = self._site.variant, list(config.chain.hooks)
+        if variant.fickle_hook:
+            hooks.append(calls.Hook(name="fickle", hook=Fickle()))
+        if variant.dreaming:
+            self._dreamers.append(families.Dreamer(self._around.clock, self._around.wake))
+            hooks.append(calls.Hook(name="dreamer", hook=self._dreamers[-1]))
+        made = chain.Chain(hooks, self._around)
+        made.see(self._views(made.needs))
+        return dataclasses.replace(config, chain=made)
+
+    def _apply(self, settings: Settings) -> None:
+        """As the daemon does: checked, seen, swapped, and the old one closed."""
+        config = self._with_own(configuration.changeable(settings, self._around))
+        if not all(view.synced for view in self._views(config.chain.needs).values()):
+            config.chain.close()
+            raise errors.BadConfiguration("what the hooks need to see could not be listed")
+        old = self._core.tools.config.chain
+        self._core.configure(config)
+        old.close()
+
+    def schedule_step(self) -> bool:
+        """What the scheduler's thread does, and those of hooks before it."""
+        for dreamer in self._dreamers:
+            dreamer.go_on()
+        return self._core.schedule_step()
 
     def mirror_step(self) -> None:
-        """What the mirror's thread does."""
+        """What the threads do that look at Slurm, and at the configuration."""
+        self._reload.step()
         self._core.mirror_step()
         self._core.tell_step()
 
@@ -144,9 +199,9 @@ class RealBrain:
         return self._voice.step()
 
 
-def build(variant: Variant) -> Build:
+def build(variant: Variant | Site) -> Build:
     """Makes the brains of such a site's daemons."""
-    return functools.partial(RealBrain, variant)
+    return functools.partial(RealBrain, variant if isinstance(variant, Site) else Site(variant))
 
 
 real = build(Variant())

@@ -31,6 +31,9 @@ class Fleet:
 #: Where single pods live: little room, and one machine that has two names.
 SMALL = Fleet(nodes={"n1": "n1", "n2": "n2", "n3": "n3", "n4": "s4"})
 
+#: Where there is something to prefer: twice as much of it.
+WIDE = Fleet(nodes={f"n{number}": f"n{number}" for number in range(1, 8)} | {"n8": "s8"})
+
 
 def hall(machines: int, *, gpu_type: str = "") -> Fleet:
     """Where troupes play: every other machine has GPUs, and the last one has two names."""

@@ -15,6 +15,7 @@ from hypothesis import stateful, strategies
 from tests.simulation import daemon, fleet
 from tests.simulation.admins import Admins
 from tests.simulation.broken import Broken
+from tests.simulation.chaos import Guests
 from tests.simulation.company import Act, Company, House
 from tests.simulation.outages import Outages
 from tests.simulation.play import Play
@@ -32,11 +33,22 @@ PATIENCE = 2000.0
 class Scene:
     """One world with a daemon, and everybody who does anything in it."""
 
-    def __init__(self, seed: int, token: pathlib.Path, *, machines: int = 6, house: House | None = None) -> None:
-        variant = daemon.Variant(chosen_ids=seed % 5 > 1, hold_after_timeout=seed % 4 == 0, fickle_hook=seed % 3 == 0)
+    def __init__(
+        self,
+        seed: int,
+        token: pathlib.Path,
+        *,
+        machines: int = 6,
+        house: House | None = None,
+        site: daemon.Site | None = None,
+    ) -> None:
+        usual = daemon.Variant(chosen_ids=seed % 5 > 1, hold_after_timeout=seed % 4 == 0, fickle_hook=seed % 3 == 0)
+        site = site or daemon.Site(usual)
         hall = fleet.hall(machines, gpu_type="a100" if seed % 2 else "")
-        self.world = World(seed, token, fenced=variant.chosen_ids, fleet=hall)
-        self.play = Play(self.world, daemon.build(variant), fence=seed % 4 != 1)
+        self.world = World(seed, token, fenced=site.variant.chosen_ids, fleet=hall)
+        self.play = Play(self.world, daemon.build(site), fence=seed % 4 != 1)
+        #: Who acts in some runs only.
+        self.guests: tuple[Guests, ...] = ()
         self.company = Company(PocketStage(self.play), house or House())
         self.admins, self.outages = Admins(self.play), Outages(self.play)
 
@@ -47,6 +59,8 @@ class Scene:
         self.world.weather.calm()
         self.outages.end()
         self.admins.mend()
+        for guests in self.guests:
+            guests.end()
         self.company.settle()
 
     def rest(self) -> None:
@@ -74,7 +88,8 @@ class Scene:
 def random_run(scene: Scene, dice: random.Random, acts: int) -> None:
     """So many acts by these dice, then the rest."""
     scene.worsen(dice)
-    everything = (*scene.company.acts, *(_deaf(scene.admins.acts)), *(_deaf(scene.outages.acts)))
+    others = [scene.admins.acts, scene.outages.acts, *(guests.acts for guests in scene.guests)]
+    everything = (*scene.company.acts, *(act for acts in others for act in _deaf(acts)))
     weights, chosen = zip(*everything, strict=True)
     for _ in range(acts):
         scene.act(dice.choices(chosen, weights)[0], dice)

@@ -240,8 +240,22 @@ class Observer:
     def _check_deletion(self, pod: seen.Pod, by: str) -> None:
         if not pod.node:
             raise Broken(f"I7: {by} deleted {pod.key}, which had no node yet")
-        if not (self._job_ended(pod) or self._moved(pod) or self.groups.may_end(pod, self._now)):
+        ended = self._job_ended(pod) or self._moved(pod) or self.groups.may_end(pod, self._now)
+        if not (ended or self._preempted(pod)):
             raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.group)}")
+
+    def _preempted(self, pod: seen.Pod) -> bool:
+        """It was asked to go by an eviction, for a more important pod of ours that waits for a node of its group's."""
+        there = {one.node for one in self.groups.members(pod.group) if one.node}
+        every = {one.uid: one.manifest() for one in self._kube.store.all(PODS)}
+        waiting = [every[one.uid] for one in self.pods.values() if one.ours and one.wanting and one.uid in every]
+        mine = every[pod.uid]
+        evicted = any(one.get("reason") == "EvictionByEvictionAPI" for one in mine["status"].get("conditions", ()))
+        return evicted and any(
+            one["status"].get("nominatedNodeName") in there
+            and one["spec"].get("priority", 0) > mine["spec"].get("priority", 0)
+            for one in waiting
+        )
 
     def _job_ended(self, pod: seen.Pod) -> bool:
         """The job that the pod names (of a pod alone: any of its jobs) is over, or gone, or has never been its own."""

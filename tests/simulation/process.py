@@ -1,9 +1,12 @@
 """One process of a daemon without a thread: it starts, lists and recovers, then goes on beat by beat."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from slurm_bridge import errors, ports
+from slurm_bridge.hooks import needs as needs_table
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.informers.store import Store
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
@@ -45,6 +48,8 @@ class Brain(Protocol):
 
     def on_kinds(self) -> object: ...
 
+    def on_surroundings(self) -> object: ...
+
     def recover(self) -> object: ...
 
     def schedule_step(self) -> bool: ...
@@ -54,7 +59,10 @@ class Brain(Protocol):
     def status_step(self) -> bool: ...
 
 
-Build = Callable[[ports.Cluster, ports.Slurm, ports.Clock, known.Known], Brain]
+#: Has what hooks need followed from then on.
+Views = Callable[[Iterable[Need]], Mapping[Need, Store[Any]]]
+
+Build = Callable[[ports.Cluster, ports.Slurm, ports.Clock, known.Known, Views], Brain]
 
 
 class Daemon:
@@ -69,7 +77,12 @@ class Daemon:
             kind: Feed(cluster, kind, self._on_owner, news=world.news(kind)) for kind in known.GROUPING
         }
         stores = known.Stores({kind: feed.store for kind, feed in groups.items()})
-        self.brain = build(FencedCluster(cluster, allowed), FencedSlurm(slurm, allowed), clock, stores)
+        self._recovered = False
+        self._needed: dict[Need, Feed[Any]] = {}
+        self._follow = lambda need: Feed(
+            cluster, needs_table.KINDS[need], self._on_surroundings, news=world.news(needs_table.KINDS[need])
+        )
+        self.brain = build(FencedCluster(cluster, allowed), FencedSlurm(slurm, allowed), clock, stores, self._views)
         self._groups = tuple(groups.values())
         self.feeds: tuple[Feed[Any], ...] = (
             Feed(cluster, kinds.NODES, self.brain.on_node, news=world.news(kinds.NODES)),
@@ -77,9 +90,23 @@ class Daemon:
             Feed(cluster, kinds.PODS, self._on_pod, news=world.news(kinds.PODS)),
         )
         self._synced = 0
-        self._recovered = False
         self._again = 0.0
         self.deaf_until = 0.0
+
+    def _views(self, needs: Iterable[Need]) -> Mapping[Need, Store[Any]]:
+        """What was not followed yet is asked for at once."""
+        wanted = sorted(needs, key=lambda need: need.value)
+        for need in wanted:
+            if need not in self._needed:
+                self._needed[need] = self._follow(need)
+                # A process that starts lists with everything else.
+                if self._recovered:
+                    self._needed[need].pump()
+        return {need: self._needed[need].store for need in wanted}
+
+    def _on_surroundings(self, _old: object, _new: object) -> None:
+        if self._recovered:
+            self.brain.on_surroundings()
 
     def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old
@@ -93,7 +120,7 @@ class Daemon:
 
     def beat(self) -> None:
         """Everything that is to be done at this moment."""
-        told = [self._hear(feed) for feed in self.feeds]
+        told = [self._hear(feed) for feed in (*self._needed.values(), *self.feeds)]
         self._welcome()
         if not self._recovered and not (all(told) and self._recover()):
             return

@@ -25,6 +25,7 @@ from slurm_bridge.slurm.settings import SlurmSettings
 from tests.simulation import fleet as fleets
 from tests.simulation import jobsets
 from tests.simulation.observer import Observer
+from tests.simulation.updates import Updates
 from tests.simulation.weather import Side, Weather
 
 NAMESPACE = "default"
@@ -60,6 +61,7 @@ class World:
         self.slurm = _slurm(self.clock, fleet, configuring=self.dice.choice((0.0, 0.0, 3.0)))
         slurm_names = {slurm: kube for kube, slurm in fleet.nodes.items()}
         self.observer = Observer(self.kube, self.slurm, slurm_names, fenced=fenced)
+        self.updates = Updates(self.kube.store, self.slurm, self.observer)
         self.weather = Weather(self.dice, now=self.clock.now, pass_time=self.pass_time)
         self._token = token
         token.write_text(self.slurm.secret)
@@ -144,7 +146,8 @@ class World:
 
     def jobs_of(self, who: str, clock: ports.Clock) -> SlurmClient:
         """Slurm as this daemon reaches it."""
-        line = Line(self.weather.before(self.slurm.handler, Side.SLURM, who), clock=clock)
+        handler = self.updates.around(self.weather.before(self.slurm.handler, Side.SLURM, who), who)
+        line = Line(handler, clock=clock)
         settings = SlurmSettings(url="http://slurm", token_file=self._token, api_versions=("v0.0.45",))
         stop = threading.Event()
         return SlurmClient(settings, clock=clock, stop=stop, connect=lambda _: DirectPool(line))
@@ -229,6 +232,7 @@ class World:
         """kill -9 of slurmctld and a start from the state it saved so long ago."""
         self.weather.note(f"slurmctld loses {seconds:.2f} s")
         self.observer.forgetful()
+        self.updates.happened()
         self.slurm.control.crash(seconds)
 
     def wake_slurm(self) -> None:

@@ -65,6 +65,12 @@ def test_a_fault_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[st
     assert "slurm-down" in capsys.readouterr().err
 
 
+def test_an_agent_without_a_token_does_not_start(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The key is named, and nobody was asked."""
+    assert cli.main(["agent", "--config", config]) == 1
+    assert "agent.token_file: an agent needs a file" in capsys.readouterr().err
+
+
 def test_the_version_is_the_package_version(capsys: pytest.CaptureFixture[str]) -> None:
     """What is installed says so."""
     assert cli.main(["version"]) == 0

@@ -10,8 +10,10 @@ import yaml
 
 from slurm_bridge.hooks import needs, registry
 from slurm_bridge.hooks.builtin import policy
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
+from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings import loading
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.workloads import known, owners
@@ -42,10 +44,16 @@ WRITTEN: frozenset[Right] = frozenset(
 
 
 def watched() -> set[Kind[Any]]:
-    """What the daemon follows: for itself, whoever groups pods, and for the hooks of the shipped configuration."""
-    shipped = (builder(builder.Options()) for builder in registry.BUILTIN.values())
-    declared = {need for hook in shipped for need in getattr(hook, "needs", ())}
-    return {kinds.PODS, kinds.NODES, *known.GROUPING, *(needs.KINDS[need] for need in declared)}
+    """What the daemon follows: for itself, whoever groups pods, and for the hooks that are part of every chain."""
+    return {kinds.PODS, kinds.NODES, *known.GROUPING, *needed()}
+
+
+def needed(*hooks: str) -> set[Kind[Any]]:
+    """What these hooks, as they are by default, and those that are always there need to see."""
+    configured = [registry.HookConfig(name=name) for name in hooks]
+    chain = registry.build(configured, Surroundings(clock=VirtualClock()), {})
+    chain.close()
+    return {needs.KINDS[need] for need in chain.needs}
 
 
 def read_one_by_one() -> set[Kind[Any]]:
@@ -53,9 +61,9 @@ def read_one_by_one() -> set[Kind[Any]]:
     return {*owners.READ, kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS}
 
 
-def rights() -> Iterator[Right]:
+def rights(file: pathlib.Path = RBAC) -> Iterator[Right]:
     """Every group, resource and verb that some role grants."""
-    for document in yaml.safe_load_all(RBAC.read_text()):
+    for document in yaml.safe_load_all(file.read_text()):
         for rule in document.get("rules", ()):
             assert "nonResourceURLs" not in rule
             yield from itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"])
@@ -66,6 +74,14 @@ def test_the_rights_are_what_the_program_does_and_no_more() -> None:
     followed = {(kind.group, kind.plural, verb) for kind in watched() for verb in ("list", "watch")}
     read = {(kind.group, kind.plural, "get") for kind in read_one_by_one()}
     assert set(rights()) == followed | read | WRITTEN
+
+
+def test_a_family_brings_the_rights_to_see_what_it_needs_and_no_more() -> None:
+    """With all its predicates and priorities; nothing is written."""
+    more = needed("kube-scheduler") - needed()
+    granted = set(rights(RBAC.parent / "kube-scheduler" / "rbac.yaml"))
+    assert granted == {(kind.group, kind.plural, verb) for kind in more for verb in ("list", "watch")}
+    assert needed("vela") == needed()
 
 
 def test_the_daemon_may_not_act_for_others() -> None:

@@ -16,11 +16,15 @@ import yaml
 from clusterbench import samples
 from clusterbench.testbed import Bed, until
 from localcluster import gomodules
+from localcluster.config import PROJECT
 from slurm_bridge.slurm.versions import WIRES
 
 #: The placeholders' user; not the token's own, which is root.
 USER = "slurm-bridge"
 DAEMON = pathlib.Path(sys.executable).with_name("slurm-bridge")
+KUBECTL = PROJECT / "hack" / "cluster" / "kubectl"
+#: What the hook "kube-scheduler" has to see beside what every daemon sees.
+RIGHTS = PROJECT / "deploy" / "kube-scheduler" / "rbac.yaml"
 
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 30.0
@@ -114,6 +118,24 @@ def _ours(arena: Arena, **settings: object) -> Iterator[Running]:
         yield Running(pid=process.pid, check=check, calls=lambda: _counted(f"{page}/metrics"), cancels=True)
 
 
+@contextlib.contextmanager
+def _rated(arena: Arena) -> Iterator[Running]:
+    """With kube-scheduler's standard predicates and priorities as hooks, and the rights to see what they look at."""
+    with _granted(arena.bed.env), _ours(arena, **RULES) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def _granted(env: Mapping[str, str]) -> Iterator[None]:
+    command = [str(KUBECTL), f"--kubeconfig={env['KUBECONFIG']}"]
+    try:
+        subprocess.run([*command, "apply", f"--filename={RIGHTS}"], check=True, stdout=subprocess.DEVNULL)
+        yield
+    finally:
+        gone = [*command, "delete", "--ignore-not-found", f"--filename={RIGHTS}"]
+        subprocess.run(gone, check=True, stdout=subprocess.DEVNULL)
+
+
 def configuration(env: Mapping[str, str], port: int, others: Mapping[str, object]) -> dict[str, object]:
     """The daemon as it is shipped, on this cluster; `others` are whole groups of keys that a measurement changes."""
     return {
@@ -142,7 +164,15 @@ RAW = Contestant(name="raw loop", scheduler="bench-raw", enter=_raw)
 KUBE_SCHEDULER = Contestant(name="kube-scheduler", scheduler="bench-kube-scheduler", enter=_kube_scheduler)
 OURS = Contestant(name="slurm-bridge", scheduler="bench-slurm-bridge", enter=_ours)
 
-CONTESTANTS: Mapping[str, Contestant] = {"ours": OURS, "raw": RAW, "kube-scheduler": KUBE_SCHEDULER}
+RATED = Contestant(name="bridge and rules", scheduler="bench-slurm-bridge-rules", enter=_rated)
+RULES: Mapping[str, object] = {"scheduler_names": [RATED.scheduler], "hooks": [{"name": "kube-scheduler"}]}
+
+CONTESTANTS: Mapping[str, Contestant] = {
+    "ours": OURS,
+    "rated": RATED,
+    "raw": RAW,
+    "kube-scheduler": KUBE_SCHEDULER,
+}
 
 
 @contextlib.contextmanager

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from clusterbench import figures, turns
-from clusterbench.contestants import KUBE_SCHEDULER, OURS, RAW
+from clusterbench.contestants import KUBE_SCHEDULER, OURS, RATED, RAW
 from localcluster.config import Config
 
-_WHO = (OURS.name, RAW.name, KUBE_SCHEDULER.name)
+_WHO = (OURS.name, RATED.name, RAW.name, KUBE_SCHEDULER.name)
+
+#: Who is compared with whom.
+_PAIRS = ((OURS.name, RAW.name), (OURS.name, KUBE_SCHEDULER.name), (RATED.name, OURS.name))
 
 #: Percentiles of these two, one figure for each of the rest.
 _FIGURES: Sequence[tuple[str, Callable[[figures.Turn], float | None]]] = (
@@ -47,8 +50,8 @@ def table(played: Sequence[figures.Turn]) -> str:
 def document(config: Config, played: Sequence[figures.Turn]) -> dict[str, object]:
     """The same, with every turn."""
     ratios = {
-        f"ours by {beside}: {what}": figures.spread(figures.ratios(played, OURS.name, beside, figure))
-        for beside in (RAW.name, KUBE_SCHEDULER.name)
+        f"{who} by {beside}: {what}": figures.spread(figures.ratios(played, who, beside, figure))
+        for who, beside in _PAIRS
         for what, figure in _COMPARED.items()
     }
     return {"throughput": {"nodes": config.nodes, "turns": [turns.as_json(turn) for turn in played], "ratios": ratios}}
@@ -80,10 +83,10 @@ def cell(value: float | None) -> str:
 
 
 def _ratios(played: Sequence[figures.Turn]) -> Iterable[str]:
-    for beside in (RAW.name, KUBE_SCHEDULER.name):
+    for who, beside in _PAIRS:
         for what, figure in _COMPARED.items():
-            if spread := figures.spread(figures.ratios(played, OURS.name, beside, figure)):
+            if spread := figures.spread(figures.ratios(played, who, beside, figure)):
                 yield (
-                    f"{OURS.name} / {beside}, {what} within a round: "
+                    f"{who} / {beside}, {what} within a round: "
                     f"{spread['median']:.2f} (from {spread['least']:.2f} to {spread['most']:.2f})"
                 )

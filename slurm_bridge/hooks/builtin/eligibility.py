@@ -5,21 +5,25 @@ is seen, and can preempt. Only `capacity: free` asks for what is free at this mo
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 import pydantic
 
-from slurm_bridge.hooks import snapshot
+from slurm_bridge.hooks import facts, selecting
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Session
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Reasons, Ruling, units
+from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.rules import affinity, selectors, taints, volumes
-from slurm_bridge.hooks.snapshot import ClusterSnapshot, NodeFacts
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import Object
+from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import Claim, StorageClass, Volume
 from slurm_bridge.model.verdict import Reject, Wait
@@ -34,13 +38,17 @@ MIRROR = "kubernetes.io/config.mirror"
 T = TypeVar("T", bound=Object)
 
 
-class EligibilityOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """`node_selector`: only nodes with these labels are managed. `volumes`: read claims, volumes and classes."""
+class EligibilityOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """Which pods are ours, which nodes are managed, and what nodes are compared by."""
 
     scheduler_names: tuple[str, ...] = (names.SCHEDULER_NAME,)
+    """Pods of other schedulers are refused; left out, those of the daemon."""
     node_selector: str = ""
+    """Only nodes with these labels are used, for example `managed=yes,zone in (a,b)`."""
     capacity: Literal["allocatable", "free"] = "allocatable"
+    """What a node must have: all that is asked, or that much unused at this moment."""
     volumes: bool = True
+    """Read claims, volumes and classes; else pods with claims wait."""
 
     @pydantic.field_validator("node_selector")
     @classmethod
@@ -58,6 +66,28 @@ class _Class:
     volumes: tuple[Volume, ...]
 
 
+class _Standing(NamedTuple):
+    """What decides whether a node takes anybody; many nodes have the same."""
+
+    managed: bool
+    known: bool
+    deleted: bool
+    cordoned: bool
+    ready: bool
+
+    def against(self, *, cordoned_too: bool) -> str | None:
+        """What is said against such a node."""
+        if not self.managed:
+            return "node(s) are not managed by this bridge"
+        if not self.known:
+            return "node(s) are not known to Slurm"
+        if self.deleted:
+            return "node(s) are being deleted"
+        if self.cordoned and not cordoned_too:
+            return "node(s) were unschedulable"
+        return None if self.ready else "node(s) were not ready"
+
+
 class Eligibility:
     """Admits pods that are ours, filters nodes, and looks once more when Slurm has chosen some."""
 
@@ -66,6 +96,7 @@ class Eligibility:
     def __init__(self, options: EligibilityOptions) -> None:
         self._options = options
         self._managed = selectors.parse(options.node_selector)
+        self._standing_name = f"standing where {options.node_selector} is managed"
         self._denied: Memo[bytes, Denied] = Memo()
         self.needs = frozenset({Need.PVCS, Need.PVS, Need.STORAGECLASSES}) if options.volumes else frozenset()
 
@@ -81,8 +112,8 @@ class Eligibility:
         first, *others = (self._of(session, pods) for pods in alike)
         if not others:
             return first
-        by_all = frozenset(first.nodes).intersection(*(other.nodes for other in others))
-        return Denied(nodes={name: first.nodes[name] for name in by_all})
+        by_all = functools.reduce(Reasons.also, map(_reasons, others), _reasons(first))
+        return Denied(nodes=by_all)
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         """Between submission and start a node can be cordoned, tainted or deleted."""
@@ -124,7 +155,9 @@ class Eligibility:
         pod, seen, reach = alike[0], session.snapshot, self._reach(session, alike)
         version = seen.version if self._options.capacity == "allocatable" else seen.use_version
         return self._denied.get(
-            version, _key(pod, reach), lambda: self._work_out(seen, _Class(pod, resources.requests_of(pod), reach))
+            version,
+            _key(pod, reach),
+            lambda: self._work_out(seen.columns, _Class(pod, resources.requests_of(pod), reach)),
         )
 
     def _reach(self, session: Session, alike: Iterable[Pod]) -> tuple[Volume, ...]:
@@ -137,44 +170,62 @@ class Eligibility:
         every = (volume for one in found if not isinstance(one, Wait) for volume in one)
         return tuple({msgspec.json.encode(volume.spec.node_affinity): volume for volume in every}.values())
 
-    def _work_out(self, seen: ClusterSnapshot, of: _Class) -> Denied:
-        denied = {}
-        for name, facts in seen.nodes.items():
-            if reasons := tuple(self._reasons(facts, of)):
-                denied[name] = reasons
-        return Denied(nodes=denied)
+    def _work_out(self, seen: NodeColumns, of: _Class) -> Denied:
+        """Why a pod cannot run on a node: the first rule that says no, or everything that there is too little of."""
+        tolerations, ruling = of.pod.spec.tolerations, Ruling(seen)
+        ruling.deny_by(seen.attribute(self._standing_name, self._standing), _judge(of.pod))
+        if of.pod.spec.node_selector or affinity.required(of.pod) is not None:
+            ruling.deny(~selecting.accepting(seen, of.pod), "node(s) didn't match Pod's node affinity/selector")
+        ruling.deny_by(seen.attribute("taints", _taints), lambda found: _told(taints.untolerated(found, tolerations)))
+        for volume in of.volumes:
+            ruling.deny(~_reached(seen, volume), "node(s) didn't match PersistentVolume's node affinity")
+        ruling.deny_all_of([(facts.shortage(name), self._short(seen, name, of)) for name in of.requests])
+        return Denied(nodes=ruling.reasons(), moving=self._options.capacity == "free")
+
+    def _short(self, seen: NodeColumns, resource: str, of: _Class) -> Mask:
+        """The nodes that have too little of a resource: of all that they have, or only of what is free."""
+        wanted, there = units(resource, of.requests[resource]), seen.allocatable(resource)
+        if wanted <= 0:
+            return np.zeros_like(seen.present)
+        return wanted > (there - seen.used(resource) if self._options.capacity == "free" else there)
 
     def _at(self, session: Session, pod: Pod, name: str) -> tuple[str, ...]:
-        facts = session.snapshot.nodes.get(name)
-        if facts is None:
+        if name not in session.snapshot.nodes:
             return ("the node is gone from Kubernetes",)
         return self._of(session, (pod,)).nodes.get(name, ())
 
-    def _reasons(self, facts: NodeFacts, of: _Class) -> Iterator[str]:
-        """Why a pod cannot run on a node: the first rule that says no, or everything that there is too little of."""
-        if standing := self._standing(facts, of.pod):
-            yield standing
-        elif not affinity.accepts(of.pod, facts.node):
-            yield "node(s) didn't match Pod's node affinity/selector"
-        elif taint := taints.untolerated(facts.node.spec.taints, of.pod.spec.tolerations):
-            yield f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
-        elif not all(volumes.reaches(volume, facts.node) for volume in of.volumes):
-            yield "node(s) didn't match PersistentVolume's node affinity"
-        else:
-            yield from snapshot.lacking(facts, of.requests, free=self._options.capacity == "free")
+    def _standing(self, there: NodeFacts) -> _Standing:
+        node = there.node
+        return _Standing(
+            managed=selectors.all_hold(self._managed, node.metadata.labels),
+            known=there.slurm is not None,
+            deleted=node.metadata.deletion_timestamp is not None,
+            cordoned=node.spec.unschedulable,
+            ready=node.ready,
+        )
 
-    def _standing(self, facts: NodeFacts, pod: Pod) -> str | None:
-        """Whether a node takes anybody."""
-        node = facts.node
-        if not selectors.all_hold(self._managed, node.metadata.labels):
-            return "node(s) are not managed by this bridge"
-        if facts.slurm is None:
-            return "node(s) are not known to Slurm"
-        if node.metadata.deletion_timestamp is not None:
-            return "node(s) are being deleted"
-        if node.spec.unschedulable and taints.untolerated((taints.UNSCHEDULABLE,), pod.spec.tolerations):
-            return "node(s) were unschedulable"
-        return None if node.ready else "node(s) were not ready"
+
+def _judge(pod: Pod) -> Callable[[_Standing], str | None]:
+    cordoned_too = taints.untolerated((taints.UNSCHEDULABLE,), pod.spec.tolerations) is None
+    return functools.partial(_Standing.against, cordoned_too=cordoned_too)
+
+
+def _taints(there: NodeFacts) -> tuple[Taint, ...]:
+    return there.node.spec.taints
+
+
+def _told(taint: Taint | None) -> str | None:
+    return None if taint is None else f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+
+
+def _reached(seen: NodeColumns, volume: Volume) -> Mask:
+    reach = volume.spec.node_affinity
+    return seen.present if reach is None or reach.required is None else selecting.selected(seen, reach.required)
+
+
+def _reasons(denied: Denied) -> Reasons:
+    assert isinstance(denied.nodes, Reasons)
+    return denied.nodes
 
 
 def _held(pod: Pod) -> Wait | None:

@@ -68,13 +68,17 @@ class Defaults(pydantic.BaseModel, frozen=True, extra="forbid"):
     group: str | None = None
 
 
-class Rule(pydantic.BaseModel, frozen=True, extra="forbid"):
+class Rule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """For whom, what they may, and what they get."""
 
     namespaces: tuple[_Glob, ...] = ("*",)
+    """Patterns of namespaces that it is about."""
     service_accounts: tuple[_Glob, ...] = ("*",)
+    """Patterns of the service accounts that pods run under."""
     allow: Mapping[Key, AtMost | AnyOf] = {}
+    """By annotation, the patterns of values that may be set; for `priority` also `{max: 1000}`."""
     defaults: Defaults = Defaults()
+    """Values for workloads whose users have said nothing."""
 
     @pydantic.field_validator("allow")
     @classmethod
@@ -98,10 +102,11 @@ class Whom(NamedTuple):
         return f"service account {self.account} in namespace {self.namespace}"
 
 
-class PolicyOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
+class PolicyOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """The rules; given, they replace the shipped one, with which the shipped example runs."""
 
     rules: tuple[Rule, ...] = (Rule(namespaces=("slurm-bridge",), allow={"account": AnyOf(("schedmd",))}),)
+    """All that match a namespace and a service account count together."""
 
 
 class Policy:

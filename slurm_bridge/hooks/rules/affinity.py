@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_bridge.hooks.rules.selectors import Requirement
+from slurm_bridge.hooks.rules import selectors
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 
 Term = Mapping[str, Any]
+
+#: The only field of a node that can be selected by, and how.
+NAME = "metadata.name"
+FIELD_OPERATORS = ("In", "NotIn")
 
 
 def required(pod: Pod) -> Term | None:
@@ -37,11 +41,7 @@ def _holds(term: Term, node: Node) -> bool:
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
-    of_name = {"metadata.name": node.metadata.name}
-    return all(_read(row).holds(node.metadata.labels) for row in expressions) and all(
-        row.get("operator") in ("In", "NotIn") and _read(row).holds(of_name) for row in fields
+    of_name = {NAME: node.metadata.name}
+    return all(selectors.requirement(row).holds(node.metadata.labels) for row in expressions) and all(
+        row.get("operator") in FIELD_OPERATORS and selectors.requirement(row).holds(of_name) for row in fields
     )
-
-
-def _read(row: Term) -> Requirement:
-    return Requirement(row.get("key", ""), row.get("operator", ""), tuple(row.get("values") or ()))

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 Labels = Mapping[str, str]
 
@@ -68,3 +69,16 @@ def _requirement(part: str) -> Requirement:
 def all_hold(requirements: tuple[Requirement, ...], labels: Labels) -> bool:
     """Every one of them; without any, everything matches."""
     return all(requirement.holds(labels) for requirement in requirements)
+
+
+def read(selector: Mapping[str, Any] | None) -> tuple[Requirement, ...] | None:
+    """A manifest's label selector (matchLabels, matchExpressions). None selects nothing, an empty one everything."""
+    if selector is None:
+        return None
+    equal = [Requirement(key, "In", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    return (*equal, *(requirement(row) for row in selector.get("matchExpressions") or ()))
+
+
+def requirement(row: Mapping[str, Any]) -> Requirement:
+    """One row of a manifest: key, operator, values."""
+    return Requirement(row.get("key", ""), row.get("operator", ""), tuple(row.get("values") or ()))

@@ -1,6 +1,6 @@
 """Taints on nodes, and the tolerations of pods."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from slurm_bridge.hooks.rules import selectors
 from slurm_bridge.model.node import Taint
@@ -26,9 +26,11 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return False
 
 
-def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Taint | None:
-    """The first taint that keeps the pod away."""
+def untolerated(
+    taints: Iterable[Taint], tolerations: tuple[Toleration, ...], effects: Collection[str] = HARD
+) -> Taint | None:
+    """The first taint of these effects that keeps the pod away."""
     for taint in taints:
-        if taint.effect in HARD and not any(tolerates(toleration, taint) for toleration in tolerations):
+        if taint.effect in effects and not any(tolerates(toleration, taint) for toleration in tolerations):
             return taint
     return None

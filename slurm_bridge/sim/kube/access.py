@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from slurm_bridge.sim.kube import refusals
 from slurm_bridge.sim.kube.resources import Resource
@@ -28,6 +29,12 @@ class User:
 
     name: str
     rules: tuple[Rule, ...] | None = None
+    uid: str = ""
+
+    def shown(self) -> dict[str, Any]:
+        """As a review tells who it is."""
+        shown = {"username": self.name, "uid": self.uid, "groups": ["system:authenticated"]}
+        return {field: value for field, value in shown.items() if value}
 
 
 ADMIN = User(name="admin")
@@ -71,6 +78,13 @@ class Access:
         if token not in self._users:
             raise refusals.unauthorized()
         return self._users[token]
+
+    def review(self, token: str) -> dict[str, Any]:
+        """The status of a TokenReview."""
+        user = self._users.get(token)
+        if user is None:
+            return {"user": {}, "error": "invalid bearer token"}
+        return {"authenticated": True, "user": user.shown(), "audiences": ["https://kubernetes.default.svc"]}
 
     def check(self, user: User, deed: Deed) -> None:
         """Refuse what no rule allows."""

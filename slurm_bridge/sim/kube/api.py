@@ -10,7 +10,7 @@ import msgspec
 
 from slurm_bridge import ports
 from slurm_bridge.sim import http
-from slurm_bridge.sim.kube import access, discovery, listing, pods, refusals, watch, writing
+from slurm_bridge.sim.kube import access, discovery, listing, pods, refusals, resources, watch, writing
 from slurm_bridge.sim.kube.objects import Objects, Target
 from slurm_bridge.sim.kube.views import View
 
@@ -138,8 +138,10 @@ class Api:
             "POST": ("create", self._create),
             "DELETE": ("deletecollection", self._delete_all),
         }
+        if call.view.resource == resources.TOKEN_REVIEWS:
+            verbs = {"POST": ("create", self._review)}
         if method not in verbs:
-            raise refusals.Refusal(405, "MethodNotAllowed", "the server does not allow this method", {})
+            raise refusals.method_not_allowed()
         return verbs[method]
 
     def _special(self, call: Call) -> Callable[[Call], http.Response]:
@@ -169,6 +171,14 @@ class Api:
         manifest = writing.sent(call.view, call.request)
         made = self._objects.create(call.view.resource, call.namespace or "", manifest)
         return http.Response(status=201, body=call.view.show(made))
+
+    def _review(self, call: Call) -> http.Response:
+        """Whose token that is: asked by those who may, and of course remembered nowhere."""
+        review = writing.sent(call.view, call.request)
+        token = review.get("spec", {}).get("token")
+        if not token:
+            raise refusals.bad_request("token is required for TokenReview in authentication")
+        return _json(201, {**review, "status": self._users.review(token)})
 
     def _write(self, write: Callable[..., tuple[int, Any]], call: Call) -> http.Response:
         status, stored = write(self._objects, call.target, call.view, call.request)

@@ -59,6 +59,11 @@ def no_such_page() -> Refusal:
     return Refusal(404, "NotFound", "the server could not find the requested resource", {})
 
 
+def method_not_allowed() -> Refusal:
+    """Not with this verb."""
+    return Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
 def already_exists(resource: Resource, name: str) -> Refusal:
     """The name is taken."""
     about = _about(resource.group, resource.plural, name)

@@ -68,7 +68,12 @@ _BUDGETS = Resource(group="policy", versions=("v1",), plural="poddisruptionbudge
 _SERVICE_ACCOUNTS = Resource(group="", versions=("v1",), plural="serviceaccounts", kind="ServiceAccount")
 _CONFIG_MAPS = Resource(group="", versions=("v1",), plural="configmaps", kind="ConfigMap")
 
-EXTRA = (_BUDGETS, _SERVICE_ACCOUNTS, _CONFIG_MAPS)
+#: A question, not an object: it is answered and never stored.
+TOKEN_REVIEWS = Resource(
+    group="authentication.k8s.io", versions=("v1",), plural="tokenreviews", kind="TokenReview", namespaced=False
+)
+
+EXTRA = (_BUDGETS, _SERVICE_ACCOUNTS, _CONFIG_MAPS, TOKEN_REVIEWS)
 
 
 def of(kind: kinds.Kind[Any], served: Mapping[str, tuple[str, ...]] = SERVED) -> Resource:

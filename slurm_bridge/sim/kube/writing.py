@@ -40,7 +40,15 @@ def sent(view: View, request: http.Request) -> Manifest:
     if (kind, version) != (what, view.api_version):
         why = f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a {what}'
         raise refusals.bad_request(why)
-    return view.read(manifest)
+    stored: Manifest = _said(manifest)
+    return view.read(stored)
+
+
+def _said(value: Any) -> Any:
+    """A null is as good as nothing, except in lists."""
+    if isinstance(value, dict):
+        return {key: _said(inner) for key, inner in value.items() if inner is not None}
+    return [_said(inner) for inner in value] if isinstance(value, list) else value
 
 
 def replace(objects: Objects, target: Target, view: View, request: http.Request) -> tuple[int, Stored]:

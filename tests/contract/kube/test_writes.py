@@ -17,6 +17,13 @@ class TestCreate:
         assert body["spec"]["terminationGracePeriodSeconds"] == 30
         assert body["spec"]["schedulerName"] == kubetalk.NOBODY
 
+    def test_a_null_is_as_good_as_nothing(self, room: ROOM) -> None:
+        """As `kubectl create --dry-run` writes it."""
+        body = room.pod(labels=None, creationTimestamp=None, spec={"nodeSelector": None, "affinity": None}).body
+        assert "labels" not in body["metadata"]
+        assert body["metadata"]["creationTimestamp"]
+        assert not {"nodeSelector", "affinity"} & body["spec"].keys()
+
     def test_a_name_can_be_generated(self, room: ROOM) -> None:
         """Five letters behind the stem."""
         manifest = kubetalk.pod()

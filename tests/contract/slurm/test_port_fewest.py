@@ -8,9 +8,10 @@ from slurm_port import Port
 from slurm_bridge.daemon import fitting
 from slurm_bridge.hooks import attempts
 from slurm_bridge.hooks.attempts import PlanState
-from slurm_bridge.hooks.chain import Chain, Plan, Surroundings
+from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model import meta, node, pod
 from slurm_bridge.model.job import Done, JobRequest
 from slurm_bridge.model.names import JobId

@@ -325,3 +325,16 @@ def test_a_thousand_nodes_do_not_make_a_thousand_words() -> None:
     (finding, *_) = of("same-nodes", but(slurm_nodes=(*GOOD.slurm_nodes, *many)))
     assert finding.message.endswith("… (1000 nodes)")
     assert len(finding.message) < 250
+
+
+@pytest.mark.parametrize(
+    ("reviews", "level", "words"),
+    [(True, Level.OK, "may ask whose"), (False, Level.FAILURE, "create tokenreviews.authentication.k8s.io")],
+)
+def test_who_takes_pods_in_has_to_know_their_callers(reviews: bool, level: Level, words: str) -> None:
+    """Elsewhere nobody is asked."""
+    wanted = dataclasses.replace(WANTED, submissions=True)
+    (found,) = of("tokens-reviewed", but(reviews=reviews), wanted)
+    assert (found.level, words in found.message) == (level, True)
+    (off,) = of("tokens-reviewed", but(reviews=None))
+    assert (off.level, "is off" in off.message) == (Level.OK, True)

@@ -61,3 +61,17 @@ def test_only_what_is_allowed_in_so_many_words_is_allowed(verb: str) -> None:
     """Silence is a no."""
     found = rights.ask(Server(kinds=(kinds.COSCHEDULING_PODGROUPS,), verbs=(verb,)))
     assert [right.verb for right in found if right.allowed] == [verb]
+
+
+@pytest.mark.parametrize("verbs", [("create",), ("list", "watch", "patch")])
+def test_reviewing_tokens_is_a_right_of_its_own(verbs: tuple[str, ...]) -> None:
+    """Of the whole cluster, and asked for only where somebody wants it."""
+    server = Server(kinds=(), verbs=verbs)
+    assert rights.may_review_tokens(server) == ("create" in verbs)
+    (asked,) = server.asked
+    assert asked["spec"]["resourceAttributes"] == {
+        "group": "authentication.k8s.io",
+        "resource": "tokenreviews",
+        "verb": "create",
+        "subresource": "",
+    }

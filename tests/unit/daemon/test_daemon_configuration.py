@@ -8,8 +8,8 @@ import pytest
 
 from slurm_bridge import app, errors
 from slurm_bridge.daemon import configuration
-from slurm_bridge.hooks import chain
 from slurm_bridge.hooks.snapshot import EMPTY
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.slurmnode import Partition
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings import groups
@@ -132,9 +132,9 @@ def test_further_owner_kinds_are_read_in_their_version() -> None:
     assert (second.group, second.versions) == ("", ("v1",))
 
 
-def around() -> chain.Surroundings:
+def around() -> Surroundings:
     """What hooks need."""
-    return chain.Surroundings(clock=VirtualClock())
+    return Surroundings(clock=VirtualClock())
 
 
 def test_the_eligibility_hook_knows_the_schedulers_names_by_itself() -> None:

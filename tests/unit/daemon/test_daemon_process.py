@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slurm_bridge import app, errors
+from slurm_bridge import app
 from slurm_bridge.daemon.process import Source
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import ObjectMeta
@@ -126,15 +126,17 @@ def test_status_limits_are_taken_over_by_a_running_daemon(world: app.PocketWorld
         daemon.door.close()
 
 
-def test_a_hook_that_needs_to_see_more_takes_a_restart(world: app.PocketWorld, path: pathlib.Path) -> None:
-    """What is not watched cannot be asked; the old chain stays."""
+def test_a_hook_that_needs_to_see_more_is_shown_it_without_a_restart(
+    world: app.PocketWorld, path: pathlib.Path
+) -> None:
+    """Claims, volumes and classes are listed before the new configuration counts."""
     without = [{"name": "eligibility", "options": {"volumes": False}}]
-    with app.daemon(configuration(world, path, hooks=without)) as daemon:
-        before = daemon.core.tools.config
-        with pytest.raises(errors.BadConfiguration, match="restart"):
-            daemon._apply(configuration(world, path).load())
-        assert daemon.core.tools.config is before
-        daemon.door.close()
+    with running(world, path, hooks=without) as daemon:
+        daemon.until_ready()
+        daemon.daemon._apply(configuration(world, path).load())
+        assert 'slurm_bridge_informer_synced{kind="persistentvolumeclaims"} 1.0' in daemon.get("/metrics")[1]
+        daemon.pod("a")
+        waiting.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
 
 
 def test_only_what_is_needed_is_watched(world: app.PocketWorld, path: pathlib.Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from slurm_bridge import errors, ports
 from slurm_bridge.daemon import feeds
 from slurm_bridge.daemon.feeds import Feeds
+from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
@@ -41,6 +42,7 @@ class Cluster:
         self.kinds, self.objects = set(served), dict[Kind[Any], list[Object]]()
         self.asked: list[Kind[Any]] = []
         self.problem: errors.BridgeError | None = None
+        self.refused: set[Kind[Any]] = set()
         self.open = threading.Event()
         self.open.set()
         self.watches: dict[Kind[Any], Changes] = {}
@@ -52,6 +54,8 @@ class Cluster:
         return "v1" if kind in self.kinds else None
 
     def list(self, kind: Kind[Any], _scope: ports.Scope) -> ports.Listing[Any]:
+        if kind in self.refused:
+            raise errors.NotAuthorized(f"may not list {kind.plural}")
         if kind is not kinds.JOBS:
             assert self.open.wait(20)
         return ports.Listing(items=tuple(self.objects.get(kind, ())), resource_version="1")
@@ -255,3 +259,27 @@ def test_every_informer_is_shown_those_that_come_later_too(make: Callable[..., W
     world.look(lambda: world.appeared, "word of the new kinds")
     assert set(shown) == {"jobs", "podgroups", "podgroups.scheduling.x-k8s.io"}
     assert shown["jobs"]().synced
+
+
+def test_what_hooks_need_later_is_watched_while_everything_runs(make: Callable[..., World]) -> None:
+    """Its first list is in when it counts, and changes of it are told like those of the others."""
+    world, told = make(), queue.Queue[object]()
+    ready(world)
+    world.cluster.objects[kinds.SERVICES] = [world.made(kinds.SERVICES, "first")]
+    found = world.feeds.more_views([Need.SERVICES], lambda _old, new: told.put(new))
+    assert found[Need.SERVICES].get("ns", "first") is not None
+    world.say(kinds.SERVICES, ports.Put(world.made(kinds.SERVICES, "second")))
+    waiting.until(lambda: found[Need.SERVICES].get("ns", "second"), "the change", 20, every=0.005)
+    assert world.feeds.synced
+    assert world.feeds.dead() == ()
+
+
+def test_what_cannot_be_listed_is_not_waited_for(make: Callable[..., World]) -> None:
+    """All or nothing; those that are watched already go on."""
+    world = make()
+    ready(world)
+    world.cluster.refused.add(kinds.SERVICES)
+    with pytest.raises(errors.BadConfiguration, match="need services, which could not be listed"):
+        world.feeds.more_views([Need.SERVICES, Need.PVCS], lambda _old, _new: None, within=0.2)
+    assert (world.feeds.problem(), world.feeds.dead()) == ("", ())
+    waiting.until(lambda: "informer-services" not in {one.name for one in threading.enumerate()}, "its end", 10)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 import pytest
 
 from hack import docs_explained
+from slurm_bridge.demo import work
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 PAGES = PROJECT / "docs" / "explained"
-EXAMPLES = sorted(path.name for path in (PROJECT / "examples").iterdir() if any(path.glob("*.yaml")))
+FOLDERS = [path for path in (PROJECT / "examples").iterdir() if path.name != work.CONFIGURATIONS]
+EXAMPLES = sorted(path.name for path in FOLDERS if any(path.glob("*.yaml")))
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +21,12 @@ def written() -> Mapping[str, str]:
 
 
 def test_every_example_has_its_page_and_no_page_is_left_over() -> None:
-    """Beside the list of them."""
-    assert sorted(page.name for page in PAGES.glob("*.md")) == sorted(["README.md", *(f"{one}.md" for one in EXAMPLES)])
+    """Beside the list of them, and the pods of the families."""
+    names = ["README", *EXAMPLES, *docs_explained.FAMILIES]
+    assert sorted(page.name for page in PAGES.glob("*.md")) == sorted(f"{name}.md" for name in names)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [*EXAMPLES, *docs_explained.FAMILIES])
 def test_the_page_of_an_example_is_current(name: str, written: Mapping[str, str]) -> None:
     """`make docs` writes it again."""
     assert (PAGES / f"{name}.md").read_text() == written[f"{name}.md"]
@@ -39,3 +42,12 @@ def test_an_example_would_be_submitted(name: str, written: Mapping[str, str]) ->
 def test_the_example_with_a_hook_of_its_own_waits_as_that_hook_says(written: Mapping[str, str]) -> None:
     """It is evening where the clock of these pages stands."""
     assert "would wait: OutsideOfficeHours: the office opens on Wednesday at 08:00" in written["custom-hook.md"]
+
+
+@pytest.mark.parametrize("name", [name for name in docs_explained.FAMILIES if name.endswith("-waits")])
+def test_the_pod_of_a_family_waits_and_the_family_is_named(name: str, written: Mapping[str, str]) -> None:
+    """The hook, and a reason that counts nodes."""
+    page = written[f"{name}.md"]
+    assert "would wait: Unschedulable: " in page
+    (held,) = (line for line in page.splitlines() if line.startswith("  held by "))
+    assert f"hook {name.removesuffix('-waits')}" in held

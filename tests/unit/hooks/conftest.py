@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.hooks import calls, chain, keeper
+from slurm_bridge.hooks import calls, keeper
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Condition, ObjectMeta, OwnerReference
@@ -192,10 +193,8 @@ class Around:
         self.observer = Counted()
         self.log = Lines()
 
-    def make(self, **others: Any) -> chain.Surroundings:
-        return chain.Surroundings(
-            clock=self.clock, dice=random.Random(0), observer=self.observer, logs=self.log, **others
-        )
+    def make(self, **others: Any) -> Surroundings:
+        return Surroundings(clock=self.clock, dice=random.Random(0), observer=self.observer, logs=self.log, **others)
 
 
 @pytest.fixture

@@ -1,14 +1,20 @@
 """Attempts follow each other in order, each for its window, and then it is any node, or the required ones for good."""
 
+import dataclasses
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.hooks import attempts
+from slurm_bridge.hooks import attempts, bounding
 from slurm_bridge.hooks.attempts import Course, Limits, PlanState, Then
-from slurm_bridge.hooks.base import NodeSet
+from slurm_bridge.hooks.base import NodeSet, Scores, Tiers
+from slurm_bridge.hooks.rating import Ranking
+from tests.unit.hooks.conftest import cluster, node
 
 ALL = frozenset(f"n{number}" for number in range(40))
+SEEN = cluster([node(name) for name in sorted(ALL)])
 
 
 def some(*numbers: int, name: str = "", required: bool = False) -> NodeSet:
@@ -16,9 +22,36 @@ def some(*numbers: int, name: str = "", required: bool = False) -> NodeSet:
     return NodeSet(nodes=frozenset(f"n{number}" for number in numbers), name=name, required=required)
 
 
-def course(*sets: NodeSet, limits: Limits = attempts.DEFAULTS, scores: dict[str, float] | None = None) -> Course:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Left:
+    """What is left for a workload of so many nodes that can start on so many."""
+
+    every: frozenset[str] = ALL
+    count: int = 1
+    partial: bool = False
+    changeable: bool = True
+    least: int = 1
+
+    def suits(self, nodes: frozenset[str]) -> bool:
+        """Enough of them."""
+        return len(nodes) >= self.least
+
+
+#: A higher number, a better node.
+RISING = {f"n{number}": float(number) for number in range(40)}
+
+
+def course(
+    *sets: NodeSet,
+    limits: Limits = attempts.DEFAULTS,
+    scores: Mapping[str, float] | None = None,
+    tiers: Tiers | None = None,
+    left: Left | None = None,
+    previous: PlanState | None = None,
+) -> Course:
     """The course through these sets."""
-    return attempts.course(sets, scores or {}, ALL, 1, limits)
+    ranking = Ranking(scores=Scores(nodes=scores or {}, tiers=tiers), columns=SEEN.columns)
+    return attempts.course(sets, ranking, left or Left(), limits, previous)
 
 
 def steps(made: Course) -> list[tuple[int, float | None, Then]]:
@@ -46,11 +79,65 @@ def test_no_more_attempts_than_allowed() -> None:
 
 
 def test_nodes_that_cannot_start_it_use_no_window() -> None:
-    """Neither a set that is too small, nor the best nodes of one; nor do they count among the attempts."""
+    """A set that is too small is no attempt, and a tier that is too small is the next one that will do."""
     big, small = some(*range(30), name="big"), some(30, 31, name="small")
-    scores = {f"n{number}": float(number) for number in range(40)}
-    made = attempts.course([small, big], scores, ALL, 1, attempts.DEFAULTS, lambda nodes: len(nodes) > 20)
-    assert [(one.name, len(one.nodes or ())) for one in made.attempts] == [("big", 30), ("any", 0)]
+    made = course(small, big, scores=RISING, left=Left(least=21))
+    assert [(one.name, len(one.nodes or ()), one.window_seconds) for one in made.attempts] == [
+        ("big/tier 1", 30, 0.0),
+        ("big", 30, 45.0),
+        ("any", 0, None),
+    ]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Parts(Left):
+    """What is left for a workload of two parts: one needs an even node, the other an odd one."""
+
+    def suits(self, nodes: frozenset[str]) -> bool:
+        """One of each."""
+        return {int(name[1:]) % 2 for name in nodes} == {0, 1}
+
+
+def test_scores_that_move_do_not_start_the_course_anew() -> None:
+    """Which tiers can start a job of several parts changes with the scores, and not how many there are."""
+    tiers, left = Tiers(count=3, first=2), Parts(count=2)
+    mixed = course(NodeSet(nodes=ALL), scores=RISING, tiers=tiers, left=left)
+    state = PlanState(version=mixed.version, attempt=1, started=1.0)
+    even = {name: score + (100 if int(name[1:]) % 2 == 0 else 0) for name, score in RISING.items()}
+    for bonus in (even, {name: score + 1000 * (name == "n1") for name, score in even.items()}):
+        now = course(NodeSet(nodes=ALL), scores=bonus, tiers=tiers, left=left, previous=state)
+        assert attempts.resume(now, state, now=9.0) == state
+        assert all(one.nodes is None or left.suits(one.nodes) for one in now.attempts)
+
+
+def test_the_last_attempt_is_no_tier() -> None:
+    """The best nodes are preferred, and nobody is kept to them for good: of a required set all stay."""
+    racks = [some(*range(8 * rack, 8 * rack + 8), name=f"r{rack}", required=True) for rack in range(5)]
+    made = course(*racks, scores=RISING, tiers=Tiers(count=3, first=2))
+    assert made.attempts[-1].nodes == racks[3].nodes
+    assert steps(made)[-1] == (8, None, Then.STAY)
+
+
+def test_a_whole_set_that_was_tried_is_not_narrowed_again() -> None:
+    """With one required set there is nowhere to go; of several the whole ones are gone through again."""
+    one, other = some(*range(20), name="a", required=True), some(*range(20, 40), name="b", required=True)
+    tiers = Tiers(count=2, first=5)
+    assert [made.name for made in course(one, scores=RISING, tiers=tiers).attempts] == ["a/tier 1", "a"]
+    several = course(one, other, scores=RISING, tiers=tiers, limits=Limits(total=6))
+    assert [made.name for made in several.attempts] == ["a/tier 1", "a", "b/tier 1", "b", "a", "b"]
+
+
+def test_who_stays_is_offered_all_nodes_in_the_end() -> None:
+    """Where nothing divides the nodes, and the last step is to stay, the tiers are tried once."""
+    made = course(NodeSet(nodes=ALL), scores=RISING, tiers=Tiers(count=3), limits=Limits(then=Then.STAY))
+    assert [len(one.nodes or ALL) for one in made.attempts] == [10, 20, 40]
+    assert made.attempts[-1].window_seconds is None
+
+
+def test_one_attempt_in_all_is_for_good() -> None:
+    """Though it would have been the first tier."""
+    made = course(some(1, 2, required=True), scores=RISING, tiers=Tiers(first=1), limits=Limits(total=1))
+    assert steps(made) == [(2, None, Then.STAY)]
 
 
 def test_stay_can_be_configured() -> None:
@@ -79,8 +166,7 @@ def test_empty_sets_are_passed_over() -> None:
 
 def test_scores_put_the_best_nodes_first() -> None:
     """Ten at least, so that Slurm has a choice; then all."""
-    scores = {f"n{number}": float(number) for number in range(40)}
-    made = course(NodeSet(nodes=ALL), scores=scores)
+    made = course(NodeSet(nodes=ALL), scores=RISING)
     assert steps(made) == [(10, 45.0, Then.WIDEN), (0, None, Then.STAY)]
     assert made.attempts[0].nodes == {f"n{number}" for number in range(30, 40)}
 
@@ -92,12 +178,11 @@ def test_equal_scores_prefer_nothing() -> None:
 
 def test_scores_apply_inside_each_set() -> None:
     """The best of the first set, the first set, the best of the second, the second."""
-    scores = {f"n{number}": float(number) for number in range(40)}
-    made = course(some(*range(20), name="a"), some(*range(20, 40), name="b"), scores=scores)
+    made = course(some(*range(20), name="a"), some(*range(20, 40), name="b"), scores=RISING)
     assert [(one.name, len(one.nodes or ())) for one in made.attempts] == [
-        ("a", 10),
+        ("a/tier 1", 10),
         ("a", 20),
-        ("b", 10),
+        ("b/tier 1", 10),
         ("b", 20),
         ("any", 0),
     ]
@@ -105,8 +190,47 @@ def test_scores_apply_inside_each_set() -> None:
 
 def test_more_nodes_asked_more_nodes_offered() -> None:
     """Twice as many as the workload needs."""
-    scores = {f"n{number}": float(number) for number in range(40)}
-    assert [len(nodes) for nodes in attempts.tiers(ALL, scores, 8)] == [16, 40]
+    assert steps(course(NodeSet(nodes=ALL), scores=RISING, left=Left(count=8)))[0] == (16, 45.0, Then.WIDEN)
+
+
+def test_tiers_widen_to_all_nodes() -> None:
+    """Each larger than the one before by the same factor, for as long as the hook says; the last is any node."""
+    made = course(NodeSet(nodes=ALL), scores=RISING, tiers=Tiers(count=3, first=10, widen_after=15.0))
+    assert steps(made) == [(10, 15.0, Then.NEXT), (20, 15.0, Then.WIDEN), (0, None, Then.STAY)]
+
+
+def test_one_tier_is_all_nodes() -> None:
+    """Who asks for a single one wants the scores to be shown, not to be followed."""
+    assert course(NodeSet(nodes=ALL), scores=RISING, tiers=Tiers(count=1)) is attempts.PLAIN
+
+
+def test_a_tier_is_no_larger_than_it_is_to_be_though_many_are_equal() -> None:
+    """Thousands of names in each submission would cost more than the choice is worth."""
+    scores = {**RISING, **{f"n{number}": 50.0 for number in range(25)}}
+    assert steps(course(NodeSet(nodes=ALL), scores=scores))[0] == (10, 45.0, Then.WIDEN)
+
+
+def test_a_job_that_was_offered_all_nodes_is_not_kept_from_them_later() -> None:
+    """The scores have come to differ while it waited: that some are better now is no reason to offer it fewer."""
+    before = PlanState(version=attempts.PLAIN.version, attempt=0, started=1.0)
+    assert course(NodeSet(nodes=ALL), scores=RISING, previous=before) is attempts.PLAIN
+
+
+def test_a_job_that_began_with_the_best_goes_on_when_all_have_become_equal() -> None:
+    """At the attempt where it was."""
+    began = course(NodeSet(nodes=ALL), scores=RISING)
+    before = PlanState(version=began.version, attempt=1, started=1.0)
+    made = course(NodeSet(nodes=ALL), scores=dict.fromkeys(ALL, 5.0), previous=before)
+    assert attempts.resume(made, before, now=9.0) == before
+
+
+@given(st.integers(1, 60), st.integers(1, 2000), st.integers(1, 6))
+def test_each_tier_holds_the_one_before(first: int, every: int, count: int) -> None:
+    """None has more nodes than there are, and none fewer than the one before, but where there are fewer in all."""
+    found = [*attempts.sizes(first, every, count), every]
+    assert len(found) == count
+    assert found == sorted(found)
+    assert found[0] == (min(first, every) if count > 1 else every)
 
 
 def test_the_version_follows_the_sets_not_their_nodes() -> None:
@@ -212,7 +336,7 @@ class TestBounded:
 
     def bounded(self, previous: str, tasks: int = 8, fewest: int | None = 2, made: Course = attempts.PLAIN) -> Course:
         """The course after this plan text; "" for a gang that is not submitted yet."""
-        return attempts.bounded(made, PlanState.of_running(previous) if previous else None, tasks, lambda: fewest)
+        return bounding.bounded(made, PlanState.of_running(previous) if previous else None, tasks, lambda: fewest)
 
     def most(self, made: Course) -> list[int | None]:
         """The maximum of each attempt."""
@@ -221,7 +345,7 @@ class TestBounded:
     def test_the_fewest_first_then_as_many_as_there_are_tasks(self) -> None:
         """The first for a short while, the last for good; the version tells both numbers."""
         made = self.bounded("")
-        assert steps(made) == [(0, attempts.FEW_SECONDS, Then.WIDEN), (0, None, Then.STAY)]
+        assert steps(made) == [(0, bounding.FEW_SECONDS, Then.WIDEN), (0, None, Then.STAY)]
         assert (self.most(made), made.version) == ([2, 8], "0.2-8")
 
     def test_no_number_no_maximum(self) -> None:
@@ -290,3 +414,16 @@ def test_a_plan_that_nobody_can_read_belongs_to_no_course() -> None:
     state = PlanState.of_running("?")
     assert attempts.resume(attempts.PLAIN, state, now=9.0) == PlanState(version="0", attempt=0, started=9.0)
     assert PlanState.of_running("0:1:5") == PlanState.parse("0:1:5")
+
+
+def test_a_job_that_cannot_be_changed_prefers_nothing() -> None:
+    """Of several components Slurm takes no update: the first attempt would be its last, whoever has these nodes."""
+    fixed = Left(changeable=False)
+    assert course(NodeSet(nodes=ALL), scores=RISING, tiers=Tiers(first=2), left=fixed) is attempts.PLAIN
+    assert course(some(1, name="one"), left=fixed) is attempts.PLAIN
+
+
+def test_a_job_that_cannot_be_changed_stays_where_it_has_to_be() -> None:
+    """A set that is required is no preference."""
+    required = some(1, name="one", required=True)
+    assert course(required, left=Left(changeable=False)).attempts[0].nodes == {"n1"}

@@ -10,8 +10,9 @@ import pytest
 from slurm_bridge.hooks import base, calls
 from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.calls import Caller, HookFailed, OnError, Outcome
+from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.runtime.clock import VirtualClock
-from tests.unit.hooks.conftest import Counted, Says
+from tests.unit.hooks.conftest import Around, Counted, Says
 
 
 @pytest.fixture
@@ -192,3 +193,32 @@ def test_a_slow_built_in_hook_is_told(counted: Counted) -> None:
 def test_every_phase_has_its_shape() -> None:
     """Registration and calls look nowhere else."""
     assert tuple(calls.SHAPES) == tuple(Phase)
+
+
+class Closing:
+    """Something that has to be closed."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.closed: list[str] = []
+        self._error = error
+
+    def admit(self, *_: object) -> base.Admit:
+        """Nothing against it."""
+        return base.GO
+
+    def close(self) -> None:
+        self.closed.append(threading.current_thread().name)
+        if self._error is not None:
+            raise self._error
+
+
+@pytest.mark.parametrize("error", [None, OSError("the pipe is broken")])
+def test_hooks_are_closed_in_the_thread_in_which_they_are_called(left: calls.Left, error: Exception | None) -> None:
+    """Built-in ones where the chain is closed, those with foreign code in their worker; a failure stops no other."""
+    around = Around()
+    own, foreign = Closing(error), Closing(error)
+    made = calls.Hook(name="foreign", hook=foreign, worker=calls.Worker("foreign", left))
+    Chain([calls.Hook(name="own", hook=own), made], around.make()).close()
+    assert own.closed == [threading.current_thread().name]
+    assert foreign.closed == ["hook-foreign"]
+    assert len(around.log.said) == (2 if error else 0)

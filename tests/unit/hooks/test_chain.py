@@ -10,8 +10,8 @@ from slurm_bridge.hooks import attempts, base, calls
 from slurm_bridge.hooks.base import Admit, Ask, Audience, Denied, NodeSet, Phase, Rank, Sample, Scores, Subsets
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.explain import for_user
+from slurm_bridge.hooks.layers import SessionOver
 from slurm_bridge.hooks.needs import Need
-from slurm_bridge.hooks.session import SessionOver
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate.translator import Translated, Value
 from tests.unit.hooks.conftest import Around, cluster, hook, node, partition, pod, translated, workload
@@ -207,7 +207,7 @@ class TestSubsets:
         plan = planned(chain)
         tried = [(one.name, "".join(sorted(one.nodes or ()))) for one in plan.course.attempts]
         assert tried == [("P1/R1", "a"), ("P1/R2", "bc"), ("P2/R1", "d"), ("any", "")]
-        assert plan.request.excluded_nodes == ("b", "c", "d")
+        assert (plan.request.required_nodes, plan.excluded) == (("a",), {"b", "c", "d"})
         assert plan.window_seconds == 45.0
 
     def test_the_log_lines(self, around: Around) -> None:

@@ -46,6 +46,11 @@ class Objects:
     def get(self, _namespace: str, name: str) -> Object | None:
         return self.objects.get(name)
 
+    def all(self) -> tuple[Object, ...]:
+        return tuple(self.objects.values())
+
+    version = 1
+
     def __len__(self) -> int:
         return len(self.objects)
 

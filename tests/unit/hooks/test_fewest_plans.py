@@ -5,9 +5,10 @@ import dataclasses
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.base import Denied, NodeSet, Subsets
 from slurm_bridge.hooks.calls import Hook
-from slurm_bridge.hooks.chain import Chain, Plan, Settle
+from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.hooks.surroundings import Settle
 from slurm_bridge.translate import digest, resources
 from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Translated

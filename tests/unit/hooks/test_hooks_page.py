@@ -64,10 +64,10 @@ def test_the_example_for_groups_works(around: Around) -> None:
     plan = Chain([made], around.make()).plan(gang(leader, *workers), translated(shapes=shapes), seen, now=0.0)
     assert isinstance(plan, Plan)
     assert [one.name for one in plan.course.attempts] == ["a", "b", "any"]
-    assert plan.request.excluded_nodes == ("b1", "b2", "c1", "c2")
+    assert plan.excluded == {"b1", "b2", "c1", "c2"}
     few = Chain([made], around.make()).plan(gang(*workers), translated(), seen, now=0.0)
     assert isinstance(few, Plan)
-    assert few.request.excluded_nodes == ()
+    assert not few.excluded
 
 
 def test_what_a_group_looks_like_is_told_for_every_phase() -> None:
@@ -107,3 +107,15 @@ def test_every_need_has_its_kind() -> None:
     """What is declared can be watched."""
     assert set(KINDS) == set(Need)
     assert [kind.plural for kind in KINDS.values()] == [need.value for need in KINDS]
+
+
+def test_the_example_for_columns_works(around: Around) -> None:
+    """The nodes of another zone are denied, and said so in kube-scheduler's words."""
+    scope: dict[str, Any] = {}
+    exec(compile(blocks("python")[3], "hooks.md", "exec"), scope)  # noqa: S102 - the page's own example
+    made = calls.Hook(name="same-zone", hook=scope["SameZone"]({"zone": "a"}), budget_seconds=60)
+    seen = cluster([node("a1", labels={"zone": "a"}), node("b1", labels={"zone": "b"}), node("none")])
+    plan = Chain([made], around.make()).plan(workload(), translated(), seen, now=0.0)
+    assert isinstance(plan, Plan)
+    assert plan.excluded == {"b1", "none"}
+    assert "2 node(s) are in another zone" in str(plan.lines[-1])

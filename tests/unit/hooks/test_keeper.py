@@ -378,3 +378,80 @@ def test_what_jobs_use_moves_no_rule() -> None:
     assert after.use_version > before.use_version
     made.set_slurm([slurm_node("n1", cpus=8)], before.partitions)
     assert made.snapshot().version > before.version
+
+
+def named(made: Keeper, name: str = "n1") -> list[str]:
+    """The pods on a node now."""
+    return [one.metadata.name for one in made.snapshot().nodes[name].pods]
+
+
+def test_pods_are_known_by_node() -> None:
+    """Those of any scheduler, for as long as they count; also where the node comes after them."""
+    made = keeper(node("n1"))
+    made.on_pod(None, bound("a", "n1"))
+    made.on_pod(None, bound("b", "n2"))
+    made.on_pod(None, pod("waiting"))
+    made.on_node(None, node("n2"))
+    assert (named(made), named(made, "n2")) == (["a"], ["b"])
+    made.on_pod(bound("a", "n1"), bound("a", "n1", phase="Succeeded"))
+    made.on_pod(bound("b", "n2"), None)
+    assert (named(made), named(made, "n2")) == ([], [])
+
+
+def test_an_assumed_pod_is_there_when_it_is_given() -> None:
+    """Else only its amounts count; what the cluster shows replaces it."""
+    made = keeper(node("n1"))
+    made.assume("uid-a", "n1", ONE)
+    assert (named(made), used(made)) == ([], ONE)
+    made.assume("uid-a", "n1", ONE, pod("a"))
+    assert (named(made), used(made)) == (["a"], ONE)
+    seen = bound("a", "n1")
+    made.on_pod(pod("a"), seen)
+    assert made.snapshot().nodes["n1"].pods == (seen,)
+    made.forget("uid-a")
+    assert named(made) == ["a"]
+
+
+def test_a_forgotten_pod_is_not_there() -> None:
+    """Nor one that turned out to be elsewhere."""
+    made = keeper(node("n1"), node("n2"))
+    made.assume("uid-a", "n1", ONE, pod("a"))
+    made.on_pod(None, bound("a", "n2"))
+    assert (named(made), named(made, "n2")) == ([], ["a"])
+    made.assume("uid-b", "n1", ONE, pod("b"))
+    made.forget("uid-b")
+    assert named(made) == []
+
+
+def test_the_version_can_be_asked_without_a_snapshot() -> None:
+    """For every node that a watch lists at the start, for example."""
+    made = keeper(node("n1"))
+    assert made.version == made.snapshot().version
+    made.on_node(node("n1"), node("n1", labels={"a": "b"}))
+    assert made.version == made.snapshot().version
+
+
+def test_a_link_that_changes_is_followed() -> None:
+    """Slurm comes to know a node, takes another name for it, forgets it."""
+    made = Keeper(resources.requests_of)
+    made.on_node(None, node("n1"))
+    found = [dict(made.snapshot().by_slurm)]
+    for names_of_slurm in (["n1"], [], ["n1"]):
+        made.set_slurm(map(slurm_node, names_of_slurm), [])
+        found.append(dict(made.snapshot().by_slurm))
+    made.on_node(node("n1"), node("n1", labels={"a": "b"}))
+    found.append(dict(made.snapshot().by_slurm))
+    made.on_node(node("n1"), node("n1", labels={names.LABEL_SLURM_NODE_NAME: "s"}))
+    found.append(dict(made.snapshot().by_slurm))
+    linked = {"n1": "n1"}
+    assert found == [{}, linked, {}, linked, linked, {}]
+
+
+def test_another_default_partition_is_another_version() -> None:
+    """Jobs that name none come to other nodes then; who remembers by version must not give the old ones."""
+    follows = keeper()
+    machines = [slurm_node("a"), slurm_node("b")]
+    follows.set_slurm(machines, [partition("x", "a", default=True), partition("y", "b")])
+    before = follows.version
+    follows.set_slurm(machines, [partition("x", "a"), partition("y", "b", default=True)])
+    assert follows.version > before

@@ -118,16 +118,17 @@ def test_fewer_nodes_than_the_user_asks_for(around: Around) -> None:
         (het(request(minimum_nodes=2), request()), 4),
     ],
 )
-def test_how_many_nodes_are_tried_first(asked: JobRequest, fewest: int) -> None:
+def test_how_many_nodes_it_takes(around: Around, asked: JobRequest, fewest: int) -> None:
     """As few as it can do with; parts need nodes of their own."""
-    assert reach.fewest(asked) == fewest
+    kinds = [sieved("abcd", name) for name in "xyz"][: 1 + len(asked.components)]
+    assert reached(around, asked, *kinds).count == fewest
 
 
 def test_what_suits() -> None:
     """Nodes among which the job could start: enough of them, and other ones for each part."""
-    plain = Reach(parts=(frozenset("abc"),), least=(2,), every=frozenset("abc"))
+    plain = Reach(parts=(frozenset("abc"),), least=(2,), every=frozenset("abc"), count=2)
     assert [plain.suits(frozenset(nodes)) for nodes in ("ab", "a", "")] == [True, False, False]
-    parts = Reach(parts=(frozenset("ab"), frozenset("bc")), least=(1, 1), every=frozenset("abc"))
+    parts = Reach(parts=(frozenset("ab"), frozenset("bc")), least=(1, 1), every=frozenset("abc"), count=2)
     assert [parts.suits(frozenset(nodes)) for nodes in ("ab", "bc", "b", "a")] == [True, True, False, False]
 
 

@@ -178,7 +178,8 @@ def test_checked_options_name_the_key(around: Around) -> None:
 def test_an_unknown_hook(around: Around) -> None:
     """What may be meant, or what there is."""
     assert wrong(around, HookConfig(name="polcy")).endswith("did you mean policy?")
-    assert wrong(around, HookConfig(name="zzz"), site=Plain).endswith("there are eligibility, policy, site")
+    known = "eligibility, kube-scheduler, policy, preemption, site, vela"
+    assert wrong(around, HookConfig(name="zzz"), site=Plain).endswith(f"there are {known}")
 
 
 @pytest.mark.parametrize(("kind", "phase"), [(Sorter, "order"), (Sampler, "sample")])

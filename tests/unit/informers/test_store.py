@@ -145,3 +145,19 @@ def test_any_history(steps: list[tuple[str, str, str, str]]) -> None:
         assert {item.uid for item in store.where("color", label)} == {
             uid for uid, item in stored.items() if color(item) == (label,)
         }
+
+
+def test_everything_is_the_same_sequence_until_something_changes() -> None:
+    """What was worked out from all objects holds for as long as the version stands."""
+    store: Store[Object] = Store()
+    first, second = thing("a", 1), thing("b", 2)
+    assert (tuple(store.all()), store.version) == ((), 0)
+    store.take(ports.Put(first))
+    before, version = store.all(), store.version
+    store.take(ports.Put(thing("a", 1)))
+    assert (store.all() is before, store.version) == (True, version)
+    store.take(ports.Put(second))
+    assert ({one.uid for one in store.all()}, store.version > version) == ({first.uid, second.uid}, True)
+    version = store.version
+    store.replace(listing(second, version=3))
+    assert (tuple(store.all()), store.version > version) == ((second,), True)

@@ -18,7 +18,7 @@ from typing import Any
 
 from slurm_bridge import ports
 from slurm_bridge.daemon import brain, observing
-from slurm_bridge.hooks import needs
+from slurm_bridge.hooks import background, needs
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.names import JobId
@@ -84,7 +84,8 @@ class Bridge:
         self.settings = configured(self.folder, **self._given)
         dice = random.Random(7)
         self._groups = {kind: self._feed(cluster, kind, self._on_owner) for kind in known.GROUPING}
-        around = observing.surroundings(self.settings, self.clock, dice, Metrics(version="test"))
+        metrics = Metrics(version="test")
+        around = observing.surroundings(self.settings, self.clock, dice, metrics, background.nowhere)
         seen: dict[needs.Need, Feed[Any]] = {}
 
         def views(wanted: frozenset[needs.Need]) -> Mapping[needs.Need, needs.View]:

@@ -7,8 +7,10 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks import attempts, chain
-from slurm_bridge.hooks.base import NodeSet, Subsets
+from slurm_bridge.hooks.base import NodeSet, Scores, Subsets, Tiers
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model import kinds, names
+from slurm_bridge.model.verdict import Wait
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.weather import Side
@@ -215,7 +217,7 @@ def preferring(bridge: Bridge, *nodes: str) -> None:
     """From now on a hook wants these nodes first, for ten seconds."""
     first = hook(subset=lambda *_: Subsets(sets=(NodeSet(nodes=frozenset(nodes), name="first"),)))
     limits = attempts.Limits(candidates=1, window_seconds=10.0)
-    around = chain.Surroundings(clock=bridge.clock, limits=limits, settle=configuration.settle())
+    around = Surroundings(clock=bridge.clock, limits=limits, settle=configuration.settle())
     bridge.recover()
     bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=chain.Chain([first], around)))
 
@@ -226,10 +228,79 @@ def test_preferred_nodes_are_tried_for_a_while_and_then_any(bridge: Bridge) -> N
     bridge.pod("a", cpu="4")
     bridge.run(5)
     job = bridge.job("a")
-    assert job.ask.excluded == ("n2", "n3", "s4")
+    assert (job.ask.required, job.ask.minimum_nodes, job.ask.maximum_nodes) == (("n1",), 1, 1)
     bridge.until(lambda: bridge.node_of("a"), 40)
     assert bridge.job("a").job_id == job.job_id
     assert bridge.node_of("a") != "n1"
+
+
+class Ranked:
+    """Scores that can change, followed in two tiers of ten seconds."""
+
+    def __init__(self, **scores: float) -> None:
+        self.scores = scores
+
+    def __call__(self, *_: object) -> Scores:
+        return Scores(nodes=dict(self.scores), tiers=Tiers(count=2, first=1, widen_after=10.0))
+
+
+def rated(bridge: Bridge, ranked: Ranked) -> None:
+    """From now on a hook prefers nodes by these scores."""
+    around = Surroundings(clock=bridge.clock, settle=configuration.settle())
+    bridge.recover()
+    one = chain.Chain([hook(score=ranked)], around)
+    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=one))
+
+
+def test_the_best_nodes_are_tried_first_and_then_any(bridge: Bridge) -> None:
+    """No pin: when the best node was taken meanwhile, the same job has another one after a few seconds."""
+    bridge.delete("foreign", grace=0)
+    rated(bridge, Ranked(n2=5.0, n3=1.0))
+    bridge.world.submit("quicker", tasks=4, required_nodes=["n2"])
+    bridge.world.pass_time(1.0)
+    bridge.pod("a", cpu="4")
+    bridge.run(5)
+    job = bridge.job("a")
+    assert (job.ask.required, job.ask.minimum_nodes, job.ask.maximum_nodes) == (("n2",), 1, 1)
+    bridge.until(lambda: bridge.node_of("a"), 40)
+    assert (bridge.job("a").job_id, bridge.submits()) == (job.job_id, 1)
+    assert bridge.node_of("a") != "n2"
+
+
+def test_a_full_node_is_not_preferred(bridge: Bridge) -> None:
+    """Somebody else's job is on the best one: the next best is where the pod starts at once."""
+    rated(bridge, Ranked(n1=5.0, n2=1.0))
+    bridge.pod("a", cpu="4")
+    bridge.until(lambda: bridge.node_of("a"), 10)
+    assert (bridge.node_of("a"), bridge.submits()) == ("n2", 1)
+
+
+def test_a_waiting_job_is_not_written_anew_when_scores_move(bridge: Bridge) -> None:
+    """They move with every pod that comes and goes; thousands of waiting jobs must not follow each time."""
+    ranked = Ranked(n1=5.0, n2=1.0)
+    rated(bridge, ranked)
+    bridge.pod("a", cpu="64")
+    bridge.run(3)
+    bridge.slurm_calls.forget()
+    for number in range(4):
+        ranked.scores = {"n1": float(number), "n2": 9.0 - number}
+        bridge.core.on_surroundings()
+        bridge.run(1)
+    assert bridge.slurm_calls.count(method="POST") == 0
+
+
+def test_a_job_that_began_without_scores_is_not_narrowed_by_them(bridge: Bridge) -> None:
+    """It was offered all nodes; taking them away again would only make it wait longer."""
+    ranked = Ranked()
+    rated(bridge, ranked)
+    bridge.pod("a", cpu="64")
+    bridge.run(3)
+    bridge.slurm_calls.forget()
+    ranked.scores = {"n1": 5.0}
+    bridge.core.on_surroundings()
+    bridge.run(5)
+    assert bridge.slurm_calls.count(method="POST") == 0
+    assert bridge.job("a").ask.required == ()
 
 
 def test_an_attempt_goes_on_where_it_was_after_a_restart(bridge: Bridge) -> None:
@@ -244,3 +315,18 @@ def test_an_attempt_goes_on_where_it_was_after_a_restart(bridge: Bridge) -> None
     assert bridge.slurm_calls.count(method="POST") == 0
     bridge.until(lambda: bridge.node_of("a"), 40)
     assert bridge.submits() == 0
+
+
+@pytest.mark.parametrize("warning", [True, False])
+def test_a_wait_that_nothing_will_end_by_itself_is_an_event_too(bridge: Bridge, *, warning: bool) -> None:
+    """Once, however often the workload is looked at; other waits are told by the condition alone."""
+    obstacle = Wait(reason="FailedScheduling", message="it was tried 11 times", warning=warning)
+    bridge.recover()
+    one = chain.Chain([hook(admit=obstacle)], Surroundings(clock=bridge.clock))
+    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=one))
+    bridge.pod("a")
+    for _ in range(3):
+        bridge.core.on_surroundings()
+        bridge.run(3)
+    told = [said for said in bridge.events("a") if said[0] == "FailedScheduling"]
+    assert told == ([("FailedScheduling", "it was tried 11 times")] if warning else [])

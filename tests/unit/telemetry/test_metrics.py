@@ -1,14 +1,17 @@
 """Numbers: all of them documented, all of them served, none of them shared between daemons."""
 
 import pathlib
+from collections.abc import Callable
 
 import pytest
 from prometheus_client import parser
 
 from hack import docs_metrics
-from slurm_bridge.telemetry import collectors, metrics
+from slurm_bridge.telemetry import agents, collectors, instruments, metrics
 
-PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
+DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs"
+DAEMON = (metrics.Metrics, "metrics.md", docs_metrics.table)
+AGENT = (agents.AgentMetrics, "agents.md", docs_metrics.agents_table)
 
 
 @pytest.fixture
@@ -17,40 +20,50 @@ def numbers() -> metrics.Metrics:
     return metrics.Metrics(version="1.2.3")
 
 
-def served(numbers: metrics.Metrics) -> dict[str, str]:
+@pytest.fixture(params=[metrics.Metrics, agents.AgentMetrics])
+def every(request: pytest.FixtureRequest) -> instruments.Instruments:
+    """Those of each kind of process."""
+    made: instruments.Instruments = request.param(version="1.2.3")
+    return made
+
+
+def served(numbers: instruments.Instruments) -> dict[str, str]:
     """Names and types as Prometheus reads them, ours only; counters under the name of their samples."""
     text = numbers.page()[0].decode()
     families = list(parser.text_string_to_metric_families(text))
     total = {family.name: "_total" if family.type == "counter" else "" for family in families}
-    return {f"{f.name}{total[f.name]}": f.type for f in families if f.name.startswith(metrics.PREFIX)}
+    return {f"{f.name}{total[f.name]}": f.type for f in families if f.name.startswith(instruments.PREFIX)}
 
 
 def value(numbers: metrics.Metrics, name: str, **labels: str) -> float | None:
     """One sample."""
-    return numbers.registry.get_sample_value(metrics.PREFIX + name, labels)
+    return numbers.registry.get_sample_value(instruments.PREFIX + name, labels)
 
 
-def test_what_is_described_is_what_is_served(numbers: metrics.Metrics) -> None:
+def test_what_is_described_is_what_is_served(every: instruments.Instruments) -> None:
     """Nothing is served that nobody explains, nothing explained that nobody serves."""
-    assert {row.name: row.type for row in numbers.described} == served(numbers)
+    assert {row.name: row.type for row in every.described} == served(every)
 
 
-def test_the_documented_list_is_the_served_one(numbers: metrics.Metrics) -> None:
+@pytest.mark.parametrize(("process", "page", "table"), [DAEMON, AGENT], ids=["daemon", "agent"])
+def test_the_documented_list_is_the_served_one(
+    process: type[instruments.Instruments], page: str, table: Callable[[], str]
+) -> None:
     """The page in docs/ is generated, and current."""
-    assert docs_metrics.table() in PAGE.read_text()
-    assert {line.split("`")[1] for line in docs_metrics.table().splitlines()[2:]} == set(served(numbers))
+    assert table() in (DOCS / page).read_text()
+    assert {line.split("`")[1] for line in table().splitlines()[2:]} == set(served(process()))
 
 
-def test_every_metric_explains_itself(numbers: metrics.Metrics) -> None:
+def test_every_metric_explains_itself(every: instruments.Instruments) -> None:
     """In a sentence, and under the prefix."""
-    for row in numbers.described:
+    for row in every.described:
         assert row.meaning.endswith(".")
-        assert row.name.startswith(metrics.PREFIX)
+        assert row.name.startswith(instruments.PREFIX)
 
 
-def test_names_follow_the_habits_of_prometheus(numbers: metrics.Metrics) -> None:
+def test_names_follow_the_habits_of_prometheus(every: instruments.Instruments) -> None:
     """Counters end in _total, and nothing else does; durations are seconds."""
-    for row in numbers.described:
+    for row in every.described:
         assert row.name.endswith("_total") == (row.type == "counter")
         assert "duration" not in row.name or row.name.endswith("_seconds")
 

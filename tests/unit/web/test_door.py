@@ -15,7 +15,8 @@ from slurm_bridge.telemetry.health import Health
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web import probes
 from slurm_bridge.web.door import Bounds, Door
-from slurm_bridge.web.replies import Reply, Route
+from slurm_bridge.web.replies import Reply
+from slurm_bridge.web.routes import Request, Route
 
 WAIT = 10.0
 QUICK = Bounds(seconds=0.3, most_bytes=1000, connections=2)
@@ -51,7 +52,8 @@ def open_door() -> Iterator[Open]:
     """Opens doors, and shuts them in the end."""
     with contextlib.ExitStack() as stack:
 
-        def make(routes: dict[str, Route], bounds: Bounds = QUICK) -> Visitor:
+        def make(pages: dict[str, Route], bounds: Bounds = QUICK) -> Visitor:
+            routes = {("GET", path): route for path, route in pages.items()}
             door, stop = Door("127.0.0.1", 0, routes, bounds=bounds), threading.Event()
             thread = threading.Thread(target=door.run, args=(stop,), daemon=True)
             thread.start()
@@ -75,10 +77,12 @@ def log() -> Iterator[list[str]]:
 def visitor(open_door: Open) -> Visitor:
     """At a door with one good and one broken route."""
 
-    def broken() -> Reply:
+    def broken(_: Request) -> Reply:
         raise ZeroDivisionError
 
-    return open_door({"/hello": lambda: Reply.text("hi\n"), "/json": lambda: Reply.json({"a": 1}), "/broken": broken})
+    return open_door(
+        {"/hello": lambda _: Reply.text("hi\n"), "/json": lambda _: Reply.json({"a": 1}), "/broken": broken}
+    )
 
 
 def test_a_route_answers(visitor: Visitor) -> None:
@@ -153,7 +157,7 @@ def test_too_many_at_once_are_asked_to_come_back(open_door: Open) -> None:
     """Those inside are served; a thread for each who knocks would be a way to end the daemon."""
     inside, release = threading.Semaphore(0), threading.Event()
 
-    def slow() -> Reply:
+    def slow(_: Request) -> Reply:
         inside.release()
         assert release.wait(WAIT)
         return Reply.text("done\n")
@@ -176,12 +180,12 @@ def test_a_stop_lets_those_inside_finish() -> None:
     """A scrape in the last second is not torn, and afterwards nobody listens."""
     inside, release, stop = threading.Event(), threading.Event(), threading.Event()
 
-    def slow() -> Reply:
+    def slow(_: Request) -> Reply:
         inside.set()
         assert release.wait(WAIT)
         return Reply.text("done\n")
 
-    door = Door("127.0.0.1", 0, {"/slow": slow})
+    door = Door("127.0.0.1", 0, {("GET", "/slow"): slow})
     running = threading.Thread(target=door.run, args=(stop,))
     running.start()
     texts: list[str] = []
@@ -212,7 +216,7 @@ def test_the_probes_and_the_numbers(open_door: Open) -> None:
     """What every daemon shows: alive, of use, and what it counts, each with its reasons."""
     health, metrics = Health(VirtualClock().now), Metrics(version="1")
     health.fresh("slurm", within=60, needed=lambda: True)
-    visitor = open_door(dict(probes.routes(health, metrics)))
+    visitor = open_door({path: route for (_, path), route in probes.routes(health, metrics).items()})
     assert (visitor.ask("/livez").status, visitor.ask("/livez").text) == (200, "ok\n")
     ready = visitor.ask("/readyz")
     assert (ready.status, ready.text) == (503, "bad slurm: no good answer yet\n")

@@ -1,0 +1,43 @@
+"""Which hooks are measured: the chain without any family, and each family alone."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from slurm_bridge.hooks.registry import HookConfig
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """Configured hooks. `threads`: what works beside the passes has threads; without, it is done within them.
+
+    `judged`: the goals are set for it.
+    """
+
+    name: str
+    hooks: tuple[HookConfig, ...] = ()
+    threads: bool = False
+    judged: bool = True
+
+
+#: With policy and eligibility only, which are part of every chain: what the framework itself costs.
+FRAMEWORK = Contestant(name="framework alone")
+
+#: All standard predicates and priorities, on every node.
+KUBE_SCHEDULER = Contestant(name="kube-scheduler", hooks=(HookConfig(name="kube-scheduler"),))
+
+#: A pod whose sample had no node for it is sampled again at once: a pause would be measured, and is no work.
+_AT_ONCE = {"backoff_seconds": 0.001, "max_backoff_seconds": 0.001}
+_VELA = HookConfig(name="vela", options=_AT_ONCE)
+_WHOLE = HookConfig(name="vela", options={**_AT_ONCE, "clusters_percent": 100, "nodes_bp": 10_000})
+
+CONTESTANTS: Mapping[str, Contestant] = {
+    one.name: one
+    for one in (
+        FRAMEWORK,
+        KUBE_SCHEDULER,
+        Contestant(name="vela", hooks=(_VELA,)),
+        Contestant(name="vela, threads", hooks=(_VELA,), threads=True),
+        # What sampling saves: nobody would configure it so.
+        Contestant(name="vela, every node", hooks=(_WHOLE,), judged=False),
+    )
+}

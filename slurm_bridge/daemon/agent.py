@@ -1,0 +1,51 @@
+"""What the settings mean for an agent, which is a process of its own."""
+
+import random
+from collections.abc import Callable
+
+from slurm_bridge import errors, ports
+from slurm_bridge.agents.service import Place
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.hooks.vela import pipeline
+from slurm_bridge.hooks.vela.options import PipelineOptions, ShardOptions
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.web import tls
+from slurm_bridge.web.door import Bounds
+
+#: How long a connection is kept on which nothing is asked: the daemon asks again with its next workload.
+KEPT_SECONDS = 60.0
+
+
+def place(settings: Settings) -> Place:
+    """Where it listens; BadConfiguration when nobody could be let in."""
+    chosen = settings.agent
+    if chosen.token_file is None:
+        raise errors.BadConfiguration(
+            "agent.token_file: an agent needs a file with the token that clients have to send"
+        )
+    return Place(
+        host=chosen.host,
+        port=chosen.port,
+        token_file=chosen.token_file,
+        files=tls.Files(cert=chosen.cert, key=chosen.key or chosen.cert) if chosen.cert else None,
+        drain_seconds=chosen.drain_seconds,
+        bounds=Bounds(connections=chosen.connections, most_body=chosen.max_body_bytes, idle=KEPT_SECONDS),
+    )
+
+
+def sampler(
+    settings: Settings, snapshot: Callable[[], ClusterSnapshot], clock: ports.Clock, dice: random.Random
+) -> pipeline.Agent:
+    """Its pipelines over these nodes; BadConfiguration names the strategy that cannot be had."""
+    chosen, shard = settings.agent, settings.agent.shard
+    try:
+        return pipeline.Agent(
+            chosen.name or shard.zone or shard.partition or settings.cluster_id,
+            snapshot,
+            clock=clock,
+            options=PipelineOptions.model_validate(dict(chosen.sampling)),
+            shard=ShardOptions(partition=shard.partition or "", selector=shard.selector or "", zone=shard.zone or ""),
+            dice=dice,
+        )
+    except ValueError as problem:
+        raise errors.BadConfiguration(f"agent.sampling: {problem}") from problem

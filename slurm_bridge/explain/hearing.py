@@ -1,0 +1,170 @@
+"""What the hooks say: of a cluster as it is, or, without one, each by itself as far as it needs none."""
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+
+from slurm_bridge.explain import asking, looking, nodes, slots
+from slurm_bridge.explain.asking import Asked
+from slurm_bridge.explain.looking import Scene, Sides
+from slurm_bridge.explain.nodes import Reasons
+from slurm_bridge.explain.slots import Slot
+from slurm_bridge.hooks import chain as chains
+from slurm_bridge.hooks import sieve
+from slurm_bridge.hooks.base import Audience, Mode, Phase
+from slurm_bridge.hooks.chain import Chain, Plan
+from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
+from slurm_bridge.hooks.layers import Stopped
+from slurm_bridge.hooks.sieve import Sieved
+from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
+from slurm_bridge.model.verdict import Obstacle, Wait
+from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.translate.translator import Translated
+
+#: Where a hook ended the pass before the nodes.
+UNREACHED = "a hook holds it before nodes are chosen; below is what the other hooks would say of all nodes"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What came of asking the hooks. `settled`: the form of the request is decided. `scene`: the cluster, if seen."""
+
+    obstacle: Obstacle | None
+    translated: Translated
+    lines: tuple[Line, ...]
+    slots: tuple[Slot, ...]
+    plan: Plan | None = None
+    notes: tuple[str, ...] = ()
+    reasons: tuple[Reasons, ...] = ()
+    settled: bool = True
+    scene: Scene | None = None
+
+
+def offline(asked: Asked) -> Heard:
+    """Each hook by itself: one that cannot answer without a cluster is left out, and named."""
+    ask, lines, notes = chains.asked(asked.workload, asked.translated), list[Line](), list[str]()
+    stop: Obstacle | None = None
+    means = asked.means
+    for hook in means.chain.hooks:
+        with Chain((hook,), means.around).session(EMPTY, now=means.clock.wall(), mode=Mode.SIMULATED) as session:
+            try:
+                session.pass_gate(Phase.ADMIT, ask)
+                ask = session.express(ask)
+            except Stopped as stopped:
+                if not hook.needs or stopped.obstacle.reason != "HookFailed":
+                    stop = stopped.obstacle
+                else:
+                    notes.append(f"hook {hook.name} cannot answer without the cluster: it was not asked")
+        lines += session.lines
+        if stop is not None:
+            break
+    translated = dataclasses.replace(asked.translated, request=ask.request, values=ask.values)
+    return Heard(
+        obstacle=stop,
+        translated=translated,
+        lines=tuple(lines),
+        slots=slots.of(translated.shapes),
+        notes=tuple(notes),
+        settled=asked.workload.gang is None,
+    )
+
+
+def against(asked: Asked, sides: Sides) -> Heard:
+    """The whole chain at the cluster as it is, as the daemon would run it now."""
+    chain, workload = asked.means.chain, asked.workload
+    chain.see(looking.views(sides.cluster, chain.needs))
+    scene, now = looking.scene(sides), asked.means.clock.wall()
+    seen = scene.snapshot
+    asked.means.glance.seen = seen
+    planned = chain.plan(workload, asked.translated, seen, now=now, previous=asking.running(asked.jobs))
+    lines, reasons, notes = _listen(asked, seen, stopped=not isinstance(planned, Plan))
+    if not isinstance(planned, Plan):
+        return Heard(
+            obstacle=planned,
+            translated=asked.translated,
+            lines=lines,
+            slots=_slots(asked.translated, seen, reasons),
+            notes=notes,
+            reasons=reasons,
+            settled=asked.workload.gang is None,
+            scene=scene,
+        )
+    settled = dataclasses.replace(
+        asked.translated,
+        request=planned.request,
+        values=planned.values,
+        shapes=planned.shapes or asked.translated.shapes,
+        form=planned.form,
+        told=planned.told,
+    )
+    inside = tuple(nodes.within(one, seen, planned.request) for one in reasons)
+    return Heard(
+        obstacle=_parked(asked.wish) or chain.commit(workload, planned, seen),
+        translated=settled,
+        lines=planned.lines,
+        slots=_slots(settled, seen, inside),
+        plan=planned,
+        reasons=inside,
+        scene=scene,
+    )
+
+
+def holders(lines: Sequence[Line], obstacle: Obstacle) -> tuple[str, ...]:
+    """Who said it, or who took the last nodes; hooks whose words are for operators only are not named."""
+    said = [one.hook for one in lines[-1:] if one.reason == obstacle.message]
+    if said or obstacle.reason != UNSCHEDULABLE:
+        return tuple(said)
+    filters = (one for one in lines if one.phase is Phase.FILTER and one.audience is Audience.USER)
+    return tuple(dict.fromkeys(one.hook for one in filters if one.nodes_out < one.nodes_in))
+
+
+def _slots(translated: Translated, seen: ClusterSnapshot, reasons: Sequence[Reasons]) -> tuple[Slot, ...]:
+    """Where hooks were not asked for each shape, all of them have the same nodes; none where nobody got that far."""
+    found = slots.of(translated.shapes)
+    eligible = [one.eligible for one in reasons]
+    if len(eligible) != len(found):
+        eligible = [eligible[0] if eligible else frozenset[str]()] * len(found)
+    return slots.fitted(found, seen, eligible, alone=translated.one_per_node)
+
+
+def _listen(
+    asked: Asked, seen: ClusterSnapshot, *, stopped: bool
+) -> tuple[tuple[Line, ...], tuple[Reasons, ...], tuple[str, ...]]:
+    """What hooks say up to the nodes, and of a plan that was stopped all that they say.
+
+    Where a hook that samples ends it, the others are asked about all nodes: that is what its user wants to know next.
+    """
+    lines, found = _pass(asked, seen, Mode.REAL, further=stopped)
+    notes: tuple[str, ...] = ()
+    if not found:
+        _, found = _pass(asked, seen, Mode.SIMULATED, further=False)
+        notes = (UNREACHED,) if found else ()
+    reasons = tuple(nodes.reasons(seen.names, one.nodes, one.denied, one.members) for one in found)
+    return lines, reasons, notes
+
+
+def _pass(
+    asked: Asked, seen: ClusterSnapshot, mode: Mode, *, further: bool
+) -> tuple[tuple[Line, ...], tuple[Sieved, ...]]:
+    """What was said up to the nodes, or further, and the nodes; none where a hook has ended it before them."""
+    ask, running = chains.asked(asked.workload, asked.translated), asking.running(asked.jobs)
+    attempt = running.attempt if running is not None else None
+    session = asked.means.chain.session(seen, now=asked.means.clock.wall(), mode=mode, attempt=attempt)
+    found = tuple[Sieved, ...]()
+    # Where it stops, the plan has stopped at the same obstacle, and says so.
+    with session, contextlib.suppress(Stopped):
+        session.pass_gate(Phase.ADMIT, ask)
+        session.pass_gate(Phase.CAPACITY, ask)
+        found = sieve.sift(session, ask, {})
+        if further and sieve.nowhere(session, found) is None:
+            eligible = sieve.union(found)
+            session.rate_nodes(ask, eligible)
+            session.subset_nodes(ask, ask.workload.pods, eligible)
+            session.express(ask)
+    return tuple(session.lines), found
+
+
+def _parked(wish: Wish) -> Wait | None:
+    """Somebody cancelled just this request, and nobody has changed it since."""
+    return Wait(reason="Parked", message=wishes.why_parked(wish)) if wishes.parked(wish) else None

@@ -1,0 +1,32 @@
+"""What an attempt adds to a request, and by what nodes are preferred for it."""
+
+import zlib
+
+from slurm_bridge.hooks import room
+from slurm_bridge.hooks.attempts import Attempt
+from slurm_bridge.hooks.base import Ask, Scores
+from slurm_bridge.hooks.rating import Ranking
+from slurm_bridge.hooks.session import Session
+from slurm_bridge.model.job import JobRequest
+from slurm_bridge.translate.translator import Translated, changed
+
+
+def single(request: JobRequest) -> bool:
+    """One task, which takes one node though nobody says so."""
+    return request.tasks == 1 and request.minimum_nodes is request.maximum_nodes is None and not request.components
+
+
+def limited(settled: Translated, attempt: Attempt) -> Translated:
+    """With the attempt's node maximum; of a single task all that there is to say is said."""
+    if attempt.most is None:
+        return settled
+    limited = changed(settled, "maximum_nodes", attempt.most, attempt.name or "as many as there are pods")
+    return changed(limited, "minimum_nodes", 1, "one node for one task") if single(settled.request) else limited
+
+
+def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores) -> Ranking:
+    """By these scores, among the nodes that have room now for the first of its pods."""
+    workload = ask.workload
+    roomy = room.now(session.columns, workload.lead, request) if rated.nodes else None
+    turn = zlib.crc32(workload.root.uid.encode())
+    return Ranking(scores=rated, columns=session.columns, roomy=roomy, turn=turn)

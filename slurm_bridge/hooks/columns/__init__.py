@@ -1,0 +1,13 @@
+"""The cluster as NumPy columns: one row for each node (or pod), one array for each thing that rules look at.
+
+Here belong the columns, how they follow a cluster that changes, and answers about nodes that are kept by row. Not here:
+any rule about placement. Arrays that are given out are shared: nobody writes into them.
+"""
+
+from slurm_bridge.hooks.columns.answers import Numbers, Reasons
+from slurm_bridge.hooks.columns.coded import Coded, Codes, Mask, Whole, units
+from slurm_bridge.hooks.columns.nodes import NodeColumns
+from slurm_bridge.hooks.columns.pods import PodColumns
+from slurm_bridge.hooks.columns.ruling import Ruling
+
+__all__ = ["Coded", "Codes", "Mask", "NodeColumns", "Numbers", "PodColumns", "Reasons", "Ruling", "Whole", "units"]

@@ -1,0 +1,147 @@
+"""Records by row, and columns over them: only rows that differ are worked out anew, what was given out stays valid.
+
+Tables of one cluster are a chain of steps, each with the rows in which it differs from the one before. A column that
+was worked out for one step is carried to any other, forward or back: what differs is done anew, in a copy.
+"""
+
+import collections
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_bridge.hooks.columns import carried
+from slurm_bridge.hooks.columns.carried import Rows
+from slurm_bridge.hooks.columns.coded import Coded, Whole
+from slurm_bridge.hooks.recent import Recent
+
+F = TypeVar("F")
+V = TypeVar("V")
+
+#: So many columns are kept: which labels are looked at is for users to say.
+MOST_COLUMNS = 128
+
+#: So many steps a column can be carried.
+MOST_STEPS = 1024
+
+NO_ROWS: Rows = np.empty(0, np.intp)
+
+_Name = tuple[str, bool]
+
+
+class _Kept:
+    """A column, for which step it was worked out last, and who may work on it."""
+
+    __slots__ = ("column", "lock", "step")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.step = 0
+        self.column: carried.Column | None = None
+
+
+class Past:
+    """What tables of one cluster share: in which rows they differ, and columns that were worked out.
+
+    Each column has a lock of its own: what it is worked out by may be a site's code that hangs, and blocks nobody but
+    those who ask for the same column.
+    """
+
+    def __init__(self, most_steps: int = MOST_STEPS, most_columns: int = MOST_COLUMNS) -> None:
+        self.lock = threading.RLock()
+        self._changed: collections.deque[Rows] = collections.deque(maxlen=most_steps)
+        self._steps = 0
+        self._columns: Recent[_Name, _Kept] = Recent(most_columns)
+
+    def step(self, changed: Sequence[int]) -> int:
+        """The number of a new table that differs from the last one in these rows."""
+        with self.lock:
+            self._changed.append(np.array(changed, np.intp))
+            self._steps += 1
+            return self._steps
+
+    def between(self, one: int, other: int) -> Rows | None:
+        """The rows that may differ between two steps; None when nobody remembers."""
+        low, high = min(one, other), max(one, other)
+        with self.lock:
+            forgotten = self._steps - len(self._changed)
+            if low < forgotten:
+                return None
+            changed = [self._changed[number - forgotten] for number in range(low, high)]
+        if not changed:
+            return NO_ROWS
+        return changed[0] if len(changed) == 1 else np.unique(np.concatenate(changed))
+
+    def column(self, table: "Table[F]", name: str, of: Callable[[F], Any], *, coded: bool) -> Coded[Any] | Whole:
+        """The column for this table."""
+        kept = self._kept((name, coded))
+        with kept.lock:
+            rows = self.between(kept.step, table.step)
+            if kept.column is None or rows is None:
+                column = carried.Codes() if coded else carried.Numbers()
+                made = column.scratch(table.records, of)
+                kept.column = column
+            else:
+                made = kept.column.carry(table.records, rows[rows < len(table)].tolist(), of)
+            kept.step = table.step
+            return made
+
+    def _kept(self, name: _Name) -> _Kept:
+        with self.lock:
+            kept = self._columns.get(name)
+            if kept is None:
+                self._columns.put(name, kept := _Kept())
+            return kept
+
+
+class Table(Generic[F]):
+    """Records by row. A row keeps its record's place for as long as that is there; then it is a hole, to be filled."""
+
+    def __init__(self, records: Sequence[F | None], past: Past, step: int) -> None:
+        self._records = records
+        self._past = past
+        self.step = step
+        self._columns: dict[_Name, Coded[Any] | Whole] = {}
+
+    @property
+    def records(self) -> Sequence[F | None]:
+        """The record of each row, None in holes."""
+        return self._records
+
+    @property
+    def past(self) -> Past:
+        """What all tables of one cluster share."""
+        return self._past
+
+    def since(self, before: "Table[F]") -> Rows | None:
+        """The rows in which this may differ from another table; None when nobody remembers."""
+        return self._past.between(before.step, self.step) if before.past is self._past else None
+
+    def __len__(self) -> int:
+        """Rows, holes included: the length of all arrays."""
+        return len(self._records)
+
+    def attribute(self, name: str, of: Callable[[F], V]) -> Coded[V]:
+        """What `of` says of each record; asked once per record, so that one name has to mean one function."""
+        known = self._columns.get((name, True))
+        return cast("Coded[V]", known if known is not None else self._make(name, of, coded=True))
+
+    def whole(self, name: str, of: Callable[[F], int]) -> Whole:
+        """Likewise for numbers; 0 in holes."""
+        known = self._columns.get((name, False))
+        return cast("Whole", known if known is not None else self._make(name, of, coded=False))
+
+    def _make(self, name: str, of: Callable[[F], Any], *, coded: bool) -> Coded[Any] | Whole:
+        made = self._past.column(self, name, of, coded=coded)
+        if len(self._columns) >= MOST_COLUMNS:
+            self._columns = {}
+        self._columns[name, coded] = made
+        return made
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, read-only from now on."""
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,157 @@
+"""The hook "kube-scheduler": predicates deny nodes, priorities rate the others, and both look again at the end."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from slurm_bridge.hooks import classes
+from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Scores, Session, Tiers
+from slurm_bridge.hooks.columns import Reasons
+from slurm_bridge.hooks.kubescheduler import filtering, prioritizing, selecting, verifying
+from slurm_bridge.hooks.kubescheduler.extenders.desk import ExtenderDesk
+from slurm_bridge.hooks.kubescheduler.looking import Looking
+from slurm_bridge.hooks.kubescheduler.options import Capacity, KubeSchedulerOptions
+from slurm_bridge.hooks.kubescheduler.predicates import own, standard
+from slurm_bridge.hooks.kubescheduler.predicates.base import BadPredicate, Rule
+from slurm_bridge.hooks.kubescheduler.scene import Scene, scene
+from slurm_bridge.hooks.memo import Memo
+from slurm_bridge.hooks.nominating import ByNode
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import Workload
+
+#: The class of a pod, itself where it was promised a node, and the versions of what is looked up for it.
+_Known = tuple[bytes, str, tuple[int, ...]]
+
+
+class KubeScheduler:
+    """`filter` denies with kube-scheduler's words, `score` rates as it does, `verify` asks again at the end."""
+
+    name = "kube-scheduler"
+    Options: ClassVar = KubeSchedulerOptions
+    backstage = True
+
+    def __init__(self, options: KubeSchedulerOptions, backstage: Backstage) -> None:
+        self._options, self._backstage = options, backstage
+        self._rules = rules(options)
+        self._prioritizer = prioritizing.of(options, backstage.finest)
+        self.needs = self._prioritizer.needs.union(*(rule.needs for rule in self._rules.values()))
+        self._own = any(rule.own for rule in self._rules.values())
+        #: Somebody else's code is part of it, which may hang: it is called as a foreign hook is.
+        self.foreign = self._prioritizer.foreign or self._own
+        self._looking = Looking(self.needs)
+        self._extenders = ExtenderDesk(options.extenders, backstage)
+        self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
+        self._still: Memo[_Known, Denied] = Memo()
+        self._moving: Memo[_Known, Denied] = Memo()
+
+    def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
+        """Predicates, and then what extenders say of the nodes that these leave."""
+        denied = self._by_predicates(session, ask)
+        if not self._options.extenders:
+            return denied
+        uid, pod = ask.workload.root.uid, _first(ask)
+        said = self._extenders.said(uid, classes.key(pod), pod, denied.left(nodes), session.columns)
+        if isinstance(said, Wait) or not said.denied:
+            return said if isinstance(said, Wait) else denied
+        by_extenders = {name: (reason,) for name, reason in said.denied.items()}
+        return dataclasses.replace(denied, nodes={**by_extenders, **denied.nodes})
+
+    def score(self, session: Session, ask: Ask, nodes: Nodes) -> Scores:
+        """As for the pods of the largest shape."""
+        pod = _first(ask)
+        seen = self._scene(session, pod, self._options.capacity)
+        said = self._extenders.known(ask.workload.root.uid, classes.key(pod)).rows
+        key = self._key(session, pod)
+        found = self._prioritizer.run(seen, session, self._rated(seen, nodes), key=key, extended=said)
+        return Scores(nodes=found.numbers(), tiers=self._tiers, matrix=found.matrix())
+
+    def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
+        """By what is free now: whoever is there counts, but for the pod itself."""
+        seen = self._scene(session, workload.pods[0], "free")
+        wrong = verifying.wrong(seen, session.snapshot.nodes, workload.pods, nodes, self._rules)
+        if not wrong:
+            return GO
+        told = "; ".join(f"{name}: {', '.join(reasons)}" for name, reasons in sorted(wrong.items()))
+        return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated cannot take the pods: {told}")
+
+    def close(self) -> None:
+        """Nobody is asked any more."""
+        self._extenders.close()
+
+    def _by_predicates(self, session: Session, ask: Ask) -> Denied:
+        """Of several shapes it is enough when a node can take one."""
+        alike = [shape.pods for shape in ask.shapes] or [ask.workload.pods]
+        first, *others = (self._denied(session, pods) for pods in alike)
+        if not others:
+            return first
+        by_all = frozenset(first.nodes).intersection(*(other.nodes for other in others))
+        moving = any(one.moving for one in (first, *others))
+        return Denied(nodes={name: first.nodes[name] for name in by_all}, moving=moving)
+
+    def _denied(self, session: Session, alike: Sequence[Pod]) -> Denied:
+        """Pods of one shape can differ in their volumes: each node has to be right for all of them."""
+        different = {classes.key(pod): pod for pod in alike}
+        first, *others = (self._of(session, pod) for pod in different.values())
+        if not others:
+            return first
+        merged: dict[str, tuple[str, ...]] = {}
+        for one in reversed((first, *others)):
+            merged.update(one.nodes)
+        return Denied(nodes=merged, moving=any(one.moving for one in (first, *others)))
+
+    def _of(self, session: Session, pod: Pod) -> Denied:
+        """Equal pods get the same record, until the nodes change; where it matters who runs, until that changes too.
+
+        A site's own predicates may look at anything, the pod's name or the time: they are asked each time.
+        """
+        seen = self._scene(session, pod, self._options.capacity)
+        nominated = session.snapshot.nominated
+        moving = bool(filtering.rivals(seen, nominated)) or any(rule.moving(seen) for rule in self._rules.values())
+        if self._own:
+            return Denied(nodes=self._evaluate(seen, nominated), moving=moving)
+        known, version = (
+            (self._moving, session.snapshot.use_version) if moving else (self._still, session.snapshot.version)
+        )
+        key = (classes.key(pod), filtering.promised(pod, nominated), self._looking.versions(session, pod))
+        return known.get(version, key, lambda: Denied(nodes=self._evaluate(seen, nominated), moving=moving))
+
+    def _evaluate(self, seen: Scene, nominated: ByNode) -> Reasons:
+        check_all = self._options.always_check_all
+        return filtering.evaluate(seen, self._rules, always_check_all=check_all, nominated=nominated)
+
+    def _scene(self, session: Session, pod: Pod, capacity: Capacity) -> Scene:
+        return scene(session.snapshot, pod, capacity=capacity, lookup=self._looking.at(session))
+
+    def _key(self, session: Session, pod: Pod) -> bytes:
+        return classes.key(pod) + repr(self._looking.versions(session, pod)).encode()
+
+    def _rated(self, seen: Scene, nodes: Nodes) -> Nodes:
+        """All, or as many as are enough, others each time."""
+        enough = selecting.num_feasible_nodes(self._options.percentage_of_nodes, len(nodes))
+        if enough >= len(nodes):
+            return nodes
+        columns = seen.columns
+        start = self._backstage.dice.randrange(len(columns))
+        return columns.nodes(selecting.some(columns.mask(nodes), enough, start))
+
+
+def _first(ask: Ask) -> Pod:
+    """The first pod of the largest shape stands for all."""
+    return max((shape.pods for shape in ask.shapes), key=len, default=ask.workload.pods)[0]
+
+
+def rules(options: KubeSchedulerOptions) -> Mapping[str, Rule]:
+    """The predicates as configured; raises BadPredicate with all that is wrong."""
+    offered, found, problems = own.installed(), dict[str, Rule](), list[str]()
+    for one in options.predicates:
+        try:
+            found[one.name] = standard.build(one.name, one.args, offered)
+        except BadPredicate as bad:
+            problems.append(str(bad))
+    names = [one.name for one in options.predicates]
+    problems += [f"predicate {name}: is configured twice" for name in sorted(set(names)) if names.count(name) > 1]
+    if problems:
+        raise BadPredicate("\n".join(problems))
+    return found

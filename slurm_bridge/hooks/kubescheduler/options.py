@@ -1,0 +1,120 @@
+"""How the hook "kube-scheduler" is configured."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+Capacity = Literal["allocatable", "free"]
+
+#: In the order in which kube-scheduler asks: what is cheap and final first. CheckNodeCondition is not among them, as in
+#: Kubernetes since conditions became taints: it would refuse a cordoned node to pods that tolerate that.
+STANDARD_PREDICATES = (
+    "CheckNodeUnschedulable",
+    "GeneralPredicates",
+    "NoDiskConflict",
+    "PodToleratesNodeTaints",
+    "MaxCSIVolumeCount",
+    "CheckVolumeBinding",
+    "NoVolumeZoneConflict",
+    "CheckNodeMemoryPressure",
+    "CheckNodePIDPressure",
+    "CheckNodeDiskPressure",
+    "EvenPodsSpread",
+    "MatchInterPodAffinity",
+)
+
+#: On the scale from 0 to 10, with kube-scheduler's own weights: what a node's owner asks to avoid outweighs all else.
+STANDARD_PRIORITIES = {
+    "SelectorSpread": 1,
+    "InterPodAffinity": 1,
+    "LeastRequested": 1,
+    "BalancedResourceAllocation": 1,
+    "NodePreferAvoidPods": 10000,
+    "NodeAffinity": 1,
+    "TaintToleration": 1,
+    "ImageLocality": 1,
+    "PodTopologySpread": 1,
+}
+
+
+class PredicateOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """One predicate; a bare name is one without arguments."""
+
+    name: Annotated[str, pydantic.Field(min_length=1)]
+    """Its name, or that of an installed one."""
+    args: Mapping[str, Any] = {}
+    """Its arguments, for those that take some."""
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _bare(cls, written: Any) -> Any:
+        return {"name": written} if isinstance(written, str) else written
+
+
+class PriorityOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """One priority, and how much it counts."""
+
+    name: Annotated[str, pydantic.Field(min_length=1)]
+    """Its name, with or without the ending `Priority`, or that of an installed one."""
+    weight: Annotated[int, pydantic.Field(ge=1, le=1_000_000)] = 1
+    """What its score is multiplied by before all are added."""
+    args: Mapping[str, Any] = {}
+    """Its arguments, for those that take some."""
+
+
+class ExtenderOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """A service that is asked over HTTP beside the predicates and priorities; verbs left empty are not asked."""
+
+    url: Annotated[str, pydantic.Field(min_length=1)]
+    """Where it listens; verbs are paths below."""
+    filter_verb: str = ""
+    """The path of the question which nodes it leaves."""
+    prioritize_verb: str = ""
+    """The path of the question how good nodes are."""
+    preempt_verb: str = ""
+    """The path of the question which nodes may be cleared, for the hook `preemption`."""
+    weight: Annotated[int, pydantic.Field(ge=1, le=1_000_000)] = 1
+    """What its scores are multiplied by."""
+    timeout_seconds: Annotated[float, pydantic.Field(gt=0)] = 5.0
+    """The deadline of one question."""
+    ignorable: bool = False
+    """Go on without it when it does not answer; else the workload waits."""
+    node_cache_capable: bool = False
+    """It knows the nodes itself and is sent names only."""
+    managed_resources: tuple[str, ...] = ()
+    """It hears only of pods that use one of these; empty: of all."""
+    token_file: str = ""
+    """The file with the bearer token for it."""
+    ca_file: str = ""
+    """Who may sign its certificate, in place of the system's authorities."""
+
+
+class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """Predicates and priorities by name, and how scores become attempts."""
+
+    predicates: tuple[PredicateOptions, ...] = tuple(PredicateOptions(name=name) for name in STANDARD_PREDICATES)
+    """Predicates in the order in which they are asked; a bare name is one without arguments."""
+    always_check_all: bool = False
+    """Ask all of them about every node; else a node is out with the first that fails, and has only its reasons."""
+    priorities: tuple[PriorityOptions, ...] = tuple(
+        PriorityOptions(name=name, weight=weight) for name, weight in STANDARD_PRIORITIES.items()
+    )
+    """Priorities with their weights."""
+    capacity: Capacity = "allocatable"
+    """What resources are compared with: all that a node has (what is in use is a matter of Slurm's queue), or what is
+    free now."""
+    percentage_of_nodes: Annotated[int, pydantic.Field(ge=0, le=100)] = 100
+    """How many of the nodes that fit are rated; 0 lets the size of the cluster decide, and 100 nodes are always."""
+    tiers: Annotated[int, pydantic.Field(ge=1, le=10)] = 3
+    """In how many steps all nodes that fit are offered to Slurm, the best first; 1: all at once."""
+    first_tier: Annotated[int, pydantic.Field(ge=1)] | None = None
+    """Nodes of the first tier; `null`: twice as many as the job needs, at least 10."""
+    widen_after_seconds: Annotated[float, pydantic.Field(gt=0)] = 15.0
+    """How long each tier is all that Slurm may take, once it has looked at the job."""
+    parallelism: Annotated[int, pydantic.Field(ge=1, le=64)] = 16
+    """At how many nodes a site's own priorities look at once."""
+    hard_pod_affinity_weight: Annotated[int, pydantic.Field(ge=0, le=100)] = 1
+    """How much it counts for InterPodAffinity that a running pod requires this one near."""
+    extenders: tuple[ExtenderOptions, ...] = ()
+    """Services that are asked over HTTP, too."""

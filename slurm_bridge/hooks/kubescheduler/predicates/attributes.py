@@ -1,0 +1,88 @@
+"""What columns are made of: one function for each name under which a column is kept."""
+
+from slurm_bridge.hooks.columns import Coded, NodeColumns, PodColumns
+from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.rules import attaching, disks, neighbours, ports
+from slurm_bridge.model.node import Taint
+from slurm_bridge.model.pod import Pod
+
+#: Conditions that predicates look at, with the status that is no trouble.
+_FINE = {
+    "Ready": "True",
+    "NetworkUnavailable": "False",
+    "MemoryPressure": "False",
+    "DiskPressure": "False",
+    "PIDPressure": "False",
+}
+
+Conditions = tuple[tuple[str, str], ...]
+
+
+def taints(columns: NodeColumns) -> Coded[tuple[Taint, ...]]:
+    """All taints of each node."""
+    return columns.attribute("kube taints", _taints)
+
+
+def unschedulable(columns: NodeColumns) -> Coded[bool]:
+    """Which nodes are cordoned."""
+    return columns.attribute("kube unschedulable", _unschedulable)
+
+
+def troubles(columns: NodeColumns) -> Coded[Conditions]:
+    """Conditions that are not as they should be; the few distinct values make every question about them cheap."""
+    return columns.attribute("kube troubles", _troubles)
+
+
+def namespaces(pods: PodColumns) -> Coded[str]:
+    """Whose pods they are."""
+    return pods.attribute("kube namespace", _namespace)
+
+
+def terminating(pods: PodColumns) -> Coded[bool]:
+    """Which pods are on their way out."""
+    return pods.attribute("kube terminating", _terminating)
+
+
+def host_ports(pods: PodColumns) -> Coded[frozenset[ports.HostPort]]:
+    """What pods claim of their hosts."""
+    return pods.attribute("kube host ports", ports.of)
+
+
+def named_disks(pods: PodColumns) -> Coded[frozenset[disks.Disk]]:
+    """The disks that pods name without a claim."""
+    return pods.attribute("kube disks", disks.of)
+
+
+def claims(pods: PodColumns) -> Coded[frozenset[attaching.ClaimKey]]:
+    """The claims that pods use."""
+    return pods.attribute("kube claims", attaching.claims)
+
+
+def shunned(columns: NodeColumns) -> Coded[frozenset[neighbours.Term]]:
+    """Whom the pods of each node do not want near. By node, so that pods that do not care cost nothing."""
+    return columns.attribute("kube shunned", _shunned)
+
+
+def _taints(facts: NodeFacts) -> tuple[Taint, ...]:
+    return facts.node.spec.taints
+
+
+def _unschedulable(facts: NodeFacts) -> bool:
+    return facts.node.spec.unschedulable
+
+
+def _troubles(facts: NodeFacts) -> Conditions:
+    found = ((line.type, line.status) for line in facts.node.status.conditions)
+    return tuple(sorted((name, status) for name, status in found if _FINE.get(name, status) != status))
+
+
+def _shunned(facts: NodeFacts) -> frozenset[neighbours.Term]:
+    return frozenset(one for pod in facts.pods if pod.spec.affinity for one in neighbours.forbidden(pod))
+
+
+def _namespace(pod: Pod) -> str:
+    return pod.metadata.namespace
+
+
+def _terminating(pod: Pod) -> bool:
+    return pod.terminating

@@ -1,0 +1,138 @@
+"""Pods of one service or controller apart from each other: over nodes, over zones, over the values of a label."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from slurm_bridge.hooks import selecting
+from slurm_bridge.hooks.columns import Coded, Mask, PodColumns, Whole
+from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.kubescheduler.predicates import attributes, matching
+from slurm_bridge.hooks.kubescheduler.priorities import numbers
+from slurm_bridge.hooks.kubescheduler.scene import Scene
+from slurm_bridge.hooks.rules import selectors
+from slurm_bridge.hooks.rules.selectors import Requirement
+
+#: Where a node says in which zone and region it is, the older names last.
+ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+REGION = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+
+#: Apart in zones counts twice as much as apart on nodes.
+ZONE_PART, BOTH_PARTS = 2, 3
+
+Selector = tuple[Requirement, ...]
+Zone = tuple[str, str] | None
+
+
+def owners(scene: Scene) -> tuple[Selector, ...]:
+    """The selectors of all services and controllers that this pod belongs to."""
+    return services(scene) + controllers(scene)
+
+
+def services(scene: Scene) -> tuple[Selector, ...]:
+    """Those of services; one without a selector selects nobody."""
+    namespace, labels = scene.pod.metadata.namespace, scene.pod.metadata.labels
+    written = (wanted for wanted in scene.lookup.service_selectors(namespace) if wanted)
+    equal = (tuple(Requirement(key, "In", (value,)) for key, value in wanted.items()) for wanted in written)
+    return tuple(selector for selector in equal if selectors.all_hold(selector, labels))
+
+
+def controllers(scene: Scene) -> tuple[Selector, ...]:
+    """Those of replica sets and stateful sets; an empty selector means nobody here."""
+    namespace, labels = scene.pod.metadata.namespace, scene.pod.metadata.labels
+    found = scene.lookup.controller_selectors(namespace)
+    return tuple(selector for selector in found if selector and selectors.all_hold(selector, labels))
+
+
+def beside(scene: Scene, belonging: Sequence[Selector]) -> Whole:
+    """How many pods on each node belong to all of these as well; pods that are going do not count."""
+    if not belonging:
+        return numbers.constant(len(scene.columns), 0)
+    pods, home = scene.columns.pods, scene.pod.metadata.namespace
+    every = (requirement for selector in belonging for requirement in selector)
+    mask = matching.in_namespaces(pods, lambda namespace: namespace == home) & selecting.all_met(pods, every)
+    return pods.count(mask & staying(pods))
+
+
+def selector_count(scene: Scene) -> Whole:
+    """How many of its own kind a pod would meet on each node."""
+    return beside(scene, owners(scene))
+
+
+def service_count(scene: Scene) -> Whole:
+    """How many pods of the first service that it belongs to are on each node."""
+    return beside(scene, services(scene)[:1])
+
+
+def over_nodes_and_zones(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
+    """The fewer the better, on the node and in its zone. In whole numbers: a score must not depend on rounding."""
+
+    def rated(scene: Scene, counts: Whole, nodes: Mask) -> Whole:
+        if not (most := numbers.highest(counts, nodes)):
+            return numbers.constant(len(counts), maximum)
+        zones = scene.columns.attribute("kube zone", zone_of)
+        zoned = zones.where(lambda zone: zone is not None)
+        met = np.clip(counts, 0, most)
+        if not (zoned & nodes).any():
+            return (maximum * (most - np.arange(most + 1)) // most)[met]
+        in_zone, known = sums(zones, counts, nodes & zoned), zoned_codes(zones)
+        top = max(int(in_zone.max()), 1)
+        if (most + 1) * len(in_zone) > len(counts):
+            return _both(maximum, (most - met, most), (in_zone[zones.codes], top), zoned)
+        # There are far fewer pairs of a number of pods and a zone than there are nodes.
+        table = _both(maximum, (most - np.arange(most + 1)[:, np.newaxis], most), (in_zone, top), known)
+        return table[met, zones.codes]
+
+    return rated
+
+
+def zoned_codes(zones: Coded[Zone]) -> Mask:
+    """Which of the distinct values are zones; the last row stands for holes."""
+    return np.array([*(zone is not None for zone in zones.values), False])
+
+
+def _both(maximum: int, on_node: tuple[Whole, int], in_zone: tuple[Whole, int], zoned: Mask) -> Whole:
+    """From how many fewer pods than the most are on a node, and how many are in its zone; each with the most there."""
+    (fewer, most), (met, top) = on_node, in_zone
+    above = maximum * (fewer * top + ZONE_PART * (top - met) * most)
+    together: Whole = np.where(zoned, above // (BOTH_PARTS * most * top), maximum * fewer // most)
+    return together
+
+
+def over_label(label: str, maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
+    """The smaller a label value's part of all pods the better; a node without the label is worth nothing."""
+
+    def rated(scene: Scene, counts: Whole, nodes: Mask) -> Whole:
+        values = scene.columns.label(label)
+        labelled = values.where(lambda value: value is not None)
+        total = int(counts.sum(where=nodes))
+        shares = maximum * (total - by_value(values, counts, nodes)) // total if total else maximum
+        return np.where(labelled, shares, 0).astype(np.int64)
+
+    return rated
+
+
+def by_value(values: Coded[Zone] | Coded[str | None], counts: Whole, nodes: Mask) -> Whole:
+    """For each node the sum over the candidates that have the same value."""
+    return sums(values, counts, nodes)[values.codes]
+
+
+def sums(values: Coded[Zone] | Coded[str | None], counts: Whole, nodes: Mask) -> Whole:
+    """The same for each distinct value; one more for holes."""
+    weights = np.where(nodes, counts, 0)
+    codes = np.where(nodes, values.codes, len(values.values))
+    found = np.bincount(codes, weights=weights, minlength=len(values.values) + 1).astype(np.int64)
+    found[-1] = 0
+    return found
+
+
+def zone_of(facts: NodeFacts) -> Zone:
+    """Region and zone of a node, None where it has neither."""
+    labels = facts.node.metadata.labels
+    found = tuple(next((labels[key] for key in keys if labels.get(key)), "") for keys in (REGION, ZONE))
+    return (found[0], found[1]) if any(found) else None
+
+
+def staying(pods: PodColumns) -> Mask:
+    """Pods that nobody has asked to go."""
+    return attributes.terminating(pods).where(lambda leaving: not leaving)

@@ -1,0 +1,39 @@
+"""The hooks of a chain by phase, and what of them outlives a pass."""
+
+import random
+from collections.abc import Callable, Mapping
+
+from slurm_bridge.hooks.base import Denied, Log, Nodes, Phase
+from slurm_bridge.hooks.calls import Caller, Hook
+from slurm_bridge.hooks.memo import Memo
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.model.verdict import Obstacle
+
+LogOf = Callable[[str], Log]
+
+
+class SessionOver(RuntimeError):
+    """A hook used the session of a pass that has ended."""
+
+
+class Stopped(Exception):
+    """A hook's answer, or its failure, ends the pass here."""
+
+    def __init__(self, obstacle: Obstacle) -> None:
+        super().__init__(obstacle.message)
+        self.obstacle = obstacle
+
+
+class Layers:
+    """The hooks of a chain by phase, and what outlives a pass: who calls them, where they log, what they may see."""
+
+    def __init__(self, hooks: tuple[Hook, ...], caller: Caller, logs: LogOf, dice: random.Random) -> None:
+        self.hooks = hooks
+        self.caller = caller
+        self.dice = dice
+        self.views: Mapping[Need, View] = {}
+        self.own_log = logs("chain")
+        self.logs = {hook.name: logs(hook.name) for hook in hooks}
+        self.by_phase = {phase: tuple(hook for hook in hooks if phase in hook.phases) for phase in Phase}
+        self.left: Memo[tuple[Nodes, Denied], Nodes] = Memo()
+        self.said: Memo[Denied, str] = Memo()

@@ -1,0 +1,53 @@
+"""Pods that have been promised a node and are not on it yet: whoever is placed there has to leave room for them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from slurm_bridge.model.pod import Pod
+
+ByNode = Mapping[str, Sequence[Pod]]
+
+#: Nobody was promised anything.
+NOBODY: ByNode = MappingProxyType({})
+
+
+class Nominations:
+    """Fed with every pod; there are few promises at a time, mostly none."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}
+        self._by_node = NOBODY
+
+    def hear(self, uid: str, pod: Pod | None) -> bool:
+        """What a pod is now, None when it is gone; whether that changes anything here."""
+        promised = pod if pod is not None and _promised(pod) else None
+        known = self._pods.get(uid)
+        if promised is None and known is None:
+            return False
+        if promised is not None and known is not None and _same(promised, known):
+            return False
+        self._pods.pop(uid, None)
+        if promised is not None:
+            self._pods[uid] = promised
+        self._by_node = _sorted(self._pods.values())
+        return True
+
+    @property
+    def by_node(self) -> ByNode:
+        """The pods by the node that they were promised; the same object again while nothing changed."""
+        return self._by_node
+
+
+def _promised(pod: Pod) -> bool:
+    return bool(pod.status.nominated_node_name) and not pod.bound and not pod.terminal
+
+
+def _same(one: Pod, other: Pod) -> bool:
+    return one.status.nominated_node_name == other.status.nominated_node_name and one.spec == other.spec
+
+
+def _sorted(pods: Iterable[Pod]) -> ByNode:
+    found: dict[str, list[Pod]] = {}
+    for pod in pods:
+        found.setdefault(pod.status.nominated_node_name or "", []).append(pod)
+    return MappingProxyType({node: tuple(some) for node, some in found.items()})

@@ -1,0 +1,96 @@
+"""What belongs to one pass from its beginning to its end: what it looks at, when, and for whom."""
+
+import random
+from types import TracebackType
+from typing import Self
+
+from slurm_bridge.hooks.base import Log, Mode
+from slurm_bridge.hooks.calls import Hook
+from slurm_bridge.hooks.columns import NodeColumns
+from slurm_bridge.hooks.layers import Layers, SessionOver
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
+
+
+class Pass:
+    """A context manager: its end is the end of the pass, and whoever uses anything of it later is told so."""
+
+    __slots__ = ("_attempt", "_layers", "_mode", "_now", "_over", "_placed", "_running", "_snapshot")
+
+    def __init__(
+        self,
+        layers: Layers,
+        snapshot: ClusterSnapshot,
+        *,
+        now: float,
+        mode: Mode = Mode.REAL,
+        attempt: int | None = None,
+    ) -> None:
+        self._layers = layers
+        self._snapshot = snapshot
+        self._now = now
+        self._mode = mode
+        self._attempt = attempt or 0
+        self._placed = attempt is not None
+        self._over = False
+        self._running: Hook | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+
+    @property
+    def snapshot(self) -> ClusterSnapshot:
+        self._alive()
+        return self._snapshot
+
+    @property
+    def columns(self) -> NodeColumns:
+        self._alive()
+        return self._snapshot.columns
+
+    @property
+    def attempt(self) -> int:
+        self._alive()
+        return self._attempt
+
+    @property
+    def placed(self) -> bool:
+        self._alive()
+        return self._placed
+
+    @property
+    def now(self) -> float:
+        self._alive()
+        return self._now
+
+    @property
+    def mode(self) -> Mode:
+        self._alive()
+        return self._mode
+
+    @property
+    def dice(self) -> random.Random:
+        self._alive()
+        return self._layers.dice
+
+    @property
+    def log(self) -> Log:
+        self._alive()
+        return self._layers.logs[self._running.name] if self._running else self._layers.own_log
+
+    def view(self, need: Need) -> View:
+        self._alive()
+        if self._running is not None and need not in self._running.needs:
+            raise LookupError(f"hook {self._running.name} has not declared {need} in its needs")
+        if need not in self._layers.views:
+            raise LookupError(f"{need.value} are not watched")
+        return self._layers.views[need]
+
+    def _alive(self) -> None:
+        if self._over:
+            raise SessionOver("this session's pass has ended; keep nothing of it")

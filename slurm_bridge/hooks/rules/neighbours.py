@@ -1,0 +1,71 @@
+"""Required pod affinity and anti-affinity: which pods a pod wants near, or not near, and how far near reaches."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from slurm_bridge.hooks.rules import selectors
+from slurm_bridge.hooks.rules.selectors import Labels, Requirement
+from slurm_bridge.model.pod import Pod
+
+#: The labels of a namespace, None for one that nobody knows.
+NamespaceLabels = Callable[[str], Labels | None]
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Term:
+    """Pods in these namespaces whose labels meet all requirements, on nodes with the same value of a label.
+
+    `selector` None: no pod. `among`: namespaces by their labels, beside those that are named; None: only those named.
+    """
+
+    topology_key: str
+    selector: tuple[Requirement, ...] | None
+    namespaces: frozenset[str]
+    among: tuple[Requirement, ...] | None = None
+
+    def covers(self, namespace: str, labels_of: NamespaceLabels) -> bool:
+        """Whether pods of a namespace are meant."""
+        if namespace in self.namespaces:
+            return True
+        if self.among is None:
+            return False
+        labels = labels_of(namespace) if self.among else {}
+        return labels is not None and selectors.all_hold(self.among, labels)
+
+    def selects(self, pod: Pod, labels_of: NamespaceLabels) -> bool:
+        """Whether a pod is meant."""
+        if self.selector is None or not self.covers(pod.metadata.namespace, labels_of):
+            return False
+        return selectors.all_hold(self.selector, pod.metadata.labels)
+
+
+def required(pod: Pod) -> tuple[Term, ...]:
+    """The pods that have to be near."""
+    return tuple(_terms(pod, "podAffinity"))
+
+
+def forbidden(pod: Pod) -> tuple[Term, ...]:
+    """The pods that must not be near."""
+    return tuple(_terms(pod, "podAntiAffinity"))
+
+
+def term(written: Mapping[str, Any], namespace: str) -> Term:
+    """One term as it is written; without any word about namespaces it means the pod's own."""
+    named = frozenset(written.get("namespaces") or ())
+    among = selectors.read(written.get("namespaceSelector"))
+    return Term(
+        topology_key=written.get("topologyKey", ""),
+        selector=selectors.read(written.get("labelSelector")),
+        namespaces=named if named or among is not None else frozenset({namespace}),
+        among=among,
+    )
+
+
+def _terms(pod: Pod, kind: str) -> Iterator[Term]:
+    affinity = (pod.spec.affinity or {}).get(kind)
+    if isinstance(affinity, Mapping):
+        for written in affinity.get(REQUIRED) or ():
+            yield term(written, pod.metadata.namespace)

@@ -1,0 +1,53 @@
+"""What the chains of one process share beside their hooks: clock, dice, logs, limits, and the way to the outside."""
+
+import dataclasses
+import random
+from collections.abc import Callable
+
+from slurm_bridge import ports
+from slurm_bridge.hooks import attempts, background, calls
+from slurm_bridge.hooks.background import Backstage, Post, Tally
+from slurm_bridge.hooks.base import Nodes
+from slurm_bridge.hooks.layers import LogOf
+from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.translate.translator import Translated
+
+#: The request as Slurm's partitions and resources let it be; runs after hooks have had their say about the fields.
+#: The third argument are the eligible nodes: for each shape of the translated workload in order, or for all its pods.
+Settle = Callable[[Translated, ClusterSnapshot, tuple[Nodes, ...]], Translated | Wait | Reject]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a chain needs beside its hooks; chains of one process share it. `settle` None: requests come settled."""
+
+    clock: ports.Clock
+    dice: random.Random = dataclasses.field(default_factory=random.Random)
+    observer: calls.Observer = dataclasses.field(default_factory=calls.Unobserved)
+    logs: LogOf = lambda _: background.Silent()
+    limits: attempts.Limits = attempts.DEFAULTS
+    settle: Settle | None = None
+    left: calls.Left = dataclasses.field(default_factory=calls.Left)
+    #: For hooks whose answers take time: to look at a workload again, the cluster now, JSON over HTTP, counters.
+    wake: Callable[[str], None] = lambda _: None
+    seen: Callable[[], ClusterSnapshot] = lambda: EMPTY
+    post: Post = background.nowhere
+    tally: Tally = dataclasses.field(default_factory=background.Untold)
+    finest: background.Finest = background.unheard
+    #: False: everything is done where it is asked for, at once.
+    threads: bool = True
+
+    def backstage(self, hook: str) -> Backstage:
+        """What one hook is given of it."""
+        return Backstage(
+            clock=self.clock,
+            dice=self.dice,
+            log=self.logs(hook),
+            wake=self.wake,
+            snapshot=self.seen,
+            post=self.post,
+            tally=self.tally,
+            finest=self.finest,
+            threads=self.threads,
+        )

@@ -1,0 +1,168 @@
+"""The decision: which of the sampled nodes can be used, how good each is in the end, and in which order they are tried.
+
+It looks at the snapshot only. What agents say is checked against it: nodes that this daemon cannot bind to are dropped,
+each with a reason that is counted.
+"""
+
+import collections
+import dataclasses
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
+from slurm_bridge.hooks.columns.members import Members
+from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.vela import catalogue, dice, samples, scoring
+from slurm_bridge.hooks.vela.options import DecisionOptions
+from slurm_bridge.hooks.vela.samples import Picked
+from slurm_bridge.hooks.vela.scene import Rows, Scene, inside
+from slurm_bridge.hooks.vela.scoring import Weighted
+from slurm_bridge.hooks.vela.smart import Merged
+
+UNKNOWN_HERE = "not a node of this cluster"
+UNKNOWN_TO_SLURM = "not known to Slurm"
+OTHER_NODE = "another node than the one of this name here"
+TWICE = "named twice"
+
+#: Reason by what it is counted under.
+DROPPED: Mapping[str, str] = {
+    UNKNOWN_HERE: "dropped-unknown",
+    UNKNOWN_TO_SLURM: "dropped-not-in-slurm",
+    OTHER_NODE: "dropped-other-node",
+    TWICE: "dropped-twice",
+}
+
+_FOREIGN = -1
+#: Whoever keeps at least this part of all nodes may share the list of all of them.
+_FEW = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Decision:
+    """The nodes that are left, best first, with their final scores and the uids of the Kubernetes nodes, by place.
+
+    `rows` is where they are in columns with these `members`, which nobody should keep who only remembers a sample.
+    `sampled` is how many nodes the agents named, `dropped` is how many of them were of no use here, by reason.
+    """
+
+    nodes: Sequence[str]
+    scores: Whole
+    uids: Sequence[str]
+    rows: Rows
+    members: weakref.ref[Members]
+    sampled: int
+    dropped: Mapping[str, int]
+    answered: tuple[str, ...] = ()
+    failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def rows_in(self, nodes: NodeColumns) -> Rows:
+        """Where each of the nodes is in these columns; -1 for those that are gone."""
+        return self.rows if nodes.members is self.members() else rows_of(nodes, self.nodes)
+
+    def uid_of(self, name: str) -> str:
+        """The uid under which a node was sampled; "" where nobody said, or where it was not."""
+        members = self.members()
+        if members is None:
+            return next((uid for node, uid in zip(self.nodes, self.uids, strict=True) if node == name), "")
+        found = np.flatnonzero(self.rows == members.index.get(name, _FOREIGN))
+        return self.uids[int(found[0])] if len(found) else ""
+
+
+class InPartition:
+    """Agents do not know which partition the job names."""
+
+    rejects: ClassVar = "are not in the Slurm partition that it names"
+
+    def fits(self, scene: Scene, rows: Rows) -> Mask:
+        if not scene.partitions:
+            return np.ones(len(rows), np.bool_)
+        return inside(scene.nodes, scene.partitions)[rows]
+
+
+class Decider:
+    """The plugins of the decision; used from several threads."""
+
+    def __init__(self, options: DecisionOptions) -> None:
+        self._filters = (InPartition(), *catalogue.filters(options.filters))
+        self._scorers = catalogue.scorers(options.scores)
+
+    def decide(self, merged: Merged, scene: Scene) -> Decision:
+        """What is left of the sample."""
+        rows, places, dropped = _resolved(merged, scene.nodes)
+        for one in self._filters:
+            stay = one.fits(scene, rows)
+            rows, places = rows[stay], places[stay]
+        said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self._scorers]
+        final = scoring.combined(merged.accumulated[places], merged.plugins[places], said)
+        order = scoring.picked(final, len(final))
+        rows = rows[order]
+        return Decision(
+            nodes=_kept(samples.names(scene.nodes, rows), scene.nodes),
+            scores=final[order],
+            uids=_kept(samples.uids(scene.nodes, rows), scene.nodes),
+            rows=rows,
+            members=weakref.ref(scene.nodes.members),
+            sampled=len(merged.nodes),
+            dropped=dropped,
+            answered=merged.answered,
+            failed=merged.failed,
+        )
+
+    def reasons(self, scene: Scene) -> Mapping[str, int]:
+        """How many of all nodes here are rejected, by the words of the first filter that does; "" for those by none."""
+        rows: Rows = np.flatnonzero(scene.nodes.present)
+        found: dict[str, int] = {}
+        for one in self._filters:
+            stay = one.fits(scene, rows)
+            found[one.rejects] = len(rows) - int(np.count_nonzero(stay))
+            rows = rows[stay]
+        return {words: number for words, number in (*found.items(), ("", len(rows))) if number}
+
+
+def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp], Mapping[str, int]]:
+    """The rows of the nodes that are of use, their places in the answers, and how many others there were of a kind."""
+    rows = rows_of(nodes, merged.nodes)
+    places: NDArray[np.intp] = np.arange(len(rows))
+    dropped: collections.Counter[str] = collections.Counter()
+
+    def drop(wrong: Mask, reason: str) -> None:
+        nonlocal rows, places
+        if wrong.any():
+            dropped[reason] += int(np.count_nonzero(wrong))
+            rows, places = rows[~wrong], places[~wrong]
+
+    drop(rows == _FOREIGN, UNKNOWN_HERE)
+    drop(~nodes.attribute("vela in slurm", _in_slurm).among((True,))[rows], UNKNOWN_TO_SLURM)
+    drop(_others(merged.uids, places, samples.uids(nodes, rows)), OTHER_NODE)
+    drop(~dice.is_first(rows), TWICE)
+    return rows, places, dropped
+
+
+def rows_of(nodes: NodeColumns, names: Sequence[str]) -> Rows:
+    """Where these nodes are; -1 for names that no node has."""
+    if isinstance(names, Picked) and names.values is nodes.names:
+        return names.codes.astype(np.intp, copy=False)
+    index = nodes.members.index
+    return np.array([index.get(name, _FOREIGN) for name in names], np.intp)
+
+
+def _others(said: Sequence[str], places: NDArray[np.intp], here: Picked) -> Mask:
+    """Agents that know a node's uid know it of another node than we do."""
+    if isinstance(said, Picked) and said.values is here.values:
+        differ: Mask = said.codes[places] != here.codes
+        return differ
+    there = (said[place] for place in places.tolist())
+    return np.array([bool(one) and one != other for one, other in zip(there, here, strict=True)], np.bool_)
+
+
+def _kept(words: Picked, nodes: NodeColumns) -> Sequence[str]:
+    """To be remembered: a few words of many must not keep all of them once nodes come and go."""
+    return list(words) if len(words) * _FEW < len(nodes) else words
+
+
+def _in_slurm(facts: NodeFacts) -> bool:
+    return facts.slurm is not None

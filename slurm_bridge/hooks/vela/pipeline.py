@@ -1,0 +1,169 @@
+"""An agent: a shard of the nodes, strategies, and pipelines that draw, filter and score.
+
+    request ─► an idle pipeline ─► strategy ─► filters ─► … until there is enough ─► scores ─► response
+
+The same class samples in the daemon and in the service of its own: `Agent.sample` may be called from any thread.
+"""
+
+import contextlib
+import queue
+import random
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from slurm_bridge import ports
+from slurm_bridge.hooks.columns import NodeColumns, Whole
+from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.hooks.vela import catalogue, loop, samples, scoring, smart, strategies
+from slurm_bridge.hooks.vela.loop import Collected, Status
+from slurm_bridge.hooks.vela.options import PipelineOptions, ShardOptions
+from slurm_bridge.hooks.vela.samples import SamplingRequest, SamplingResponse
+from slurm_bridge.hooks.vela.scene import Known, Rows, Scene
+from slurm_bridge.hooks.vela.scoring import Weighted
+from slurm_bridge.hooks.vela.shard import Shard, alike
+from slurm_bridge.hooks.vela.strategies import Shared
+
+
+class NotSampled(Exception):
+    """An agent has no sample to give; the message says why."""
+
+
+class UnknownStrategy(NotSampled):
+    """Nobody has such a strategy; the message has those that there are."""
+
+
+class Busy(NotSampled):
+    """No pipeline became idle in time."""
+
+
+class PipelineFailed(NotSampled):
+    """A strategy or a plugin raised."""
+
+
+class Pipeline:
+    """One set of plugins, used for one request at a time."""
+
+    def __init__(self, options: PipelineOptions, clock: ports.Clock) -> None:
+        self._filters = catalogue.filters(options.filters)
+        self._scorers = catalogue.scorers(options.scores)
+        self._max_rounds = options.max_rounds
+        self._timeout = options.timeout_ms / 1000
+        self._clock = clock
+
+    @property
+    def plugins(self) -> int:
+        """How many of them score."""
+        return len(self._scorers)
+
+    def collect(self, scene: Scene, shard: Rows, strategy: Shared, size: int) -> Collected:
+        """The rows of so many nodes of the shard that pass, as far as rounds and time go."""
+        until, every = self._clock.now() + self._timeout, False
+
+        def draw(missing: int) -> Rows:
+            nonlocal every
+            places = strategy.sample(len(shard), missing)
+            every = len(places) == len(shard)
+            return shard[places]
+
+        return loop.collect(
+            draw,
+            lambda drawn: self._keep(scene, drawn),
+            size,
+            max_rounds=self._max_rounds,
+            # After the whole shard there is nothing new to draw.
+            expired=lambda: every or self._clock.now() >= until,
+        )
+
+    def scores(self, scene: Scene, rows: Rows) -> Whole:
+        """What the plugins say of these nodes together, with their weights."""
+        said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self._scorers]
+        return scoring.accumulated(said, len(rows))
+
+    def _keep(self, scene: Scene, rows: Rows) -> Rows:
+        for one in self._filters:
+            rows = rows[one.fits(scene, rows)]
+        return rows
+
+
+class Agent:
+    """See above. `cluster` is the name under which its nodes are returned, `snapshot` its own view of them.
+
+    ValueError names a strategy that is configured and cannot be had.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        snapshot: Callable[[], ClusterSnapshot],
+        *,
+        clock: ports.Clock,
+        options: PipelineOptions | None = None,
+        shard: ShardOptions | None = None,
+        dice: random.Random | None = None,
+    ) -> None:
+        chosen = options or PipelineOptions()
+        self.cluster = cluster
+        self._snapshot = snapshot
+        self._clock = clock
+        self._wait_seconds = chosen.wait_seconds
+        self._shard = Shard(shard or ShardOptions())
+        self._rows: Known[str, Rows] = Known(alike)
+        self._strategies = strategies.load(chosen.strategies, dice or random.Random())  # noqa: S311 - no secret
+        self._idle: queue.LifoQueue[Pipeline] = queue.LifoQueue()
+        for _ in range(chosen.parallel_sampling_pipelines):
+            self._idle.put(Pipeline(chosen, clock))
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """What can be asked for."""
+        return tuple(self._strategies)
+
+    @property
+    def nodes_count(self) -> int:
+        """How many nodes its shard has now."""
+        return len(self._covered(self._snapshot().columns))
+
+    def sample(self, request: SamplingRequest, strategy: str) -> SamplingResponse:
+        """Nodes that pass, in the order in which they were found; none is an answer too. Raises NotSampled."""
+        shared = self._strategies.get(strategy)
+        if shared is None:
+            raise UnknownStrategy(f"strategy {strategy!r} is not offered here; there are {', '.join(self.strategies)}")
+        nodes = self._snapshot().columns
+        with self._pipeline() as pipeline:
+            return self._sample(request, shared, nodes, pipeline)
+
+    def _sample(
+        self, request: SamplingRequest, strategy: Shared, nodes: NodeColumns, pipeline: Pipeline
+    ) -> SamplingResponse:
+        scene, shard = Scene(request.pod, nodes, self._clock.wall()), self._covered(nodes)
+        found = pipeline.collect(scene, shard, strategy, smart.sample_size(len(shard), request.nodes_bp))
+        if found.status is Status.INTERNAL_ERROR:
+            raise PipelineFailed(found.reason)
+        rows = found.found
+        try:
+            accumulated = pipeline.scores(scene, rows)
+        except Exception as error:  # a plugin: its failure is the answer
+            raise PipelineFailed(f"{type(error).__name__}: {error}") from error
+        return SamplingResponse(
+            cluster=self.cluster,
+            nodes=samples.names(nodes, rows),
+            uids=samples.uids(nodes, rows),
+            accumulated=accumulated,
+            plugins=np.full(len(rows), pipeline.plugins, np.int64),
+        )
+
+    def _covered(self, nodes: NodeColumns) -> Rows:
+        return self._rows.get(nodes, "", lambda: self._shard.rows(nodes))
+
+    @contextlib.contextmanager
+    def _pipeline(self) -> Iterator[Pipeline]:
+        try:
+            pipeline = self._idle.get(timeout=self._wait_seconds)
+        except queue.Empty:
+            seconds = self._wait_seconds
+            raise Busy(f"no pipeline became idle within {seconds:g} s") from None
+        try:
+            yield pipeline
+        finally:
+            self._idle.put(pipeline)

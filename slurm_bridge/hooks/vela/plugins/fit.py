@@ -1,0 +1,98 @@
+"""ResourcesFit: the limits of the pod within what a node has, and how full the node is."""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+import pydantic
+from numpy.typing import NDArray
+
+from slurm_bridge.hooks.columns import Mask, Whole
+from slurm_bridge.hooks.vela.scene import Rows, Scene
+
+Mode = Literal["LeastAllocated", "MostAllocated"]
+
+#: The amount of one resource on each node.
+Amounts = Callable[[str], Whole]
+
+#: Parts of 1.
+Shares = NDArray[np.float64]
+
+EPHEMERAL = "ephemeral-storage"
+#: What every node is compared by, and what is no resource that nodes are extended with.
+ALWAYS = ("cpu", "memory")
+NATIVE = frozenset({*ALWAYS, EPHEMERAL, "pods"})
+
+#: Keeps an exact percentage from being cut because its fractions are not exact.
+_TINY = 1e-9
+
+
+def fits(limits: Mapping[str, int], available: Amounts, number: int) -> Mask:
+    """Which of so many nodes have all of it; what a node does not have is 0."""
+    found: Mask = np.ones(number, np.bool_)
+    for name, amount in limits.items():
+        if amount > 0:
+            found &= available(name) >= amount
+    return found
+
+
+def score(limits: Mapping[str, int], total: Amounts, available: Amounts, mode: Mode = "LeastAllocated") -> Whole:
+    """How much of the nodes is free (or in use) as they are, in percent; the pod itself is not added.
+
+    Cpu and memory count always, ephemeral storage and extended resources where the pod has limits for them.
+    """
+    shares = [_used(total(name), available(name)) for name in _compared(limits)]
+    mean = functools.reduce(np.add, shares) / len(shares)
+    used: Whole = np.floor(100 * mean + _TINY).astype(np.int64)
+    return 100 - used if mode == "LeastAllocated" else used
+
+
+def _compared(limits: Mapping[str, int]) -> Iterable[str]:
+    yield from ALWAYS
+    if limits.get(EPHEMERAL, 0) > 0:
+        yield EPHEMERAL
+    yield from (name for name in limits if name not in NATIVE)
+
+
+def _used(total: Whole, available: Whole) -> Shares:
+    """Nothing of what a node does not have is in use."""
+    shares: Shares = (total - available) / np.maximum(total, 1)
+    shares[total <= 0] = 0.0
+    return shares
+
+
+class FitOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """`mode`: empty nodes first, or full ones. `capacity`: what limits are compared with.
+
+    That is all that a node has (what is in use is a matter of Slurm's queue), or what is free of it now.
+    """
+
+    mode: Mode = "LeastAllocated"
+    capacity: Literal["allocatable", "free"] = "allocatable"
+
+
+class ResourcesFit:
+    """The rule over the columns of a snapshot."""
+
+    Options: ClassVar = FitOptions
+    rejects: ClassVar = "are too small for its limits"
+
+    def __init__(self, options: FitOptions) -> None:
+        self._options = options
+
+    def fits(self, scene: Scene, rows: Rows) -> Mask:
+        has = _allocatable(scene, rows) if self._options.capacity == "allocatable" else _free(scene, rows)
+        return fits(scene.limits, has, len(rows))
+
+    def score(self, scene: Scene, rows: Rows) -> Whole:
+        return score(scene.limits, _allocatable(scene, rows), _free(scene, rows), self._options.mode)
+
+
+def _allocatable(scene: Scene, rows: Rows) -> Amounts:
+    return lambda name: scene.nodes.allocatable(name)[rows]
+
+
+def _free(scene: Scene, rows: Rows) -> Amounts:
+    """Never below 0: a node may be asked for more than it has after it shrank."""
+    return lambda name: np.maximum(scene.nodes.allocatable(name)[rows] - scene.nodes.used(name)[rows], 0)

@@ -1,0 +1,124 @@
+"""What filter and score plugins look at: one pod, the nodes as columns, and the time."""
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_bridge.hooks import columns
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
+from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.model import quantity
+from slurm_bridge.model.pod import Pod
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+#: Places in the columns of nodes; the order is that in which the nodes were found.
+Rows = NDArray[np.intp]
+
+#: Answers for so many kinds of pods are remembered while the cluster stands still.
+MOST_KNOWN = 256
+
+
+class Scene:
+    """One question. `now` is Unix time, `partitions` are those of Slurm that its job names, if it names any."""
+
+    def __init__(self, pod: Pod, nodes: NodeColumns, now: float, partitions: Sequence[str] = ()) -> None:
+        self.partitions = partitions
+        self.pod = pod
+        self.nodes = nodes
+        self.now = now
+
+    @functools.cached_property
+    def limits(self) -> Mapping[str, int]:
+        """What the containers may use at most, together; what has no limit is not in it."""
+        total: dict[str, Fraction] = {}
+        for container in self.pod.spec.containers:
+            for name, written in container.resources.limits.items():
+                total[name] = total.get(name, Fraction()) + quantity.parse(written)
+        return {name: columns.units(name, amount) for name, amount in total.items()}
+
+
+def inside(nodes: NodeColumns, partitions: Iterable[str]) -> Mask:
+    """The nodes that one of these partitions of Slurm has."""
+    wanted = frozenset(partitions)
+    every = nodes.attribute("vela partitions", _partitions)
+    return every.among([names for names in every.values if not wanted.isdisjoint(names)])
+
+
+def _partitions(facts: NodeFacts) -> tuple[str, ...]:
+    """A node that Slurm does not know is in none."""
+    return facts.slurm.partitions if facts.slurm is not None else ()
+
+
+class FilterPlugin(Protocol):
+    """Which of these nodes can take the pod? `rejects` is what is told of the others, after their number."""
+
+    @property
+    def rejects(self) -> str: ...
+
+    def fits(self, scene: Scene, rows: Rows, /) -> Mask: ...
+
+
+class ScorePlugin(Protocol):
+    """How good is each of these nodes, from 0 to 100?"""
+
+    def score(self, scene: Scene, rows: Rows, /) -> Whole: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scorer:
+    """A score plugin, and how much it counts."""
+
+    name: str
+    weight: int
+    plugin: ScorePlugin
+
+
+#: Whether two records of a node are the same to whoever remembers answers.
+Alike = Callable[[NodeFacts, NodeFacts], bool]
+
+
+def never(_: NodeFacts, __: NodeFacts) -> bool:
+    """Whatever changed about a node matters."""
+    return False
+
+
+def same_node(one: NodeFacts, other: NodeFacts) -> bool:
+    """Kubernetes' node is the same object; what runs there may have changed."""
+    return one.node is other.node
+
+
+class Known(Generic[K, V]):
+    """Answers about all nodes that many pods share, for as long as no node changed in a way that matters."""
+
+    def __init__(self, alike: Alike = never) -> None:
+        self._alike = alike
+        self._lock = threading.Lock()
+        self._nodes: NodeColumns | None = None
+        self._known: dict[K, V] = {}
+
+    def get(self, nodes: NodeColumns, key: K, work_out: Callable[[], V]) -> V:
+        """The answer for this key, worked out once for these columns (at worst twice, by two threads at once)."""
+        with self._lock:
+            if not self._stands(nodes) or len(self._known) >= MOST_KNOWN:
+                self._known = {}
+            self._nodes, known = nodes, self._known
+        if key not in known:
+            known[key] = work_out()
+        return known[key]
+
+    def _stands(self, nodes: NodeColumns) -> bool:
+        before = self._nodes
+        if before is nodes:
+            return True
+        if before is None or before.members is not nodes.members or (rows := nodes.since(before)) is None:
+            return False
+        pairs = ((before.facts[row], nodes.facts[row]) for row in rows.tolist())
+        return all(one is other or (one and other and self._alike(one, other)) for one, other in pairs)

@@ -1,0 +1,107 @@
+"""Having pods of ours leave: by eviction, so that budgets have their say, and the jobs of groups ended after them.
+
+The job of a single pod ends with the pod, as always. A group may go on without some of its members, or replace them on
+the nodes that its job holds: therefore all of it is evicted, and its job ended when nobody is left.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from loguru import logger
+
+from slurm_bridge import errors
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.placeholder import Certainty
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler import withdrawing
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.members import Standing, job_id_of
+from slurm_bridge.scheduler.tools import Tools
+
+#: Pods that have to go, by their uids.
+Victims = Mapping[str, Pod]
+#: Told by a word what has happened.
+Count = Callable[[str], None]
+
+
+class Evictor:
+    """Knows nothing of why, only for whom."""
+
+    def __init__(self, tools: Tools, census: Census) -> None:
+        self._tools, self._census = tools, census
+        #: Victims of whose eviction the answer was lost.
+        self._unsure: set[str] = set()
+
+    def told(self, victims: Victims, whom: str, count: Count) -> bool:
+        """All of them are on their way; one after the other, so that the first refusal spares those who come after."""
+        for uid in victims:
+            seen, unsure = self._census.get(uid), uid in self._unsure
+            self._unsure.discard(uid)
+            if seen is None or seen.terminal:
+                continue
+            if seen.terminating:
+                if unsure:
+                    self._say(seen, whom, count)
+            elif not self._evict(seen, whom, count):
+                return False
+        return True
+
+    def _evict(self, pod: Pod, whom: str, count: Count) -> bool:
+        if not self._ours(pod):
+            return True
+        try:
+            self._tools.cluster.evict(*pod.key, pod.uid)
+        except (errors.NotFound, errors.Conflict):
+            # It is gone, or another pod has its name by now.
+            return True
+        except errors.Unavailable as refused:
+            logger.bind(workload="/".join(pod.key)).info("preemption: it stays for now: {}", refused)
+            count("refused")
+            return False
+        except errors.Unanswered:
+            self._unsure.add(pod.uid)
+            raise
+        self._say(pod, whom, count)
+        return True
+
+    def _say(self, pod: Pod, whom: str, count: Count) -> None:
+        text = f"Preempted by {whom} on node {pod.spec.node_name}"
+        self._tools.voice.event(pod, "Preempted", text, warning=True)
+        count("victims")
+
+    def _ours(self, pod: Pod) -> bool:
+        """Looked at again at the last moment: its job may have ended, and then somebody else ends the pod."""
+        job_id = job_id_of(pod)
+        placeholder = self._tools.table.get(job_id) if job_id is not None else None
+        return placeholder is not None and placeholder.alive and placeholder.certainty is Certainty.SEEN
+
+    def left(self, victims: Victims) -> bool:
+        """None of them is there any more, nor anybody of their groups who was on his way out before them."""
+        seen = (self._census.get(uid) for uid in victims)
+        return all(pod is None or pod.terminal for pod in seen) and not self._members(victims, Standing.LEAVING)
+
+    def newcomers(self, victims: Victims) -> Mapping[str, Pod]:
+        """A group's members that were made anew meanwhile and took the places of those that left."""
+        return {pod.uid: pod for pod in self._members(victims, Standing.BOUND) if pod.uid not in victims}
+
+    def _members(self, victims: Victims, stands: Standing) -> tuple[Pod, ...]:
+        """All members of their groups that are on the jobs of these and stand like this."""
+        jobs = _jobs(victims)
+        crews = (self._census.crew(uid) for uid in self._groups(jobs))
+        return tuple(pod for crew in crews if crew for pod in crew.pods(stands) if job_id_of(pod) in jobs)
+
+    def end_jobs(self, victims: Victims, whom: str) -> Iterator[tuple[str, bool]]:
+        """The groups among them by their uids, and whether their jobs are over."""
+        jobs = _jobs(victims)
+        for uid in self._groups(jobs):
+            living = [one for one in self._tools.table.of(uid) if one.alive and one.job_id in jobs]
+            why = f"preempted by {whom}"
+            over = [withdrawing.withdraw(self._tools, one, why, noted=True) for one in living]
+            yield uid, all(over)
+
+    def _groups(self, jobs: frozenset[names.JobId]) -> frozenset[str]:
+        found = [self._tools.table.get(job_id) for job_id in jobs]
+        return frozenset(one.owner.uid for one in found if one is not None and one.owner.kind != kinds.PODS.kind)
+
+
+def _jobs(victims: Victims) -> frozenset[names.JobId]:
+    return frozenset(job_id for pod in victims.values() if (job_id := job_id_of(pod)) is not None)

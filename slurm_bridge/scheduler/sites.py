@@ -1,0 +1,192 @@
+"""What nodes have for those of whom we may dispose: as Kubernetes counts, and as Slurm does.
+
+Whoever is not ours to move (pods of others, jobs of others, and what we cannot explain) is taken off first: what Slurm
+says is in use, less what our own running jobs have there, is somebody else's.
+"""
+
+import functools
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from slurm_bridge.hooks import columns
+from slurm_bridge.hooks.base import Nodes
+from slurm_bridge.hooks.kubescheduler.preempting.parties import Party, priority_of
+from slurm_bridge.hooks.kubescheduler.preempting.proposing import Site
+from slurm_bridge.hooks.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
+from slurm_bridge.model.job import Gres, JobRequest, MemoryPer, Phase
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.members import PLACED, Standing, job_id_of, standing
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.translate import resources
+
+_MIB = 2**20
+#: Slurm's own amounts, beside those of Kubernetes.
+_CPUS, _MEMORY, _GRES = "slurm:cpus", "slurm:memory", "slurm:gres/"
+#: On a node of any of these states no job starts, whoever leaves it.
+_CLOSED = frozenset(
+    {"DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE", "MAINTENANCE", "NOT_RESPONDING", "RESERVED", "UNKNOWN"}
+)
+
+
+class Sites:
+    """The nodes as they are now, for one workload that asks for so much per pod."""
+
+    def __init__(self, tools: Tools, census: Census, snapshot: ClusterSnapshot, request: JobRequest) -> None:
+        self._tools, self._census, self._snapshot, self._request = tools, census, snapshot, request
+        self._needs = functools.lru_cache(maxsize=None)(self._needs_by_uid)
+        self._pods: dict[str, Pod] = {}
+        #: What a job of one node really has there, for each of its pods alike: more than they ask for, where Slurm
+        #: gives whole cores or nodes.
+        self._whole: dict[str, Fraction] = {}
+
+    def of(self, nodes: Iterable[str]) -> tuple[Site, ...]:
+        """Those of them on which the job could start, in their order."""
+        partitions = self._partitions()
+        return tuple(site for name in nodes if (site := self._site(name, partitions)) is not None)
+
+    def needs_of(self, node: str, pod: Pod) -> Amounts:
+        """What a pod takes of a node: of ours that run there, and of those who want to come."""
+        self._pods[pod.uid] = pod
+        return self._needs(node, pod.uid)
+
+    def _partitions(self) -> frozenset[str]:
+        """Those that the job can start in; none: nobody knows."""
+        if self._request.partition:
+            return frozenset(self._request.partition.split(","))
+        return frozenset(one.name for one in self._snapshot.partitions if one.default)
+
+    def _site(self, name: str, partitions: frozenset[str]) -> Site | None:
+        facts = self._snapshot.nodes.get(name)
+        slurm = facts.slurm if facts is not None else None
+        if facts is None or slurm is None or slurm.states & _CLOSED:
+            return None
+        if partitions and partitions.isdisjoint(slurm.partitions):
+            return None
+        ours = tuple(pod for pod in self._census.on_node(name) if self._movable(pod))
+        return Site(
+            node=name,
+            has={**_kubernetes(facts, ours), **self._slurm(slurm, name, ours)},
+            parties=self._parties(name, ours),
+        )
+
+    def _movable(self, pod: Pod) -> bool:
+        """A pod of ours whose running job is ours too. One that is leaving already makes room anyway."""
+        placeholder = _job_of(self._tools, pod)
+        if placeholder is None:
+            return False
+        view = placeholder.view
+        if view is not None and view.cpus and len(view.nodes) == 1:
+            crew = self._census.crew(placeholder.owner.uid)
+            self._whole[pod.uid] = Fraction(view.cpus, max(1, crew.on(placeholder.job_id) if crew is not None else 1))
+        return True
+
+    def _parties(self, node: str, ours: Iterable[Pod]) -> tuple[Party, ...]:
+        """One for each workload; the most important first, so that equal costs are told apart the same way always."""
+        roots = dict.fromkeys(self._census.root_of(pod.uid) for pod in ours if standing(pod) is Standing.BOUND)
+        parties = []
+        for root in roots:
+            crew = self._census.crew(root) if root is not None else None
+            members = crew.pods(Standing.BOUND) if crew is not None else ()
+            here = tuple(pod for pod in members if pod.spec.node_name == node)
+            elsewhere = tuple(pod for pod in members if pod.spec.node_name != node)
+            if here:
+                parties.append(Party(here=here, elsewhere=elsewhere))
+        return tuple(sorted(parties, key=lambda party: (-party.priority, party.here[0].key)))
+
+    def _slurm(self, slurm: SlurmNode, node: str, ours: Iterable[Pod]) -> dict[str, Fraction]:
+        """What all of ours, and whoever comes, may have of it together."""
+        used: dict[str, Fraction] = {_CPUS: Fraction(slurm.used_cpus), _MEMORY: Fraction(slurm.used_memory_mib)}
+        has: dict[str, Fraction] = {_CPUS: Fraction(slurm.cpus), _MEMORY: Fraction(slurm.memory_mib)}
+        for name in {one.name for one in self._request.gres}:
+            has[_GRES + name], used[_GRES + name] = _count(slurm.gres, name), _count(slurm.used_gres, name)
+        for pod in ours:
+            for name, amount in self.needs_of(node, pod).items():
+                if name in used:
+                    used[name] -= amount
+        return {name: amount - max(NOTHING, used[name]) for name, amount in has.items()}
+
+    def _needs_by_uid(self, node: str, uid: str) -> Amounts:
+        pod = self._pods[uid]
+        slurm = self._snapshot.nodes[node].slurm
+        asked = resources.requests_of(pod)
+        needs = {**asked, **self._of_pod(asked)} if pod.bound else {**asked, **self._of_request(asked, slurm)}
+        threads = slurm.threads_per_core if slurm is not None else 1
+        cpus = self._whole.get(uid) if pod.bound else None
+        needs[_CPUS] = Fraction(cpus if cpus is not None else math.ceil(needs[_CPUS] / threads) * threads)
+        return needs
+
+    def _of_pod(self, asked: Amounts) -> dict[str, Fraction]:
+        rules = self._tools.config.rules
+        needs = {
+            _CPUS: Fraction(max(1, math.ceil(asked.get("cpu", 0) or rules.cpus))),
+            _MEMORY: Fraction(math.ceil(asked.get("memory", 0) / _MIB) or rules.memory_mib),
+        }
+        for resource, device in rules.gres_names.items():
+            if asked.get(resource):
+                key = _GRES + device.partition(":")[0]
+                needs[key] = needs.get(key, NOTHING) + asked[resource]
+        return needs
+
+    def _of_request(self, asked: Amounts, slurm: SlurmNode | None) -> dict[str, Fraction]:
+        """As its job asks for it, annotations included."""
+        request, needs = self._request, self._of_pod(asked)
+        needs[_CPUS] = max(needs[_CPUS], Fraction(request.cpus_per_task))
+        if request.tasks == 1 and request.memory.per is MemoryPer.NODE:
+            needs[_MEMORY] = max(needs[_MEMORY], Fraction(request.memory.mib))
+        if request.exclusive and slurm is not None:
+            needs[_CPUS] = Fraction(slurm.cpus)
+        for one in request.gres:
+            key = _GRES + one.name
+            needs[key] = max(needs.get(key, NOTHING), Fraction(one.count))
+        return needs
+
+
+def below(tools: Tools, census: Census, priority: int) -> Mapping[str, list[Pod]]:
+    """By node, all pods of ours that could be told to go for one of this priority, or are going already."""
+    found: dict[str, list[Pod]] = {}
+    pods = (census.get(uid) for uid in census.uids())
+    lower = (pod for pod in pods if pod is not None and pod.bound and priority_of(pod) < priority)
+    for pod in lower:
+        if standing(pod) in PLACED and _job_of(tools, pod) is not None:
+            found.setdefault(pod.spec.node_name, []).append(pod)
+    return found
+
+
+def roomy(snapshot: ClusterSnapshot, pod: Pod) -> Nodes:
+    """The nodes that have what the pod asks for left, as Kubernetes counts."""
+    seen = snapshot.columns
+    mask = seen.present
+    for resource, amount in resources.requests_of(pod).items():
+        if amount > 0:
+            mask = mask & (seen.allocatable(resource) - seen.used(resource) >= columns.units(resource, amount))
+    return seen.nodes(mask)
+
+
+def _job_of(tools: Tools, pod: Pod) -> Placeholder | None:
+    """The running job of ours that gave it its node."""
+    job_id = job_id_of(pod)
+    placeholder = tools.table.get(job_id) if job_id is not None else None
+    return placeholder if placeholder is not None and placeholder.phase is Phase.RUNNING else None
+
+
+def lowest(census: Census) -> int | None:
+    """The priority of the least important pod of ours that has a node; None when there is none."""
+    bound = (census.get(uid) for uid in census.uids())
+    return min((priority_of(pod) for pod in bound if pod is not None and standing(pod) is Standing.BOUND), default=None)
+
+
+def _kubernetes(facts: NodeFacts, ours: Iterable[Pod]) -> Mapping[str, Fraction]:
+    has = {name: amount - facts.used.get(name, NOTHING) for name, amount in facts.allocatable.items()}
+    for pod in ours:
+        for name, amount in resources.requests_of(pod).items():
+            if name in has:
+                has[name] += amount
+    return has
+
+
+def _count(all_of: Iterable[Gres], name: str) -> Fraction:
+    return Fraction(sum(one.count for one in all_of if one.name == name))

@@ -1,0 +1,56 @@
+"""The keys of the HTTP door, and of what it lets in."""
+
+from typing import Annotated
+
+import pydantic
+from pydantic import AfterValidator, Field
+
+from slurm_bridge.settings import kinds
+from slurm_bridge.settings.kinds import Count, File, Group, Seconds
+
+
+class Tls(Group):
+    """The certificate of the HTTP door."""
+
+    cert: File
+    """The certificate, and after it what leads to its authority; read again when it changes."""
+    key: File | None = None
+    """Its key, where it is not in the same file."""
+
+
+class Submission(Group):
+    """`POST /pods`: pods that are handed in over HTTP and created with the rights of who hands them in."""
+
+    enabled: bool = False
+    """On, callers hand their own tokens to the bridge: see `docs/submission.md` first."""
+    plain_http: bool = False
+    """Whether these tokens may come without TLS from other machines. Only where something in front of the bridge \
+ends TLS."""
+    pending: Count = 256
+    """How many pods may be handed in that the scheduler has not seen yet; whoever comes then is told to come back."""
+    unseen_seconds: Seconds = 30.0
+    """How long a pod counts as pending that was created and that the scheduler never sees."""
+    most_bytes: Annotated[int, Field(ge=1024, le=3 << 20)] = 256 << 10
+    """How large a manifest may be."""
+
+
+def _private(submission: Submission, group: pydantic.ValidationInfo) -> Submission:
+    """Tokens are worth what their owners may do: they do not travel where others can read them."""
+    given = group.data
+    if submission.enabled and not submission.plain_http and given.get("tls", True) is None:
+        host = given.get("host", "")
+        if not kinds.loopback(host):
+            raise ValueError(f"needs web.tls, because callers send tokens to {host}; or set web.submission.plain_http")
+    return submission
+
+
+class Web(Group):
+    """The HTTP door for probes and metrics, and for pods where they may be handed in."""
+
+    host: str = "127.0.0.1"
+    """The address to listen on; in a pod `0.0.0.0`."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """The port; 0 is any that is free."""
+    tls: Tls | None = None
+    """Left out, the door speaks plain HTTP; given, HTTPS alone, for probes and metrics too."""
+    submission: Annotated[Submission, AfterValidator(_private)] = Submission()

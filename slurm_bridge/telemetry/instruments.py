@@ -1,0 +1,62 @@
+"""What every process shows that counts: how instruments are made, described and served."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Final
+
+import prometheus_client as prometheus
+from prometheus_client import exposition
+
+from slurm_bridge.telemetry import collectors
+
+PREFIX: Final = "slurm_bridge_"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """One metric as users find it."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    meaning: str
+
+
+class Instruments:
+    """The instruments of one process; each kind of process has its own set of them. Served by `page`."""
+
+    def __init__(self) -> None:
+        self.registry = prometheus.CollectorRegistry()
+        self.described: list[Described] = []
+        self._informers = collectors.Informers(PREFIX)
+        self.registry.register(self._informers)
+        for name, type_, meaning, _ in collectors.INFORMER_ROWS:
+            self._describe(name, type_, meaning, ("kind",))
+        prometheus.ProcessCollector(registry=self.registry)
+
+    def page(self) -> tuple[bytes, str]:
+        """All numbers of this moment in the text format, and its content type."""
+        return exposition.generate_latest(collectors.Served(self.registry)), exposition.CONTENT_TYPE_LATEST
+
+    def informer(self, kind: str, read: Callable[[], collectors.InformerNumbers]) -> None:
+        """Show the numbers of one informer, read whenever somebody asks."""
+        self._informers.add(kind, read)
+
+    def _build(self, version: str) -> None:
+        self.build_info = self._gauge("build_info", "Always 1; what runs.", "version")
+        self.build_info.labels(version).set(1)
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> prometheus.Counter:
+        self._describe(name, "counter", meaning, labels)
+        return prometheus.Counter(PREFIX + name, meaning, labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, *labels: str) -> prometheus.Gauge:
+        self._describe(name, "gauge", meaning, labels)
+        return prometheus.Gauge(PREFIX + name, meaning, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, buckets: tuple[float, ...], *labels: str) -> prometheus.Histogram:
+        self._describe(name, "histogram", meaning, labels)
+        return prometheus.Histogram(PREFIX + name, meaning, labels, buckets=buckets, registry=self.registry)
+
+    def _describe(self, name: str, type_: str, meaning: str, labels: tuple[str, ...]) -> None:
+        self.described.append(Described(name=PREFIX + name, type=type_, labels=labels, meaning=meaning))

@@ -1,0 +1,141 @@
+"""What is handed in, made ready to be created: one pod, ours, with a name by which it can be looked for."""
+
+import dataclasses
+import random
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from slurm_bridge.model import kinds
+from slurm_bridge.model.meta import Manifest
+from slurm_bridge.model.pod import Pod
+
+#: As the API server generates names: no vowels, so that no words come of it.
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_RANDOM: Final = 5
+_LONGEST_STEM: Final = 63 - _RANDOM
+_NAMESPACE: Final = "default"
+#: A namespace becomes a part of a path; what the API server never takes for one is not sent.
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+#: What the API server would refuse as a name all the same is in no log and no answer at full length.
+_LONGEST_NAME: Final = 253
+#: How the reader of records names a place.
+_PLACE: Final = re.compile(r"(?P<words>.*?)(?: - at (?:`key` in )?`\$\.?(?P<field>[^`]*)`)?", re.DOTALL)
+
+
+class Unacceptable(Exception):
+    """It cannot be created as it is; the words name the field, its value and what is allowed."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A pod as it will be asked for. `generated`: the name is ours to change, where it is taken."""
+
+    manifest: Manifest
+    pod: Pod
+    generated: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.pod.key
+
+
+def draft(manifest: Manifest, scheduler_names: Sequence[str], dice: random.Random) -> Draft:
+    """Ready to be created; Unacceptable says why it is not."""
+    _check_kind(manifest)
+    metadata, spec = _mapping(manifest, "metadata"), _mapping(manifest, "spec")
+    _check_marks(metadata)
+    generated = not metadata.get("name")
+    made = {
+        **manifest,
+        "metadata": {
+            **metadata,
+            "namespace": _namespace(metadata),
+            "name": _given(metadata) or _name(metadata, dice),
+        },
+        "spec": {**spec, "schedulerName": _scheduler(spec, scheduler_names)},
+    }
+    return Draft(manifest=made, pod=_pod(made), generated=generated)
+
+
+def renamed(made: Draft, dice: random.Random) -> Draft:
+    """With another generated name: somebody has the first one."""
+    metadata = made.manifest["metadata"]
+    name = _name(metadata, dice)
+    pod = msgspec.structs.replace(made.pod, metadata=msgspec.structs.replace(made.pod.metadata, name=name))
+    return dataclasses.replace(made, manifest={**made.manifest, "metadata": {**metadata, "name": name}}, pod=pod)
+
+
+def _check_kind(manifest: Manifest) -> None:
+    kind, version = manifest.get("kind", kinds.PODS.kind), manifest.get("apiVersion", "v1")
+    if kind != kinds.PODS.kind:
+        raise Unacceptable(f"kind: {kind!r}, allowed is {kinds.PODS.kind}: controllers make the pods of other kinds")
+    if version not in kinds.PODS.versions:
+        raise Unacceptable(f"apiVersion: {version!r}, allowed is {', '.join(kinds.PODS.versions)}")
+
+
+def _check_marks(metadata: Mapping[str, Any]) -> None:
+    """YAML takes some texts for numbers, dates and truth values."""
+    for field in ("labels", "annotations"):
+        for key, value in (_mapping(metadata, field) if metadata.get(field) is not None else {}).items():
+            if not isinstance(value, str):
+                raise Unacceptable(f"metadata.{field}[{key}]: {value!r} has to be a text: put it in quotes")
+
+
+def _mapping(manifest: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    value = manifest.get(field)
+    if not isinstance(value, dict):
+        raise Unacceptable(f"{field}: is required" if value is None else f"{field}: has to be a mapping")
+    return value
+
+
+def _scheduler(spec: Mapping[str, Any], ours: Sequence[str]) -> str:
+    """A pod that names another scheduler was not meant for us, and one that has a node needs none."""
+    name = spec.get("schedulerName") or ours[0]
+    if name not in ours:
+        raise Unacceptable(f"spec.schedulerName: {name!r}, allowed is {' or '.join(ours)}, or none")
+    if spec.get("nodeName"):
+        raise Unacceptable(f"spec.nodeName: {spec['nodeName']!r}, allowed is none: Slurm chooses the node")
+    return str(name)
+
+
+def _namespace(metadata: Mapping[str, Any]) -> str:
+    name = metadata.get("namespace") or _NAMESPACE
+    if not isinstance(name, str) or not _LABEL.fullmatch(name):
+        allowed = "lower case letters, digits and '-', at most 63 of them"
+        raise Unacceptable(f"metadata.namespace: {name!r}, allowed are {allowed}")
+    return name
+
+
+def _given(metadata: Mapping[str, Any]) -> Any:
+    name = metadata.get("name")
+    if isinstance(name, str) and len(name) > _LONGEST_NAME:
+        raise Unacceptable(f"metadata.name: has {len(name)} characters, allowed are {_LONGEST_NAME}")
+    return name
+
+
+def _name(metadata: Mapping[str, Any], dice: random.Random) -> str:
+    """From its stem, as the API server would: but known before it is asked, should its answer be lost."""
+    stem = metadata.get("generateName")
+    if not isinstance(stem, str) or not stem:
+        raise Unacceptable("metadata.name: is required, or metadata.generateName")
+    return stem[:_LONGEST_STEM] + "".join(dice.choices(_LETTERS, k=_RANDOM))
+
+
+def _pod(manifest: Manifest) -> Pod:
+    try:
+        return msgspec.convert(_said(manifest), Pod)
+    except msgspec.ValidationError as error:
+        found = _PLACE.fullmatch(str(error))
+        words, field = (found["words"], found["field"]) if found else (str(error), "")
+        raise Unacceptable(f"{field or 'the pod'}: {words[:1].lower()}{words[1:]}") from None
+
+
+def _said(value: Any) -> Any:
+    """To the API server null is as good as nothing."""
+    if isinstance(value, dict):
+        return {key: _said(inner) for key, inner in value.items() if inner is not None}
+    return [_said(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,73 @@
+"""The hook families as a site switches them on, small enough for a few nodes; and a hook that takes its time."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from slurm_bridge import ports
+from slurm_bridge.hooks import base
+from slurm_bridge.model.verdict import Wait
+
+#: Of few nodes the best ones, then all.
+TIERS: Mapping[str, Any] = {
+    "name": "kube-scheduler",
+    "options": {"first_tier": 1, "widen_after_seconds": 2.0},
+}
+
+#: Two agents of which one is asked at a time; the second one covers a part of the nodes, and half of these is a sample.
+VELA: Mapping[str, Any] = {
+    "name": "vela",
+    "options": {
+        "clusters_percent": 50,
+        "nodes_bp": 5000,
+        "max_backoff_seconds": 10.0,
+        "agents": [
+            {"name": "all"},
+            {"name": "some", "shard": {"selector": "kubernetes.io/hostname notin (n1,n01)"}},
+        ],
+    },
+}
+
+#: More of them, for so long that much happens meanwhile; and for longer than any test takes.
+SLOW: Mapping[str, Any] = {"name": "kube-scheduler", "options": {"first_tier": 2, "widen_after_seconds": 30.0}}
+PATIENT: Mapping[str, Any] = {"name": "kube-scheduler", "options": {"first_tier": 1, "widen_after_seconds": 3600.0}}
+
+KNOWN: Mapping[str, Mapping[str, Any]] = {"tiers": TIERS, "slow tiers": SLOW, "patient tiers": PATIENT, "vela": VELA}
+
+#: Some of them together, in order.
+CHOICES: tuple[tuple[str, ...], ...] = (
+    ("tiers",),
+    ("slow tiers",),
+    ("vela",),
+    ("vela", "tiers"),
+    ("slow tiers", "vela"),
+)
+
+#: How long the dreamer thinks, and for how long it knows what it has thought.
+THINKS, KNOWS = 0.6, 20.0
+_NOTHING = base.Denied(nodes={})
+
+
+class Dreamer:
+    """Has no answer when it is asked, and wakes the workload when there is one: also after it was closed."""
+
+    def __init__(self, clock: ports.Clock, wake: Callable[[str], None]) -> None:
+        self._clock, self._wake = clock, wake
+        self._due: dict[str, float] = {}
+        self._known: dict[str, float] = {}
+
+    def filter(self, _session: base.Session, ask: base.Ask, _nodes: base.Nodes, /) -> base.Denied | Wait:
+        """Nothing is wrong with any node, but that takes a while to find out."""
+        uid, now = ask.workload.root.uid, self._clock.now()
+        if self._known.get(uid, now) > now:
+            return _NOTHING
+        self._due.setdefault(uid, now + THINKS)
+        return Wait(reason="Dreaming", message="still thinking")
+
+    def go_on(self) -> None:
+        """What somebody beside the passes does; there is no thread in this world."""
+        now = self._clock.now()
+        for uid, due in list(self._due.items()):
+            if due <= now:
+                del self._due[uid]
+                self._known[uid] = now + KNOWS
+                self._wake(uid)

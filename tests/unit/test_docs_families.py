@@ -1,0 +1,188 @@
+"""The pages of the families explain all that their code says to people, and name all that can be configured."""
+
+import ast
+import importlib
+import inspect
+import pathlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from slurm_bridge.hooks import registry, session
+from slurm_bridge.hooks.kubescheduler import filtering
+from slurm_bridge.hooks.kubescheduler.predicates import own, reasons, standard
+from slurm_bridge.hooks.kubescheduler.priorities import table
+from slurm_bridge.hooks.kubescheduler.priorities.table import ALIASES, PRIORITIES
+from slurm_bridge.hooks.vela import catalogue, decision, hook, office, sorting, strategies
+from slurm_bridge.scheduler import promised
+from tests.unit.hooks.kubescheduler import scenes
+
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+HOOKS = "slurm_bridge.hooks"
+
+#: The page on which what a module says to people is explained.
+SPEAKERS: Mapping[str, str] = {
+    f"{HOOKS}.kubescheduler.predicates.reasons": "kube-scheduler.md",
+    f"{HOOKS}.kubescheduler.extenders.desk": "kube-scheduler.md",
+    f"{HOOKS}.kubescheduler.extenders.wire": "kube-scheduler.md",
+    f"{HOOKS}.kubescheduler.hook": "kube-scheduler.md",
+    f"{HOOKS}.kubescheduler.verifying": "kube-scheduler.md",
+    f"{HOOKS}.vela.agents": "vela.md",
+    f"{HOOKS}.vela.conflict": "vela.md",
+    f"{HOOKS}.vela.decision": "vela.md",
+    f"{HOOKS}.vela.hook": "vela.md",
+    f"{HOOKS}.vela.loop": "vela.md",
+    f"{HOOKS}.vela.note": "vela.md",
+    f"{HOOKS}.vela.office": "vela.md",
+    f"{HOOKS}.vela.pipeline": "vela.md",
+    f"{HOOKS}.vela.samplers": "vela.md",
+    **{f"{HOOKS}.vela.plugins.{name}": "vela.md" for name in ("battery", "fit", "geo", "rules")},
+}
+
+#: For the log or for whoever configures, and never on a pod.
+UNSAID = {
+    "nodes that agents named were dropped:",
+    "predicate",
+    "sampling for",
+    "vela in slurm",
+    "vela standing",
+    "vela taints",
+    "battery",
+    "annotation",
+}
+
+
+def page(name: str) -> str:
+    """A page as one line: a text may be broken anywhere."""
+    return " ".join((DOCS / name).read_text().split())
+
+
+def sentences(module: str) -> Iterator[re.Pattern[str]]:
+    """Every text of a module that has a blank in it, anything in the place of its values; no docstrings."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield from _sentence([part.value if isinstance(part, ast.Constant) else None for part in node.values])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (inside | docs):
+            yield from _sentence([node.value])
+
+
+def _sentence(parts: list[Any]) -> Iterator[re.Pattern[str]]:
+    """None stands for a value. What lacks words of its own says nothing."""
+    words = " ".join(str(part) for part in parts if part).strip()
+    if re.search(r"[a-z)'] \(?[a-z]", words) and not any(words.startswith(one) for one in UNSAID):
+        yield re.compile(
+            ".{1,120}?".join(re.escape(one) for one in "\0".join(p or "" for p in parts).split("\0") if one)
+        )
+
+
+def texts() -> list[tuple[str, str, re.Pattern[str]]]:
+    """All of them, with the page for each."""
+    return [(module, name, said) for module, name in SPEAKERS.items() for said in sentences(module)]
+
+
+@pytest.mark.parametrize(("module", "name", "said"), texts(), ids=lambda value: getattr(value, "pattern", "")[:60])
+def test_what_a_pod_can_say_is_explained(module: str, name: str, said: re.Pattern[str]) -> None:
+    """Word for word, in the page of its family."""
+    assert said.search(page(name)), f"docs/{name} does not have what {module} says: {said.pattern}"
+
+
+@pytest.mark.parametrize("text", [*reasons.CODES.values(), promised.WHY])
+def test_each_reason_of_a_predicate_has_its_own_row(text: str) -> None:
+    """With what it means and what can be done."""
+    row = re.search(
+        rf"^\| `{re.escape(text)}` \| (.+) \| (.+) \|$", (DOCS / "kube-scheduler.md").read_text(), re.MULTILINE
+    )
+    assert row
+
+
+def test_what_the_framework_says_of_a_sample_is_explained() -> None:
+    """It is a part of the condition."""
+    assert session.NOT_SAMPLED in page("vela.md")
+
+
+@pytest.mark.parametrize("name", [*standard.PREDICATES, *PRIORITIES, *ALIASES])
+def test_every_predicate_and_priority_is_named(name: str) -> None:
+    """In its table."""
+    assert f"`{name}" in page("kube-scheduler.md")
+
+
+@pytest.mark.parametrize("name", [*catalogue.PLUGINS, *strategies.BUILTIN, *sorting.SORTS])
+def test_every_plugin_of_vela_is_named(name: str) -> None:
+    """Filters, scores, strategies and sort plugins."""
+    assert f"`{name}`" in page("vela.md")
+
+
+def counted() -> set[str]:
+    """The words by which Vela counts: what it says to `happened`, directly or by the name `what`."""
+    found = {*decision.DROPPED.values()}
+    for module in (hook, office):
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            calls = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in {"happened", "_count"}
+            names = isinstance(node, ast.Assign) and [getattr(one, "id", "") for one in node.targets] == ["what"]
+            parts = node.args if calls and isinstance(node, ast.Call) else [node] if names else []
+            inside = (one for part in parts for one in ast.walk(part))
+            found |= {one.value for one in inside if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    return found
+
+
+@pytest.mark.parametrize("word", sorted(counted()))
+def test_every_word_that_vela_counts_by_is_explained(word: str) -> None:
+    """In the table of its metrics."""
+    assert f"`{word}`" in (DOCS / "vela.md").read_text().partition("## Metrics")[2].partition("\n## ")[0]
+
+
+def anchors(path: pathlib.Path) -> set[str]:
+    """The headings of a page as links name them."""
+    titles = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 _-]", "", one.lower()).replace(" ", "-") for one in titles}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in DOCS.glob("*.md")))
+def test_links_lead_somewhere(name: str) -> None:
+    """To files that exist, and to headings that they have."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", (DOCS / name).read_text()):
+        if target.startswith(("http:", "https:")):
+            continue
+        file, _, heading = target.partition("#")
+        path = (DOCS / file).resolve() if file else DOCS / name
+        assert path.exists(), target
+        assert not heading or heading in anchors(path), target
+
+
+@pytest.mark.parametrize("name", ["kube-scheduler.md", "vela.md"])
+def test_the_least_configuration_of_a_page_is_accepted(name: str) -> None:
+    """As it stands there; every hook in it ships with the bridge."""
+    configured = yaml.safe_load(blocks(name, "yaml")[0])["hooks"]
+    for one in configured:
+        registry.BUILTIN[one["name"]].Options.model_validate(one.get("options", {}))  # type: ignore[attr-defined]
+
+
+def blocks(name: str, language: str) -> list[str]:
+    """A page's code in this language."""
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
+
+
+def test_the_example_of_a_site_works() -> None:
+    """Its predicate denies loud nodes, and its priority prefers those near the door."""
+    scope: dict[str, Any] = {}
+    exec(compile(blocks("kube-scheduler.md", "python")[0], "kube-scheduler.md", "exec"), scope)  # noqa: S102 - the page's own example
+    groups = tomllib.loads(blocks("kube-scheduler.md", "toml")[0])["project"]["entry-points"]
+    options = yaml.safe_load(blocks("kube-scheduler.md", "yaml")[1])["hooks"][0]["options"]
+    (predicate,), (priority,) = (groups[group].items() for group in (own.GROUP, table.GROUP))
+    nodes = [scenes.node("a", labels={"noise": "loud"}), scenes.node("b", labels={"steps": "3"})]
+    seen = scenes.seen(scenes.pod(), nodes)
+    assert options["predicates"][-1] == predicate[0]
+    rules = {predicate[0]: scope[predicate[1].partition(":")[2]]}
+    assert dict(filtering.evaluate(seen, rules)) == {"a": ("node(s) are too loud",)}
+    *_, wanted = options["priorities"]
+    offered = {priority[0]: scope[priority[1].partition(":")[2]]}
+    rated = table.configured(wanted["name"], wanted["weight"], wanted["args"], offered)
+    rate: Any = rated.map
+    assert [rate(seen.pod, None, one).score for one in seen.columns.facts if one is not None] == [0, 7]
