@@ -88,7 +88,7 @@ class Daemon:
     def start(self) -> None:
         """Begin; `await_ready` says when it works."""
         with self.log.open("ab") as log:
-            command = [_PROGRAM, "run", "--config", self.configuration]
+            command = [str(_PROGRAM), "run", "--config", str(self.configuration)]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
 
     @property

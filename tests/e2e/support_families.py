@@ -76,6 +76,28 @@ def pod(world: World, farm: Farm, name: str, labels: Mapping[str, str] | None = 
     return manifest
 
 
+def uids(made: Sequence[Json]) -> list[str]:
+    """As their jobs name them."""
+    return [one["metadata"]["uid"] for one in made]
+
+
+@contextlib.contextmanager
+def pods(world: World, *manifests: Json) -> Iterator[list[Json]]:
+    """As long as they are needed; afterwards nothing of them is left in Slurm."""
+    made = world.create(*manifests)
+    mine = set(uids(made))
+    try:
+        yield made
+    finally:
+        for one in made:
+            world.delete(one["metadata"]["name"])
+        waiting.until(lambda: not mine & _owners(world), "end of the jobs of these pods", every=0.5)
+
+
+def _owners(world: World) -> set[str]:
+    return {str(one.owner["uid"]) for one in world.slurm.alive(world.daemon.cluster_id)}
+
+
 def message(one: Json) -> str:
     """Why it is not scheduled."""
     return str(support_servers.condition(one, "PodScheduled").get("message", ""))

@@ -10,7 +10,7 @@ import pytest
 
 from tests import waiting
 from tests.e2e import support_families, support_farm, support_servers, support_world
-from tests.e2e.support_families import pod
+from tests.e2e.support_families import pod, pods, uids
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
@@ -54,24 +54,6 @@ def world(open_world: OpenWorld, kube: support_servers.Kubernetes, farm: Farm) -
 def at(farm: Farm, number: int) -> Json:
     """On this machine only."""
     return {"nodeSelector": {"kubernetes.io/hostname": farm.nodes[number]}}
-
-
-@contextlib.contextmanager
-def pods(world: World, *manifests: Json) -> Iterator[list[Json]]:
-    """As long as they are needed; afterwards nothing of them is left in Slurm."""
-    made = world.create(*manifests)
-    mine = uids(made)
-    try:
-        yield made
-    finally:
-        for one in made:
-            world.delete(one["metadata"]["name"])
-        waiting.until(lambda: not any(map(world.placeholder, mine)), "end of the jobs of these pods", every=0.5)
-
-
-def uids(made: list[Json]) -> list[str]:
-    """As their jobs name them."""
-    return [one["metadata"]["uid"] for one in made]
 
 
 @pytest.mark.real

@@ -9,7 +9,7 @@ import pytest
 from tests import waiting
 from tests.e2e import support_families, support_farm, support_servers, support_world
 from tests.e2e.support_agents import Agent
-from tests.e2e.support_families import pod
+from tests.e2e.support_families import pod, pods
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
@@ -49,18 +49,6 @@ def world(open_world: OpenWorld, farm: Farm) -> World:
     return open_world("vela", hooks=hook(), attempts={"window_seconds": WINDOW})
 
 
-@contextlib.contextmanager
-def gone_afterwards(world: World, *manifests: Json) -> Iterator[list[Json]]:
-    """Pods, for as long as they are needed."""
-    made = world.create(*manifests)
-    try:
-        yield made
-    finally:
-        for one in made:
-            world.delete(one["metadata"]["name"])
-        world.await_nothing_in_slurm()
-
-
 def offered_to(world: World, job_id: int) -> set[str]:
     """The nodes that a job names, as `scontrol show job` has them."""
     listed = world.slurm.shown(job_id).get("ReqNodeList", "(null)")
@@ -76,7 +64,7 @@ def await_offer(world: World, job_id: int, before: set[str]) -> set[str]:
 @pytest.mark.real
 def test_sampled_pods_are_placed(world: World, farm: Farm) -> None:
     """Each with one job, which named a node that was sampled for it."""
-    with gone_afterwards(world, *(pod(world, farm, f"plain-{number}") for number in range(NODES))) as made:
+    with pods(world, *(pod(world, farm, f"plain-{number}") for number in range(NODES))) as made:
         bound = world.await_bound(len(made))
         assert {one["spec"]["nodeName"] for one in bound} <= set(farm.nodes)
         for one in bound:
@@ -89,7 +77,7 @@ def test_the_next_candidate_is_tried_when_the_first_is_taken(world: World, farm:
     """The job stays, and names another node; the pod comes there as soon as that is free."""
     with (
         support_families.taken(world.slurm, farm, *farm.nodes, cpus=CPUS) as jobs,
-        gone_afterwards(world, pod(world, farm, "second")) as (made,),
+        pods(world, pod(world, farm, "second")) as (made,),
     ):
         job = world.await_placeholder(made["metadata"]["uid"])
         first = offered_to(world, job.job_id)
@@ -107,7 +95,7 @@ def test_after_the_last_candidate_any_node_will_do(world: World, farm: Farm) -> 
     """Nobody waits for a sample that has become old; `explain` shows what is tried, and for how long."""
     with (
         support_families.taken(world.slurm, farm, *farm.nodes, cpus=CPUS) as jobs,
-        gone_afterwards(world, pod(world, farm, "any")) as (made,),
+        pods(world, pod(world, farm, "any")) as (made,),
     ):
         job = world.await_placeholder(made["metadata"]["uid"])
         said = support_families.machine(world, "any")
@@ -126,7 +114,7 @@ def test_after_the_last_candidate_any_node_will_do(world: World, farm: Farm) -> 
 def test_a_pod_without_any_node_says_why_and_comes_back(world: World, farm: Farm) -> None:
     """After a few samples it is parked, not submitted; a node that changes brings it back."""
     spec = {"nodeSelector": {MARK: "yes"}}
-    with gone_afterwards(world, pod(world, farm, "nowhere", **spec)) as (made,):
+    with pods(world, pod(world, farm, "nowhere", **spec)) as (made,):
         held = world.await_pod("nowhere", "its end", support_world.waits_for("FailedScheduling"))
         assert "no candidates left after Filter plugins" in support_families.message(held)
         assert world.placeholders(made["metadata"]["uid"]) == []
@@ -145,7 +133,7 @@ def test_a_pod_waits_for_agents_as_long_as_there_are_none(
     """It says whom nobody reaches, and that costs it no try; the first agent that comes up has it placed."""
     agent = Agent(tmp_path, cluster, "late-agent")
     support_families.change(world, hook(agent.options()))
-    with gone_afterwards(world, pod(world, farm, "patient")) as (made,):
+    with pods(world, pod(world, farm, "patient")) as (made,):
         held = world.await_pod("patient", "word", support_world.waits_for("AgentsUnavailable"))
         assert "late-agent" in support_families.message(held)
         assert world.placeholders(made["metadata"]["uid"]) == []
