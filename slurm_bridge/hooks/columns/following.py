@@ -1,6 +1,7 @@
 """From one snapshot's columns to the next one's, by what the keeper says has changed."""
 
 import collections
+import itertools
 import threading
 from collections.abc import Callable, Collection, Mapping
 
@@ -49,7 +50,9 @@ class Follower:
     def _changed(self, known: int, before: Facts, version: int, nodes: Facts) -> Collection[str]:
         low, high = min(known, version), max(known, version)
         if low >= self._complete_since:
-            return {name for noted, names in self._log if low < noted <= high for name in names}
+            # From the end: as a rule it is the last change alone.
+            later = itertools.takewhile(lambda noted: noted[0] > low, reversed(self._log))
+            return {name for noted, names in later if noted <= high for name in names}
         return {name for name in before.keys() | nodes.keys() if before.get(name) is not nodes.get(name)}
 
 
