@@ -18,10 +18,8 @@ from slurm_bridge.translate import resources
 
 def now(columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
     """The nodes that could take one such pod of this request at this moment."""
-    room = columns.attribute("room open", _open).where(bool)
-    if request.reservation:
-        # Who may use a reservation finds its nodes reserved, and that is where the job belongs.
-        room = columns.attribute("room known", _known).where(bool)
+    # Who may use a reservation finds its nodes reserved, and that is where the job belongs.
+    room: Mask = (columns.whole("room known", _known) if request.reservation else columns.whole("room open", _open)) > 0
     for enough in _enough(columns, pod, request):
         room = room & enough
     return room
@@ -38,12 +36,12 @@ def _enough(columns: NodeColumns, pod: Pod, request: JobRequest) -> Iterator[Mas
         yield _gres(columns, one) >= one.count
 
 
-def _open(facts: NodeFacts) -> bool:
-    return facts.slurm is not None and takes(facts.slurm)
+def _open(facts: NodeFacts) -> int:
+    return int(facts.slurm is not None and takes(facts.slurm))
 
 
-def _known(facts: NodeFacts) -> bool:
-    return facts.slurm is not None
+def _known(facts: NodeFacts) -> int:
+    return int(facts.slurm is not None)
 
 
 def _cpus(facts: NodeFacts) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
+from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.kubescheduler.predicates import matching
 from slurm_bridge.hooks.kubescheduler.priorities import numbers
 from slurm_bridge.hooks.kubescheduler.scene import Scene
@@ -43,6 +44,8 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
 
     def rated(scene: Scene) -> Whole:
         own = wishes_of(scene.pod).preferred
+        if not own and not any(_wish(columns) for columns, _ in scene.parts):
+            return numbers.constant(len(scene.columns), 0)
         worth = _Worth(scene.columns)
         for columns, counted in scene.parts:
             for wish, pods in _pairs(scene, columns, own, hard_weight):
@@ -84,6 +87,15 @@ def _pairs(scene: Scene, columns: NodeColumns, own: tuple[Wish, ...], hard_weigh
         if towards:
             speakers = said.codes == code
             yield from ((wish, speakers) for wish in towards)
+
+
+def _wish(columns: NodeColumns) -> bool:
+    """Whether any pod there says anything about its neighbours: told by node, so that nobody goes through all pods."""
+    return True in columns.attribute("kube wishing", _wishing).values
+
+
+def _wishing(facts: NodeFacts) -> bool:
+    return any(pod.spec.affinity and wishes_of(pod) != SILENT for pod in facts.pods)
 
 
 def _counted(wishes: Wishes, hard_weight: int) -> Iterator[Wish]:

@@ -8,6 +8,8 @@ from slurm_bridge.hooks.kubescheduler.priorities.rule import ColumnReduce
 
 def quotient(above: Whole, below: Whole | int) -> Whole:
     """Division that rounds toward zero, by something positive."""
+    if above.min(initial=0) >= 0:
+        return above // below
     return np.where(above < 0, -(-above // below), above // below)
 
 

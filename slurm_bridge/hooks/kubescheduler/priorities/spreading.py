@@ -71,8 +71,9 @@ def over_nodes_and_zones(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
         if not (most := numbers.highest(counts, nodes)):
             return numbers.constant(len(counts), maximum)
         zones = scene.columns.attribute("kube zone", zone_of)
-        zoned = zones.where(lambda zone: zone is not None)
-        met = np.clip(counts, 0, most)
+        nowhere, present = zones.code(None), scene.columns.present
+        zoned = present if nowhere is None else present & (zones.codes != nowhere)
+        met = np.minimum(counts, most)
         if not (zoned & nodes).any():
             return (maximum * (most - np.arange(most + 1)) // most)[met]
         in_zone, known = sums(zones, counts, nodes & zoned), zoned_codes(zones)
@@ -81,7 +82,8 @@ def over_nodes_and_zones(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
             return _both(maximum, (most - met, most), (in_zone[zones.codes], top), zoned)
         # There are far fewer pairs of a number of pods and a zone than there are nodes.
         table = _both(maximum, (most - np.arange(most + 1)[:, np.newaxis], most), (in_zone, top), known)
-        return table[met, zones.codes]
+        found: Whole = table.ravel()[met * len(in_zone) + zones.codes]
+        return found
 
     return rated
 
@@ -119,11 +121,9 @@ def by_value(values: Coded[Zone] | Coded[str | None], counts: Whole, nodes: Mask
 
 def sums(values: Coded[Zone] | Coded[str | None], counts: Whole, nodes: Mask) -> Whole:
     """The same for each distinct value; one more for holes."""
-    weights = np.where(nodes, counts, 0)
-    codes = np.where(nodes, values.codes, len(values.values))
-    found = np.bincount(codes, weights=weights, minlength=len(values.values) + 1).astype(np.int64)
-    found[-1] = 0
-    return found
+    some = np.flatnonzero(counts * nodes)
+    found = np.bincount(values.codes[some], weights=counts[some], minlength=len(values.values) + 1)
+    return found.astype(np.int64)
 
 
 def zone_of(facts: NodeFacts) -> Zone:
