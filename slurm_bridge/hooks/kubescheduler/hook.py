@@ -1,6 +1,7 @@
 """The hook "kube-scheduler": predicates deny nodes, priorities rate the others, and both look again at the end."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -11,18 +12,24 @@ from slurm_bridge.hooks.columns import Reasons
 from slurm_bridge.hooks.kubescheduler import filtering, prioritizing, selecting, verifying
 from slurm_bridge.hooks.kubescheduler.extenders.desk import ExtenderDesk
 from slurm_bridge.hooks.kubescheduler.looking import Looking
+from slurm_bridge.hooks.kubescheduler.matrix import Prioritized
 from slurm_bridge.hooks.kubescheduler.options import Capacity, KubeSchedulerOptions
 from slurm_bridge.hooks.kubescheduler.predicates import own, standard
 from slurm_bridge.hooks.kubescheduler.predicates.base import BadPredicate, Rule
 from slurm_bridge.hooks.kubescheduler.scene import Scene, scene
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.nominating import ByNode
+from slurm_bridge.hooks.recent import Recent
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
 
 #: The class of a pod, itself where it was promised a node, and the versions of what is looked up for it.
 _Known = tuple[bytes, str, tuple[int, ...]]
+
+
+#: Of so many shapes the last scores are kept; at twenty thousand nodes each takes a megabyte.
+MOST_LATEST = 16
 
 
 class KubeScheduler:
@@ -43,6 +50,7 @@ class KubeScheduler:
         self._looking = Looking(self.needs)
         self._extenders = ExtenderDesk(options.extenders, backstage)
         self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
+        self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
         self._still: Memo[_Known, Denied] = Memo()
         self._moving: Memo[_Known, Denied] = Memo()
 
@@ -61,11 +69,28 @@ class KubeScheduler:
     def score(self, session: Session, ask: Ask, nodes: Nodes) -> Scores:
         """As for the pods of the largest shape."""
         pod = _first(ask)
-        seen = self._scene(session, pod, self._options.capacity)
-        said = self._extenders.known(ask.workload.root.uid, classes.key(pod)).rows
         key = self._key(session, pod)
-        found = self._prioritizer.run(seen, session, self._rated(seen, nodes), key=key, extended=said)
+        found = self._lately(session, key, nodes)
+        if found is None:
+            seen = self._scene(session, pod, self._options.capacity)
+            said = self._extenders.known(ask.workload.root.uid, classes.key(pod)).rows
+            found = self._prioritizer.run(seen, session, self._rated(seen, nodes), key=key, extended=said)
+            self._latest.put(key, (session.snapshot.version, nodes, self._backstage.clock.now(), found))
+        else:
+            self._backstage.finest(functools.partial(found.lines, pod))
         return Scores(nodes=found.numbers(), tiers=self._tiers, matrix=found.matrix())
+
+    def _lately(self, session: Session, key: bytes, nodes: Nodes) -> Prioritized | None:
+        """What was said of an equal pod a moment ago: in a burst the scores of one stand for the next few of them.
+
+        They are a preference; which of the nodes have room is looked at for each.
+        """
+        known = None if self.foreign or self._options.extenders else self._latest.get(key)
+        if known is None:
+            return None
+        version, before, since, found = known
+        fresh = self._backstage.clock.now() - since < self._options.score_seconds
+        return found if fresh and version == session.snapshot.version and before == nodes else None
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         """By what is free now: whoever is there counts, but for the pod itself."""

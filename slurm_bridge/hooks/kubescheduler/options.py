@@ -112,6 +112,8 @@ class KubeSchedulerOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_
     """Nodes of the first tier; `null`: twice as many as the job needs, at least 10."""
     widen_after_seconds: Annotated[float, pydantic.Field(gt=0)] = 15.0
     """How long each tier is all that Slurm may take, once it has looked at the job."""
+    score_seconds: Annotated[float, pydantic.Field(ge=0, le=10)] = 0.25
+    """How long the scores of a shape count while only pods come and go; 0: they are worked out for every pod."""
     parallelism: Annotated[int, pydantic.Field(ge=1, le=64)] = 16
     """At how many nodes a site's own priorities look at once."""
     hard_pod_affinity_weight: Annotated[int, pydantic.Field(ge=0, le=100)] = 1

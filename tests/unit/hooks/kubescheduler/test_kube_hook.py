@@ -33,7 +33,7 @@ from slurm_bridge.model.storage import (
 )
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.runtime.clock import VirtualClock
-from tests.unit.hooks.conftest import Around, gang, partition, shape, slurm_node, translated, workload
+from tests.unit.hooks.conftest import Around, gang, partition, request, shape, slurm_node, translated, workload
 from tests.unit.hooks.kubescheduler import scenes
 from tests.unit.hooks.kubescheduler.scenes import HOST, ZONE, claiming, near, node, pod, term
 
@@ -71,12 +71,17 @@ class Silence:
 
 
 def hooked(**options: Any) -> KubeScheduler:
-    """The hook, with whatever it asks asked at once."""
+    """The hook, with whatever it asks asked at once; each pod is rated for itself unless something else is said."""
     post = options.pop("post", Silence())
     backstage = Backstage(
-        clock=VirtualClock(), post=post, threads=False, finest=options.pop("finest", background.unheard)
+        clock=options.pop("clock", VirtualClock()),
+        post=post,
+        threads=False,
+        finest=options.pop("finest", background.unheard),
     )
-    return KubeScheduler(KubeSchedulerOptions.model_validate({"priorities": [], **options}), backstage)
+    return KubeScheduler(
+        KubeSchedulerOptions.model_validate({"priorities": [], "score_seconds": 0, **options}), backstage
+    )
 
 
 def chained(around: Around, hook: KubeScheduler, views: Mapping[Need, Objects] | None = None) -> Chain:
@@ -421,3 +426,34 @@ def test_a_sites_own_predicate_is_asked_about_every_pod(around: Around, monkeypa
 def test_affinity_of_namespaces_by_their_labels_has_to_see_them() -> None:
     """For the priority as for the predicate."""
     assert Need.NAMESPACES in hooked(predicates=[], priorities=[{"name": "InterPodAffinity"}]).needs
+
+
+def test_in_a_burst_scores_of_an_equal_pod_count_for_a_moment(around: Around) -> None:
+    """While only pods come and go; then, for another shape, and when nodes change, they are worked out anew."""
+    clock, lines = VirtualClock(), list[str]()
+    hook = hooked(
+        priorities=[{"name": "LeastRequested"}],
+        score_seconds=0.25,
+        clock=clock,
+        finest=lambda made: lines.extend(made()),
+    )
+    room = {"cpu": "4", "memory": "4Gi", "pods": "10"}
+    follows = scenes.keeper([node("a", allocatable=room), node("b", allocatable=room)])
+    follows.set_slurm([slurm_node("a"), slurm_node("b")], [partition("debug", "a", "b", default=True)])
+
+    def scores(cpu: str = "1") -> dict[str, float]:
+        seen, asked = follows.snapshot(), Ask(workload=workload(pod(requests={"cpu": cpu})), request=request())
+        with chained(around, hook).session(seen, now=0.0) as session:
+            return dict(hook.score(session, asked, seen.names).nodes)
+
+    first = scores()
+    follows.on_pod(None, pod("there", requests={"cpu": "2"}, on="a"))
+    assert scores() == first
+    assert len(lines) == 4
+    other = scores("2")
+    assert other["a"] < other["b"]
+    clock.advance(0.3)
+    again = scores()
+    assert again["a"] < again["b"]
+    follows.on_node(None, node("c", allocatable=room))
+    assert scores().keys() == {"a", "b", "c"}
