@@ -83,7 +83,7 @@ class Cache:
 
     def numbers(self) -> dict[str, Callable[[], InformerNumbers]]:
         """What each watch shows of itself."""
-        return {name: lambda one=one: _numbers(one) for name, one in self._informers.items()}  # type: ignore[misc]
+        return {name: one.numbers for name, one in self._informers.items()}
 
     def follow_slurm(self, stop: threading.Event) -> None:
         """The thread that asks Slurm; without a need for it, it only waits for the stop."""
@@ -106,15 +106,3 @@ class Cache:
     def _informer(self, kind: Kind[Any], scope: ports.Scope, handler: Callable[[Any, Any], None]) -> Informer[Any]:
         subject = Subject(cluster=self._cluster, kind=kind, scope=scope)
         return Informer(subject, clock=self._clock, dice=self._dice, handlers=(handler,))
-
-
-def _numbers(informer: Informer[Any]) -> InformerNumbers:
-    counters = informer.counters
-    return InformerNumbers(
-        objects=len(informer.store),
-        synced=informer.store.synced,
-        lists=counters.lists,
-        watches=counters.watches,
-        events=counters.events,
-        failures=counters.failures,
-    )

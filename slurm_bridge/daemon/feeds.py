@@ -70,7 +70,7 @@ class Feeds:
     def _enter(self, name: str, made: Informer[Any]) -> None:
         self._informers = {**self._informers, name: made}
         for show in self._shown:
-            show(name, lambda: _numbers(made))
+            show(name, made.numbers)
 
     def pods(self, scheduler_names: Iterable[str]) -> PodSource:
         """The pods that name one of these, as the API server shows them."""
@@ -202,7 +202,7 @@ class Feeds:
         """Let this see what each informer shows of itself, those that come later too."""
         self._shown.append(to)
         for name, informer in self._informers.items():
-            to(name, lambda one=informer: _numbers(one))  # type: ignore[misc]
+            to(name, informer.numbers)
 
 
 class _Watched:
@@ -232,15 +232,3 @@ def _when_it_counts(tell: Changed) -> Changed:
             tell(old, new)
 
     return changed
-
-
-def _numbers(informer: Informer[Object]) -> InformerNumbers:
-    counters = informer.counters
-    return InformerNumbers(
-        objects=len(informer.store),
-        synced=informer.store.synced,
-        lists=counters.lists,
-        watches=counters.watches,
-        events=counters.events,
-        failures=counters.failures,
-    )

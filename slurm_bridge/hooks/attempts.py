@@ -146,9 +146,11 @@ def course(
     plain = _course((_whole(one) for one in chosen), chosen, reached, limits, before)
     if not ranking.scores.nodes or before == plain.version:
         return plain
+    differ = any(ranking.differ(one.nodes) for one in chosen)
+    if before is None and not differ:
+        return plain
     tiered = _course((_tiered(one, ranking, reached, limits) for one in chosen), chosen, reached, limits, before)
-    differ = before == tiered.version or any(ranking.differ(one.nodes) for one in chosen)
-    return tiered if differ else plain
+    return tiered if differ or before == tiered.version else plain
 
 
 def sizes(first: int, every: int, count: int) -> list[int]:
@@ -180,7 +182,7 @@ def _tiered(one: NodeSet, ranking: Ranking, reached: Reached, limits: Limits) ->
 
 
 def _tier(name: str, nodes: Nodes, one: NodeSet, within: Nodes | None) -> Attempt:
-    """Where all are equally good there is nothing to try: such a tier is the whole set."""
+    """One that is no smaller than the whole set is the whole set: there is nothing to try."""
     return Attempt(nodes=within if len(nodes) == len(one.nodes) else nodes, within=within, name=name)
 
 

@@ -27,6 +27,8 @@ def limited(settled: Translated, attempt: Attempt) -> Translated:
 def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores) -> Ranking:
     """By these scores, among the nodes that have room now for the first of its pods."""
     workload = ask.workload
-    roomy = room.now(session.columns, workload.lead, request) if rated.nodes else None
+    # Who asks for a single tier wants the scores shown, and not followed.
+    followed = rated.nodes and (rated.tiers is None or rated.tiers.count > 1)
+    roomy = room.now(session.columns, workload.lead, request) if followed else None
     turn = zlib.crc32(workload.root.uid.encode())
     return Ranking(scores=rated, columns=session.columns, roomy=roomy, turn=turn)

@@ -9,6 +9,7 @@ from slurm_bridge import ports
 from slurm_bridge.informers.reflector import Counters, Handler, Reflector, Subject
 from slurm_bridge.informers.store import Index, Store
 from slurm_bridge.model.meta import Object
+from slurm_bridge.telemetry.collectors import InformerNumbers
 
 T = TypeVar("T", bound=Object)
 
@@ -40,6 +41,18 @@ class Informer(Generic[T]):
     def counters(self) -> Counters:
         """What its reflector did so far."""
         return self._reflector.counters
+
+    def numbers(self) -> InformerNumbers:
+        """What it shows of itself."""
+        counters = self.counters
+        return InformerNumbers(
+            objects=len(self.store),
+            synced=self.store.synced,
+            lists=counters.lists,
+            watches=counters.watches,
+            events=counters.events,
+            failures=counters.failures,
+        )
 
     @property
     def alive(self) -> bool:
