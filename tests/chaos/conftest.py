@@ -9,9 +9,9 @@ import pytest
 
 from tests.chaos import support_size
 from tests.e2e import support_servers, support_world
-from tests.e2e.support_fixtures import OpenWorld, foreign, kube, slurm, work
+from tests.e2e.support_fixtures import OpenWorld, foreign, kube, slurm, tended, work
 
-__all__ = ["foreign", "kube", "open_world", "slurm", "work"]
+__all__ = ["foreign", "kube", "open_world", "slurm", "tended", "work"]
 
 
 @pytest.fixture

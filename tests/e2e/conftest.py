@@ -4,6 +4,18 @@ Every module has a daemon, a scheduler name and a namespace of its own, so that 
 does so, with those that apply manifests as they are, and what disrupts the cluster for others, alone afterwards.
 """
 
-from tests.e2e.support_fixtures import foreign, kube, open_world, slurm, work
+import os
 
-__all__ = ["foreign", "kube", "open_world", "slurm", "work"]
+import pytest
+
+from localcluster.config import Config
+from tests.e2e import support_health
+from tests.e2e.support_fixtures import foreign, kube, open_world, slurm, tended, work
+
+__all__ = ["foreign", "kube", "open_world", "slurm", "tended", "work"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Servers that had to be started again are shown, whether or not anything failed of it."""
+    if story := support_health.told(Config.resolve(os.environ)):
+        terminalreporter.write_line(story, yellow=True)

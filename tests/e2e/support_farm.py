@@ -5,11 +5,12 @@ The local cluster has no machines with four GPUs, and its others are shared; her
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Iterator
 
 from localcluster import hosts, nodes
-from tests import waiting
-from tests.e2e import support_daemon, support_servers
+from localcluster.config import Config
+from tests.e2e import support_daemon, support_health, support_servers
 
 #: How the names of all of them begin.
 PREFIX = "farm"
@@ -38,7 +39,7 @@ def built(
         for one in machines:
             _create(kube, slurm, one)
         slurm.command("scontrol", "create", f"PartitionName={partition}", f"Nodes={','.join(farm.nodes)}")
-        waiting.until(lambda: all(_usable(kube, name) for name in farm.nodes), "usable nodes", 30)
+        support_health.await_usable(Config.resolve(os.environ), kube, farm.nodes)
         yield farm
     finally:
         _remove(kube, slurm, farm)
@@ -67,13 +68,6 @@ def _create(kube: support_servers.Kubernetes, slurm: support_servers.Slurm, one:
     address = [f"NodeName={one.slurm_name}", "NodeAddr=127.0.0.1"]
     slurm.command("scontrol", "create", *address, *size, *gpus, "State=EXTERNAL")
     kube.create("/api/v1/nodes", nodes.manifest(one))
-
-
-def _usable(kube: support_servers.Kubernetes, name: str) -> bool:
-    """Ready, and without the taint that new nodes have."""
-    one = kube.get(f"/api/v1/nodes/{name}")
-    ready = support_servers.condition(one, "Ready").get("status") == "True"
-    return ready and not one["spec"].get("taints")
 
 
 def _remove(kube: support_servers.Kubernetes, slurm: support_servers.Slurm, farm: Farm) -> None:

@@ -8,11 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from localcluster.config import Config
-from tests.e2e import support_foreign, support_servers, support_world
+from tests.e2e import support_foreign, support_health, support_servers, support_world
 
-__all__ = ["foreign", "kube", "open_world", "slurm", "work"]
+__all__ = ["foreign", "kube", "open_world", "slurm", "tended", "work"]
 
 OpenWorld = Callable[..., support_world.World]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tended(cluster: Mapping[str, str]) -> None:
+    """No module begins with a dead server."""
+    assert cluster["KUBECONFIG"]
+    support_health.tend(Config.resolve(os.environ))
 
 
 @pytest.fixture(scope="session")

@@ -273,10 +273,12 @@ def test_explain_names_who_holds_a_pod(world: World, held: dict[str, Json]) -> N
     assert (found["verdict"], found["reason"]) == ("wait", "Unschedulable")
     assert CASES["shy"].words in found["message"]
     assert "kube-scheduler" in found["held_by"]
+    assert "far" in held
     told = support_families.explained(world, "far")
-    assert f"would wait: Unschedulable: {support_families.message(held['far'])}" in told
+    words = re.escape(CASES["far"].words)  # how many nodes there are besides ours is up to other tests
+    assert re.search(rf"would wait: Unschedulable: 0/\d+ nodes are available: .*{words}", told)
     assert re.search(r"held by hook.*kube-scheduler", told)
-    assert re.search(rf"\d+ {re.escape(CASES['far'].words)}: ", told)
+    assert re.search(rf"\d+ {words}: ", told)
 
 
 @pytest.mark.real
