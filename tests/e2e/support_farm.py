@@ -21,24 +21,36 @@ _SWITCH = "racks:rack4"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Farm:
-    """A partition and its nodes, which have the same names in both schedulers."""
+    """A partition and its nodes, by their names in Kubernetes."""
 
     partition: str
     nodes: tuple[str, ...]
+    slurm_nodes: tuple[str, ...]
 
 
 @contextlib.contextmanager
 def built(
-    kube: support_servers.Kubernetes, slurm: support_servers.Slurm, *gpus: int, cpus: int = 16, memory_mib: int = 64000
+    kube: support_servers.Kubernetes,
+    slurm: support_servers.Slurm,
+    *gpus: int,
+    cpus: int = 16,
+    memory_mib: int = 64000,
+    renamed: bool = False,
 ) -> Iterator[Farm]:
-    """One machine for each number of GPUs."""
+    """One machine for each number of GPUs; `renamed` ones have other names in Kubernetes than in Slurm."""
     partition = support_daemon.fresh_name(PREFIX).replace("-", "")
     machines = [_host(partition, number, count, cpus, memory_mib) for number, count in enumerate(gpus, start=1)]
-    farm = Farm(partition=partition, nodes=tuple(one.slurm_name for one in machines))
+    if renamed:
+        machines = [dataclasses.replace(one, kube_name=f"{one.slurm_name}-kube") for one in machines]
+    farm = Farm(
+        partition=partition,
+        nodes=tuple(one.kube_name for one in machines),
+        slurm_nodes=tuple(one.slurm_name for one in machines),
+    )
     try:
         for one in machines:
             _create(kube, slurm, one)
-        slurm.command("scontrol", "create", f"PartitionName={partition}", f"Nodes={','.join(farm.nodes)}")
+        slurm.command("scontrol", "create", f"PartitionName={partition}", f"Nodes={','.join(farm.slurm_nodes)}")
         support_health.await_usable(Config.resolve(os.environ), kube, farm.nodes)
         yield farm
     finally:
@@ -76,7 +88,8 @@ def _remove(kube: support_servers.Kubernetes, slurm: support_servers.Slurm, farm
     slurm.cancel(*left)
     with contextlib.suppress(AssertionError):  # it was not made
         slurm.command("scontrol", "delete", f"PartitionName={farm.partition}")
-    for name in farm.nodes:
+    for name in farm.slurm_nodes:
         with contextlib.suppress(AssertionError):
             slurm.command("scontrol", "delete", f"NodeName={name}")
+    for name in farm.nodes:
         kube.delete(f"/api/v1/nodes/{name}")

@@ -80,7 +80,7 @@ def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iter
 
 
 @pytest.fixture(scope="module")
-def world(open_world: OpenWorld, kube: support_servers.Kubernetes, farm: Farm, site: pathlib.Path) -> Iterator[World]:
+def world(farm: Farm, open_world: OpenWorld, kube: support_servers.Kubernetes, site: pathlib.Path) -> Iterator[World]:
     """A daemon that begins without any family, and may be told of all."""
     assert farm.nodes
     with support_families.granted(kube, "kube-scheduler", "preemption"):

@@ -44,7 +44,7 @@ def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iter
 
 
 @pytest.fixture(scope="module")
-def world(open_world: OpenWorld, kube: support_servers.Kubernetes, farm: Farm) -> Iterator[World]:
+def world(farm: Farm, open_world: OpenWorld, kube: support_servers.Kubernetes) -> Iterator[World]:
     """A daemon with the hook, which sees all that it needs."""
     assert farm.nodes
     with support_families.granted(kube, "kube-scheduler"):

@@ -1,44 +1,33 @@
 """Preemption on real servers: a more important pod takes the place of exactly one, and of nobody whom it may not."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
-import yaml
 
-from localcluster.config import PROJECT
 from slurm_bridge.model import names
 from tests import waiting
-from tests.e2e import support_daemon, support_foreign, support_servers, support_world
+from tests.e2e import support_daemon, support_families, support_farm, support_foreign, support_servers, support_world
+from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-#: Two nodes with names of their own in Kubernetes, on which two such pods do not fit together.
-PARTITION = "mapped"
-CPUS = "40"
+#: Two such pods do not fit together on a node, and one does beside a job of somebody else.
+NODE_CPUS, CPUS, THEIR_CPUS = 64, "40", 20
 #: Waiting for so long is enough to have others sent away.
 AFTER = 3.0
 PRIORITIES = {"low": 10, "high": 1000, "top": 2000}
 #: Keeps a pod that was evicted for as long as the test wants.
 KEPT = "tests.local/kept"
 
-RIGHTS = PROJECT / "deploy" / "preemption" / "rbac.yaml"
-
 
 @contextlib.contextmanager
-def granted(kube: support_servers.Kubernetes, suffix: str) -> Iterator[None]:
-    """The rights of deploy/preemption under a name of their own, and classes of priority."""
-    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+def levels(kube: support_servers.Kubernetes, suffix: str) -> Iterator[None]:
+    """Classes of priority of our own."""
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
-    role, binding = yaml.safe_load_all(RIGHTS.read_text())
-    name = f"slurm-bridge-preemption-{suffix}"
-    role["metadata"]["name"] = binding["metadata"]["name"] = binding["roleRef"]["name"] = name
     with contextlib.ExitStack() as stack:
-        for path, one in ((roles, role), (bindings, binding)):
-            kube.create(path, one)
-            stack.callback(kube.delete, f"{path}/{name}")
         for level, value in PRIORITIES.items():
             kube.create(classes, {"metadata": {"name": f"{level}-{suffix}"}, "value": value})
             stack.callback(kube.delete, f"{classes}/{level}-{suffix}")
@@ -52,16 +41,24 @@ def suffix() -> str:
 
 
 @pytest.fixture(scope="module")
-def world(open_world: OpenWorld, kube: support_servers.Kubernetes, suffix: str) -> Iterator[World]:
-    """A daemon with the hook."""
-    with granted(kube, suffix):
+def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iterator[Farm]:
+    """Two nodes with names of their own in Kubernetes; nobody else takes what becomes free on them."""
+    with support_farm.built(kube, slurm, 0, 0, cpus=NODE_CPUS, renamed=True) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def world(farm: Farm, open_world: OpenWorld, kube: support_servers.Kubernetes, suffix: str) -> Iterator[World]:
+    """A daemon with the hook; it ends before its nodes do."""
+    assert farm.nodes
+    with support_families.granted(kube, "preemption"), levels(kube, suffix):
         yield open_world("preempt", hooks=[{"name": "preemption", "options": {"after_seconds": AFTER}}])
 
 
 @pytest.fixture(scope="module")
-def theirs(slurm: support_servers.Slurm) -> Iterator[int]:
+def theirs(slurm: support_servers.Slurm, farm: Farm) -> Iterator[int]:
     """A job of somebody else on one of the nodes, which leaves room for one such pod."""
-    job = {**support_foreign.EXTERNAL, "name": "theirs", "partition": PARTITION, "cpus_per_task": 20}
+    job = {**support_foreign.EXTERNAL, "name": "theirs", "partition": farm.partition, "cpus_per_task": THEIR_CPUS}
     job_id = slurm.submit(job)
     waiting.until(lambda: state(slurm, job_id) == {"RUNNING"}, "foreign job")
     try:
@@ -75,12 +72,22 @@ def state(slurm: support_servers.Slurm, job_id: int) -> frozenset[str]:
     return next((one.states for one in slurm.jobs() if one.job_id == job_id), frozenset())
 
 
-def create(world: World, name: str, level: str, suffix: str, labels: Mapping[str, str] | None = None) -> Json:
-    """A pod of that priority that needs more than half a node."""
-    marks = {names.JOB_PREFIX + "partition": PARTITION, **support_world.FOREVER}
+Create = Callable[..., Json]
+
+
+@pytest.fixture(scope="module")
+def create(world: World, farm: Farm, suffix: str) -> Create:
+    """Makes pods of a priority that need more than half a node."""
+    return functools.partial(created, world, farm, suffix)
+
+
+def created(
+    world: World, farm: Farm, suffix: str, name: str, level: str, labels: Mapping[str, str] | None = None
+) -> Json:
+    """A pod on the farm."""
+    marks = {names.JOB_PREFIX + "partition": farm.partition, **support_world.FOREVER}
     containers = support_world.asks(cpu=CPUS, memory="64Mi")
-    tolerated = [{"key": "local-cluster/partition", "operator": "Exists"}]
-    spec = {"priorityClassName": f"{level}-{suffix}", "containers": containers, "tolerations": tolerated}
+    spec = {"priorityClassName": f"{level}-{suffix}", "containers": containers}
     manifest = support_world.pod(name, world.daemon.scheduler, annotations=marks, **spec)
     manifest["metadata"]["labels"] = dict(labels or {})
     (made,) = world.create(manifest)
@@ -93,21 +100,21 @@ def left(world: World) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def low(world: World, theirs: int, suffix: str) -> list[Json]:
+def low(world: World, theirs: int, create: Create) -> list[Json]:
     """Both nodes are full."""
     assert theirs
-    made = [create(world, name, "low", suffix, {"app": name}) for name in ("low-1", "low-2")]
+    made = [create(name, "low", {"app": name}) for name in ("low-1", "low-2")]
     return [world.await_pod(one["metadata"]["name"], "a node", support_world.is_bound) for one in made]
 
 
 @pytest.fixture(scope="module")
-def taken(world: World, low: list[Json], suffix: str) -> Json:
+def taken(world: World, low: list[Json], create: Create) -> Json:
     """A pod that got its node from one of them, because a budget keeps the other."""
     budgets = f"/apis/policy/v1/namespaces/{world.namespace}/poddisruptionbudgets"
     kept = {"selector": {"matchLabels": {"app": "low-1"}}, "minAvailable": 1}
     world.kube.create(budgets, {"metadata": {"name": "keeps"}, "spec": kept})
     waiting.until(lambda: world.kube.get(f"{budgets}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
-    create(world, "high-1", "high", suffix)
+    create("high-1", "high")
     assert low
     return world.await_pod("high-1", "a node", support_world.is_bound, 90.0)
 
@@ -125,11 +132,11 @@ def test_exactly_one_pod_makes_room(world: World, low: list[Json], taken: Json, 
 
 
 @pytest.mark.real
-def test_what_a_budget_keeps_stays_until_it_may_go(world: World, low: list[Json], taken: Json, suffix: str) -> None:
+def test_what_a_budget_keeps_stays_until_it_may_go(world: World, low: list[Json], taken: Json, create: Create) -> None:
     """The next one waits in Slurm; without the budget it gets the place of the other."""
-    made = create(world, "high-2", "high", suffix)
+    made = create("high-2", "high")
     job = world.await_placeholder(made["metadata"]["uid"])
-    slow = create(world, "low-3", "low", suffix)
+    slow = create("low-3", "low")
     world.await_placeholder(slow["metadata"]["uid"])
     waiting.until(lambda: waited(world, job.job_id) > 3 * AFTER, "some tries in vain", 60.0, every=0.5)
     assert left(world) == {"low-1", "low-3", "high-1", "high-2"}
@@ -141,7 +148,7 @@ def test_what_a_budget_keeps_stays_until_it_may_go(world: World, low: list[Json]
 
 @pytest.mark.real
 def test_a_daemon_that_dies_between_eviction_and_end_loses_nothing(
-    world: World, low: list[Json], taken: Json, suffix: str
+    world: World, low: list[Json], taken: Json, create: Create
 ) -> None:
     """Killed while the victim is leaving: its successor keeps the node, and nobody else goes."""
     assert low
@@ -150,7 +157,7 @@ def test_a_daemon_that_dies_between_eviction_and_end_loses_nothing(
     running = [one["metadata"]["name"] for one in world.pods() if support_world.is_bound(one)]
     for name in running:
         world.kube.merge(f"{world.path}/{name}", {"metadata": {"finalizers": [KEPT]}})
-    create(world, "top", "top", suffix)
+    create("top", "top")
     waiting.until(lambda: before - left(world), "eviction", 60.0)
     world.daemon.kill()
     for name in running:

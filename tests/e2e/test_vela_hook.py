@@ -43,7 +43,7 @@ def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iter
 
 
 @pytest.fixture(scope="module")
-def world(open_world: OpenWorld, farm: Farm) -> World:
+def world(farm: Farm, open_world: OpenWorld) -> World:
     """A daemon with the hook; a candidate is tried for a few seconds."""
     assert farm.nodes
     return open_world("vela", hooks=hook(), attempts={"window_seconds": WINDOW})
@@ -90,6 +90,11 @@ def test_the_next_candidate_is_tried_when_the_first_is_taken(world: World, farm:
         assert len(world.placeholders(made["metadata"]["uid"])) == 1
 
 
+def offers(world: World, name: str) -> list[str]:
+    """What `explain` shows is tried; it samples by itself, and on a busy machine may find nobody in its time."""
+    return [one["name"] for one in support_families.machine(world, name)["attempts"]]
+
+
 @pytest.mark.real
 def test_after_the_last_candidate_any_node_will_do(world: World, farm: Farm) -> None:
     """Nobody waits for a sample that has become old; `explain` shows what is tried, and for how long."""
@@ -98,8 +103,7 @@ def test_after_the_last_candidate_any_node_will_do(world: World, farm: Farm) -> 
         pods(world, pod(world, farm, "any")) as (made,),
     ):
         job = world.await_placeholder(made["metadata"]["uid"])
-        said = support_families.machine(world, "any")
-        assert [one["name"] for one in said["attempts"]] == ["candidate 1", "candidate 2", "any"]
+        waiting.until(lambda: offers(world, "any") == ["candidate 1", "candidate 2", "any"], "offers in explain")
         tried = offered_to(world, job.job_id)
         while offer := offered_to(world, job.job_id):
             tried |= offer
