@@ -169,10 +169,10 @@ class Core:
     def recover(self) -> None:
         """Learn from both sides all that there is: at the start, and whenever we become the leader."""
         self.cycle.begin()
-        self.preempting.begin()
         self._facts.read()
         self.tools.mirror.recover()
         self._rejoin()
+        self.preempting.begin()
         for uid in {*self.census.roots(), *self.tools.table.uids()}:
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
 

@@ -87,16 +87,19 @@ class Preempting:
         self._pledges = Pledges(tools, census)
         self._lock = threading.Lock()
         self._cases: dict[str, Case] = {}
-        self._rejoined = False
         self._rest = float("-inf")
 
     def begin(self) -> None:
-        """A leadership begins: what was promised is read anew from the pods."""
+        """A leadership begins: what was promised is read anew from the pods, before anybody is looked at.
+
+        A victim may have gone while nobody looked. Whoever was told to keep away from its node, and is looked at by
+        one who does not know of the promise, would get the node the moment its job is ended.
+        """
         with self._lock:
             self._cases.clear()
             self._tools.promised.clear()
             self._pledges.forget()
-            self._rejoined = False
+            self._rejoin(self._hook())
 
     @property
     def cases(self) -> Mapping[str, Stage]:
@@ -108,7 +111,6 @@ class Preempting:
         with self._lock:
             hook = self._hook()
             self._pledges.settle()
-            self._rejoin(hook)
             if hook is None:
                 self._drop_all()
                 return
@@ -138,9 +140,6 @@ class Preempting:
 
     def _rejoin(self, hook: Preemption | None) -> None:
         """Promises of an earlier life: kept for as long again and not acted on any further, or taken back."""
-        if self._rejoined:
-            return
-        self._rejoined = True
         for uid in self._census.roots():
             crew = self._census.crew(uid)
             waiting = crew.pods(Standing.WANTING) if crew is not None else ()

@@ -53,9 +53,9 @@ def preemptive(bridge: Bridge, capacity: str = "allocatable", post: Post | None 
         need: bridge._feed(bridge._cluster(), needs.KINDS[need], bridge._on_surroundings) for need in made.needs
     }
     bridge.feeds = (*feeds.values(), *bridge.feeds)
-    bridge.recover()
     made.see({need: feed.store for need, feed in feeds.items()})
     bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=made))
+    bridge.recover()
     return counted
 
 
@@ -303,6 +303,25 @@ def test_a_restart_between_eviction_and_end_loses_nothing(bridge: Bridge) -> Non
     assert ends_of(bridge, low) == [False, True, False]
     go(bridge, 2)
     assert counted.counts == {"rejoined": 1, "used": 1}
+
+
+def test_whoever_kept_away_before_a_restart_does_so_from_its_first_moment(bridge: Bridge) -> None:
+    """The victim goes while nobody looks: its job is over before anybody has looked at who waits."""
+    preemptive(bridge)
+    full(bridge, 10, 5, 10)
+    important(bridge, "rival", 5)
+    bridge.step()
+    important(bridge, "high")
+    until(bridge, lambda: bridge.leaving("low1"))
+    assert "n3" in bridge.job("rival").ask.excluded
+    bridge.start()
+    preemptive(bridge)
+    for _ in range(40):
+        bridge.step(0.5)
+    bridge.core.preempt_step()
+    until(bridge, lambda: bridge.node_of("high"))
+    assert bridge.node_of("high") == "n3"
+    assert not bridge.node_of("rival")
 
 
 def test_a_restart_before_the_first_eviction_starts_over(bridge: Bridge) -> None:
