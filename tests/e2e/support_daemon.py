@@ -15,7 +15,7 @@ import yaml
 
 from tests import waiting
 
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
 _PROBE_SECONDS = 5.0
 _PROGRAM = pathlib.Path(sys.executable).with_name("slurm-bridge")
@@ -104,7 +104,10 @@ class Daemon:
             assert self.alive, f"the daemon ended by itself:\n{self.last_words()}"
             return self.probe("readyz") == 200
 
-        waiting.until(ready, f"ready daemon ({self.last_words(3)})", seconds)
+        try:
+            waiting.until(ready, "ready daemon", seconds)
+        except AssertionError as late:
+            raise AssertionError(f"{late}\n{self.last_words()}") from late
 
     @property
     def alive(self) -> bool:

@@ -12,7 +12,7 @@ from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_groups import message
 from tests.e2e.support_kinds import Objects
-from tests.e2e.support_servers import SlurmJob
+from tests.e2e.support_servers import Json, SlurmJob
 from tests.e2e.support_world import World
 
 GANG = {names.JOB_PREFIX + "gang": "true"}
@@ -143,8 +143,11 @@ def test_scancel_of_a_waiting_group_parks_all_its_pods(world: World) -> None:
     group(world, "parked", range(3), 3, CLOSED)
     first = the_job(world, "Group", "parked").job_id
     world.slurm.cancel(first)
-    parked = support_groups.awaited(world, "parked", 3, lambda one: str(first) in message(one), "parked")
-    assert {"cancel" in message(one).lower() for one in parked} == {True}
+
+    def told(one: Json) -> bool:
+        return str(first) in message(one) and "cancel" in message(one).lower()
+
+    support_groups.awaited(world, "parked", 3, told, "parked")
     assert support_groups.living_of(world, "Group", "parked") == []
     world.annotate("parked-0", {names.ANNOTATION_RETRY: "please"})
     again = the_job(world, "Group", "parked")
