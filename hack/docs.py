@@ -53,6 +53,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("contract.md", "cases", cases()),
         ("hooks.md", "policy", docs_hooks.options("policy")),
         ("hooks.md", "eligibility", docs_hooks.options("eligibility")),
+        ("kai.md", "options", docs_hooks.options("kai")),
         ("kube-scheduler.md", "options", docs_hooks.options("kube-scheduler")),
         ("kube-scheduler.md", "predicates", docs_hooks.predicates()),
         ("kube-scheduler.md", "priorities", docs_hooks.ratings()),
@@ -62,6 +63,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),
         ("vela.md", "options", docs_hooks.options("vela")),
         ("vela.md", "plugins", docs_hooks.plugins()),
+        ("yunikorn.md", "options", docs_hooks.options("yunikorn")),
         ("../README.md", "annotations", docs_annotations.table()),
     )
     parts: dict[pathlib.Path, str] = {}

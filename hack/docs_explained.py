@@ -45,7 +45,8 @@ class Shown:
 
     words: str
     hook: Mapping[str, object]
-    spec: Mapping[str, object]
+    spec: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def manifest(self) -> Manifest:
@@ -53,7 +54,8 @@ class Shown:
         amounts = {"requests": {"cpu": "1", "memory": "100Mi"}, "limits": {"memory": "100Mi"}}
         main = {"name": "main", "image": "busybox:stable", "command": ["sleep", "3"], "resources": amounts}
         spec = {"schedulerName": names.SCHEDULER_NAME, "restartPolicy": "Never", "containers": [main], **self.spec}
-        metadata = {"name": "one", "namespace": "slurm-bridge"}
+        marks = {"annotations": self.annotations} if self.annotations else {}
+        metadata = {"name": "one", "namespace": "slurm-bridge", **marks}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
@@ -65,8 +67,18 @@ def _preferring(weight: int, nodes: Sequence[str]) -> Mapping[str, object]:
 _NEAR = {"labelSelector": {"matchLabels": {"app": "database"}}, "topologyKey": "kubernetes.io/hostname"}
 _BETTER = [_preferring(100, ["ext003", "ext004"]), _preferring(40, ["ext005", "ext006"])]
 
+_RACKS = "\n".join(f"SwitchName=rack{one} Nodes=ext[{5 * one - 4:03}-{5 * one:03}]" for one in (1, 2, 3))
+
 #: For each family a pod that waits, and one that shows how nodes are chosen.
 FAMILIES: Mapping[str, Shown] = {
+    "kai-sets": Shown(
+        words="Sets of [kai](../kai.md): the pod is to be in some rack, and is offered one rack after the\nother.",
+        hook={
+            "name": "kai",
+            "options": {"topologies": [{"name": "halls", "levels": ["rack"], "source": "copy", "conf": _RACKS}]},
+        },
+        annotations={"kai.scheduler/topology-required-placement": "rack"},
+    ),
     "kube-scheduler-waits": Shown(
         words="A predicate of [kube-scheduler](../kube-scheduler.md) that no node passes: the pod wants to be where a "
         "database runs,\nand there is none. It is not submitted, and says why.",

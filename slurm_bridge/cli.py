@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import slurm_bridge
 from slurm_bridge import app, errors
 from slurm_bridge.checks import report
+from slurm_bridge.daemon import queues
 from slurm_bridge.demo import lines, screen, show, troubles
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     _configured(commands, "check", "test what scheduling through Slurm rests on", _check)
     _configured(commands, "check-config", "print the effective configuration, or all that is wrong", _effective)
     _explain_options(_configured(commands, "explain", "what would become of a pod, and why", _explain))
+    _queues_options(commands.add_parser("queues", help="queues of a daemon that runs: what is used, who waits and why"))
     _demo_options(commands.add_parser("demo", help="the daemon in a pocket world, without any servers"))
     return parser
 
@@ -71,6 +73,30 @@ def _configured(
 
 def _configuration(options: argparse.Namespace) -> app.Configuration:
     return app.Configuration(path=options.config, environ=os.environ, overrides=options.overrides)
+
+
+def _queues_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", default=queues.URL, help="where the daemon's HTTP door is (default: %(default)s)")
+    parser.add_argument("--ca", type=pathlib.Path, metavar="FILE", help="who signs the door's certificate")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    parser.add_argument("--watch", type=float, metavar="SECONDS", help="again and again, until interrupted")
+    parser.add_argument("--validate", type=pathlib.Path, metavar="FILE", help="only say what is wrong with this file")
+    parser.set_defaults(run=_queues)
+
+
+def _queues(options: argparse.Namespace) -> int:
+    if options.validate is not None:
+        problems = queues.problems(options.validate)
+        print("\n".join(problems) or f"{options.validate}: nothing is wrong")
+        return 1 if problems else 0
+    never = threading.Event()
+    while True:
+        found = queues.ask(options.url, options.ca)
+        print(json.dumps(found, indent=2) if options.json else "\n".join(queues.lines(found)), flush=True)
+        if options.watch is None:
+            return 0
+        print(flush=True)
+        never.wait(max(0.1, options.watch))
 
 
 def _run(options: argparse.Namespace) -> int:

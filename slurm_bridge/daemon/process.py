@@ -21,10 +21,11 @@ from slurm_bridge import errors, ports
 from slurm_bridge.agents.posting import Posting
 from slurm_bridge.checks.findings import Finding
 from slurm_bridge.controllers.leader import Election, Terms
-from slurm_bridge.daemon import brain, configuration, counting, ground, handing, observing
+from slurm_bridge.daemon import brain, configuration, counting, ground, handing, observing, queueing
 from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, Pool
 from slurm_bridge.daemon.reload import Reload
+from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.model.meta import Object
@@ -181,8 +182,13 @@ class Daemon:
     def _routes(self) -> Routes:
         def refresh() -> None:
             counting.refresh(self.metrics, self.core, self.election, self._clock)
+            queueing.refresh(self.metrics, self._chain())
 
-        return {**probes.routes(self.health, self.metrics, refresh), **handing.routes(self._pods)}
+        ours = {**handing.routes(self._pods), **queueing.routes(self._chain)}
+        return {**probes.routes(self.health, self.metrics, refresh), **ours}
+
+    def _chain(self) -> Chain:
+        return self.core.tools.config.chain
 
     def _supervise(self, source: Source | None) -> None:
         self._loops.when_synced(lambda: self._feeds.synced)

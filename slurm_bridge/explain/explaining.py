@@ -95,7 +95,7 @@ def explain(subject: Subject, means: Means, sides: Sides | None, claim: Claim = 
     if isinstance(translated, Reject):
         return Explanation(subject=subject, notes=notes, obstacle=translated, jobs=jobs)
     asked = Asked(workload=subject.workload, translated=translated, means=means, jobs=jobs or ())
-    heard = hearing.offline(asked) if sides is None else hearing.against(asked, sides)
+    heard = hearing.offline(asked) if sides is None else hearing.against(asked, sides, claim)
     found = Explanation(
         subject=subject,
         notes=(*notes, *heard.notes),

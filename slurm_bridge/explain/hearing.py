@@ -2,9 +2,9 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from slurm_bridge.explain import asking, looking, nodes, slots
+from slurm_bridge.explain import asking, keeping, looking, nodes, slots
 from slurm_bridge.explain.asking import Asked
 from slurm_bridge.explain.looking import Scene, Sides
 from slurm_bridge.explain.nodes import Reasons
@@ -17,7 +17,10 @@ from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.hooks.layers import Stopped
 from slurm_bridge.hooks.sieve import Sieved
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle, Wait
+from slurm_bridge.model.workload import Root
+from slurm_bridge.scheduler import census
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.translate.translator import Translated
@@ -70,13 +73,14 @@ def offline(asked: Asked) -> Heard:
     )
 
 
-def against(asked: Asked, sides: Sides) -> Heard:
+def against(asked: Asked, sides: Sides, claim: Callable[[Pod], Root] = census.alone) -> Heard:
     """The whole chain at the cluster as it is, as the daemon would run it now."""
     chain, workload = asked.means.chain, asked.workload
     chain.see(looking.views(sides.cluster, chain.needs))
     scene, now = looking.scene(sides), asked.means.clock.wall()
     seen = scene.snapshot
     asked.means.glance.seen = seen
+    keeping.restore(asked, sides, claim)
     planned = chain.plan(workload, asked.translated, seen, now=now, previous=asking.running(asked.jobs))
     lines, reasons, notes = _listen(asked, seen, stopped=not isinstance(planned, Plan))
     if not isinstance(planned, Plan):
@@ -149,8 +153,7 @@ def _pass(
 ) -> tuple[tuple[Line, ...], tuple[Sieved, ...]]:
     """What was said up to the nodes, or further, and the nodes; none where a hook has ended it before them."""
     ask, running = chains.asked(asked.workload, asked.translated), asking.running(asked.jobs)
-    attempt = running.attempt if running is not None else None
-    session = asked.means.chain.session(seen, now=asked.means.clock.wall(), mode=mode, attempt=attempt)
+    session = asked.means.chain.session(seen, now=asked.means.clock.wall(), mode=mode, previous=running)
     found = tuple[Sieved, ...]()
     # Where it stops, the plan has stopped at the same obstacle, and says so.
     with session, contextlib.suppress(Stopped):

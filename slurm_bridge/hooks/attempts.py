@@ -17,7 +17,8 @@ import dataclasses
 import enum
 import hashlib
 import itertools
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from slurm_bridge.hooks.base import Nodes, NodeSet, Tiers
@@ -53,6 +54,7 @@ class Attempt:
     """Nodes to try, None for all that are eligible; without a window it is not left. `most` is a node maximum.
 
     `within`: the set of which `nodes` are the best, and equal to it where they are not chosen by their scores.
+    `parts`: of a job of several components, which of them each may have.
     """
 
     nodes: Nodes | None = None
@@ -61,6 +63,7 @@ class Attempt:
     name: str = ""
     window_seconds: float | None = None
     then: Then = Then.STAY
+    parts: tuple[Nodes, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,9 @@ class Reached(Protocol):
         """Whether it could start on these alone: others would only use up a window."""
 
 
+#: What `PlanState.text` writes.
+_WRITTEN = re.compile(r"(?P<version>[^:]+):(?P<attempt>[0-9]+):(?P<started>[0-9]+)(?::(?P<memo>[^:]+))?", re.ASCII)
+
 #: Nothing prefers any nodes: one attempt, at all of them.
 PLAIN = Course(attempts=(Attempt(),), version="0")
 
@@ -101,8 +107,9 @@ PLAIN = Course(attempts=(Attempt(),), version="0")
 class PlanState:
     """Which attempt of which course runs since when (Unix time); `seen` is when we saw that Slurm had looked at it.
 
-    `read` is when Slurm had last looked at the job, by its own clock, when we first read this attempt from it. The text
-    goes into the owner record. A restart reads it and resumes; only the rest is lost, which lengthens a window.
+    `read` is when Slurm had last looked at the job, by its own clock, when we first read this attempt from it; `memo`
+    is what hooks noted of their sets. The text goes into the owner record. A restart reads it and resumes; only the
+    rest is lost, which lengthens a window.
     """
 
     version: str
@@ -110,24 +117,37 @@ class PlanState:
     started: float
     seen: float | None = None
     read: float | None = None
+    memo: str = ""
 
     @property
     def text(self) -> str:
-        """`version:attempt:start`."""
-        return f"{self.version}:{self.attempt}:{int(self.started)}"
+        """`version:attempt:start`, and the memo where there is one."""
+        return f"{self.version}:{self.attempt}:{int(self.started)}{self.memo and f':{self.memo}'}"
 
     @classmethod
     def parse(cls, text: str) -> "PlanState | None":
         """What `text` wrote; None for anything else, which is then planned anew."""
-        parts = text.split(":")
-        if len(parts) != 3 or not parts[0] or not all(part.isascii() and part.isdigit() for part in parts[1:]):  # noqa: PLR2004
+        found = _WRITTEN.fullmatch(text)
+        if found is None:
             return None
-        return cls(version=parts[0], attempt=int(parts[1]), started=float(parts[2]))
+        attempt, started = int(found["attempt"]), float(found["started"])
+        return cls(version=found["version"], attempt=attempt, started=started, memo=found["memo"] or "")
 
     @classmethod
     def of_running(cls, text: str) -> "PlanState":
         """Likewise, of a job that lives: one without a readable plan has one that no course knows."""
         return cls.parse(text) or cls(version="", attempt=0, started=0.0)
+
+
+def memo(notes: Mapping[str, str]) -> str:
+    """What hooks note of their sets, by their names, in one word."""
+    return ",".join(f"{name}={said}" for name, said in sorted(notes.items()))
+
+
+def noted(text: str) -> Mapping[str, str]:
+    """What `memo` has written."""
+    pairs = (one.partition("=") for one in text.split(","))
+    return {name: said for name, _, said in pairs if said}
 
 
 def course(
@@ -144,7 +164,9 @@ def course(
         return PLAIN
     before = previous.version.partition(".")[0] if previous is not None else None
     plain = _course((_whole(one) for one in chosen), chosen, reached, limits, before)
-    if not ranking.scores.nodes or before == plain.version:
+    # A single tier is all of the nodes, whatever their scores.
+    single = ranking.scores.tiers is not None and ranking.scores.tiers.count == 1
+    if single or not (ranking.scores.nodes and reached.changeable) or before == plain.version:
         return plain
     differ = any(ranking.differ(one.nodes) for one in chosen)
     if before is None and not differ:
@@ -160,7 +182,7 @@ def sizes(first: int, every: int, count: int) -> list[int]:
 
 
 def _whole(one: NodeSet) -> tuple[Attempt, ...]:
-    return (Attempt(nodes=one.nodes, within=one.nodes, name=one.name),)
+    return (Attempt(nodes=one.nodes, within=one.nodes, name=one.name, parts=one.parts),)
 
 
 def _tiered(one: NodeSet, ranking: Ranking, reached: Reached, limits: Limits) -> tuple[Attempt, ...]:
@@ -247,11 +269,12 @@ def _version(attempts: tuple[Attempt, ...]) -> str:
     return hashlib.blake2s(words.encode(), digest_size=4).hexdigest()
 
 
-def resume(course: Course, previous: PlanState | None, now: float) -> PlanState:
-    """The attempt that runs already, when it belongs to this course; else the first."""
-    if previous is not None and previous.version == course.version and previous.attempt < len(course.attempts):
+def resume(course: Course, previous: PlanState | None, now: float, memo: str = "") -> PlanState:
+    """The attempt that runs already, when it belongs to this course and hooks note the same of it; else the first."""
+    same = previous is not None and (previous.version, previous.memo) == (course.version, memo)
+    if previous is not None and same and previous.attempt < len(course.attempts):
         return previous
-    return PlanState(version=course.version, attempt=0, started=now)
+    return PlanState(version=course.version, attempt=0, started=now, memo=memo)
 
 
 def advance(course: Course, state: PlanState, *, now: float, last_evaluation: float, updated_at: float) -> PlanState:
@@ -266,4 +289,4 @@ def advance(course: Course, state: PlanState, *, now: float, last_evaluation: fl
         return dataclasses.replace(state, seen=now)
     if now - state.seen < window:
         return state
-    return PlanState(version=state.version, attempt=state.attempt + 1, started=now)
+    return PlanState(version=state.version, attempt=state.attempt + 1, started=now, memo=state.memo)

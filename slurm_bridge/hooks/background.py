@@ -74,7 +74,7 @@ class Untold:
 class Silent:
     """A logger for nobody."""
 
-    def trace(self, message: str, /) -> None:
+    def trace(self, message: object, /) -> None:
         """Not kept."""
 
     debug = info = warning = trace
@@ -83,6 +83,15 @@ class Silent:
 def nowhere(target: Target, path: str, body: Mapping[str, Any], *, seconds: float) -> Any:  # noqa: ARG001 - a Post
     """The Post of a process that is not connected to anything, as `explain --offline` is."""
     raise NotAnswered(f"{target.url}{path}: this process asks nobody")
+
+
+class Heirloom:
+    """What a hook hands on to the one that takes its place when the configuration is read again; it begins empty."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: object = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +109,7 @@ class Backstage:
     tally: Tally = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
     threads: bool = True
+    heirloom: Heirloom = dataclasses.field(default_factory=Heirloom)
 
 
 class Desk:

@@ -57,9 +57,9 @@ class Audience(enum.Enum):
 
 
 class Log(Protocol):
-    """A logger that is bound to the hook and its workload."""
+    """A logger that is bound to the hook and its workload; what is traced becomes a text where somebody reads it."""
 
-    def trace(self, message: str, /) -> None: ...
+    def trace(self, message: object, /) -> None: ...
 
     def debug(self, message: str, /) -> None: ...
 
@@ -191,19 +191,31 @@ class Scores:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSet:
-    """Nodes to try together; of a `required` set the workload is never let out."""
+    """Nodes to try together; of a `required` set the workload is never let out.
+
+    `parts`, one for each shape of the ask, are the nodes for its pods: a set for jobs with a component for each shape.
+    """
 
     nodes: Nodes
     name: str = ""
     required: bool = False
+    parts: tuple[Nodes, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Subsets:
-    """The node sets to try, best first. Not relevant: the incoming set stays as it is; relevant without sets: none."""
+    """The node sets to try, best first. Not relevant: the incoming set stays as it is; relevant without sets: none.
+
+    `note` is for operators, `wanted` says in the workload's own words what all sets keep to. `memo` comes back in the
+    session for as long as these sets are tried. `moving`: which ones come first depends on what runs on the nodes.
+    """
 
     relevant: bool = True
     sets: tuple[NodeSet, ...] = ()
+    note: str = ""
+    wanted: tuple[str, ...] = ()
+    memo: str = ""
+    moving: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +269,10 @@ class Session(Protocol):
     @property
     def placed(self) -> bool:
         """Slurm has a job of this workload already."""
+
+    @property
+    def memo(self) -> str:
+        """What this hook's `Subsets.memo` said when the plan began that is carried out now; "" where there is none."""
 
     @property
     def now(self) -> float:

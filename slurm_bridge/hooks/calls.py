@@ -9,13 +9,14 @@ import dataclasses
 import enum
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.hooks import base, sound
 from slurm_bridge.hooks.base import Phase
-from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.verdict import Reject, Wait
 
 #: How long a foreign hook may take to close; hooks that wait for their own threads do not wait longer than this.
@@ -104,9 +105,26 @@ class Hook:
 
     def forget(self, workload: str) -> None:
         """Nobody of the workload with this root uid waits any more: for those of ours that remember workloads."""
-        forget = getattr(self.hook, "forget", None)
-        if callable(forget) and self.worker is None:
-            forget(workload)
+        self._tell("forget", workload)
+
+    def ended(self, workload: str) -> None:
+        """The workload with this root uid keeps nothing in Slurm and on no node: it is over, or may not have a job.
+
+        Said at every look at such a one, and for those of ours that count what workloads keep.
+        """
+        self._tell("ended", workload)
+
+    def restored(self, held: Sequence[Held], views: Mapping[Need, View], *, fresh: bool) -> None:
+        """These workloads keep something, and no others do: for those of ours that count it.
+
+        Said before the first pass of a leadership, which is `fresh`, and of a configuration.
+        """
+        self._tell("restored", held, {need: views[need] for need in self.needs if need in views}, fresh=fresh)
+
+    def _tell(self, method: str, *arguments: object, **named: object) -> None:
+        told = getattr(self.hook, method, None)
+        if callable(told) and self.worker is None:
+            told(*arguments, **named)
 
     def close(self) -> None:
         """Let what it does beside the passes end, and its worker; raises what it raises.

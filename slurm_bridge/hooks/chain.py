@@ -17,67 +17,25 @@ from typing import Any
 
 from slurm_bridge.hooks import attempts, base, bounding, choosing, emitter, explain, fewest, reach, sieve
 from slurm_bridge.hooks.attempts import Course, PlanState
-from slurm_bridge.hooks.base import Ask, Deny, Matrix, Mode, Nodes, NodeSet, Phase
+from slurm_bridge.hooks.base import Ask, Deny, Mode, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
-from slurm_bridge.hooks.emitter import Emission
-from slurm_bridge.hooks.explain import Line
 from slurm_bridge.hooks.fewest import Fewest
+from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.layers import Layers, Stopped
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.orderly import Orderly
-from slurm_bridge.hooks.rating import Ranking
+from slurm_bridge.hooks.planned import Plan
 from slurm_bridge.hooks.reach import Reach
+from slurm_bridge.hooks.room import Rooms
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.sieve import Avoid, Sieved
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.surroundings import Surroundings
-from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate.shapes import Form, Shape
-from slurm_bridge.translate.translator import Translated, Value
+from slurm_bridge.translate.translator import Translated
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A request that is ready to be sent, and what it rests on.
-
-    `basis` is the request without the preferences of this attempt: what stays the same when only scores move.
-    `moving`: what runs on the nodes is part of why some of them are excluded. `matrices` tell how the scores came
-    about, by hook. `shapes` belong to the parts of a heterogeneous request, in order. `told` is what its owner has to
-    hear of its form.
-    """
-
-    request: JobRequest
-    basis: JobRequest
-    values: tuple[Value, ...]
-    state: PlanState
-    course: Course
-    lines: tuple[Line, ...]
-    eligible: int
-    emission: Emission
-    hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    shapes: tuple[Shape, ...] = ()
-    form: Form = Form.SINGLE
-    told: str = ""
-    matrices: Mapping[str, Matrix] = dataclasses.field(default_factory=dict)
-    moving: bool = False
-
-    @property
-    def excluded(self) -> Nodes:
-        """The nodes of its partitions, by Kubernetes' names, that it keeps away from."""
-        return self.emission.excluded
-
-    @property
-    def tier(self) -> str:
-        """Which of the best nodes it asks for now, to be told from the others; "" where it asks for a whole set."""
-        attempt = self.course.attempts[self.state.attempt]
-        return "" if attempt.nodes is attempt.within else f"{self.state.version}.{self.state.attempt}"
-
-    @property
-    def window_seconds(self) -> float | None:
-        """How long this attempt may wait once Slurm has looked at it; None: it is the last one."""
-        return self.course.attempts[self.state.attempt].window_seconds
+__all__ = ["Chain", "Plan", "asked"]
 
 
 class Chain:
@@ -90,6 +48,7 @@ class Chain:
         self._layers = Layers(self.hooks, self._caller, around.logs, around.dice)
         self._emitter = emitter.Emitter()
         self._fewest = Fewest()
+        self._rooms = Rooms()
         self._order = next(iter(self._layers.by_phase[Phase.ORDER]), None)
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
 
@@ -110,6 +69,19 @@ class Chain:
             raise LookupError(f"hooks need {', '.join(missing)}, which are not watched")
         self._layers.views = dict(views)
 
+    @property
+    def restores(self) -> bool:
+        """Some hook counts what workloads keep."""
+        return any(callable(getattr(hook.hook, "restored", None)) for hook in self.hooks)
+
+    def restore(self, held: Sequence[Held], *, fresh: bool) -> None:
+        """Tell the hooks what workloads keep, before they are asked anything; `fresh`: nothing else counts."""
+        for hook in self.hooks:
+            try:
+                hook.restored(held, self._layers.views, fresh=fresh)
+            except Exception as error:  # noqa: BLE001 - a defect of one hook must not keep the daemon from starting
+                self._layers.own_log.warning(f"hook {hook.name} was not restored: {type(error).__name__}: {error}")
+
     def close(self) -> None:
         """Let workers and whatever hooks do beside the passes end; after the chain was replaced."""
         for hook in self.hooks:
@@ -119,10 +91,17 @@ class Chain:
                 self._layers.own_log.warning(f"hook {hook.name} was not closed: {type(error).__name__}: {error}")
 
     def session(
-        self, snapshot: ClusterSnapshot, *, now: float, mode: Mode = Mode.REAL, attempt: int | None = None
+        self,
+        snapshot: ClusterSnapshot,
+        *,
+        now: float,
+        mode: Mode = Mode.REAL,
+        previous: PlanState | None = None,
     ) -> Session:
-        """The context of one pass."""
-        return Session(self._layers, snapshot, now=now, mode=mode, attempt=attempt)
+        """The context of one pass; `previous` is the plan of the job that the workload has."""
+        attempt = previous.attempt if previous is not None else None
+        memos = attempts.noted(previous.memo) if previous is not None else {}
+        return Session(self._layers, snapshot, now=now, mode=mode, attempt=attempt, memos=memos)
 
     @property
     def orders(self) -> bool:
@@ -151,8 +130,7 @@ class Chain:
     ) -> Plan | Wait | Reject:
         """What to ask Slurm for; `now` is Unix time, `previous` what the owner record says of a running attempt."""
         ask = asked(workload, translated)
-        attempt = previous.attempt if previous is not None else None
-        with self.session(snapshot, now=now, attempt=attempt) as session:
+        with self.session(snapshot, now=now, previous=previous) as session:
             try:
                 return self._plan(session, ask, translated, previous, avoid or {})
             except Stopped as stopped:
@@ -210,9 +188,14 @@ class Chain:
         reached = reach.reach(session, settled.request, found, self._emitter, settled.told)
         if isinstance(reached, Wait):
             raise Stopped(reached)
-        course = self._course(sets, choosing.ranked(session, ask, settled.request, rated), reached, previous)
+        within = reach.within(sets, reached)
+        if not within:
+            raise Stopped(_nowhere(session))
+        ranking = choosing.ranked(session, ask, settled.request, rated, self._rooms)
+        course = attempts.course(within, ranking, reached, self._around.limits, previous)
         course = self._bounded(course, settled, session.snapshot, reached, previous)
-        return self._emit(session, settled, reached, attempts.resume(course, previous, session.now), course)
+        state = attempts.resume(course, previous, session.now, attempts.memo(session.memos))
+        return self._emit(session, settled, reached, state, course)
 
     def _settle(
         self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: Sequence[Sieved]
@@ -232,16 +215,6 @@ class Chain:
             return ask
         return dataclasses.replace(ask, request=dataclasses.replace(ask.request, nice=max(0, rank.nice)))
 
-    def _course(
-        self, sets: tuple[NodeSet, ...], ranking: Ranking, reached: Reach, previous: PlanState | None
-    ) -> Course:
-        """Of node sets on which the job could start; none of them is the end of this pass."""
-        every = reached.every
-        within = [one if one.nodes is every else dataclasses.replace(one, nodes=one.nodes & every) for one in sets]
-        if not any(reached.suits(one.nodes) for one in within):
-            raise Stopped(Wait(reason=explain.UNSCHEDULABLE, message="unschedulable on cluster"))
-        return attempts.course(within, ranking, reached, self._around.limits, previous)
-
     def _bounded(
         self,
         course: Course,
@@ -259,7 +232,8 @@ class Chain:
     def _emit(self, session: Session, settled: Translated, reached: Reach, state: PlanState, course: Course) -> Plan:
         attempt = course.attempts[state.attempt]
         settled = choosing.limited(settled, attempt)
-        emit = functools.partial(self._emitter.emit_all, settled.request, session.snapshot, reached.parts)
+        parts = attempt.parts or reached.parts
+        emit = functools.partial(self._emitter.emit_all, settled.request, session.snapshot, parts)
         emission = emit(attempt.nodes)
         basis = emission if attempt.nodes is attempt.within else emit(attempt.within)
         return Plan(
@@ -273,11 +247,18 @@ class Chain:
             basis=basis.request,
             matrices=dict(session.matrices),
             moving=session.moving,
+            wanted=tuple(session.wanted),
             hints=settled.hints,
             shapes=settled.shapes,
             form=settled.form,
             told=settled.told,
         )
+
+
+def _nowhere(session: Session) -> Wait:
+    """In the workload's own words; sets and domains are nothing that its user knows of."""
+    wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
+    return Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}")
 
 
 def _again(session: Session, obstacle: Obstacle) -> Obstacle:

@@ -2,10 +2,10 @@
 
 import zlib
 
-from slurm_bridge.hooks import room
 from slurm_bridge.hooks.attempts import Attempt
 from slurm_bridge.hooks.base import Ask, Scores
 from slurm_bridge.hooks.rating import Ranking
+from slurm_bridge.hooks.room import Rooms
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.translate.translator import Translated, changed
@@ -24,11 +24,11 @@ def limited(settled: Translated, attempt: Attempt) -> Translated:
     return changed(limited, "minimum_nodes", 1, "one node for one task") if single(settled.request) else limited
 
 
-def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores) -> Ranking:
+def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores, rooms: Rooms) -> Ranking:
     """By these scores, among the nodes that have room now for the first of its pods."""
     workload = ask.workload
     # Who asks for a single tier wants the scores shown, and not followed.
     followed = rated.nodes and (rated.tiers is None or rated.tiers.count > 1)
-    roomy = room.now(session.columns, workload.lead, request) if followed else None
+    roomy = rooms.now(session.columns, workload.lead, request) if followed else None
     turn = zlib.crc32(workload.root.uid.encode())
     return Ranking(scores=rated, columns=session.columns, roomy=roomy, turn=turn)

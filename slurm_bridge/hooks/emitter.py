@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.columns.coded import Mask
-from slurm_bridge.hooks.columns.members import Members
+from slurm_bridge.hooks.columns.members import MOST_SETS, Members
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobRequest
 
 _Names = tuple[str, ...]
+
+#: Sets of so many nodes are looked up by name; beyond that all of the cluster at once is as fast.
+FEW = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,13 +46,14 @@ class Territory:
     """The nodes of some partitions: by row those that Kubernetes knows, and Slurm's names of the others.
 
     `rows` are in the order of Slurm's names, which are `slurm_names`: a set of nodes becomes a sorted list of names
-    without a look at each name.
+    without a look at each name. `by_row` are the same names by row.
     """
 
     members: Members
     inside: Mask
     rows: NDArray[np.intp]
     slurm_names: NDArray[np.object_]
+    by_row: NDArray[np.object_]
     strangers: _Names
 
     @property
@@ -57,13 +61,23 @@ class Territory:
         """Kubernetes' names of those that it knows."""
         return self.members.nodes(self.inside)
 
+    def _rows_of(self, nodes: Nodes) -> NDArray[np.intp]:
+        """Of few nodes that are here."""
+        index = self.members.index
+        rows = np.array([row for name in nodes if (row := index.get(name)) is not None], np.intp)
+        return rows[self.inside[rows]]
+
     def within(self, nodes: Nodes) -> Nodes:
         """Those of these nodes that are here; the very same set where all are."""
+        if len(nodes) <= FEW and len(self._rows_of(nodes)) == len(nodes):
+            return nodes
         inside = self.members.mask(nodes) & self.inside
         return nodes if np.count_nonzero(inside) == len(nodes) else self.members.nodes(inside)
 
     def named(self, nodes: Nodes) -> _Names:
         """Slurm's names."""
+        if len(nodes) <= FEW:
+            return tuple(sorted(self.by_row[self._rows_of(nodes)].tolist()))
         return tuple(self.slurm_names[self.members.mask(nodes)[self.rows]].tolist())
 
     def without(self, nodes: Nodes) -> _Names:
@@ -90,14 +104,15 @@ class Emitter:
 
     def __init__(self) -> None:
         self._territories: Memo[str, Territory] = Memo()
-        self._within: Memo[tuple[str, Nodes], Nodes] = Memo()
-        self._without: Memo[tuple[str, Nodes], _Names] = Memo()
+        #: By identity of the sets, which the answers hold: to hash thousands of names takes longer than all else.
+        self._within: Memo[tuple[str, int], tuple[Nodes, Nodes]] = Memo(MOST_SETS)
+        self._without: Memo[tuple[str, int], tuple[Nodes, _Names]] = Memo(MOST_SETS)
 
     def reach(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Nodes:
         """Those of these nodes that the request's partitions have."""
         territory = self._territory(request, snapshot)
-        key = (request.partition or "", nodes)
-        return self._within.get(snapshot.version, key, lambda: territory.within(nodes))
+        key = (request.partition or "", id(nodes))
+        return self._within.get(snapshot.version, key, lambda: (nodes, territory.within(nodes)))[1]
 
     def emit(
         self, request: JobRequest, snapshot: ClusterSnapshot, eligible: Nodes, candidates: Nodes | None = None
@@ -119,8 +134,8 @@ class Emitter:
         if listing and _shorter(request, territory, allowed):
             required = territory.named(allowed)
         else:
-            key = (request.partition or "", allowed)
-            excluded = self._without.get(snapshot.version, key, lambda: territory.without(allowed))
+            key = (request.partition or "", id(allowed))
+            _, excluded = self._without.get(snapshot.version, key, lambda: (allowed, territory.without(allowed)))
         if (request.required_nodes, request.excluded_nodes) != (required, excluded):
             request = dataclasses.replace(request, required_nodes=required, excluded_nodes=excluded)
         return Emission(request, territory, allowed)
@@ -166,10 +181,13 @@ def _territory(snapshot: ClusterSnapshot, partition: str) -> Territory:
     rows = np.array([row for _, row in known], np.intp)
     inside = np.zeros(len(snapshot.columns), np.bool_)
     inside[rows] = True
+    by_row = np.full(len(snapshot.columns), "", object)
+    by_row[rows] = [slurm for slurm, _ in known]
     return Territory(
         members=snapshot.columns.members,
         inside=inside,
         rows=rows,
+        by_row=by_row,
         slurm_names=np.array([slurm for slurm, _ in known], object),
         strangers=tuple(sorted(within - snapshot.by_slurm.keys())),
     )

@@ -25,6 +25,11 @@ class Hold:
     placed: bool
     pod: Pod | None = None
 
+    def keeps_as(self, other: "Hold") -> bool:
+        """Just as much, of the same node."""
+        same = self.node == other.node and self.placed is other.placed
+        return same and (self.requests is other.requests or self.requests == other.requests)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class There:
@@ -60,8 +65,9 @@ class Holding:
             # The pod that was given out stays: to take over each heartbeat of it would change a node for nothing.
             hold = dataclasses.replace(hold, pod=held.pod)
         self._holds[uid] = hold
-        if held is not None and dataclasses.replace(held, assumed=hold.assumed) == hold:
-            return frozenset()
+        if held is not None and held.keeps_as(hold):
+            # The sums stand: most of what is heard of a pod is how it goes.
+            return self._show(uid, held, hold)
         left = self._drop(uid, held) if held is not None else frozenset()
         self._count(hold, 1)
         if hold.pod is not None:
@@ -73,12 +79,25 @@ class Holding:
         held = self._holds.pop(uid, None)
         return self._drop(uid, held) if held is not None else frozenset()
 
-    def _drop(self, uid: str, held: Hold) -> frozenset[str]:
-        self._count(held, -1)
+    def _show(self, uid: str, held: Hold, hold: Hold) -> frozenset[str]:
+        """The pod as it is now, in its place among those of the node."""
+        if held.pod is hold.pod:
+            return frozenset()
+        if hold.pod is not None:
+            self._pods.setdefault(hold.node, {})[uid] = hold.pod
+        else:
+            self._unshow(uid, held)
+        return frozenset({hold.node})
+
+    def _unshow(self, uid: str, held: Hold) -> None:
         pods = self._pods.get(held.node, {})
         pods.pop(uid, None)
         if not pods:
             self._pods.pop(held.node, None)
+
+    def _drop(self, uid: str, held: Hold) -> frozenset[str]:
+        self._count(held, -1)
+        self._unshow(uid, held)
         return frozenset({held.node})
 
     def _count(self, hold: Hold, sign: int) -> None:
@@ -106,7 +125,8 @@ def _alike(one: Pod | None, other: Pod | None) -> bool:
 def _add(sums: _Sums, hold: Hold, sign: int) -> None:
     used = sums.setdefault(hold.node, {})
     for name, amount in hold.requests.items():
-        used[name] = used.get(name, NOTHING) + sign * amount
+        before = used.get(name, NOTHING)
+        used[name] = before + amount if sign > 0 else before - amount
         if not used[name]:
             del used[name]
     if not used:

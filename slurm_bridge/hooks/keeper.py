@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from slurm_bridge.hooks.columns.following import Follower
@@ -33,6 +33,7 @@ class Keeper:
         self._heterogeneous = False
         self._version = 0
         self._use_version = 0
+        self._company_version = 0
         self._given = EMPTY
         self._follower = Follower()
         #: The nodes that differ from those of the snapshot that was given out last.
@@ -55,9 +56,10 @@ class Keeper:
         if shown is None:
             return
         with self._lock:
-            self._use_version += 1 if self._nominations.hear(shown.uid, new) else 0
+            if self._nominations.hear(shown.uid, new):
+                self._heard()
             if new is None or new.terminal:
-                self._used(self._holding.release(shown.uid))
+                self._release(shown.uid)
             elif new.bound:
                 self._observe(old, new)
 
@@ -69,8 +71,7 @@ class Keeper:
         with self._lock:
             held = self._holding.get(uid)
             if held is None or held.assumed:
-                hold = Hold(node=node, requests=requests, assumed=True, placed=True, pod=pod)
-                self._used(self._holding.hold(uid, hold))
+                self._hold(uid, Hold(node=node, requests=requests, assumed=True, placed=True, pod=pod))
 
     def holds(self, uid: str, node: str) -> bool:
         """This pod counts on that node already."""
@@ -83,7 +84,7 @@ class Keeper:
         with self._lock:
             held = self._holding.get(uid)
             if held is not None and held.assumed:
-                self._used(self._holding.release(uid))
+                self._release(uid)
 
     def set_slurm(
         self, nodes: Iterable[SlurmNode], partitions: Iterable[Partition], *, heterogeneous: bool = False
@@ -127,6 +128,7 @@ class Keeper:
         taken = ClusterSnapshot(
             version=self._version,
             use_version=self._use_version,
+            company_version=self._company_version,
             nodes=MappingProxyType(dict(self._nodes)),
             slurm_nodes=self._slurm,
             partitions=self._partitions,
@@ -142,6 +144,11 @@ class Keeper:
 
     def _moved(self) -> None:
         self._version += 1
+        self._heard()
+
+    def _heard(self) -> None:
+        """Something that more depends on than what is used of a node."""
+        self._company_version += 1
         self._use_version += 1
 
     def _put_node(self, new: Node) -> None:
@@ -149,7 +156,7 @@ class Keeper:
         known = self._nodes.get(name)
         if known is not None and _same_place(known.node, new):
             self._write(dataclasses.replace(known, node=new))
-            self._use_version += 1
+            self._heard()
             return
         there = self._holding.there(name)
         facts = NodeFacts(
@@ -208,8 +215,7 @@ class Keeper:
         known = held is not None and settled and old is not None and old.spec == new.spec
         requests = held.requests if held is not None and known else self._amounts_of(new)
         placed = names.LABEL_JOB_ID in new.metadata.labels
-        hold = Hold(node=new.spec.node_name, requests=requests, assumed=False, placed=placed, pod=new)
-        self._used(self._holding.hold(new.uid, hold))
+        self._hold(new.uid, Hold(node=new.spec.node_name, requests=requests, assumed=False, placed=placed, pod=new))
 
     def _amounts_of(self, pod: Pod) -> Amounts:
         """Amounts that nobody can read count as nothing: one odd pod must not stop the watch of all others."""
@@ -218,8 +224,18 @@ class Keeper:
         except ValueError:
             return {}
 
-    def _used(self, changed: Iterable[str]) -> None:
-        """What pods keep of these nodes has changed."""
+    def _hold(self, uid: str, hold: Hold) -> None:
+        held = self._holding.get(uid)
+        self._used(self._holding.hold(uid, hold), held, hold)
+
+    def _release(self, uid: str) -> None:
+        held = self._holding.get(uid)
+        self._used(self._holding.release(uid), held)
+
+    def _used(self, changed: Collection[str], *holds: Hold | None) -> None:
+        """What pods keep of these nodes has changed, by these holds, of which one may be over."""
+        if changed and any(hold is not None and hold.pod is not None and hold.pod.spec.affinity for hold in holds):
+            self._company_version += 1
         for name in changed:
             facts = self._nodes.get(name)
             if facts is not None:

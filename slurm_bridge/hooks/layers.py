@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from slurm_bridge.hooks.base import Denied, Log, Nodes, Phase
 from slurm_bridge.hooks.calls import Caller, Hook
+from slurm_bridge.hooks.columns.members import MOST_SETS
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.verdict import Obstacle
@@ -35,5 +36,6 @@ class Layers:
         self.own_log = logs("chain")
         self.logs = {hook.name: logs(hook.name) for hook in hooks}
         self.by_phase = {phase: tuple(hook for hook in hooks if phase in hook.phases) for phase in Phase}
-        self.left: Memo[tuple[Nodes, Denied], Nodes] = Memo()
+        #: By identity: to hash a set of thousands takes longer than most of what is asked about it.
+        self.left: Memo[tuple[int, Denied], tuple[Nodes, Nodes]] = Memo(MOST_SETS)
         self.said: Memo[Denied, str] = Memo()

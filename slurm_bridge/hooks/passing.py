@@ -1,6 +1,7 @@
 """What belongs to one pass from its beginning to its end: what it looks at, when, and for whom."""
 
 import random
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +16,7 @@ from slurm_bridge.hooks.snapshot import ClusterSnapshot
 class Pass:
     """A context manager: its end is the end of the pass, and whoever uses anything of it later is told so."""
 
-    __slots__ = ("_attempt", "_layers", "_mode", "_now", "_over", "_placed", "_running", "_snapshot")
+    __slots__ = ("_attempt", "_layers", "_memos", "_mode", "_now", "_over", "_placed", "_running", "_snapshot")
 
     def __init__(
         self,
@@ -25,8 +26,10 @@ class Pass:
         now: float,
         mode: Mode = Mode.REAL,
         attempt: int | None = None,
+        memos: Mapping[str, str] | None = None,
     ) -> None:
         self._layers = layers
+        self._memos = memos or {}
         self._snapshot = snapshot
         self._now = now
         self._mode = mode
@@ -62,6 +65,11 @@ class Pass:
     def placed(self) -> bool:
         self._alive()
         return self._placed
+
+    @property
+    def memo(self) -> str:
+        self._alive()
+        return self._memos.get(self._running.name, "") if self._running else ""
 
     @property
     def now(self) -> float:

@@ -11,10 +11,12 @@ from slurm_bridge.hooks.base import Nodes, Scores
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Numbers
 
 _Values = NDArray[np.float64]
+_Rows = NDArray[np.intp]
 
 
 def added(said: Sequence[Scores], nodes: Nodes) -> Scores:
-    """The sum for each node, and how the first hook that cares wants it to be used."""
+    """The sum for each node, and how the first hook that cares wants it to be used; who says nothing does not count."""
+    said = [one for one in said if one.nodes or one.tiers is not None or one.note]
     if not said:
         return Scores(nodes={})
     if len(said) == 1:
@@ -41,22 +43,32 @@ class Ranking:
         """Whether the scores tell these nodes apart at all."""
         if not self.scores.nodes or not nodes:
             return False
-        found = self._values[self._among(nodes)]
+        _, found = self._among(nodes)
         return bool(found.size) and bool(found.min() != found.max())
 
     def best(self, nodes: Nodes, sizes: Sequence[int]) -> list[Nodes]:
         """So many of the best for each size, each set within the next; all of these nodes where that is enough."""
-        among, values = self._among(nodes), self._values
-        most = min(max(sizes, default=0), int(np.count_nonzero(among)))
-        rows = _top(among, values, most, self.turn % len(among)) if most else np.empty(0, np.intp)
+        among, values = self._among(nodes)
+        most = min(max(sizes, default=0), len(among))
+        rows = _top(among, values, most, self.turn % len(self.columns)) if most else among[:0]
         names = self.columns.names[rows].tolist()
         return [nodes if size >= len(nodes) else frozenset(names[:size]) for size in sizes]
 
-    def _among(self, nodes: Nodes) -> Mask:
-        """Where none has room, all of them: who waits, waits for the best."""
+    def _among(self, nodes: Nodes) -> tuple[_Rows, _Values]:
+        """The rows to choose from, and their values; all where none has room: who waits, waits for the best."""
+        if self._looked and self._looked[0][0] is nodes:
+            return self._looked[0][1]
         mask = self.columns.mask(nodes)
-        with_room = mask if self.roomy is None else mask & self.roomy
-        return with_room if with_room.any() else mask
+        rows = np.flatnonzero(mask if self.roomy is None else mask & self.roomy)
+        rows = rows if len(rows) else np.flatnonzero(mask)
+        found = rows, self._values[rows]
+        self._looked[:] = [(nodes, found)]
+        return found
+
+    @functools.cached_property
+    def _looked(self) -> list[tuple[Nodes, tuple[_Rows, _Values]]]:
+        """The nodes that were asked about last: who asks whether they differ asks for the best of them next."""
+        return []
 
     @functools.cached_property
     def _values(self) -> _Values:
@@ -69,12 +81,18 @@ def _by_row(scores: Mapping[str, float], columns: NodeColumns) -> _Values:
     return np.fromiter((scores.get(name, 0.0) for name in columns.names.tolist()), np.float64, len(columns))
 
 
-def _top(among: Mask, values: _Values, number: int, turn: int) -> NDArray[np.intp]:
+def _top(among: _Rows, values: _Values, number: int, turn: int) -> _Rows:
     """The rows of the highest values, best first; equal ones in the order of rows, from `turn` on and around."""
-    found = values[among]
-    last = np.partition(found, len(found) - number)[len(found) - number]
-    better = np.flatnonzero(among & (values > last))
-    equal = np.flatnonzero(among & (values == last))
+    last = values.max()
+    equal = among[values == last]
+    better = equal[:0]
+    if len(equal) < number:
+        last = np.partition(values, len(values) - number)[len(values) - number]
+        over = values > last
+        better, equal = among[over], among[values == last]
+        # Best first; a stable sort, so that equal ones stay as they are put in.
+        begin = int(np.searchsorted(better, turn))
+        order = np.argsort(-np.roll(values[over], -begin), kind="stable")
+        better = np.roll(better, -begin)[order]
     begin = int(np.searchsorted(equal, turn))
-    chosen = np.concatenate((better, np.roll(equal, -begin)[: number - len(better)]))
-    return chosen[np.lexsort(((chosen - turn) % len(among), -values[chosen]))]
+    return np.concatenate((better, equal[begin : begin + number], equal[:begin]))[:number]

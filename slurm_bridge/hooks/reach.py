@@ -9,10 +9,10 @@ Slurm would take a request that these nodes can never serve, and leave it waitin
 import dataclasses
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from slurm_bridge.hooks import explain, sieve
-from slurm_bridge.hooks.base import Denied, Nodes
+from slurm_bridge.hooks.base import Denied, Nodes, NodeSet
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.sieve import Sieved
@@ -62,6 +62,28 @@ def reach(
     every = functools.reduce(operator.or_, parts)
     reached = Reach(parts=parts, least=least, every=every, count=count, partial=session.partial)
     return reached if reached.suits(reached.every) else _too_few(session, inside, least)
+
+
+def within(sets: Iterable[NodeSet], reached: Reach) -> list[NodeSet]:
+    """What is left of the node sets, without those on which the job could not start."""
+    return [inside for one in sets if (inside := _left(one, reached)) is not None]
+
+
+def _left(one: NodeSet, reached: Reach) -> NodeSet | None:
+    every = reached.every
+    if one.parts:
+        return _left_apart(one, reached)
+    left = one if one.nodes is every else dataclasses.replace(one, nodes=one.nodes & every)
+    return left if reached.suits(left.nodes) else None
+
+
+def _left_apart(one: NodeSet, reached: Reach) -> NodeSet | None:
+    """Only a job with a component for each shape can keep its shapes apart."""
+    if reached.changeable or len(one.parts) != len(reached.parts):
+        return None
+    parts = tuple(mine & left for mine, left in zip(one.parts, reached.parts, strict=True))
+    left = dataclasses.replace(one, nodes=functools.reduce(operator.or_, parts), parts=parts)
+    return left if apart(parts, reached.least) else None
 
 
 def apart(sets: Sequence[Nodes], least: Sequence[int]) -> bool:

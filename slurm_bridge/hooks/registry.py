@@ -19,11 +19,13 @@ from slurm_bridge.hooks.builtin.eligibility import Eligibility
 from slurm_bridge.hooks.builtin.policy import Policy
 from slurm_bridge.hooks.calls import SHAPES, Hook, OnError, Worker
 from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.hooks.kai.hook import Kai
 from slurm_bridge.hooks.kubescheduler.hook import KubeScheduler
 from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.hooks.vela.hook import Vela
+from slurm_bridge.hooks.yunikorn.hook import Yunikorn
 
 GROUP = "slurm_bridge.hooks"
 
@@ -39,6 +41,8 @@ BUILTIN: Mapping[str, Builder] = {
     "vela": Vela,
     "kube-scheduler": KubeScheduler,
     "preemption": Preemption,
+    "kai": Kai,
+    "yunikorn": Yunikorn,
 }
 
 #: Part of every chain, with their own defaults and before all others where configuration does not name them: a site

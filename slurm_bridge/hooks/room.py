@@ -4,52 +4,116 @@ A node that is full, drained or reserved may be the best of all by some score, a
 are idle waits for nothing. It is no reason to exclude it: the job may have it when its turn comes.
 """
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slurm_bridge.hooks.columns import Mask, NodeColumns, units
-from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole, units
+from slurm_bridge.hooks.columns.coded import units_given
+from slurm_bridge.hooks.columns.kept import Kept
+from slurm_bridge.hooks.facts import NOTHING, NodeFacts
 from slurm_bridge.hooks.fewest import takes
-from slurm_bridge.model.job import Gres, JobRequest, MemoryPer
+from slurm_bridge.model.job import JobRequest, MemoryPer
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.translate import resources
+
+#: For so many kinds of pods it is remembered which nodes have room: a byte for each node.
+MOST_KINDS = 64
+
+#: Before the name and the type of a generic resource.
+_GRES = "room gres "
+
+Rows = NDArray[np.intp]
+
+#: What there is and what is used of it, by node, and how much of the rest is wanted.
+_Enough = tuple[Whole, Whole | None, int]
+
+#: A resource of Kubernetes, or what Slurm calls so, and how much of it is wanted.
+_Wanted = tuple[tuple[str, int], ...]
 
 
 def now(columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
     """The nodes that could take one such pod of this request at this moment."""
-    # Who may use a reservation finds its nodes reserved, and that is where the job belongs.
-    room: Mask = (columns.whole("room known", _known) if request.reservation else columns.whole("room open", _open)) > 0
-    for enough in _enough(columns, pod, request):
-        room = room & enough
+    room: Mask = columns.present
+    for there, used, least in _enough(columns, _wanted(pod, request)):
+        room = room & ((there if used is None else there - used) >= least)
     return room
 
 
-def _enough(columns: NodeColumns, pod: Pod, request: JobRequest) -> Iterator[Mask]:
-    for name, amount in resources.requests_of(pod).items():
-        if amount > 0:
-            yield columns.allocatable(name) - columns.used(name) >= units(name, amount)
-    yield columns.whole("room cpus", _cpus) >= request.cpus_per_task
+def among(columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
+    """The same of the nodes in these rows, by place."""
+    room: Mask = columns.present[rows]
+    for there, used, least in _enough(columns, _wanted(pod, request)):
+        room = room & ((there[rows] if used is None else there[rows] - used[rows]) >= least)
+    return room
+
+
+class Rooms:
+    """The same for all nodes, of which only those that changed are looked at again; used from any thread."""
+
+    def __init__(self) -> None:
+        self._kept: Kept[_Wanted] = Kept(MOST_KINDS)
+
+    def now(self, columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
+        """As `room.now`."""
+        wanted = _wanted(pod, request)
+        return self._kept.get(wanted, columns, lambda: now(columns, pod, request), lambda facts: _fits(facts, wanted))
+
+
+def _fits(facts: NodeFacts, wanted: _Wanted) -> bool:
+    """Counted as columns count."""
+    return all(_left(facts, name) >= least for name, least in wanted)
+
+
+def _left(facts: NodeFacts, name: str) -> int:
+    of = _slurm(name)
+    if of is not None:
+        return of(facts.slurm)
+    return units_given(name, facts.allocatable.get(name, NOTHING)) - units(name, facts.used.get(name, NOTHING))
+
+
+def _enough(columns: NodeColumns, wanted: _Wanted) -> Iterator[_Enough]:
+    for name, least in wanted:
+        of = _slurm(name)
+        if of is None:
+            yield columns.allocatable(name), columns.used(name), least
+        else:
+            yield columns.of_slurm(name, of), None, least
+
+
+def _wanted(pod: Pod, request: JobRequest) -> _Wanted:
+    """Who may use a reservation finds its nodes reserved, and that is where the job belongs."""
+    found = [("room known" if request.reservation else "room open", 1)]
+    found += [(name, units(name, amount)) for name, amount in resources.requests_of(pod).items() if amount > 0]
+    found.append(("room cpus", request.cpus_per_task))
     if request.tasks == 1:
-        yield columns.whole("room memory", _memory) >= _mib(request)
-    for one in request.gres:
-        yield _gres(columns, one) >= one.count
+        found.append(("room memory", _mib(request)))
+    found += [(f"{_GRES}{one.name}:{one.type}", one.count) for one in request.gres]
+    return tuple(found)
 
 
-def _open(facts: NodeFacts) -> int:
-    return int(facts.slurm is not None and takes(facts.slurm))
+def _slurm(name: str) -> Callable[[SlurmNode | None], int] | None:
+    """How Slurm's nodes are asked for it, None for a resource of Kubernetes: those have no space in their names."""
+    return functools.partial(_free, name) if name.startswith(_GRES) else _SLURM.get(name)
 
 
-def _known(facts: NodeFacts) -> int:
-    return int(facts.slurm is not None)
+def _open(slurm: SlurmNode | None) -> int:
+    return int(slurm is not None and takes(slurm))
 
 
-def _cpus(facts: NodeFacts) -> int:
-    return facts.slurm.cpus - facts.slurm.used_cpus if facts.slurm is not None else 0
+def _known(slurm: SlurmNode | None) -> int:
+    return int(slurm is not None)
 
 
-def _memory(facts: NodeFacts) -> int:
-    return facts.slurm.memory_mib - facts.slurm.used_memory_mib if facts.slurm is not None else 0
+def _cpus(slurm: SlurmNode | None) -> int:
+    return slurm.cpus - slurm.used_cpus if slurm is not None else 0
+
+
+def _memory(slurm: SlurmNode | None) -> int:
+    return slurm.memory_mib - slurm.used_memory_mib if slurm is not None else 0
 
 
 def _mib(request: JobRequest) -> int:
@@ -57,14 +121,22 @@ def _mib(request: JobRequest) -> int:
     return request.memory.mib * (request.cpus_per_task if per_cpu else 1)
 
 
-def _gres(columns: NodeColumns, one: Gres) -> np.typing.NDArray[np.int64]:
-    def free(facts: NodeFacts) -> int:
-        if facts.slurm is None:
-            return 0
-        there, used = (
-            sum(has.count for has in every if has.name == one.name and one.type in ("", has.type))
-            for every in (facts.slurm.gres, facts.slurm.used_gres)
-        )
-        return there - used
+def _free(written: str, slurm: SlurmNode | None) -> int:
+    """How many of a generic resource, as it is written in the column's name, are not given away."""
+    if slurm is None:
+        return 0
+    name, _, kind = written.removeprefix(_GRES).rpartition(":")
+    there, used = (
+        sum(has.count for has in every if has.name == name and kind in ("", has.type))
+        for every in (slurm.gres, slurm.used_gres)
+    )
+    return there - used
 
-    return columns.whole(f"room gres {one.name}:{one.type}", free)
+
+#: Columns over what Slurm says.
+_SLURM: Mapping[str, Callable[[SlurmNode | None], int]] = {
+    "room known": _known,
+    "room open": _open,
+    "room cpus": _cpus,
+    "room memory": _memory,
+}

@@ -34,7 +34,7 @@ RETRY_SECONDS = 60.0
 class Session(Pass):
     """See `base.Session`, which is what hooks see of it."""
 
-    __slots__ = ("denied", "lines", "matrices", "members", "partial", "retry_after")
+    __slots__ = ("denied", "lines", "matrices", "members", "memos", "partial", "retry_after", "shifting", "wanted")
 
     def __init__(
         self,
@@ -44,8 +44,9 @@ class Session(Pass):
         now: float,
         mode: Mode = Mode.REAL,
         attempt: int | None = None,
+        memos: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(layers, snapshot, now=now, mode=mode, attempt=attempt)
+        super().__init__(layers, snapshot, now=now, mode=mode, attempt=attempt, memos=memos)
         self.lines: list[Line] = []
         self.denied: list[Denied] = []
         #: How the scores came about, by hook.
@@ -55,11 +56,16 @@ class Session(Pass):
         #: Some nodes are not looked at, and when others would be.
         self.partial = False
         self.retry_after: float | None = None
+        #: What hooks want to be told of their sets next time, what the sets are about for the user, and whether they
+        #: depend on what runs.
+        self.memos: dict[str, str] = {}
+        self.wanted: dict[str, None] = {}
+        self.shifting = False
 
     @property
     def moving(self) -> bool:
-        """What runs on the nodes is part of why some of them are denied."""
-        return any(one.moving for one in self.denied)
+        """What runs on the nodes is part of why some of them are denied, or of which sets are tried first."""
+        return self.shifting or any(one.moving for one in self.denied)
 
     def pass_gate(self, phase: Phase, ask: Ask) -> None:
         """Admit, capacity or commit: every hook has to let the workload go on."""
@@ -179,7 +185,8 @@ class Session(Pass):
     def _deny(self, hook: Hook, answer: Answer, nodes: Nodes) -> Nodes:
         denied: Denied = answer.value
         version = self._snapshot.version
-        left = self._layers.left.get(version, (nodes, denied), lambda: denied.left(nodes))
+        # The answer holds the set that it is about, so that no other one can have its number meanwhile.
+        _, left = self._layers.left.get(version, (id(nodes), denied), lambda: (nodes, denied.left(nodes)))
         if len(left) < len(nodes):
             self.denied.append(denied)
         said = self._layers.said.get(version, denied, lambda: explain.summary(denied.counts()))
@@ -200,18 +207,26 @@ class Session(Pass):
             if not answer.value.relevant:
                 log.debug(f"{name} logic is not relevant")
             inner = division.layer(outer, answer.value)
+            self._keep(name, answer.value)
             self._say(
                 hook,
                 Phase.SUBSET,
                 answer,
-                (len(outer.nodes), len(frozenset().union(*(one.nodes for one in inner)))),
+                (len(outer.nodes), division.covered(outer, inner)),
                 audience=Audience.OPERATOR,
-                reason=f"{len(inner)} subsets" if answer.value.relevant else "not relevant",
+                reason=_divided(answer.value),
             )
             found += inner
         log.debug(f"Result of {name} logic is {len(found)} subsets")
-        log.trace(f"Result of {name} logic is {division.names(found)}")
+        log.trace(division.Result(name, tuple(found)))
         return tuple(found)
+
+    def _keep(self, name: str, said: base.Subsets) -> None:
+        """Of a hook that divides several sets the first memo counts: it is asked about each of them alike."""
+        if said.memo:
+            self.memos.setdefault(name, said.memo)
+        self.wanted.update(dict.fromkeys(said.wanted))
+        self.shifting = self.shifting or said.moving
 
     def _note(self, hook: Hook, phase: Phase, answer: Answer) -> None:
         self._say(hook, phase, answer, audience=answer.value.audience)
@@ -250,3 +265,9 @@ class Session(Pass):
                 members=self.members,
             )
         )
+
+
+def _divided(said: base.Subsets) -> str:
+    """For operators."""
+    count = f"{len(said.sets)} subsets" if said.relevant else "not relevant"
+    return f"{count}; {said.note}" if said.note else count

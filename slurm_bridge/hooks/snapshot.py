@@ -16,12 +16,15 @@ __all__ = ["EMPTY", "NOTHING", "Amounts", "ClusterSnapshot", "NodeFacts", "fits"
 class ClusterSnapshot:
     """`version` moves when anything changed that a rule about placement can depend on, `use_version` with every change.
 
+    `company_version` moves with `version`, with every word of a node about itself, with promises, and with pods that
+    come, go or change and have a say in who comes near. Most pods have none.
     `names` are the keys of `nodes`, kept as one object for as long as none comes or goes; a plan may cache by it.
     `heterogeneous`: Slurm takes jobs of several components. `nominated` are pods that were promised a node.
     """
 
     version: int
     use_version: int
+    company_version: int
     nodes: Mapping[str, NodeFacts]
     slurm_nodes: Mapping[str, SlurmNode]
     partitions: tuple[Partition, ...]
@@ -49,5 +52,5 @@ class ClusterSnapshot:
 
 
 EMPTY = ClusterSnapshot(
-    version=0, use_version=0, nodes={}, slurm_nodes={}, partitions=(), names=frozenset(), by_slurm={}
+    version=0, use_version=0, company_version=0, nodes={}, slurm_nodes={}, partitions=(), names=frozenset(), by_slurm={}
 )

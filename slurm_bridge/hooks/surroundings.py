@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from slurm_bridge import ports
 from slurm_bridge.hooks import attempts, background, calls
-from slurm_bridge.hooks.background import Backstage, Post, Tally
+from slurm_bridge.hooks.background import Backstage, Heirloom, Post, Tally
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.layers import LogOf
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
@@ -37,6 +37,8 @@ class Surroundings:
     finest: background.Finest = background.unheard
     #: False: everything is done where it is asked for, at once.
     threads: bool = True
+    #: What hooks hand on when a chain takes the place of another, by their names.
+    heirlooms: dict[str, Heirloom] = dataclasses.field(default_factory=dict)
 
     def backstage(self, hook: str) -> Backstage:
         """What one hook is given of it."""
@@ -50,4 +52,5 @@ class Surroundings:
             tally=self.tally,
             finest=self.finest,
             threads=self.threads,
+            heirloom=self.heirlooms.setdefault(hook, Heirloom()),
         )

@@ -17,6 +17,9 @@ ANNOTATION_SLURM_NODE = NODE_PREFIX + "slurm-node"
 #: Written by administrators on a Kubernetes node whose name in Slurm differs.
 LABEL_SLURM_NODE_NAME = NODE_PREFIX + "slurm-nodename"
 
+#: Likewise, where it is in Slurm's topologies: `racks:core:rack4,blocks:block2`.
+ANNOTATION_NODE_TOPOLOGY = "topology.slinky.slurm.net/spec"
+
 #: Written by the bridge on a pod whose pending placeholder somebody cancelled: what was cancelled, and why it waits.
 ANNOTATION_PARKED = SCHEDULER_PREFIX + "parked"
 

@@ -7,7 +7,10 @@ from slurm_bridge.model.job import Gres
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmNode:
-    """One node as Slurm knows it. `used` is what jobs had of it when it was read, whoever's they are."""
+    """One node as Slurm knows it. `used` is what jobs had of it when it was read, whoever's they are.
+
+    `topology` is what it was made with, such as `racks:rack4`; of nodes in configuration files Slurm does not tell it.
+    """
 
     name: str
     states: frozenset[str]
@@ -21,6 +24,7 @@ class SlurmNode:
     used_cpus: int = 0
     used_memory_mib: int = 0
     used_gres: tuple[Gres, ...] = ()
+    topology: str = ""
 
     @property
     def external(self) -> bool:

@@ -8,7 +8,7 @@ from loguru import logger
 
 from slurm_bridge.hooks import chain
 from slurm_bridge.hooks.background import NotAnswered
-from slurm_bridge.hooks.base import Mode, Nodes, Phase
+from slurm_bridge.hooks.base import Mode, Nodes, NodeSet, Phase
 from slurm_bridge.hooks.kubescheduler.preempting import choosing, imagining, proposing
 from slurm_bridge.hooks.kubescheduler.preempting import hook as hooks
 from slurm_bridge.hooks.kubescheduler.preempting.budgets import Budget
@@ -65,10 +65,11 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Answers:
-    """What the hooks say of a workload in some state of the cluster."""
+    """What the hooks say of a workload in some state of the cluster; one of `sets` has to be enough for it."""
 
     request: JobRequest
     nodes: Nodes
+    sets: tuple[Nodes, ...]
     budgets: tuple[Budget, ...]
 
 
@@ -153,17 +154,21 @@ class Candidates:
         cleared = self._ask(one, imagining.without(snapshot, (pod for name in ranked[:most] for pod in below[name])))
         if cleared is None:
             return None
-        names = [name for name in ranked[:most] if name in cleared.nodes]
-        free = sorted((sites.roomy(snapshot, one.workload.lead) & now.nodes).difference(away, names))
+        roomy = (sites.roomy(snapshot, one.workload.lead) & now.nodes).difference(away)
         known = sites.Sites(self._tools, self._census, snapshot, now.request)
-        places = known.of((*names, *free[:most]))
-        try:
-            return proposing.propose(
-                one.workload.pods, one.priority, places, now.budgets, known.needs_of, hook.extenders
-            )
-        except NotAnswered as silent:
-            logger.bind(workload=str(one.root)).warning("preemption: not now: {}", silent)
-            return None
+        pods = one.workload.pods
+        for within in cleared.sets:
+            names = [name for name in ranked[:most] if name in cleared.nodes & within]
+            free = sorted((roomy & within).difference(names))
+            places = known.of((*names, *free[:most]))
+            try:
+                found = proposing.propose(pods, one.priority, places, now.budgets, known.needs_of, hook.extenders)
+            except NotAnswered as silent:
+                logger.bind(workload=str(one.root)).warning("preemption: not now: {}", silent)
+                return None
+            if found is not None:
+                return found
+        return None
 
     def _checked(self, one: Candidate, snapshot: ClusterSnapshot, found: Proposal | None) -> Proposal | None:
         """Without victims there is room, and what keeps Slurm from using it is nothing that anybody could leave for.
@@ -173,7 +178,9 @@ class Candidates:
         if found is None or not found.victims:
             return None
         answers = self._ask(one, imagining.without(snapshot, found.victims))
-        return found if answers is not None and found.nodes <= answers.nodes else None
+        if answers is None or not found.nodes <= answers.nodes:
+            return None
+        return found if any(found.nodes <= within for within in answers.sets) else None
 
     def _ask(self, one: Candidate, snapshot: ClusterSnapshot) -> _Answers | None:
         """None when a hook is against it altogether."""
@@ -184,10 +191,17 @@ class Candidates:
                     session.pass_gate(Phase.ADMIT, ask)
                     session.pass_gate(Phase.CAPACITY, ask)
                 nodes = session.filter_nodes(ask, snapshot.names)
+                sets = session.subset_nodes(ask, one.workload.pods, nodes)
                 request = session.express(ask).request
             except Stopped:
                 return None
-            return _Answers(request=request, nodes=nodes, budgets=hooks.known_budgets(session))
+            budgets = hooks.known_budgets(session)
+        return _Answers(request=request, nodes=nodes, sets=_bounds(sets, nodes), budgets=budgets)
+
+
+def _bounds(sets: Sequence[NodeSet], nodes: Nodes) -> tuple[Nodes, ...]:
+    """Who has to stay in one of several sets is given room in one of them; what is only preferred moves nobody."""
+    return tuple(one.nodes for one in sets) if not sets or any(one.required for one in sets) else (nodes,)
 
 
 def _rank(name: str, below: Mapping[str, Sequence[Pod]], fitting: Nodes) -> tuple[bool, int, int, str]:

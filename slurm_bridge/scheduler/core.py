@@ -12,7 +12,7 @@ from slurm_bridge.model.job import Phase
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import news, telling
+from slurm_bridge.scheduler import held, news, telling
 from slurm_bridge.scheduler.asking import Act
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Cycle
@@ -172,9 +172,15 @@ class Core:
         self._facts.read()
         self.tools.mirror.recover()
         self._rejoin()
+        self._restore(self.tools.config, fresh=True)
         self.preempting.begin()
         for uid in {*self.census.roots(), *self.tools.table.uids()}:
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
+
+    def _restore(self, config: Config, *, fresh: bool) -> None:
+        """Hooks that count what workloads keep know it before they are asked about others."""
+        if config.chain.restores:
+            config.chain.restore(held.held(self.tools, self.census), fresh=fresh)
 
     def _rejoin(self) -> None:
         """A bound pod belongs to the workload whose job it names, whatever it would belong to if it came today."""
@@ -286,6 +292,7 @@ class Core:
 
     def configure(self, config: Config) -> None:
         """From now on this is the configuration; everybody who waits is looked at again."""
+        self._restore(config, fresh=False)
         self.tools.config = config
         self.queue.reorder()
         for uid in self.census.roots():

@@ -216,6 +216,7 @@ class Cycle:
         if placeholder is not None and placeholder.torn and not relevant.never_started(crew, placeholder, gathered):
             return lambda: self.replacer.replace(placeholder, TORN)
         if isinstance(gathered, Wait) and crew.root.kind != "Pod":
+            self._rest(crew)
             return self._cancelled(crew, gathered, placeholder) or self.ganger.incomplete(
                 crew, gathered, placeholder, self.replacer
             )
@@ -226,7 +227,14 @@ class Cycle:
         still = self.ganger.unsettled(wish.workload, crew, placeholder)
         return still if still is not None else self._asker.go_on(crew, wish, placeholder, turn=turn)
 
+    def _rest(self, crew: Crew) -> None:
+        """It is in no state to have a job: where it has none, and no nodes, hooks count nothing for it any more."""
+        uid = crew.root.uid
+        if not crew.count(*PLACED) and not any(one.alive for one in self._tools.table.of(uid)):
+            self._tools.ended(uid)
+
     def _cannot(self, crew: Crew, gathered: Workload | Wait | Reject, obstacle: Wait | Reject) -> Filed:
+        self._rest(crew)
         if isinstance(gathered, Workload):
             return self.obstacles.of_workload(gathered, obstacle)
         return self.obstacles.of_crew(crew, obstacle)

@@ -83,6 +83,7 @@ class Ender:
         for one in self._tools.table.of(uid):
             self._tools.table.drop(one.job_id)
         self._tools.forget(uid)
+        self._tools.ended(uid)
         self._tools.voice.forget(uid)
         return FORGET
 
@@ -258,7 +259,9 @@ class Ender:
 
     def tell_parked(self, wish: Wish) -> Filed:
         """Keep saying why it waits."""
-        suspended = wish.workload.suspended
+        uid, suspended = wish.workload.root.uid, wish.workload.suspended
+        if not any(one.alive for one in self._tools.table.of(uid)):
+            self._tools.ended(uid)
         if suspended:
             text = f"{suspended} is suspended; a job is submitted when it is resumed"
             self._tools.say(wish.workload, "Suspended", text)

@@ -84,7 +84,9 @@ class Warden:
     def _tell_pending(self, wish: Wish, planned: Plan, placeholder: Placeholder) -> None:
         """Only for jobs that wait for long enough to be read: one that starts at once is told of when it is bound."""
         workload, text = wish.workload, words.waiting(placeholder)
-        self._tools.say(workload, "SlurmJobPending", text, key=words.key(placeholder))
+        wanted = planned.wanted if planned.tried and words.refused(placeholder) else ()
+        text = words.nowhere(wanted, text)
+        self._tools.say(workload, "SlurmJobPending", text, key=f"{words.key(placeholder)} {'; '.join(wanted)}".rstrip())
         if placeholder.view is not None:
             submitted = f"Slurm job {placeholder.job_id}{words.asked(planned.request)}{words.said(planned.values)}"
             self._tools.voice.group(workload, "SlurmJobSubmitted", submitted)

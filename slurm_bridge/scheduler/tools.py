@@ -160,6 +160,11 @@ class Tools:
         for hook in self.config.chain.hooks:
             hook.forget(uid)
 
+    def ended(self, uid: str) -> None:
+        """The workload keeps nothing on either side: it is over, or may not have a job now."""
+        for hook in self.config.chain.hooks:
+            hook.ended(uid)
+
     def say(self, workload: Workload, reason: str, message: str, *, key: str = "") -> None:
         """Every member learns why it waits."""
         if workload.gang is None:

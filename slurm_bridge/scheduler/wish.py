@@ -76,9 +76,7 @@ def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wa
     """Let the hooks, and Slurm's own limits, shape the request."""
     uid = wish.workload.root.uid
     if placeholder is None or not placeholder.alive:
-        # What is remembered is of a job that is over.
-        tools.plans.pop(uid, None)
-        return _plan(wish, tools, None)
+        return _anew(wish, tools, placeholder)
     before = tools.plans.get(uid) or PlanState.of_running(placeholder.owner.plan)
     planned = _plan(wish, tools, before)
     if not isinstance(planned, Plan):
@@ -105,6 +103,26 @@ def due(planned: Plan, tools: Tools) -> float | None:
     most = planned.course.attempts[planned.state.attempt].most
     few = most is not None and most < planned.request.tasks
     return UNSEEN_FEWEST if few else tools.limits.attempt_period
+
+
+def _anew(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wait | Reject:
+    """For a new job. What is remembered is of one that is over.
+
+    A job of several components was given back so that the next attempt could follow it, and that is this one.
+    """
+    before = tools.plans.get(wish.workload.root.uid)
+    if before is not None and placeholder is not None and before.attempt > _attempt(placeholder):
+        following = dataclasses.replace(before, started=tools.clock.wall(), seen=None, read=None)
+        planned = _plan(wish, tools, following)
+        if isinstance(planned, Plan) and planned.request.components:
+            tools.plans[wish.workload.root.uid] = planned.state
+            return planned
+    tools.plans.pop(wish.workload.root.uid, None)
+    return _plan(wish, tools, None)
+
+
+def _attempt(placeholder: Placeholder) -> int:
+    return PlanState.of_running(placeholder.owner.plan).attempt
 
 
 def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | Reject:
@@ -156,7 +174,9 @@ def mark(wish: Wish, planned: Plan) -> str:
     """What the owner record says of the request: enough to see later what has changed."""
     # Scores move with every pod that comes and goes: a tier that was written stays until its turn is over.
     tier = f".{planned.tier}" if planned.tier else ""
-    return f"{wish.intent}:{digest.digest(planned.basis)}{tier}"
+    fixed, shape = digest.digest(planned.basis).split(":")
+    place = f"+{planned.place}" if planned.place else ""
+    return f"{wish.intent}:{fixed}{place}:{shape}{tier}"
 
 
 def parked(wish: Wish) -> bool:

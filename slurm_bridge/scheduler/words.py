@@ -1,7 +1,7 @@
 """What is said to users: sentences about a placeholder in words they can act on, with Slurm's own beside them."""
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from slurm_bridge.model.job import JobRequest, JobView, Phase
 from slurm_bridge.model.placeholder import Placeholder
@@ -67,6 +67,16 @@ def _start(view: JobView) -> str:
         return ""
     when = dt.datetime.fromtimestamp(view.start_time, tz=dt.UTC)
     return f", estimated start {when:%Y-%m-%d %H:%M} UTC"
+
+
+def refused(placeholder: Placeholder) -> bool:
+    """Slurm has looked at it, and had no nodes for it."""
+    return placeholder.view is not None and placeholder.view.reason not in ("", "None")
+
+
+def nowhere(wanted: Sequence[str], text: str) -> str:
+    """The same for a workload that was tried wherever its own requirement lets it, which the user reads first."""
+    return f"unschedulable on cluster: {'; '.join(wanted)}; {text}" if wanted else text
 
 
 def key(placeholder: Placeholder) -> str:

@@ -189,6 +189,7 @@ def node(row: shapes.NodeRow) -> SlurmNode:
         used_cpus=row.alloc_cpus,
         used_memory_mib=row.alloc_memory,
         used_gres=gres_text.read(row.gres_used or ""),
+        topology=row.topology or "",
     )
 
 

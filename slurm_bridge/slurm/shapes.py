@@ -219,6 +219,7 @@ class NodeRow(Shape, frozen=True, gc=False):
     alloc_cpus: int = 0
     alloc_memory: int = 0
     gres_used: str | None = None
+    topology: str | None = None
 
 
 class Nodes(Envelope, frozen=True, gc=False, kw_only=True):

@@ -23,6 +23,7 @@ class Metrics(Instruments):
         self._placeholders()
         self._requests()
         self._hooks()
+        self._queues()
         self._submissions()
         self._process(version)
 
@@ -107,6 +108,14 @@ class Metrics(Instruments):
             "Configurations read anew: ok, or refused (the last good one stays).",
             "result",
         )
+
+    def _queues(self) -> None:
+        self.queue_used = self._gauge("queue_used", "What workloads let in by a queue ask for.", "queue", "resource")
+        self.queue_pending = self._gauge("queue_pending", "What waits in a queue asks for.", "queue", "resource")
+        self.queue_max = self._gauge("queue_max", "The most that a queue may use.", "queue", "resource")
+        self.queue_guaranteed = self._gauge("queue_guaranteed", "What a queue is guaranteed.", "queue", "resource")
+        self.queue_running = self._gauge("queue_running", "Workloads that a queue has let in.", "queue")
+        self.queue_waiting = self._gauge("queue_waiting", "Workloads that wait in a queue.", "queue")
 
     def _submissions(self) -> None:
         self.submissions = self._counter(

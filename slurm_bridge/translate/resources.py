@@ -7,6 +7,7 @@ containers' sum, and the overhead comes on top. A limit counts where the request
 
 from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 from slurm_bridge.model import quantity
 from slurm_bridge.model.pod import Container, Pod, ResourceNeeds
@@ -16,9 +17,26 @@ Written = Mapping[str, str | int | float]
 
 _HUGE_PAGES = "hugepages-"
 
+#: Of so many pods it is remembered what they ask for: whoever places one asks half a dozen times.
+MOST_PODS = 4096
+
+_known: dict[int, tuple[Pod, Mapping[str, Fraction]]] = {}
+
 
 def requests_of(pod: Pod) -> Mapping[str, Fraction]:
     """Every resource with its amount: cpu in cores, memory in bytes, one of "pods". ValueError names what is wrong."""
+    known = _known.get(id(pod))
+    # Its number may have been another pod's, which lives as long as it is known: then they are not the same.
+    if known is not None and known[0] is pod:
+        return known[1]
+    made = MappingProxyType(_requests_of(pod))
+    if len(_known) >= MOST_PODS:
+        _known.clear()
+    _known[id(pod)] = (pod, made)
+    return made
+
+
+def _requests_of(pod: Pod) -> Amounts:
     needs = _of_containers(pod)
     if pod.spec.resources is not None:
         needs.update(_of_pod(pod.spec.resources, needs))

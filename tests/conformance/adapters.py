@@ -14,10 +14,16 @@ Check = Callable[[Fields, Fields], None]
 
 #: The adapters of each family; an empty row is a family that is known by name and has no hooks yet.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "kai": (),
+    "kai": ("kai_topology", "kai_allocation"),
     "kube": ("kube_predicates", "kube_priorities", "kube_preemption"),
     "vela": ("vela",),
-    "yunikorn": (),
+    "yunikorn": (
+        "yunikorn_arithmetic",
+        "yunikorn_queues",
+        "yunikorn_allocation",
+        "yunikorn_config",
+        "yunikorn_preemption",
+    ),
 }
 
 #: What may stand between the name of a form and what a further file adds to it.

@@ -58,17 +58,24 @@ EXPECTED = {
     "single-pod": Expected(shown={"JobName": "single-pod", "TimeLimit": "00:05:00"}),
     "statefulset": Expected(pods=(1, 1)),
     "timelimit": Expected(shown={"TimeLimit": "00:05:00"}),
+    "topology-preferred": Expected(pods=(4,), shown={"NumTasks": "4"}),
+    "topology-required": Expected(pods=(4,), shown={"NumTasks": "4"}),
 }
+
+#: What the examples about topologies name, in every cluster.
+ZONES = {"name": "zones", "levels": ["topology.kubernetes.io/region", "topology.kubernetes.io/zone"]}
 
 Applied = tuple[World, dict[str, list[Json]]]
 
 
 def shipped() -> Json:
-    """What deploy/config.yaml says, but for where things are."""
+    """What deploy/config.yaml says, but for where things are; and the hook that examples name."""
     found: Json = yaml.safe_load(
         yaml.safe_load((PROJECT / "deploy" / "config.yaml").read_text())["data"]["config.yaml"]
     )
-    return {group: found[group] for group in ("defaults", "hooks", "gres", "ends", "workloads") if group in found}
+    hooks = [*found.pop("hooks", ()), {"name": "kai", "options": {"topologies": [ZONES]}}]
+    groups = {group: found[group] for group in ("defaults", "gres", "ends", "workloads") if group in found}
+    return {**groups, "hooks": hooks}
 
 
 def documents(example: str) -> list[Json]:
@@ -175,6 +182,15 @@ def test_the_node_selector_of_an_example_holds(applied: World) -> None:
     (pod,) = own_pods(applied, "node-selector")
     node = applied.kube.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")
     assert pod["spec"]["nodeSelector"].items() <= node["metadata"]["labels"].items()
+
+
+@pytest.mark.real
+def test_the_required_zone_of_an_example_holds(applied: World) -> None:
+    """All of its pods are in one."""
+    nodes = [
+        applied.kube.get(f"/api/v1/nodes/{one['spec']['nodeName']}") for one in own_pods(applied, "topology-required")
+    ]
+    assert len({one["metadata"]["labels"]["topology.kubernetes.io/zone"] for one in nodes}) == 1
 
 
 @pytest.mark.real

@@ -30,6 +30,9 @@ _SUSPENDABLE = (Form.JOB, Form.JOBSET, Form.PARTS)
 WORDS = (("job-name", "other"), ("job-name", "third"), ("partition", "batch"), ("partition", "debug"))
 
 
+#: What a hook that knows halls keeps together where it can; to all others it means nothing.
+TOGETHER = "kai.scheduler/topology-preferred-placement"
+
 #: How long a user waits before asking for yet another try.
 _BETWEEN_HELPS = 40.0
 
@@ -265,7 +268,9 @@ def a_troupe(dice: random.Random, name: str, *, restarts: bool) -> Troupe:
         suspended=dice.random() < 0.1,
         slow_end=dice.random() < 0.3,
         indexed=dice.random() < 0.7,
-        words=dice.choice(({}, {}, {}, {names.ANNOTATION_MEMBER_LOST: "restart-group"} if restarts else {})),
+        words=dice.choice(
+            ({}, {}, {TOGETHER: "hall"}, {names.ANNOTATION_MEMBER_LOST: "restart-group"} if restarts else {})
+        ),
         recreates=dice.random() < 0.6,
     )
 

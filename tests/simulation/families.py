@@ -31,7 +31,55 @@ VELA: Mapping[str, Any] = {
 SLOW: Mapping[str, Any] = {"name": "kube-scheduler", "options": {"first_tier": 2, "widen_after_seconds": 30.0}}
 PATIENT: Mapping[str, Any] = {"name": "kube-scheduler", "options": {"first_tier": 1, "widen_after_seconds": 3600.0}}
 
-KNOWN: Mapping[str, Mapping[str, Any]] = {"tiers": TIERS, "slow tiers": SLOW, "patient tiers": PATIENT, "vela": VELA}
+#: Two halls, by Slurm's names of the machines of any fleet; each is given so little time that it is left soon.
+KAI: Mapping[str, Any] = {
+    "name": "kai",
+    "options": {
+        "topologies": [
+            {
+                "name": "halls",
+                "levels": ["hall"],
+                "source": "copy",
+                "conf": "SwitchName=east Nodes=n[1-4],n[01-03]\nSwitchName=west Nodes=n[5-7],n[04-12],s8,s04,s06,s08",
+            }
+        ]
+    },
+}
+
+#: Two queues, by the namespace's name or none; so few may be ahead that most of them wait for each other.
+QUEUES: Mapping[str, Any] = {
+    "name": "yunikorn",
+    "options": {
+        "ahead": 6,
+        "order": False,
+        "configuration": {
+            "partitions": [
+                {
+                    "name": "default",
+                    "placementrules": [{"name": "provided"}, {"name": "fixed", "value": "root.all.default"}],
+                    "queues": [
+                        {
+                            "name": "root",
+                            "submitacl": "*",
+                            "queues": [
+                                {"name": "all", "resources": {"max": {"vcore": "64"}}, "queues": [{"name": "default"}]}
+                            ],
+                        }
+                    ],
+                }
+            ]
+        },
+    },
+}
+
+KNOWN: Mapping[str, Mapping[str, Any]] = {
+    "tiers": TIERS,
+    "slow tiers": SLOW,
+    "patient tiers": PATIENT,
+    "vela": VELA,
+    "kai": KAI,
+    "queues": QUEUES,
+}
 
 #: Some of them together, in order.
 CHOICES: tuple[tuple[str, ...], ...] = (
@@ -40,6 +88,10 @@ CHOICES: tuple[tuple[str, ...], ...] = (
     ("vela",),
     ("vela", "tiers"),
     ("slow tiers", "vela"),
+    ("kai",),
+    ("kai", "vela", "tiers"),
+    ("queues",),
+    ("queues", "vela", "tiers"),
 )
 
 #: How long the dreamer thinks, and for how long it knows what it has thought.

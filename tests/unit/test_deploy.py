@@ -11,6 +11,7 @@ import yaml
 from slurm_bridge.hooks import needs, registry
 from slurm_bridge.hooks.builtin import policy
 from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.yunikorn import hook as yunikorn
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime.clock import VirtualClock
@@ -82,6 +83,9 @@ def test_a_family_brings_the_rights_to_see_what_it_needs_and_no_more() -> None:
     granted = set(rights(RBAC.parent / "kube-scheduler" / "rbac.yaml"))
     assert granted == {(kind.group, kind.plural, verb) for kind in more for verb in ("list", "watch")}
     assert needed("vela") == needed()
+    seen = {needs.KINDS[need] for need in yunikorn.Yunikorn.needs}
+    granted = set(rights(RBAC.parent / "yunikorn" / "rbac.yaml"))
+    assert granted == {(kind.group, kind.plural, verb) for kind in seen for verb in ("list", "watch")}
 
 
 def test_the_daemon_may_not_act_for_others() -> None:

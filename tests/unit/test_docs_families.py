@@ -40,6 +40,11 @@ SPEAKERS: Mapping[str, str] = {
     f"{HOOKS}.vela.office": "vela.md",
     f"{HOOKS}.vela.pipeline": "vela.md",
     f"{HOOKS}.vela.samplers": "vela.md",
+    f"{HOOKS}.kai.wishes": "kai.md",
+    f"{HOOKS}.yunikorn.hook": "yunikorn.md",
+    f"{HOOKS}.yunikorn.reasons": "yunikorn.md",
+    "slurm_bridge.queues.placement": "yunikorn.md",
+    "slurm_bridge.queues.limits": "yunikorn.md",
     **{f"{HOOKS}.vela.plugins.{name}": "vela.md" for name in ("battery", "fit", "geo", "rules")},
 }
 
@@ -52,6 +57,7 @@ UNSAID = {
     "vela standing",
     "vela taints",
     "battery",
+    "application ",
     "annotation",
 }
 
@@ -156,7 +162,7 @@ def test_links_lead_somewhere(name: str) -> None:
         assert not heading or heading in anchors(path), target
 
 
-@pytest.mark.parametrize("name", ["kube-scheduler.md", "vela.md"])
+@pytest.mark.parametrize("name", ["kai.md", "kube-scheduler.md", "vela.md", "yunikorn.md"])
 def test_the_least_configuration_of_a_page_is_accepted(name: str) -> None:
     """As it stands there; every hook in it ships with the bridge."""
     configured = yaml.safe_load(blocks(name, "yaml")[0])["hooks"]

@@ -23,7 +23,7 @@ from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.rules import affinity, selectors, taints, volumes
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import Object
-from slurm_bridge.model.node import Taint
+from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import Claim, StorageClass, Volume
 from slurm_bridge.model.verdict import Reject, Wait
@@ -176,7 +176,7 @@ class Eligibility:
         ruling.deny_by(seen.attribute(self._standing_name, self._standing), _judge(of.pod))
         if of.pod.spec.node_selector or affinity.required(of.pod) is not None:
             ruling.deny(~selecting.accepting(seen, of.pod), "node(s) didn't match Pod's node affinity/selector")
-        ruling.deny_by(seen.attribute("taints", _taints), lambda found: _told(taints.untolerated(found, tolerations)))
+        ruling.deny_by(seen.of_node("taints", _taints), lambda found: _told(taints.untolerated(found, tolerations)))
         for volume in of.volumes:
             ruling.deny(~_reached(seen, volume), "node(s) didn't match PersistentVolume's node affinity")
         ruling.deny_all_of([(facts.shortage(name), self._short(seen, name, of)) for name in of.requests])
@@ -210,8 +210,8 @@ def _judge(pod: Pod) -> Callable[[_Standing], str | None]:
     return functools.partial(_Standing.against, cordoned_too=cordoned_too)
 
 
-def _taints(there: NodeFacts) -> tuple[Taint, ...]:
-    return there.node.spec.taints
+def _taints(node: Node) -> tuple[Taint, ...]:
+    return node.spec.taints
 
 
 def _told(taint: Taint | None) -> str | None:

@@ -6,8 +6,21 @@ any rule about placement. Arrays that are given out are shared: nobody writes in
 
 from slurm_bridge.hooks.columns.answers import Numbers, Reasons
 from slurm_bridge.hooks.columns.coded import Coded, Codes, Mask, Whole, units
+from slurm_bridge.hooks.columns.kept import Kept
 from slurm_bridge.hooks.columns.nodes import NodeColumns
 from slurm_bridge.hooks.columns.pods import PodColumns
 from slurm_bridge.hooks.columns.ruling import Ruling
 
-__all__ = ["Coded", "Codes", "Mask", "NodeColumns", "Numbers", "PodColumns", "Reasons", "Ruling", "Whole", "units"]
+__all__ = [
+    "Coded",
+    "Codes",
+    "Kept",
+    "Mask",
+    "NodeColumns",
+    "Numbers",
+    "PodColumns",
+    "Reasons",
+    "Ruling",
+    "Whole",
+    "units",
+]

@@ -50,13 +50,15 @@ class Codes:
         self._made: Coded[Any] = Coded(np.empty(0, np.int32), ())
         self._book: dict[Hashable, int] = {}
         self._values: list[Any] = []
+        #: Whether other values were in use when the column was given out last.
+        self._moved = False
 
     def scratch(self, records: Records, of: Of) -> Coded[Any]:
         """Asked for every record."""
         book: dict[Hashable, int] = {}
         codes = (HOLE if record is None else book.setdefault(of(record), len(book)) for record in records)
         array = np.fromiter(codes, np.int32, len(records))
-        self._book, self._values = book, list(book)
+        self._book, self._values, self._moved = book, list(book), True
         return self._give(array)
 
     def carry(self, records: Records, rows: Sequence[int], of: Of) -> Coded[Any]:
@@ -77,12 +79,14 @@ class Codes:
         if code is None:
             code = self._book[value] = len(self._values)
             self._values.append(value)
+            self._moved = True
         return code
 
     def _tidied(self, array: NDArray[np.int32], maybe: Iterable[int]) -> NDArray[np.int32]:
         """Without those of these codes that no row has any more: the last code takes the place of one that goes."""
         often = np.bincount(array + 1, minlength=len(self._values) + 1)
         gone = [code for code in sorted(maybe, reverse=True) if not often[code + 1]]
+        self._moved = self._moved or bool(gone)
         if len(gone) > _MANY:
             return self._renumbered(array, often[1:] > 0)
         for code in gone:
@@ -101,8 +105,10 @@ class Codes:
         return np.append(np.cumsum(used) - 1, HOLE).astype(np.int32)[array]
 
     def _give(self, array: NDArray[np.int32]) -> Coded[Any]:
+        """Values that stayed are the very same tuple, so that whoever went through them need not do it again."""
         array.setflags(write=False)
-        self._made = Coded(array, tuple(self._values))
+        self._made = Coded(array, tuple(self._values) if self._moved else self._made.values)
+        self._moved = False
         return self._made
 
 

@@ -1,6 +1,6 @@
 """Values of rows: few distinct ones as codes, amounts as whole numbers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Generic, TypeVar
 
@@ -54,6 +54,12 @@ class Coded(Generic[V]):
             return same
         listed = np.zeros(len(self.values) + 1, np.bool_)
         listed[found] = True
+        return listed[self.codes]
+
+    def holding(self, codes: Sequence[int]) -> Mask:
+        """The rows that have one of these codes."""
+        listed = np.zeros(len(self.values) + 1, np.bool_)
+        listed[list(codes)] = True
         return listed[self.codes]
 
     def where(self, holds: Callable[[V], bool]) -> Mask:

@@ -1,6 +1,9 @@
 """The nodes of a snapshot, one row each."""
 
+import dataclasses
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,15 +11,20 @@ from numpy.typing import NDArray
 from slurm_bridge.hooks.columns.coded import Coded, Mask, Whole, units, units_given
 from slurm_bridge.hooks.columns.members import Members
 from slurm_bridge.hooks.columns.pods import PodColumns
-from slurm_bridge.hooks.columns.table import Past, Table
-from slurm_bridge.hooks.facts import NOTHING, NodeFacts
+from slurm_bridge.hooks.columns.records import Records
+from slurm_bridge.hooks.columns.table import Past, Strand, Table
+from slurm_bridge.hooks.facts import NOTHING, Amounts, NodeFacts
+from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.slurmnode import SlurmNode
+
+V = TypeVar("V")
 
 Facts = Mapping[str, NodeFacts]
 
 
 class _PodsBefore:
-    """The pods' columns that were worked out last, and for which step of the nodes."""
+    """The pods' columns that were worked out last, and for which step of the nodes' pods."""
 
     __slots__ = ("columns", "step")
 
@@ -25,22 +33,48 @@ class _PodsBefore:
         self.step = 0
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """Columns by what they look at: the node in Kubernetes, the node in Slurm, or what pods there keep of it.
+
+    A pod that comes or goes moves only the last of these, and all others stay as they are.
+    """
+
+    kube: Strand
+    slurm: Strand
+    pods: Strand
+    before: _PodsBefore
+
+    @classmethod
+    def new(cls) -> "Sides":
+        """Of a table from scratch."""
+        return cls(Strand(Past(), 0), Strand(Past(), 0), Strand(Past(), 0), _PodsBefore())
+
+    def after(self, moved: Sequence[tuple[int, NodeFacts | None, NodeFacts | None]]) -> "Sides":
+        """After these rows have changed, each with its record before and now."""
+        kube = [row for row, one, other in moved if not _same_kube(one, other)]
+        slurm = [row for row, one, other in moved if not _same_slurm(one, other)]
+        pods = [row for row, one, other in moved if not _same_pods(one, other)]
+        return Sides(self.kube.after(kube), self.slurm.after(slurm), self.pods.after(pods), self.before)
+
+
 class NodeColumns(Table[NodeFacts]):
     """Columns over the nodes of one snapshot. Rows stay where they are while nodes come and go."""
 
     def __init__(
-        self, records: Sequence[NodeFacts | None], members: Members, past: Past, step: int, before: _PodsBefore
+        self, records: Records[NodeFacts | None], members: Members, past: Past, step: int, sides: Sides
     ) -> None:
         super().__init__(records, past, step)
         self.members = members
-        self._before = before
+        self._facts = records
+        self._sides = sides
         self._pods: PodColumns | None = None
 
     @classmethod
     def of(cls, nodes: Facts, names: frozenset[str] | None = None) -> "NodeColumns":
         """From scratch, in the order of the mapping."""
         every = frozenset(nodes) if names is None else names
-        return cls(list(nodes.values()), Members(list(nodes), every), Past(), 0, _PodsBefore())
+        return cls(Records.of(nodes.values()), Members(list(nodes), every), Past(), 0, Sides.new())
 
     @property
     def names(self) -> NDArray[np.object_]:
@@ -62,7 +96,7 @@ class NodeColumns(Table[NodeFacts]):
         """The pods on these nodes."""
         if self._pods is not None:
             return self._pods
-        with self._past.lock:
+        with self.past.lock:
             return self._pods_now()
 
     def row(self, name: str) -> int | None:
@@ -77,42 +111,67 @@ class NodeColumns(Table[NodeFacts]):
         """The names in these rows; the same set again for an equal mask."""
         return self.members.nodes(mask)
 
+    def of_node(self, name: str, of: Callable[[Node], V]) -> Coded[V]:
+        """What `of` says of each node in Kubernetes: an attribute that stays whatever runs there."""
+        column = self._sides.kube.column(self._records, (name, True), lambda facts: of(facts.node))
+        return cast("Coded[V]", column)
+
+    def of_slurm(self, name: str, of: Callable[[SlurmNode | None], int]) -> Whole:
+        """A number of each node in Slurm, None where Slurm has none; it stays until Slurm says something else."""
+        return cast("Whole", self._sides.slurm.column(self._records, (name, False), lambda facts: of(facts.slurm)))
+
+    def of_pods(self, name: str, of: Callable[[Sequence[Pod]], V]) -> Coded[V]:
+        """What `of` says of the pods on each node."""
+        return cast("Coded[V]", self._sides.pods.column(self._records, (name, True), lambda facts: of(facts.pods)))
+
+    def whole_of_allocatable(self, name: str, of: Callable[[Amounts], int]) -> Whole:
+        """A number of what each node has in all."""
+        return cast("Whole", self._sides.kube.column(self._records, (name, False), lambda facts: of(facts.allocatable)))
+
+    def whole_of_pods(self, name: str, of: Callable[[Amounts, Sequence[Pod]], int]) -> Whole:
+        """A number of what the pods on each node request in all, and of these pods as far as they are known in full."""
+        column = self._sides.pods.column(self._records, (name, False), lambda facts: of(facts.used, facts.pods))
+        return cast("Whole", column)
+
     def label(self, key: str) -> Coded[str | None]:
         """A label of the nodes, None where a node has none of this key."""
-        return self.attribute(f"label {key}", lambda facts: facts.node.metadata.labels.get(key))
+        return self.of_node(f"label {key}", lambda node: node.metadata.labels.get(key))
 
     def allocatable(self, resource: str) -> Whole:
         """What the nodes have in all, in the units of `columns.units`."""
-        return self.whole(
-            f"allocatable {resource}",
-            lambda facts: units_given(resource, facts.allocatable.get(resource, NOTHING)),
-        )
+
+        def of(there: Amounts) -> int:
+            return units_given(resource, there.get(resource, NOTHING))
+
+        return self.whole_of_allocatable(f"allocatable {resource}", of)
 
     def used(self, resource: str) -> Whole:
         """What the pods there request."""
-        return self.whole(f"used {resource}", lambda facts: units(resource, facts.used.get(resource, NOTHING)))
+        return self.whole_of_pods(f"used {resource}", lambda used, _: units(resource, used.get(resource, NOTHING)))
 
     def given_away(self, resource: str) -> Whole:
         """What Slurm has given of it to jobs, whoever's they are and as it told last; it tells of cpu and memory."""
-        return self.whole(f"given away {resource}", _GIVEN.get(resource, _none))
+        return self.of_slurm(f"given away {resource}", functools.partial(_given_away, resource))
 
     def after(self, nodes: Facts, names: frozenset[str], changed: Collection[str]) -> "NodeColumns":
         """The columns of another snapshot, which differs in these nodes at most."""
         if not changed and names is self.members.every:
             return self
-        with self._past.lock:
+        with self.past.lock:
             return self._after(nodes, names, changed)
 
     def _after(self, nodes: Facts, names: frozenset[str], changed: Collection[str]) -> "NodeColumns":
-        index, records = self.members.index, list(self._records)
+        index = self.members.index
         moved = [name for name in changed if (name in index) is not (name in nodes)]
         members = self._moved(moved, nodes, names) if moved or names is not self.members.every else self.members
-        records += [None] * (len(members) - len(records))
         rows = {row for name in changed for row in (index.get(name), members.index.get(name)) if row is not None}
-        for row in rows:
-            name = members.names[row]
-            records[row] = nodes[name] if name else None
-        return NodeColumns(records, members, self._past, self._past.step(list(rows)), self._before)
+        now = {row: nodes[name] if (name := members.names[row]) else None for row in rows}
+        known = len(self._facts)
+        sides = self._sides.after(
+            [(row, self._facts[row] if row < known else None, there) for row, there in now.items()]
+        )
+        records = self._facts.replaced(now, len(members), None)
+        return NodeColumns(records, members, self.past, self.past.step(list(rows)), sides)
 
     def _moved(self, moved: Sequence[str], nodes: Facts, names: frozenset[str]) -> Members:
         """Nodes that went leave holes; those that came fill holes first."""
@@ -132,32 +191,41 @@ class NodeColumns(Table[NodeFacts]):
         """Under the lock: another thread may have made them meanwhile."""
         if self._pods is not None:
             return self._pods
-        before = self._before
-        rows = self._past.between(before.step, self.step)
+        before, strand = self._sides.before, self._sides.pods
+        rows = strand.past.between(before.step, strand.step)
         if before.columns is None or rows is None:
             made = PodColumns.of([_pods_of(facts) for facts in self._records])
-        else:
+        elif len(rows):
             # An older table can be shorter, but its pods' columns are not: what is beyond it is empty there.
             known = len(self)
             changed = [_pods_of(self._records[row]) if row < known else () for row in rows.tolist()]
             made = before.columns.after(rows, changed, known)
-        before.columns, before.step, self._pods = made, self.step, made
+        else:
+            made = before.columns
+        before.columns, before.step, self._pods = made, strand.step, made
         return made
 
 
-def _cpus_given(facts: NodeFacts) -> int:
-    return 1000 * facts.slurm.used_cpus if facts.slurm is not None else 0
+def _same_kube(one: NodeFacts | None, other: NodeFacts | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.node is other.node and one.allocatable is other.allocatable
 
 
-def _memory_given(facts: NodeFacts) -> int:
-    return facts.slurm.used_memory_mib << 20 if facts.slurm is not None else 0
+def _same_slurm(one: NodeFacts | None, other: NodeFacts | None) -> bool:
+    return one is other if one is None or other is None else one.slurm is other.slurm
 
 
-def _none(_: NodeFacts) -> int:
-    return 0
+def _same_pods(one: NodeFacts | None, other: NodeFacts | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.pods is other.pods and one.used is other.used
 
 
-_GIVEN: Mapping[str, Callable[[NodeFacts], int]] = {"cpu": _cpus_given, "memory": _memory_given}
+def _given_away(resource: str, slurm: SlurmNode | None) -> int:
+    if slurm is None:
+        return 0
+    return {"cpu": 1000 * slurm.used_cpus, "memory": slurm.used_memory_mib << 20}.get(resource, 0)
 
 
 def _pods_of(facts: NodeFacts | None) -> Sequence[Pod]:

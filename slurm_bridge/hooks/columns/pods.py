@@ -7,6 +7,7 @@ import numpy as np
 
 from slurm_bridge.hooks.columns.carried import Rows
 from slurm_bridge.hooks.columns.coded import Coded, Codes, Mask, Whole
+from slurm_bridge.hooks.columns.records import Records
 from slurm_bridge.hooks.columns.table import Past, Table, frozen
 from slurm_bridge.model.pod import Pod
 
@@ -20,15 +21,16 @@ class Places:
 
     present: Mask
     node_rows: Codes
-    rows_of: Sequence[tuple[int, ...]]
+    rows_of: Records[tuple[int, ...]]
     nodes: int
 
 
 class PodColumns(Table[Pod]):
     """Columns over the pods on the nodes of one snapshot."""
 
-    def __init__(self, records: Sequence[Pod | None], places: Places, past: Past, step: int) -> None:
+    def __init__(self, records: Records[Pod | None], places: Places, past: Past, step: int) -> None:
         super().__init__(records, past, step)
+        self._pods = records
         self._places = places
 
     @classmethod
@@ -41,7 +43,8 @@ class PodColumns(Table[Pod]):
             records.extend(pods)
         node_rows = np.repeat(np.arange(len(rows_of), dtype=np.int32), [len(rows) for rows in rows_of])
         present = np.ones(len(records), np.bool_)
-        return cls(records, Places(frozen(present), frozen(node_rows), rows_of, len(rows_of)), Past(), 0)
+        places = Places(frozen(present), frozen(node_rows), Records.of(rows_of), len(rows_of))
+        return cls(Records.of(records), places, Past(), 0)
 
     @property
     def pods(self) -> Sequence[Pod | None]:
@@ -73,45 +76,52 @@ class PodColumns(Table[Pod]):
 
     def after(self, changed: Rows, pods_of: Sequence[Sequence[Pod]], nodes: int) -> "PodColumns":
         """What it becomes when the nodes in these rows have other pods, `pods_of` in the same order."""
-        step = _Step(self.records, self._places)
+        step = _Step(self._pods, self._places)
         step.take(changed.tolist(), pods_of)
-        return PodColumns(step.records, step.places(nodes), self._past, self._past.step(list(step.moved)))
+        return PodColumns(step.records(), step.places(nodes), self.past, self.past.step(list(step.moved)))
 
 
 class _Step:
     """From columns to the next ones; pods that stay keep their rows. `moved` are those that differ, None in holes."""
 
-    def __init__(self, records: Sequence[Pod | None], before: Places) -> None:
-        self.records = list(records)
+    def __init__(self, records: Records[Pod | None], before: Places) -> None:
         self.moved: dict[int, int | None] = {}
         self._before = before
-        self._rows_of = list(before.rows_of)
+        self._records = records
+        self._length = len(records)
+        self._there: dict[int, Pod | None] = {}
+        self._rows_of: dict[int, tuple[int, ...]] = {}
         self._holes: list[int] = []
 
     def take(self, rows: Sequence[int], pods_of: Sequence[Sequence[Pod]]) -> None:
         """First all that went, then all that came: these find their places."""
-        self._rows_of += [()] * (max(rows, default=-1) + 1 - len(self._rows_of))
         known = [self._stay(*pair) for pair in zip(rows, pods_of, strict=True)]
         self._holes = [*np.flatnonzero(~self._before.present).tolist(), *self.moved]
         for row, pods, stay in zip(rows, pods_of, known, strict=True):
             self._rows_of[row] = tuple(self._place(pod, row, stay) for pod in pods)
 
+    def records(self) -> Records[Pod | None]:
+        """The pods by row."""
+        return self._records.replaced(self._there, self._length, None)
+
     def places(self, nodes: int) -> Places:
         """Where they are now."""
-        present, node_rows = np.zeros(len(self.records), np.bool_), np.zeros(len(self.records), np.int32)
+        present, node_rows = np.zeros(self._length, np.bool_), np.zeros(self._length, np.int32)
         present[: len(self._before.present)] = self._before.present
         node_rows[: len(self._before.node_rows)] = self._before.node_rows
         moved = list(self.moved)
         present[moved] = [where is not None for where in self.moved.values()]
         node_rows[moved] = [where or 0 for where in self.moved.values()]
-        self._rows_of += [()] * (nodes - len(self._rows_of))
-        return Places(frozen(present), frozen(node_rows), self._rows_of, nodes)
+        longest = max(nodes, len(self._before.rows_of), max(self._rows_of, default=-1) + 1)
+        rows_of = self._before.rows_of.replaced(self._rows_of, longest, ())
+        return Places(frozen(present), frozen(node_rows), rows_of, nodes)
 
     def _stay(self, node_row: int, pods: Sequence[Pod]) -> dict[int, int]:
         """The rows of this node's pods by identity; those that went leave theirs."""
-        rows = {id(self.records[row]): row for row in self._rows_of[node_row]}
+        here = self._before.rows_of[node_row] if node_row < len(self._before.rows_of) else ()
+        rows = {id(self._records[row]): row for row in here}
         for gone in rows.keys() - {id(pod) for pod in pods}:
-            self.records[rows[gone]] = None
+            self._there[rows[gone]] = None
             self.moved[rows[gone]] = None
         return rows
 
@@ -121,9 +131,8 @@ class _Step:
             return found
         if self._holes:
             row = self._holes.pop()
-            self.records[row] = pod
         else:
-            row = len(self.records)
-            self.records.append(pod)
+            row, self._length = self._length, self._length + 1
+        self._there[row] = pod
         self.moved[row] = node_row
         return row

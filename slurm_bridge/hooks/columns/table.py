@@ -64,28 +64,28 @@ class Past:
 
     def between(self, one: int, other: int) -> Rows | None:
         """The rows that may differ between two steps; None when nobody remembers."""
+        if one == other:
+            return NO_ROWS
         low, high = min(one, other), max(one, other)
         with self.lock:
             forgotten = self._steps - len(self._changed)
             if low < forgotten:
                 return None
             changed = [self._changed[number - forgotten] for number in range(low, high)]
-        if not changed:
-            return NO_ROWS
         return changed[0] if len(changed) == 1 else np.unique(np.concatenate(changed))
 
-    def column(self, table: "Table[F]", name: str, of: Callable[[F], Any], *, coded: bool) -> Coded[Any] | Whole:
-        """The column for this table."""
-        kept = self._kept((name, coded))
+    def column(self, records: Sequence[Any], step: int, name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
+        """The column for the table of this step."""
+        kept = self._kept(name)
         with kept.lock:
-            rows = self.between(kept.step, table.step)
+            rows = self.between(kept.step, step)
             if kept.column is None or rows is None:
-                column = carried.Codes() if coded else carried.Numbers()
-                made = column.scratch(table.records, of)
+                column = carried.Codes() if name[1] else carried.Numbers()
+                made = column.scratch(records, of)
                 kept.column = column
             else:
-                made = kept.column.carry(table.records, rows[rows < len(table)].tolist(), of)
-            kept.step = table.step
+                made = kept.column.carry(records, rows[rows < len(records)].tolist(), of)
+            kept.step = step
             return made
 
     def _kept(self, name: _Name) -> _Kept:
@@ -96,14 +96,39 @@ class Past:
             return kept
 
 
+class Strand:
+    """Columns of one table that look at one side of its records; tables between which that did not change share it."""
+
+    __slots__ = ("_known", "past", "step")
+
+    def __init__(self, past: Past, step: int) -> None:
+        self.past = past
+        self.step = step
+        self._known: dict[_Name, Coded[Any] | Whole] = {}
+
+    def after(self, changed: Sequence[int]) -> "Strand":
+        """That of a table which differs on this side in these rows."""
+        return Strand(self.past, self.past.step(changed)) if changed else self
+
+    def column(self, records: Sequence[Any], name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
+        """The column over these records, which are those of the step."""
+        known = self._known.get(name)
+        return known if known is not None else self._make(records, name, of)
+
+    def _make(self, records: Sequence[Any], name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
+        made = self.past.column(records, self.step, name, of)
+        if len(self._known) >= MOST_COLUMNS:
+            self._known = {}
+        self._known[name] = made
+        return made
+
+
 class Table(Generic[F]):
     """Records by row. A row keeps its record's place for as long as that is there; then it is a hole, to be filled."""
 
     def __init__(self, records: Sequence[F | None], past: Past, step: int) -> None:
         self._records = records
-        self._past = past
-        self.step = step
-        self._columns: dict[_Name, Coded[Any] | Whole] = {}
+        self._strand = Strand(past, step)
 
     @property
     def records(self) -> Sequence[F | None]:
@@ -113,11 +138,16 @@ class Table(Generic[F]):
     @property
     def past(self) -> Past:
         """What all tables of one cluster share."""
-        return self._past
+        return self._strand.past
+
+    @property
+    def step(self) -> int:
+        """The place of this table among them."""
+        return self._strand.step
 
     def since(self, before: "Table[F]") -> Rows | None:
         """The rows in which this may differ from another table; None when nobody remembers."""
-        return self._past.between(before.step, self.step) if before.past is self._past else None
+        return self.past.between(before.step, self.step) if before.past is self.past else None
 
     def __len__(self) -> int:
         """Rows, holes included: the length of all arrays."""
@@ -125,20 +155,11 @@ class Table(Generic[F]):
 
     def attribute(self, name: str, of: Callable[[F], V]) -> Coded[V]:
         """What `of` says of each record; asked once per record, so that one name has to mean one function."""
-        known = self._columns.get((name, True))
-        return cast("Coded[V]", known if known is not None else self._make(name, of, coded=True))
+        return cast("Coded[V]", self._strand.column(self._records, (name, True), of))
 
     def whole(self, name: str, of: Callable[[F], int]) -> Whole:
         """Likewise for numbers; 0 in holes."""
-        known = self._columns.get((name, False))
-        return cast("Whole", known if known is not None else self._make(name, of, coded=False))
-
-    def _make(self, name: str, of: Callable[[F], Any], *, coded: bool) -> Coded[Any] | Whole:
-        made = self._past.column(self, name, of, coded=coded)
-        if len(self._columns) >= MOST_COLUMNS:
-            self._columns = {}
-        self._columns[name, coded] = made
-        return made
+        return cast("Whole", self._strand.column(self._records, (name, False), of))
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from slurm_bridge.hooks import classes
@@ -18,7 +18,6 @@ from slurm_bridge.hooks.kubescheduler.predicates import own, standard
 from slurm_bridge.hooks.kubescheduler.predicates.base import BadPredicate, Rule
 from slurm_bridge.hooks.kubescheduler.scene import Scene, scene
 from slurm_bridge.hooks.memo import Memo
-from slurm_bridge.hooks.nominating import ByNode
 from slurm_bridge.hooks.recent import Recent
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
@@ -53,6 +52,8 @@ class KubeScheduler:
         self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
         self._still: Memo[_Known, Denied] = Memo()
         self._moving: Memo[_Known, Denied] = Memo()
+        #: Of which pods the one counts, and of which the other.
+        self._restless: Memo[_Known, bool] = Memo()
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
         """Predicates, and then what extenders say of the nodes that these leave."""
@@ -90,12 +91,15 @@ class KubeScheduler:
             return None
         version, before, since, found = known
         fresh = self._backstage.clock.now() - since < self._options.score_seconds
-        return found if fresh and version == session.snapshot.version and before == nodes else None
+        return found if fresh and version == session.snapshot.version and _same(before, nodes) else None
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         """By what is free now: whoever is there counts, but for the pod itself."""
+        facts = session.snapshot.nodes
+        if verifying.stands(facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
+            return GO
         seen = self._scene(session, workload.pods[0], "free")
-        wrong = verifying.wrong(seen, session.snapshot.nodes, workload.pods, nodes, self._rules)
+        wrong = verifying.wrong(seen, facts, workload.pods, nodes, self._rules)
         if not wrong:
             return GO
         told = "; ".join(f"{name}: {', '.join(reasons)}" for name, reasons in sorted(wrong.items()))
@@ -131,18 +135,45 @@ class KubeScheduler:
 
         A site's own predicates may look at anything, the pod's name or the time: they are asked each time.
         """
-        seen = self._scene(session, pod, self._options.capacity)
-        nominated = session.snapshot.nominated
-        moving = bool(filtering.rivals(seen, nominated)) or any(rule.moving(seen) for rule in self._rules.values())
         if self._own:
-            return Denied(nodes=self._evaluate(seen, nominated), moving=moving)
-        known, version = (
+            return Denied(nodes=self._evaluate(session, pod), moving=True)
+        known = self._known(session, pod)
+        return self._remembered(session, pod, known, moving=self._moves(session, pod, known))
+
+    def _standing(self, session: Session, pod: Pod) -> Collection[str] | None:
+        """The nodes that such a pod is denied whatever runs there, where nothing else could be said against one."""
+        if self._own or self._options.capacity == "free":
+            return None
+        known = self._known(session, pod)
+        if self._moves(session, pod, known):
+            return None
+        return self._remembered(session, pod, known, moving=False).nodes
+
+    def _known(self, session: Session, pod: Pod) -> _Known:
+        return (
+            classes.key(pod),
+            filtering.promised(pod, session.snapshot.nominated),
+            self._looking.versions(session, pod),
+        )
+
+    def _moves(self, session: Session, pod: Pod, known: _Known) -> bool:
+        """What runs, or is about to, has a say in it."""
+
+        def look() -> bool:
+            seen = self._scene(session, pod, self._options.capacity)
+            rivals = filtering.rivals(seen, session.snapshot.nominated)
+            return bool(rivals) or any(rule.moving(seen) for rule in self._rules.values())
+
+        return self._restless.get(session.snapshot.company_version, known, look)
+
+    def _remembered(self, session: Session, pod: Pod, known: _Known, *, moving: bool) -> Denied:
+        answers, version = (
             (self._moving, session.snapshot.use_version) if moving else (self._still, session.snapshot.version)
         )
-        key = (classes.key(pod), filtering.promised(pod, nominated), self._looking.versions(session, pod))
-        return known.get(version, key, lambda: Denied(nodes=self._evaluate(seen, nominated), moving=moving))
+        return answers.get(version, known, lambda: Denied(nodes=self._evaluate(session, pod), moving=moving))
 
-    def _evaluate(self, seen: Scene, nominated: ByNode) -> Reasons:
+    def _evaluate(self, session: Session, pod: Pod) -> Reasons:
+        seen, nominated = self._scene(session, pod, self._options.capacity), session.snapshot.nominated
         check_all = self._options.always_check_all
         return filtering.evaluate(seen, self._rules, always_check_all=check_all, nominated=nominated)
 
@@ -160,6 +191,11 @@ class KubeScheduler:
         columns = seen.columns
         start = self._backstage.dice.randrange(len(columns))
         return columns.nodes(selecting.some(columns.mask(nodes), enough, start))
+
+
+def _same(one: Nodes, other: Nodes) -> bool:
+    """Identity first: a set is compared even with itself name by name."""
+    return one is other or one == other
 
 
 def _first(ask: Ask) -> Pod:

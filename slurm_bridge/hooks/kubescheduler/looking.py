@@ -29,6 +29,9 @@ class Looking:
 
     def __init__(self, needs: frozenset[Need]) -> None:
         self._needs = needs
+        #: What is looked up for pods without claims, and for those with.
+        self._plain = tuple(need for need in Need if need in needs - {Need.PODS, *STORAGE})
+        self._claiming = tuple(need for need in Need if need in needs - {Need.PODS})
         self._services: Memo[Need, Mapping[str, Sequence[Labels]]] = Memo()
         self._controllers: Memo[Need, Mapping[str, Sequence[tuple[Requirement, ...]]]] = Memo()
         self._limits: Memo[Need, _Limits] = Memo()
@@ -55,9 +58,8 @@ class Looking:
 
     def versions(self, session: Session, pod: Pod) -> tuple[int, ...]:
         """Moves when something changes that can be looked up for this pod."""
-        claimed = volumes.claimed(pod)
-        seen = [need for need in Need if need in self._needs and need is not Need.PODS]
-        return tuple(session.view(need).version for need in seen if claimed or need not in STORAGE)
+        seen = self._claiming if volumes.claimed(pod) else self._plain
+        return tuple(session.view(need).version for need in seen)
 
     def _namespace(self, session: Session, name: str) -> Labels | None:
         if Need.NAMESPACES not in self._needs:

@@ -64,7 +64,8 @@ class Prioritizer:
         self._finest = finest
         self._shipped = tuple(config for config in self.configs if config.over_columns)
         self._own = tuple(config for config in self.configs if not config.over_columns)
-        self._known: Memo[tuple[bytes, Nodes], Prioritized] = Memo(MOST_SHAPES)
+        #: By identity of the sets, which the answers hold.
+        self._known: Memo[tuple[bytes, int], tuple[Nodes, Prioritized]] = Memo(MOST_SHAPES)
         self._kept = Kept(MOST_KEPT)
         _unique(self.configs)
 
@@ -114,7 +115,7 @@ class Prioritizer:
 
         if key is None:
             return work_out()
-        return self._known.get(session.snapshot.use_version, (key, nodes), work_out)
+        return self._known.get(session.snapshot.use_version, (key, id(nodes)), lambda: (nodes, work_out()))[1]
 
     def _with_own(self, scene: Scene, session: Session, nodes: Nodes, key: bytes | None) -> Prioritized:
         """Both kinds, in the configured order; whatever failed of both is told together."""

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
 from slurm_bridge.hooks.columns.members import Members
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.vela import catalogue, dice, samples, scoring
+from slurm_bridge.hooks.vela.book import Book
 from slurm_bridge.hooks.vela.options import DecisionOptions
 from slurm_bridge.hooks.vela.samples import Picked
 from slurm_bridge.hooks.vela.scene import Rows, Scene, inside
 from slurm_bridge.hooks.vela.scoring import Weighted
 from slurm_bridge.hooks.vela.smart import Merged
+from slurm_bridge.model.slurmnode import SlurmNode
 
 UNKNOWN_HERE = "not a node of this cluster"
 UNKNOWN_TO_SLURM = "not known to Slurm"
@@ -37,8 +38,6 @@ DROPPED: Mapping[str, str] = {
 }
 
 _FOREIGN = -1
-#: Whoever keeps at least this part of all nodes may share the list of all of them.
-_FEW = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,6 +88,7 @@ class Decider:
     def __init__(self, options: DecisionOptions) -> None:
         self._filters = (InPartition(), *catalogue.filters(options.filters))
         self._scorers = catalogue.scorers(options.scores)
+        self._book = Book()
 
     def decide(self, merged: Merged, scene: Scene) -> Decision:
         """What is left of the sample."""
@@ -100,10 +100,11 @@ class Decider:
         final = scoring.combined(merged.accumulated[places], merged.plugins[places], said)
         order = scoring.picked(final, len(final))
         rows = rows[order]
+        names, uids = self._book.written(scene.nodes, rows)
         return Decision(
-            nodes=_kept(samples.names(scene.nodes, rows), scene.nodes),
+            nodes=names,
             scores=final[order],
-            uids=_kept(samples.uids(scene.nodes, rows), scene.nodes),
+            uids=uids,
             rows=rows,
             members=weakref.ref(scene.nodes.members),
             sampled=len(merged.nodes),
@@ -136,7 +137,7 @@ def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp
             rows, places = rows[~wrong], places[~wrong]
 
     drop(rows == _FOREIGN, UNKNOWN_HERE)
-    drop(~nodes.attribute("vela in slurm", _in_slurm).among((True,))[rows], UNKNOWN_TO_SLURM)
+    drop(nodes.of_slurm("vela in slurm", _in_slurm)[rows] == 0, UNKNOWN_TO_SLURM)
     drop(_others(merged.uids, places, samples.uids(nodes, rows)), OTHER_NODE)
     drop(~dice.is_first(rows), TWICE)
     return rows, places, dropped
@@ -159,10 +160,5 @@ def _others(said: Sequence[str], places: NDArray[np.intp], here: Picked) -> Mask
     return np.array([bool(one) and one != other for one, other in zip(there, here, strict=True)], np.bool_)
 
 
-def _kept(words: Picked, nodes: NodeColumns) -> Sequence[str]:
-    """To be remembered: a few words of many must not keep all of them once nodes come and go."""
-    return list(words) if len(words) * _FEW < len(nodes) else words
-
-
-def _in_slurm(facts: NodeFacts) -> bool:
-    return facts.slurm is not None
+def _in_slurm(slurm: SlurmNode | None) -> int:
+    return int(slurm is not None)

@@ -41,6 +41,7 @@ from slurm_bridge.hooks.vela.decision import Decision
 from slurm_bridge.hooks.vela.office import Office, Outcome, Question, Unavailable
 from slurm_bridge.hooks.vela.options import VelaOptions
 from slurm_bridge.hooks.vela.samplers import LocalNodesSampler, RemoteNodesSampler, SampleNodesPlugin
+from slurm_bridge.hooks.vela.scene import inside
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
@@ -156,7 +157,7 @@ class Vela:
             created=workload.created,
             nodes_bp=self._nodes_bp(len(session.snapshot.nodes), len(workload.pods)),
             number=next(self._numbers),
-            partitions=tuple(filter(None, (ask.request.partition or "").split(","))),
+            partitions=_partitions(ask),
         )
         before = case.turns.get(_shape(ask))
         case.asked(_shape(ask), question.number, session.now, seen)
@@ -204,7 +205,9 @@ class Vela:
         ]
         if len(ranked) == len(_shapes(ask)):
             return candidates.candidates(ranked, nodes, self._options.candidates)
-        return case.candidates or candidates.any_of(nodes, len(ask.workload.pods), self._options.candidates)
+        return case.candidates or candidates.any_of(
+            _within(session, ask, nodes), len(ask.workload.pods), self._options.candidates
+        )
 
     def _best(self, session: Session, turn: Turn, ask: Ask, shaped: Shaped, nodes: Nodes) -> Sequence[str]:
         """The nodes for all candidates. Which of them have room is looked at until there is a job, and then stays."""
@@ -213,7 +216,8 @@ class Vela:
             return ()
         roomy, eligible = turn.roomy, columns.mask(nodes)
         if roomy is None or not session.placed:
-            roomy = candidates.among(decision, columns, eligible & room.now(columns, pod, ask.request))
+            rows = decision.rows_in(columns)
+            roomy = candidates.among(decision, columns, eligible) & room.among(columns, rows, pod, ask.request)
         if session.mode is Mode.REAL:
             turn.roomy = roomy
         most = candidates.wanted(roomy, pods, self._options.candidates)
@@ -264,6 +268,16 @@ def _rated(session: Session, decisions: list[Decision]) -> Scores:
         values[rows] = np.where(mask[rows], np.maximum(values[rows], scores), scores)
         mask[rows] = True
     return Scores(nodes=Numbers(columns, values, mask), tiers=_WHOLE)
+
+
+def _partitions(ask: Ask) -> tuple[str, ...]:
+    return tuple(filter(None, (ask.request.partition or "").split(",")))
+
+
+def _within(session: Session, ask: Ask, nodes: Nodes) -> Nodes:
+    """Those of the nodes that the job's partitions have, where it names any."""
+    partitions = _partitions(ask)
+    return nodes & session.columns.nodes(inside(session.columns, partitions)) if partitions else nodes
 
 
 def _shapes(ask: Ask) -> list[Shaped]:

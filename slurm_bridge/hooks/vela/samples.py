@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.hooks.columns import Coded, NodeColumns, Whole
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.vela.scene import Rows
+from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 
 #: How many of its nodes an agent returns, in basis points (hundredths of a percent).
@@ -63,12 +63,17 @@ def names(nodes: NodeColumns, rows: Rows) -> Picked:
 
 def uids(nodes: NodeColumns, rows: Rows) -> Picked:
     """The uids of the Kubernetes nodes in these rows."""
-    every: Coded[str] = nodes.attribute("node uid", _uid)
+    every = uid(nodes)
     return Picked(every.values, every.codes[rows])
 
 
-def _uid(facts: NodeFacts) -> str:
-    return facts.node.metadata.uid
+def uid(nodes: NodeColumns) -> Coded[str]:
+    """The uid of each node in Kubernetes."""
+    return nodes.of_node("node uid", _uid)
+
+
+def _uid(node: Node) -> str:
+    return node.metadata.uid
 
 
 def joined(parts: Sequence[Sequence[str]]) -> Sequence[str]:

@@ -34,6 +34,14 @@ class Scene:
         self.pod = pod
         self.nodes = nodes
         self.now = now
+        self._masks: dict[object, Mask] = {}
+
+    def once(self, plugin: object, work_out: Callable[[], Mask]) -> Mask:
+        """What a plugin says of all nodes, asked when its first sample of them is looked at, and not for each."""
+        found = self._masks.get(plugin)
+        if found is None:
+            found = self._masks[plugin] = work_out()
+        return found
 
     @functools.cached_property
     def limits(self) -> Mapping[str, int]:

@@ -13,13 +13,13 @@ PROJECT = Path(loading.OWN).parents[2]
 GOOD = "{id: small, given: {percentage: 0, num_nodes: 10, op: num_feasible_nodes}, expect: {nodes: 10}}"
 
 
-def run(*folders: Path, options: tuple[str, ...] = ()) -> str:
+def run(*folders: Path, options: tuple[str, ...] = (), python_path: str = "") -> str:
     """What pytest says of these folders."""
     told = os.pathsep.join(map(str, folders))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", *options, "tests/conformance"],
         cwd=PROJECT,
-        env={**os.environ, loading.VARIABLE: told},
+        env={**os.environ, loading.VARIABLE: told, "PYTHONPATH": python_path},
         capture_output=True,
         text=True,
         check=False,
@@ -71,6 +71,10 @@ def test_what_nobody_knows_fails_loudly(tmp_path: Path, name: str, record: str, 
 
 def test_a_family_without_hooks_is_skipped_by_name(tmp_path: Path) -> None:
     """It is known, and says that nothing has been tested."""
-    said = run(cases(tmp_path, "kai/allocate.yaml", GOOD))
-    assert "no adapter for the family kai yet" in said
+    (tmp_path / "planned.py").write_text(
+        "from tests.conformance import adapters\nadapters.FAMILIES['volcano'] = ()\n", encoding="utf-8"
+    )
+    folder = cases(tmp_path / "cases", "volcano/allocate.yaml", GOOD)
+    said = run(folder, options=("-p", "planned"), python_path=str(tmp_path))
+    assert "no adapter for the family volcano yet" in said
     assert "1 skipped" in said

@@ -58,7 +58,7 @@ def test_gangs_are_seen_with_one_job_for_all_their_pods() -> None:
         assert len({row.job_id for row in rows}) == 1, start
         assert {row.members for row in rows} == {len(rows)}, start
     assert all(row.job_id for row in ended.last.rows)
-    assert "placed together, by 7 jobs" in str(ended)
+    assert "placed together, by 9 jobs" in str(ended)
 
 
 def test_the_show_goes_well_although_answers_are_lost() -> None:

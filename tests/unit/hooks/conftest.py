@@ -182,7 +182,7 @@ class _Log:
         self._said = said
 
     def __getattr__(self, level: str) -> Callable[[str], None]:
-        return lambda message: self._said.append((self._name, level, message))
+        return lambda message: self._said.append((self._name, level, str(message)))
 
 
 class Around:

@@ -1,7 +1,7 @@
 """The snapshot says what both sides said last, and moves its versions only for a reason."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -455,3 +455,63 @@ def test_another_default_partition_is_another_version() -> None:
     before = follows.version
     follows.set_slurm(machines, [partition("x", "a"), partition("y", "b", default=True)])
     assert follows.version > before
+
+
+def test_a_pod_that_goes_on_keeps_its_place() -> None:
+    """Where it asks for as much as before, only the pod itself is another; those beside it stay in their order."""
+    made = keeper(node("n1"))
+    first, second = bound("a", "n1", phase="Pending"), bound("b", "n1")
+    for one in (first, second):
+        made.on_pod(None, one)
+    before = made.snapshot().nodes["n1"]
+    made.on_pod(first, bound("a", "n1", phase="Running"))
+    after = made.snapshot().nodes["n1"]
+    assert [(one.metadata.name, one.status.phase) for one in after.pods] == [("a", "Running"), ("b", "Running")]
+    assert (after.used, after.placed) == (before.used, before.placed)
+
+
+def test_a_pod_of_which_only_the_amounts_are_left() -> None:
+    """Whoever assumes it anew without the pod itself takes it from those that are shown, and not from the sums."""
+    made, one = keeper(node("n1")), pod("a", requests={"cpu": "1"})
+    made.assume(one.uid, "n1", resources.requests_of(one), one)
+    made.assume(one.uid, "n1", resources.requests_of(one))
+    assert made.snapshot().nodes["n1"].pods == ()
+    assert used(made) == ONE
+    made.forget(one.uid)
+    assert used(made) == {}
+
+
+AWAY = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
+
+
+replace = msgspec.structs.replace
+
+
+def test_what_decides_who_comes_near_moves_a_version_of_its_own() -> None:
+    """A word of a node, a promise, and pods with affinity; not pods that only take room, nor what Slurm counts."""
+    made = keeper(node("n1"))
+    plain, picky = bound("a", "n1"), pod("b", affinity=AWAY, node_name="n1", phase="Running")
+    pressed, promised = node("n1"), pod("w")
+    full = Condition(type="DiskPressure", status="True")
+    pressed = replace(pressed, status=replace(pressed.status, conditions=(*pressed.status.conditions, full)))
+    promised = replace(promised, status=replace(promised.status, nominated_node_name="n1"))
+    steps: tuple[tuple[bool, Callable[[], None]], ...] = (
+        (False, lambda: made.on_pod(None, plain)),
+        (False, lambda: made.on_pod(plain, None)),
+        (False, lambda: made.assume("c", "n1", {"cpu": Fraction(1)}, pod("c"))),
+        (False, lambda: made.set_slurm([dataclasses.replace(slurm_node("n1"), used_cpus=3)], [])),
+        (True, lambda: made.on_pod(None, picky)),
+        (True, lambda: made.on_pod(picky, None)),
+        (True, lambda: made.assume(picky.uid, "n1", {}, picky)),
+        (True, lambda: made.forget(picky.uid)),
+        (True, lambda: made.on_pod(None, promised)),
+        (True, lambda: made.on_node(node("n1"), pressed)),
+        (True, lambda: made.on_node(pressed, node("n1", unschedulable=True))),
+    )
+    for moves, step in steps:
+        made.set_slurm([slurm_node("n1")], [])
+        before = made.snapshot()
+        step()
+        after = made.snapshot()
+        assert after.use_version > before.use_version
+        assert (after.company_version > before.company_version) is moves

@@ -178,7 +178,7 @@ def test_checked_options_name_the_key(around: Around) -> None:
 def test_an_unknown_hook(around: Around) -> None:
     """What may be meant, or what there is."""
     assert wrong(around, HookConfig(name="polcy")).endswith("did you mean policy?")
-    known = "eligibility, kube-scheduler, policy, preemption, site, vela"
+    known = ", ".join(sorted({*registry.BUILTIN, "site"}))
     assert wrong(around, HookConfig(name="zzz"), site=Plain).endswith(f"there are {known}")
 
 

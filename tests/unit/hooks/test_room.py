@@ -3,13 +3,19 @@
 import dataclasses
 from typing import Any
 
+import hypothesis
+import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from slurm_bridge.hooks import room
+from slurm_bridge.hooks.columns import NodeColumns
+from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import Gres, Memory, MemoryPer
 from slurm_bridge.model.slurmnode import SlurmNode
-from tests.unit.hooks.conftest import cluster, node, pod, request
+from slurm_bridge.translate import resources
+from tests.unit.hooks.conftest import cluster, node, partition, pod, request
 
 GPU = Gres(name="gpu", count=2, type="v100")
 
@@ -77,3 +83,35 @@ def test_a_node_that_slurm_does_not_know_has_no_room() -> None:
     for reservation in (None, "mine"):
         asked = request(memory=Memory(mib=1), reservation=reservation)
         assert room.now(unknown.columns, pod(), asked).tolist() == [False]
+
+
+_events = st.lists(st.tuples(st.sampled_from(["run", "end", "slurm", "node", "drop"]), st.integers(0, 3)), max_size=25)
+
+
+@hypothesis.given(_events, st.lists(st.integers(0, 30), max_size=10))
+def test_what_is_remembered_is_what_is_there(events: list[tuple[str, int]], back: list[int]) -> None:
+    """After whatever has happened, also when an older snapshot is asked about."""
+    keeper, rooms, taken = Keeper(resources.requests_of), room.Rooms(), list[ClusterSnapshot]()
+    asked = request(cpus_per_task=4, memory=Memory(mib=1024), gres=(Gres(name="gpu", count=1),))
+    for place, (what, number) in enumerate(events):
+        name = f"n{number}"
+        match what:
+            case "run":
+                keeper.on_pod(None, pod(f"p{place}", requests={"cpu": "3"}, node_name=name, phase="Running"))
+            case "end":
+                keeper.on_pod(pod(f"p{number}"), None)
+            case "slurm":
+                told = [slurm(name=f"n{one}", used_cpus=one * number) for one in range(4)]
+                keeper.set_slurm(told, [partition("debug")])
+            case "node":
+                keeper.on_node(None, node(name, allocatable={"cpu": str(3 + place), "memory": "8Gi"}))
+            case _:
+                keeper.on_node(node(name), None)
+        taken.append(keeper.snapshot())
+        wanted = pod(requests={"cpu": "4"})
+        for seen in (taken[-1], *(taken[-1 - one % len(taken)] for one in back[place : place + 1])):
+            found = rooms.now(seen.columns, wanted, asked)
+            anew = NodeColumns.of(seen.nodes)
+            assert seen.columns.nodes(found) == anew.nodes(room.now(anew, wanted, asked))
+            rows = np.arange(len(seen.columns))
+            assert room.among(seen.columns, rows, wanted, asked).tolist() == found.tolist()

@@ -120,3 +120,28 @@ def test_an_amount_that_is_none_is_an_error_that_names_it(found: pod.Pod, words:
     """Container, resource and value; a server would have refused it, a manifest on disk has met none."""
     with pytest.raises(ValueError, match=words):
         resources.requests_of(found)
+
+
+def test_what_a_pod_asks_for_is_remembered() -> None:
+    """By the pod itself and not by what it is called, and nobody can change it for the others."""
+    small, large = one_pod(container({"cpu": 1})), one_pod(container({"cpu": 2}))
+    assert resources.requests_of(small) is resources.requests_of(small)
+    assert [cpus(small), cpus(large)] == [1, 2]
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        resources.requests_of(small)["cpu"] = Fraction(0)  # type: ignore[index]
+
+
+def test_only_some_pods_are_remembered() -> None:
+    """Whoever has been forgotten is read again."""
+    first = one_pod(container({"cpu": 3}))
+    many = [first, *(one_pod(container({"cpu": 1})) for _ in range(resources.MOST_PODS))]
+    assert {cpus(one) for one in many} == {1, 3}
+    assert cpus(first) == 3
+
+
+def test_what_cannot_be_read_is_told_each_time() -> None:
+    """An error is no answer that would be kept."""
+    wrong = one_pod(container({"cpu": "many"}))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="many"):
+            resources.requests_of(wrong)

@@ -1,9 +1,10 @@
 """What columns are made of: one function for each name under which a column is kept."""
 
+from collections.abc import Sequence
+
 from slurm_bridge.hooks.columns import Coded, NodeColumns, PodColumns
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.rules import attaching, disks, neighbours, ports
-from slurm_bridge.model.node import Taint
+from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
 
 #: Conditions that predicates look at, with the status that is no trouble.
@@ -20,17 +21,17 @@ Conditions = tuple[tuple[str, str], ...]
 
 def taints(columns: NodeColumns) -> Coded[tuple[Taint, ...]]:
     """All taints of each node."""
-    return columns.attribute("kube taints", _taints)
+    return columns.of_node("kube taints", _taints)
 
 
 def unschedulable(columns: NodeColumns) -> Coded[bool]:
     """Which nodes are cordoned."""
-    return columns.attribute("kube unschedulable", _unschedulable)
+    return columns.of_node("kube unschedulable", _unschedulable)
 
 
 def troubles(columns: NodeColumns) -> Coded[Conditions]:
     """Conditions that are not as they should be; the few distinct values make every question about them cheap."""
-    return columns.attribute("kube troubles", _troubles)
+    return columns.of_node("kube troubles", _troubles)
 
 
 def namespaces(pods: PodColumns) -> Coded[str]:
@@ -60,24 +61,24 @@ def claims(pods: PodColumns) -> Coded[frozenset[attaching.ClaimKey]]:
 
 def shunned(columns: NodeColumns) -> Coded[frozenset[neighbours.Term]]:
     """Whom the pods of each node do not want near. By node, so that pods that do not care cost nothing."""
-    return columns.attribute("kube shunned", _shunned)
+    return columns.of_pods("kube shunned", _shunned)
 
 
-def _taints(facts: NodeFacts) -> tuple[Taint, ...]:
-    return facts.node.spec.taints
+def _taints(node: Node) -> tuple[Taint, ...]:
+    return node.spec.taints
 
 
-def _unschedulable(facts: NodeFacts) -> bool:
-    return facts.node.spec.unschedulable
+def _unschedulable(node: Node) -> bool:
+    return node.spec.unschedulable
 
 
-def _troubles(facts: NodeFacts) -> Conditions:
-    found = ((line.type, line.status) for line in facts.node.status.conditions)
+def _troubles(node: Node) -> Conditions:
+    found = ((line.type, line.status) for line in node.status.conditions)
     return tuple(sorted((name, status) for name, status in found if _FINE.get(name, status) != status))
 
 
-def _shunned(facts: NodeFacts) -> frozenset[neighbours.Term]:
-    return frozenset(one for pod in facts.pods if pod.spec.affinity for one in neighbours.forbidden(pod))
+def _shunned(there: Sequence[Pod]) -> frozenset[neighbours.Term]:
+    return frozenset(one for pod in there if pod.spec.affinity for one in neighbours.forbidden(pod))
 
 
 def _namespace(pod: Pod) -> str:

@@ -35,8 +35,10 @@ def always(_scene: Scene) -> bool:
 class Rule:
     """A predicate, what it has to see, and whether its answer about a pod can change with what runs (`moving`).
 
-    Answers that cannot are remembered for as long as the nodes stay as they are, however many pods come and go. `own`:
-    it comes with a site's package.
+    Answers that cannot are remembered for as long as the nodes stay as they are, however many pods come and go. Which
+    these are is remembered, too, by the snapshot's `company_version`: `moving` may look at the pod and at what is
+    looked up for it, at nodes themselves, and of what runs there at affinity. `own`: it comes with a site's package,
+    and always moves.
     """
 
     failures: Predicate

@@ -1,22 +1,33 @@
 """MatchInterPodAffinity: near the pods that it wants near, and far from those that one of both wants far."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
 from slurm_bridge.hooks.kubescheduler.predicates import attributes, matching, reasons
 from slurm_bridge.hooks.kubescheduler.predicates.base import PASSED, Failures
-from slurm_bridge.hooks.kubescheduler.predicates.topology import Counted, Domains, placed
+from slurm_bridge.hooks.kubescheduler.predicates.topology import Counted, Domains, domains, placed
 from slurm_bridge.hooks.kubescheduler.scene import Scene
+from slurm_bridge.hooks.recent import Recent
 from slurm_bridge.hooks.rules import neighbours
 from slurm_bridge.hooks.rules.neighbours import Term
+
+#: For so many kinds of pods it is remembered who does not want them near.
+MOST_KINDS = 512
+
+_known: Recent[tuple[Any, ...], tuple[tuple[frozenset[Term], ...], Mapping[str, Sequence[int]]]] = Recent(MOST_KINDS)
 
 
 def neighbourly(scene: Scene) -> bool:
     """Whether anybody cares who is near: the pod itself, or one that runs and does not want this one near."""
-    return bool(neighbours.required(scene.pod) or neighbours.forbidden(scene.pod) or _shunning(scene))
+    return bool(neighbours.required(scene.pod) or neighbours.forbidden(scene.pod) or _shunning_here(scene))
+
+
+def _shunning_here(scene: Scene) -> bool:
+    return any(_shunning(scene, columns) for columns, _ in scene.parts)
 
 
 def inter_pod_affinity(scene: Scene) -> Failures:
@@ -55,8 +66,23 @@ def _anti_affinity(scene: Scene) -> Mask | None:
 
 def _existing(scene: Scene) -> Mask | None:
     """Pods that run and do not want this one near."""
-    found = [Domains.of(scene, key, _of_terms(scene, key)).at(scene.columns) > 0 for key in _shunning(scene)]
+    keys = dict.fromkeys(key for columns, _ in scene.parts for key in _shunning(scene, columns))
+    found = [_shunned(scene, key) for key in keys]
     return functools.reduce(np.logical_or, found) if found else None
+
+
+def _shunned(scene: Scene, key: str) -> Mask:
+    """The nodes in domains of this key in which some pod is that does not want this one there: one is enough."""
+    cluster = scene.parts[0][0]
+    names = cluster.label(key)
+    taken = np.zeros(len(names.values) + 1, np.bool_)
+    for columns, counted in scene.parts:
+        speaking = np.flatnonzero(attributes.shunned(columns).holding(_shunning(scene, columns).get(key, ())) & counted)
+        taken[domains(cluster, columns, key)[speaking]] = True
+    # Whoever is in no domain has no neighbours: nodes without the label, and holes.
+    nowhere = names.code(None)
+    taken[[-1] if nowhere is None else [-1, nowhere]] = False
+    return taken[domains(cluster, scene.columns, key)]
 
 
 def _wants_itself(scene: Scene, terms: Iterable[Term]) -> bool:
@@ -73,21 +99,24 @@ def _meant(scene: Scene, terms: Iterable[Term]) -> Counted:
     return meant
 
 
-def _shunning(scene: Scene) -> frozenset[str]:
-    """The keys of all domains that some running pod does not want to share with this one."""
-    said = (terms for columns, _ in scene.parts for terms in attributes.shunned(columns).values)
-    return frozenset(one.topology_key for terms in said for one in _against(scene, terms))
+def _shunning(scene: Scene, columns: NodeColumns) -> Mapping[str, Sequence[int]]:
+    """By the keys of all domains that some running pod does not want to share with this one: the codes of who says so.
 
-
-def _of_terms(scene: Scene, key: str) -> Counted:
-    """Whether a node has pods that do not want this one in their domain of that key: one is enough."""
-    return lambda columns: attributes.shunned(columns).whole(
-        lambda terms: any(one.topology_key == key for one in _against(scene, terms))
-    )
-
-
-def _against(scene: Scene, terms: Iterable[Term]) -> Iterator[Term]:
-    return (one for one in terms if one.selects(scene.pod, scene.lookup.namespace_labels))
+    As a rule the same few say it of the same pods, so it is remembered for as long as nobody says anything else.
+    """
+    said, meta = attributes.shunned(columns).values, scene.pod.metadata
+    asked = (meta.namespace, *sorted(meta.labels.items()))
+    known = _known.get(asked)
+    if known is not None and known[0] is said:
+        return known[1]
+    found: dict[str, list[int]] = {}
+    for code, terms in enumerate(said):
+        for key in {one.topology_key for one in terms if one.selects(scene.pod, scene.lookup.namespace_labels)}:
+            found.setdefault(key, []).append(code)
+    # Labels of namespaces may change without any pod saying anything else.
+    if not any(one.among for terms in said for one in terms):
+        _known.put(asked, (said, found))
+    return found
 
 
 #: In kube-scheduler's order.

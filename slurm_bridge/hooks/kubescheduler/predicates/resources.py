@@ -15,8 +15,8 @@ from slurm_bridge.translate import resources
 
 PODS = "pods"
 
-#: In this order shortages are told; all other resources follow by name.
-_FIRST = (PODS, "cpu", "memory", "ephemeral-storage")
+#: What every pod is compared by, asked for or not; in this order shortages are told, all others follow by name.
+FIRST = (PODS, "cpu", "memory", "ephemeral-storage")
 
 
 class Arguments(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -69,10 +69,10 @@ def _wanted(scene: Scene, ignored: frozenset[str]) -> Mapping[str, int]:
     even where it asks for none of it.
     """
     asked = {name: units(name, amount) for name, amount in resources.requests_of(scene.pod).items()}
-    others = sorted(asked.keys() - set(_FIRST))
-    if not others and not any(asked.get(name) for name in _FIRST if name != PODS):
+    others = sorted(asked.keys() - set(FIRST))
+    if not others and not any(asked.get(name) for name in FIRST if name != PODS):
         return {PODS: asked[PODS]}
-    return {name: asked.get(name, 0) for name in (*_FIRST, *others) if name not in ignored}
+    return {name: asked.get(name, 0) for name in (*FIRST, *others) if name not in ignored}
 
 
 def _room(scene: Scene, resource: str) -> Whole:

@@ -9,8 +9,8 @@ import numpy as np
 
 from slurm_bridge.hooks.columns import Codes, Mask, NodeColumns, Whole
 from slurm_bridge.hooks.columns.coded import HOLE
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.kubescheduler.scene import Scene
+from slurm_bridge.model.node import Node
 
 #: How many of the pods in question each node has.
 Counted = Callable[[NodeColumns], Whole]
@@ -21,11 +21,11 @@ Among = Callable[[NodeColumns], Mask]
 
 def placed(columns: NodeColumns, key: str) -> Mask:
     """The nodes that are in some domain: those that have the label at all."""
-    return columns.attribute(f"has label {key}", functools.partial(_has, key)).where(bool)
+    return columns.of_node(f"has label {key}", functools.partial(_has, key)).where(bool)
 
 
-def _has(key: str, facts: NodeFacts) -> bool:
-    return key in facts.node.metadata.labels
+def _has(key: str, node: Node) -> bool:
+    return key in node.metadata.labels
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class Domains:
         size = len(cluster.label(key).values)
         nodes, pods = np.zeros(size, np.int64), np.zeros(size, np.int64)
         for columns, mask in scene.parts:
-            every = _codes(cluster, columns, key)
+            every = domains(cluster, columns, key)
             rows = mask & placed(columns, key) & (every != HOLE)
             rows = rows if among is None else rows & among(columns)
             codes = every[rows]
@@ -54,7 +54,7 @@ class Domains:
 
     def at(self, columns: NodeColumns) -> Whole:
         """How many pods are in the domain of each of these nodes; 0 where a node is in none."""
-        return np.append(self.pods, 0)[_codes(self.cluster, columns, self.key)]
+        return np.append(self.pods, 0)[domains(self.cluster, columns, self.key)]
 
     @property
     def number(self) -> int:
@@ -68,7 +68,7 @@ class Domains:
         return int(counts.min()) if counts.size else 0
 
 
-def _codes(cluster: NodeColumns, columns: NodeColumns, key: str) -> Codes:
+def domains(cluster: NodeColumns, columns: NodeColumns, key: str) -> Codes:
     """By row, the codes that the cluster has for the domains of nodes, which stay in them whoever is there."""
     codes = cluster.label(key).codes
     if columns is cluster:

@@ -20,7 +20,9 @@ def without(snapshot: ClusterSnapshot, pods: Iterable[Pod]) -> ClusterSnapshot:
             by_node.setdefault(pod.spec.node_name, []).append(pod)
     left = {name: _left(snapshot.nodes[name], gone) for name, gone in by_node.items()}
     version = next(_versions)
-    return dataclasses.replace(snapshot, version=version, use_version=version, nodes={**snapshot.nodes, **left})
+    return dataclasses.replace(
+        snapshot, version=version, use_version=version, company_version=version, nodes={**snapshot.nodes, **left}
+    )
 
 
 def _left(facts: NodeFacts, gone: Iterable[Pod]) -> NodeFacts:

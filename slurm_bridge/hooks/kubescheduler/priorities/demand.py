@@ -4,7 +4,8 @@ Without this, pods without requests would all look as if they fitted nowhere bet
 up on one node.
 """
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import msgspec
@@ -12,7 +13,7 @@ import numpy as np
 
 from slurm_bridge.hooks import columns
 from slurm_bridge.hooks.columns import NodeColumns, Whole
-from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.facts import NOTHING, Amounts
 from slurm_bridge.model.pod import Container, Pod, ResourceNeeds
 from slurm_bridge.translate import resources
 
@@ -34,15 +35,18 @@ def counted(pod: Pod, resource: str) -> int:
 
 def there(nodes: NodeColumns, resource: str) -> Whole:
     """What the pods on each node count for, with the defaults; what Slurm has given to jobs where that is more."""
-    used = nodes.used(resource)
-    lacking = _LACKING.get(resource)
-    counted = used if lacking is None else used + nodes.whole(f"kube unsaid {resource}", lacking)
-    return np.maximum(counted, nodes.given_away(resource))
+    of = functools.partial(_counted, resource)
+    used = nodes.whole_of_pods(f"kube counted {resource}", of) if resource in UNSAID else nodes.used(resource)
+    return np.maximum(used, nodes.given_away(resource))
 
 
 def written(nodes: NodeColumns, resource: str) -> Whole:
     """The same of what pods request as it is written."""
     return np.maximum(nodes.used(resource), nodes.given_away(resource))
+
+
+def _counted(resource: str, used: Amounts, pods: Sequence[Pod]) -> int:
+    return columns.units(resource, used.get(resource, NOTHING)) + sum(_unsaid(pod, resource) for pod in pods)
 
 
 def _unsaid(pod: Pod, resource: str) -> int:
@@ -83,15 +87,3 @@ def _with_default(containers: Iterable[Container], resource: str) -> tuple[Conta
 def _saying(container: Container, resource: str) -> Container:
     requests = {**container.resources.requests, resource: _WRITTEN[resource]}
     return msgspec.structs.replace(container, resources=msgspec.structs.replace(container.resources, requests=requests))
-
-
-def _cpu_unsaid(facts: NodeFacts) -> int:
-    return sum(_unsaid(pod, "cpu") for pod in facts.pods)
-
-
-def _memory_unsaid(facts: NodeFacts) -> int:
-    return sum(_unsaid(pod, "memory") for pod in facts.pods)
-
-
-#: Columns are known by name and function, so there is one function for each resource.
-_LACKING = {"cpu": _cpu_unsaid, "memory": _memory_unsaid}

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from slurm_bridge.hooks.columns import Coded, Mask, Whole
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.kubescheduler.priorities import numbers
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.recent import Recent
-from slurm_bridge.model.node import ContainerImage
+from slurm_bridge.model.node import ContainerImage, Node
 
 _MIB = 2**20
 
@@ -39,7 +38,7 @@ def image_locality(maximum: int) -> Callable[[Scene], Whole]:
     def rated(scene: Scene) -> Whole:
         """What runs on the nodes does not matter: while they hold what they held, the scores stay as they are."""
         nodes = scene.columns
-        held, wanted = nodes.attribute("kube images", _held), tuple(one.image for one in scene.pod.spec.containers)
+        held, wanted = nodes.of_node("kube images", _held), tuple(one.image for one in scene.pod.spec.containers)
         before = known.get(wanted)
         if before is None or before[0] is not held or before[1] is not nodes.present:
             before = (held, nodes.present, worked_out(scene, held))
@@ -86,6 +85,6 @@ def normalized(image: str) -> str:
     return image if ":" in image.rsplit("/", maxsplit=1)[-1] else f"{image}:latest"
 
 
-def _held(facts: NodeFacts) -> Held:
-    images = facts.node.status.images
+def _held(node: Node) -> Held:
+    images = node.status.images
     return Held(images, {name: image.size_bytes for image in images for name in image.names})

@@ -4,12 +4,11 @@ Nearly all pods say nothing of the kind. What is looked at are the distinct word
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.kubescheduler.predicates import matching
 from slurm_bridge.hooks.kubescheduler.priorities import numbers
 from slurm_bridge.hooks.kubescheduler.scene import Scene
@@ -91,11 +90,11 @@ def _pairs(scene: Scene, columns: NodeColumns, own: tuple[Wish, ...], hard_weigh
 
 def _wish(columns: NodeColumns) -> bool:
     """Whether any pod there says anything about its neighbours: told by node, so that nobody goes through all pods."""
-    return True in columns.attribute("kube wishing", _wishing).values
+    return True in columns.of_pods("kube wishing", _wishing).values
 
 
-def _wishing(facts: NodeFacts) -> bool:
-    return any(pod.spec.affinity and wishes_of(pod) != SILENT for pod in facts.pods)
+def _wishing(pods: Sequence[Pod]) -> bool:
+    return any(pod.spec.affinity and wishes_of(pod) != SILENT for pod in pods)
 
 
 def _counted(wishes: Wishes, hard_weight: int) -> Iterator[Wish]:

@@ -9,11 +9,10 @@ import numpy as np
 
 from slurm_bridge.hooks import selecting
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.kubescheduler.priorities import numbers
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.rules import taints
-from slurm_bridge.model.node import Taint
+from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod, Toleration
 
 #: What a node without a preference says; also the score of every node where nobody prefers anything.
@@ -47,7 +46,7 @@ def node_affinity(scene: Scene) -> Whole:
 def taint_toleration(scene: Scene) -> Whole:
     """How many of a node's wishes to be left alone the pod does not tolerate; fewer are better."""
     tolerations = tuple(one for one in scene.pod.spec.tolerations if one.effect in ("", SOFT))
-    tainted = scene.columns.attribute("kube soft taints", _soft)
+    tainted = scene.columns.of_node("kube soft taints", _soft)
     if not any(tainted.values):
         return numbers.constant(len(scene.columns), 0)
     return tainted.whole(lambda soft: _untolerated(soft, tolerations))
@@ -69,7 +68,7 @@ def prefer_avoid(maximum: int) -> Callable[[Scene], Whole]:
         controller = _controller(scene.pod)
         if controller is None:
             return numbers.constant(len(scene.columns), maximum)
-        avoided = scene.columns.attribute("kube avoided controllers", _avoided)
+        avoided = scene.columns.of_node("kube avoided controllers", _avoided)
         return np.where(avoided.where(lambda listed: controller in listed), 0, maximum).astype(np.int64)
 
     return rated
@@ -88,8 +87,8 @@ def _holds(nodes: NodeColumns, preference: Mapping[str, Any]) -> Mask:
     return selecting.selected(nodes, {"nodeSelectorTerms": (preference,)})
 
 
-def _soft(facts: NodeFacts) -> tuple[Taint, ...]:
-    return tuple(taint for taint in facts.node.spec.taints if taint.effect == SOFT)
+def _soft(node: Node) -> tuple[Taint, ...]:
+    return tuple(taint for taint in node.spec.taints if taint.effect == SOFT)
 
 
 def _untolerated(soft: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
@@ -101,8 +100,8 @@ def _controller(pod: Pod) -> tuple[str, str] | None:
     return next(((one.kind, one.uid) for one in owners if one.controller and one.kind in AVOIDABLE), None)
 
 
-def _avoided(facts: NodeFacts) -> Controllers:
-    return _listed(facts.node.metadata.annotations.get(PREFER_AVOID, ""))
+def _avoided(node: Node) -> Controllers:
+    return _listed(node.metadata.annotations.get(PREFER_AVOID, ""))
 
 
 @functools.lru_cache(maxsize=1024)

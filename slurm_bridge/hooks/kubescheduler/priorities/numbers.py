@@ -5,12 +5,27 @@ import numpy as np
 from slurm_bridge.hooks.columns import Mask, Whole
 from slurm_bridge.hooks.kubescheduler.priorities.rule import ColumnReduce
 
+#: Up to here a quotient that is just below a whole number, up to ten, is further from it than floating point can err.
+_EXACT = 2**48
+
 
 def quotient(above: Whole, below: Whole | int) -> Whole:
     """Division that rounds toward zero, by something positive."""
     if above.min(initial=0) >= 0:
         return above // below
     return np.where(above < 0, -(-above // below), above // below)
+
+
+def shares(above: Whole, below: Whole) -> Whole:
+    """Whole quotients of numbers of which none is below 0, each at most ten times what it is divided by; 0 through 0.
+
+    Floating point is ten times as fast, and exact as long as a quotient of such numbers cannot be rounded up.
+    """
+    divisor = np.maximum(below, 1)
+    if int(divisor.max(initial=0)) < _EXACT:
+        found: Whole = (above / divisor).astype(np.int64)
+        return found
+    return above // divisor
 
 
 def highest(values: Whole, nodes: Mask) -> int:

@@ -1,26 +1,34 @@
 """Pods of one service or controller apart from each other: over nodes, over zones, over the values of a label."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from slurm_bridge.hooks import selecting
-from slurm_bridge.hooks.columns import Coded, Mask, PodColumns, Whole
-from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.columns import Coded, Kept, Mask, PodColumns, Whole
 from slurm_bridge.hooks.kubescheduler.predicates import attributes, matching
 from slurm_bridge.hooks.kubescheduler.priorities import numbers
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.rules import selectors
 from slurm_bridge.hooks.rules.selectors import Requirement
+from slurm_bridge.model.node import Node
+from slurm_bridge.model.pod import Pod
 
 #: Where a node says in which zone and region it is, the older names last.
 ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 REGION = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
 
+#: The numbers of so many kinds are kept; at twenty thousand nodes each takes a sixth of a megabyte.
+MOST_KINDS = 64
+
 #: Apart in zones counts twice as much as apart on nodes.
 ZONE_PART, BOTH_PARTS = 2, 3
 
 Selector = tuple[Requirement, ...]
+
+#: A namespace, and all that the labels of its pods have to meet.
+_Kind = tuple[str, Selector]
 Zone = tuple[str, str] | None
 
 
@@ -32,9 +40,9 @@ def owners(scene: Scene) -> tuple[Selector, ...]:
 def services(scene: Scene) -> tuple[Selector, ...]:
     """Those of services; one without a selector selects nobody."""
     namespace, labels = scene.pod.metadata.namespace, scene.pod.metadata.labels
-    written = (wanted for wanted in scene.lookup.service_selectors(namespace) if wanted)
-    equal = (tuple(Requirement(key, "In", (value,)) for key, value in wanted.items()) for wanted in written)
-    return tuple(selector for selector in equal if selectors.all_hold(selector, labels))
+    has = labels.items()
+    mine = (wanted for wanted in scene.lookup.service_selectors(namespace) if wanted and wanted.items() <= has)
+    return tuple(tuple(Requirement(key, "In", (value,)) for key, value in wanted.items()) for wanted in mine)
 
 
 def controllers(scene: Scene) -> tuple[Selector, ...]:
@@ -44,24 +52,49 @@ def controllers(scene: Scene) -> tuple[Selector, ...]:
     return tuple(selector for selector in found if selector and selectors.all_hold(selector, labels))
 
 
-def beside(scene: Scene, belonging: Sequence[Selector]) -> Whole:
-    """How many pods on each node belong to all of these as well; pods that are going do not count."""
-    if not belonging:
-        return numbers.constant(len(scene.columns), 0)
-    pods, home = scene.columns.pods, scene.pod.metadata.namespace
-    every = (requirement for selector in belonging for requirement in selector)
-    mask = matching.in_namespaces(pods, lambda namespace: namespace == home) & selecting.all_met(pods, every)
-    return pods.count(mask & staying(pods))
+class Kinds:
+    """How many pods of a kind are on each node; whoever asks again is told by what has changed since."""
+
+    def __init__(self) -> None:
+        self._kept: Kept[_Kind] = Kept(MOST_KINDS)
+
+    def selector_count(self, scene: Scene) -> Whole:
+        """How many of its own kind a pod would meet on each node."""
+        return self._beside(scene, owners(scene))
+
+    def service_count(self, scene: Scene) -> Whole:
+        """How many pods of the first service that it belongs to are on each node."""
+        return self._beside(scene, services(scene)[:1])
+
+    def _beside(self, scene: Scene, belonging: Sequence[Selector]) -> Whole:
+        """How many pods on each node belong to all of these as well."""
+        if not belonging:
+            return numbers.constant(len(scene.columns), 0)
+        home, every = scene.pod.metadata.namespace, tuple(itertools.chain.from_iterable(belonging))
+        columns = scene.columns
+        return self._kept.get(
+            (home, every),
+            columns,
+            lambda: _counted(columns.pods, home, every),
+            lambda facts: _alike(facts.pods, home, every),
+        )
 
 
-def selector_count(scene: Scene) -> Whole:
-    """How many of its own kind a pod would meet on each node."""
-    return beside(scene, owners(scene))
+def _counted(pods: PodColumns, home: str, every: Selector) -> Whole:
+    here = matching.in_namespaces(pods, lambda namespace: namespace == home)
+    return pods.count(here & selecting.all_met(pods, every) & staying(pods))
 
 
-def service_count(scene: Scene) -> Whole:
-    """How many pods of the first service that it belongs to are on each node."""
-    return beside(scene, services(scene)[:1])
+def _alike(pods: Sequence[Pod], home: str, every: Selector) -> int:
+    """How many of these; pods that are going do not count. Most differ in the first label that is looked at."""
+    first = every[0]
+    return sum(
+        first.holds(pod.metadata.labels)
+        and pod.metadata.namespace == home
+        and not pod.terminating
+        and selectors.all_hold(every, pod.metadata.labels)
+        for pod in pods
+    )
 
 
 def over_nodes_and_zones(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
@@ -70,7 +103,7 @@ def over_nodes_and_zones(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
     def rated(scene: Scene, counts: Whole, nodes: Mask) -> Whole:
         if not (most := numbers.highest(counts, nodes)):
             return numbers.constant(len(counts), maximum)
-        zones = scene.columns.attribute("kube zone", zone_of)
+        zones = scene.columns.of_node("kube zone", zone_of)
         nowhere, present = zones.code(None), scene.columns.present
         zoned = present if nowhere is None else present & (zones.codes != nowhere)
         met = np.minimum(counts, most)
@@ -126,9 +159,9 @@ def sums(values: Coded[Zone] | Coded[str | None], counts: Whole, nodes: Mask) ->
     return found.astype(np.int64)
 
 
-def zone_of(facts: NodeFacts) -> Zone:
+def zone_of(node: Node) -> Zone:
     """Region and zone of a node, None where it has neither."""
-    labels = facts.node.metadata.labels
+    labels = node.metadata.labels
     found = tuple(next((labels[key] for key in keys if labels.get(key)), "") for keys in (REGION, ZONE))
     return (found[0], found[1]) if any(found) else None
 

@@ -141,13 +141,13 @@ def _by_shape(given: ShapeArguments) -> Style:
 
 def _selector_spread(given: Scale) -> Style:
     reduce = ColumnReduce(spreading.over_nodes_and_zones(given.scale))
-    return Style(map=ColumnMap(spreading.selector_count, by_row=True), reduce=reduce, needs=_CONTROLLERS)
+    return Style(map=ColumnMap(spreading.Kinds().selector_count), reduce=reduce, needs=_CONTROLLERS)
 
 
 def _service_anti_affinity(given: LabelArguments) -> Style:
     reduce = ColumnReduce(spreading.over_label(given.label, given.scale))
     needs = frozenset({Need.SERVICES})
-    return Style(map=ColumnMap(spreading.service_count, by_row=True), reduce=reduce, needs=needs, about=given.label)
+    return Style(map=ColumnMap(spreading.Kinds().service_count), reduce=reduce, needs=needs, about=given.label)
 
 
 def _interpod(given: AffinityArguments) -> Style:

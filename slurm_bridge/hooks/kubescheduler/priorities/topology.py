@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from slurm_bridge.hooks import selecting
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.kubescheduler.predicates import matching
 from slurm_bridge.hooks.kubescheduler.priorities.spreading import staying
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.rules import spreading, taints
 from slurm_bridge.hooks.rules.spreading import Constraint
-from slurm_bridge.model.node import Taint
+from slurm_bridge.model.node import Node, Taint
 
 #: Every node is a place of its own.
 HOST = "kubernetes.io/hostname"
@@ -77,7 +76,7 @@ def _included(scene: Scene, wish: Constraint) -> Mask:
         mask = mask & selecting.accepting(scene.columns, scene.pod)
     if wish.honor_taints:
         tolerations = scene.pod.spec.tolerations
-        hard = scene.columns.attribute("kube hard taints", _hard)
+        hard = scene.columns.of_node("kube hard taints", _hard)
         mask = mask & hard.where(lambda found: taints.untolerated(found, tolerations) is None)
     return mask
 
@@ -91,5 +90,5 @@ def _inverted(burden: Whole, nodes: Mask, maximum: int) -> Whole:
     return np.where(nodes, shares, 0).astype(np.int64)
 
 
-def _hard(facts: NodeFacts) -> tuple[Taint, ...]:
-    return tuple(taint for taint in facts.node.spec.taints if taint.effect in taints.HARD)
+def _hard(node: Node) -> tuple[Taint, ...]:
+    return tuple(taint for taint in node.spec.taints if taint.effect in taints.HARD)

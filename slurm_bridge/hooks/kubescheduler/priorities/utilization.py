@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.hooks.columns import Whole
-from slurm_bridge.hooks.kubescheduler.priorities import demand, volumes
+from slurm_bridge.hooks.kubescheduler.priorities import demand, numbers, volumes
 from slurm_bridge.hooks.kubescheduler.priorities.shape import FULL, Shape
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 
@@ -65,14 +65,12 @@ def _amounts(scene: Scene, resource: str) -> tuple[Whole, Whole]:
 
 def _left(requested: Whole, capacity: Whole) -> Whole:
     room = np.maximum(capacity - requested, 0)
-    share: Whole = room * MOST // np.maximum(capacity, 1)
-    return share
+    return numbers.shares(room * MOST, capacity)
 
 
 def _taken(requested: Whole, capacity: Whole) -> Whole:
     fitting = np.where(requested > capacity, 0, requested)
-    share: Whole = fitting * MOST // np.maximum(capacity, 1)
-    return share
+    return numbers.shares(fitting * MOST, capacity)
 
 
 def _utilization(requested: Whole, capacity: Whole) -> Whole:

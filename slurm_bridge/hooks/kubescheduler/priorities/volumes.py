@@ -1,7 +1,9 @@
 """How many volumes nodes can attach and have attached, as far as their nodes say so."""
 
+from collections.abc import Sequence
+
 from slurm_bridge.hooks.columns import NodeColumns, Whole
-from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.facts import Amounts
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.rules import volumes
 from slurm_bridge.model.pod import Pod
@@ -12,21 +14,21 @@ PREFIX = "attachable-volumes-"
 
 def limits(nodes: NodeColumns) -> Whole:
     """How many volumes each node can attach, of all kinds; 0 where it does not say."""
-    return nodes.whole("kube attachable volumes", _limit)
+    return nodes.whole_of_allocatable("kube attachable volumes", _limit)
 
 
 def attached(scene: Scene) -> Whole:
     """How many would be attached with this pod there."""
-    there = scene.columns.whole("kube attached volumes", _attached)
+    there = scene.columns.whole_of_pods("kube attached volumes", _attached)
     return there + len(_of(scene.pod))
 
 
-def _limit(facts: NodeFacts) -> int:
-    return sum(int(amount) for name, amount in facts.allocatable.items() if name.startswith(PREFIX))
+def _limit(there: Amounts) -> int:
+    return sum(int(amount) for name, amount in there.items() if name.startswith(PREFIX))
 
 
-def _attached(facts: NodeFacts) -> int:
-    return len(set().union(*(_of(pod) for pod in facts.pods)))
+def _attached(_: Amounts, pods: Sequence[Pod]) -> int:
+    return len(set().union(*(_of(pod) for pod in pods)))
 
 
 def _of(pod: Pod) -> set[tuple[str, str]]:

@@ -7,9 +7,9 @@ import numpy as np
 import pydantic
 
 from slurm_bridge.hooks.columns import Coded, Mask, NodeColumns
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.vela.scene import Rows, Scene
 from slurm_bridge.model import names
+from slurm_bridge.model.node import Node
 
 
 def enough(
@@ -55,11 +55,11 @@ class BatteryLevel:
     def _batteries(self, nodes: NodeColumns) -> Coded[tuple[int | None, int | None]]:
         level, capacity = self._options.node_level, self._options.node_capacity_mah
 
-        def battery(facts: NodeFacts) -> tuple[int | None, int | None]:
-            labels = facts.node.metadata.labels
+        def battery(node: Node) -> tuple[int | None, int | None]:
+            labels = node.metadata.labels
             return _number(labels.get(level)), _number(labels.get(capacity))
 
-        return nodes.attribute(f"battery {level} {capacity}", battery)
+        return nodes.of_node(f"battery {level} {capacity}", battery)
 
 
 def _wanted(annotations: Mapping[str, str], key: str) -> int | None:

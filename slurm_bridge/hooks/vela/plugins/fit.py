@@ -9,7 +9,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from slurm_bridge.hooks.columns import Mask, Whole
-from slurm_bridge.hooks.vela.scene import Rows, Scene
+from slurm_bridge.hooks.vela.scene import Known, Rows, Scene, same_node
 
 Mode = Literal["LeastAllocated", "MostAllocated"]
 
@@ -80,10 +80,17 @@ class ResourcesFit:
 
     def __init__(self, options: FitOptions) -> None:
         self._options = options
+        self._known: Known[tuple[tuple[str, int], ...], Mask] = Known(same_node)
 
     def fits(self, scene: Scene, rows: Rows) -> Mask:
-        has = _allocatable(scene, rows) if self._options.capacity == "allocatable" else _free(scene, rows)
-        return fits(scene.limits, has, len(rows))
+        if self._options.capacity == "free":
+            return fits(scene.limits, _free(scene, rows), len(rows))
+        return scene.once(self, lambda: self._ever(scene))[rows]
+
+    def _ever(self, scene: Scene) -> Mask:
+        """Where there is as much at all, whatever of it is in use."""
+        limits, nodes = scene.limits, scene.nodes
+        return self._known.get(nodes, tuple(limits.items()), lambda: fits(limits, nodes.allocatable, len(nodes)))
 
     def score(self, scene: Scene, rows: Rows) -> Whole:
         return score(scene.limits, _allocatable(scene, rows), _free(scene, rows), self._options.mode)

@@ -8,9 +8,9 @@ import pydantic
 from numpy.typing import NDArray
 
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.vela.scene import Known, Rows, Scene, same_node
 from slurm_bridge.model import names
+from slurm_bridge.model.node import Node
 
 EARTH_RADIUS_KM = 6371.0
 MAX_DISTANCE_KM = 10.0
@@ -106,10 +106,10 @@ class GeoLocation:
     def _read(self, nodes: NodeColumns) -> tuple[Degrees, Degrees]:
         key = self._options.node_location
 
-        def written(facts: NodeFacts) -> str | None:
-            return facts.node.metadata.annotations.get(key)
+        def written(node: Node) -> str | None:
+            return node.metadata.annotations.get(key)
 
-        coded = nodes.attribute(f"annotation {key}", written)
+        coded = nodes.of_node(f"annotation {key}", written)
         places = [_place(text) for text in coded.values]
         table = np.array([*places, (np.nan, np.nan)], np.float64)[coded.codes]
         return table[:, 0], table[:, 1]

@@ -6,10 +6,9 @@ import msgspec
 
 from slurm_bridge.hooks import selecting
 from slurm_bridge.hooks.columns import Mask, NodeColumns
-from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.rules import affinity, taints
 from slurm_bridge.hooks.vela.scene import Known, Rows, Scene, same_node
-from slurm_bridge.model.node import Taint
+from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
 
 
@@ -22,23 +21,26 @@ class NodeRules:
         self._known: Known[bytes, Mask] = Known(same_node)
 
     def fits(self, scene: Scene, rows: Rows) -> Mask:
+        return scene.once(self, lambda: self._allowed(scene))[rows]
+
+    def _allowed(self, scene: Scene) -> Mask:
         pod, nodes = scene.pod, scene.nodes
         key = msgspec.json.encode((pod.spec.node_selector, pod.spec.tolerations, affinity.required(pod)))
-        return self._known.get(nodes, key, lambda: _allowed(pod, nodes))[rows]
+        return self._known.get(nodes, key, lambda: _allowed(pod, nodes))
 
 
 def _allowed(pod: Pod, nodes: NodeColumns) -> Mask:
-    standing = nodes.attribute("vela standing", _standing).among((True,))
-    marked = nodes.attribute("vela taints", _taints)
+    standing = nodes.of_node("vela standing", _standing).among((True,))
+    marked = nodes.of_node("vela taints", _taints)
     tolerated = marked.where(lambda marks: taints.untolerated(marks, pod.spec.tolerations) is None)
     return standing & tolerated & selecting.accepting(nodes, pod)
 
 
-def _standing(facts: NodeFacts) -> bool:
-    return facts.node.ready and facts.node.metadata.deletion_timestamp is None
+def _standing(node: Node) -> bool:
+    return node.ready and node.metadata.deletion_timestamp is None
 
 
-def _taints(facts: NodeFacts) -> tuple[Taint, ...]:
+def _taints(node: Node) -> tuple[Taint, ...]:
     """A cordoned node counts as tainted, which some pods tolerate."""
-    spec = facts.node.spec
+    spec = node.spec
     return (*spec.taints, taints.UNSCHEDULABLE) if spec.unschedulable else spec.taints

@@ -196,4 +196,4 @@ def test_only_so_many_columns_are_kept() -> None:
     for number in range(500):
         assert found.label(f"label-{number}").values == (None,)
     assert found.nodes(found.label("zone").among(("y",))) == {"b"}
-    assert len(found._columns) <= 128
+    assert len(found._sides.kube._known) <= 128

@@ -2,7 +2,7 @@
 
 import concurrent.futures
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import hypothesis
@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from slurm_bridge.hooks.columns import NodeColumns
 from slurm_bridge.hooks.columns.following import Follower
 from slurm_bridge.hooks.columns.table import Past, Table
-from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.facts import Amounts, NodeFacts
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.translate import resources
 from tests.unit.hooks.conftest import node, partition, pod, slurm_node
 
@@ -35,7 +36,8 @@ def told(found: NodeColumns) -> Mapping[str, Any]:
     pods, zones, apps = found.pods, found.label("zone"), found.pods.label("app")
     web = pods.count(apps.among(("1",)))
     cpu, used, known = found.allocatable("cpu"), found.used("cpu"), found.attribute("known", _known)
-    for coded in (zones, apps, known):
+    given, crowd = found.of_slurm("cpus there", _cpus), found.of_pods("names", _names)
+    for coded in (zones, apps, known, crowd):
         assert set(coded.codes.tolist()) - {-1} == set(range(len(coded.values)))
     assert len(found) == len(found.names) == len(found.facts) == len(cpu) == len(zones.codes) == len(web)
     assert len(pods) == len(pods.pods) == len(apps.codes) == len(pods.node_rows)
@@ -49,7 +51,8 @@ def told(found: NodeColumns) -> Mapping[str, Any]:
             found.facts[row],
             zones.values[zones.codes[row]],
             known.values[known.codes[row]],
-            (cpu[row], used[row], web[row]),
+            (cpu[row], used[row], web[row], given[row], found.whole_of_pods("number", _number)[row]),
+            crowd.values[crowd.codes[row]],
             [pods.pods[one] for one in pods.rows_on(row)],
             [int(pods.node_rows[one]) for one in pods.rows_on(row)] == [row] * len(pods.rows_on(row)),
         )
@@ -60,6 +63,18 @@ def told(found: NodeColumns) -> Mapping[str, Any]:
 
 def _known(facts: NodeFacts) -> bool:
     return facts.slurm is not None
+
+
+def _cpus(slurm: SlurmNode | None) -> int:
+    return slurm.cpus if slurm is not None else -1
+
+
+def _number(used: Amounts, pods: Sequence[Pod]) -> int:
+    return 1000 * len(pods) + len(used)
+
+
+def _names(pods: Sequence[Pod]) -> tuple[str, ...]:
+    return tuple(one.metadata.name for one in pods)
 
 
 def agree(seen: ClusterSnapshot) -> None:
@@ -115,7 +130,8 @@ class History:
         self.keeper.forget(f"uid-{name}")
 
     def slurm(self, names: frozenset[str]) -> None:
-        self.keeper.set_slurm(map(slurm_node, sorted(names)), [partition("debug", *sorted(names))])
+        told = [slurm_node(name, cpus=number) for number, name in enumerate(sorted(names), 1)]
+        self.keeper.set_slurm(told, [partition("debug", *sorted(names))])
 
     def take(self) -> None:
         self.taken.append(self.keeper.snapshot())
@@ -237,6 +253,19 @@ def test_names_are_one_object_for_as_long_as_none_comes_or_goes() -> None:
     assert after.version > before.version
 
 
+def test_a_pod_that_comes_leaves_all_else_as_it_is() -> None:
+    """What looks at nodes alone is not even asked for again: it is the very same column."""
+    history = History()
+    history.node("n1", "x")
+    history.slurm(frozenset({"n1"}))
+    before = history.keeper.snapshot().columns
+    asked = [(one.label("zone"), one.allocatable("cpu"), one.given_away("cpu"), one.used("cpu")) for one in [before]]
+    history.run("a", "n1", "1")
+    after = history.keeper.snapshot().columns
+    asked.append((after.label("zone"), after.allocatable("cpu"), after.given_away("cpu"), after.used("cpu")))
+    assert [one is other for one, other in zip(*asked, strict=True)] == [True, True, True, False]
+
+
 def test_a_snapshot_made_by_hand_has_columns_of_its_own() -> None:
     """Those of the one that it was made from would be wrong."""
     history = History()
@@ -273,6 +302,19 @@ def test_codes_are_used_again(states: list[list[int | None]]) -> None:
         coded = Table(records, past, step).attribute("value", int)
         assert [None if code < 0 else coded.values[code] for code in coded.codes.tolist()] == records
         assert len(coded.values) == len(set(state) - {None})
+
+
+def test_values_that_stay_are_the_same_tuple() -> None:
+    """Whoever went through them need not do so again."""
+    history = History()
+    for name, zone in zip(NODES, "xyx", strict=True):
+        history.node(name, zone)
+    before = history.keeper.snapshot().columns.label("zone")
+    history.node("n3", "y")
+    after = history.keeper.snapshot().columns.label("zone")
+    assert (after.codes.tolist() == before.codes.tolist(), after.values is before.values) == (False, True)
+    history.node("n1", "y")
+    assert history.keeper.snapshot().columns.label("zone").values == ("y",)
 
 
 def test_steps_are_remembered_within_bounds() -> None:

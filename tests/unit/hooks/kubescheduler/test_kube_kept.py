@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.kubescheduler import scene
-from slurm_bridge.hooks.kubescheduler.kept import Kept
+from slurm_bridge.hooks.kubescheduler.kept import Kept, Rate
 from slurm_bridge.hooks.kubescheduler.priorities import table
 from slurm_bridge.hooks.kubescheduler.priorities.rule import ColumnMap
 from slurm_bridge.hooks.kubescheduler.scene import Lookup, Scene
@@ -84,6 +84,41 @@ def test_scores_that_are_carried_along_are_right(name: str, seed: int) -> None:
             assert carried[there].tolist() == anew[there].tolist()
         for _ in range(dice.choice((0, 1, 1, 2, 9))):
             change(keeper, dice, number)
+
+
+#: Those that follow the cluster by themselves.
+FOLLOWING = {
+    "SelectorSpread": {},
+    "ServiceAntiAffinity": {"label": "rack"},
+    "ImageLocality": {},
+    "InterPodAffinity": {},
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=10, deadline=None)
+def test_what_follows_the_cluster_is_right(name: str, seed: int) -> None:
+    """Also of snapshots that are not the newest any more."""
+    dice, keeper, lasting = random.Random(seed), cluster(400), rated(name)
+    taken: list[Scene] = []
+    for number in range(15):
+        taken = [*taken[-4:], seen(keeper)]
+        for now in (taken[-1], dice.choice(taken)):
+            there = now.columns.present
+            anew, followed = rated(name)(now), lasting(now)
+            assert anew is not None
+            assert followed is not None
+            assert followed[there].tolist() == anew[there].tolist()
+        for _ in range(dice.choice((0, 1, 1, 2, 9))):
+            change(keeper, dice, number)
+
+
+def rated(name: str) -> Rate:
+    """The map of a priority that was just made."""
+    made = table.configured(name, args=FOLLOWING[name]).map
+    assert isinstance(made, ColumnMap)
+    return made.of
 
 
 def test_only_nodes_that_changed_are_rated_anew() -> None:

@@ -106,6 +106,28 @@ def test_namespaces() -> None:
     assert denied(namespaceSelector={"matchLabels": {"kind": "mine"}}) == set()
 
 
+def test_a_namespace_may_get_other_labels() -> None:
+    """Then those who run do not want its pods any more, or not yet, without a word of their own."""
+    shared = {"namespaceSelector": {"matchLabels": {"kind": "shared"}}}
+    running, subject = [wants("podAntiAffinity", HOST, "r", "a1", **shared)], pod(labels=WEB, namespace="other")
+
+    def denied(kind: str) -> set[str]:
+        return set(said(NAME, seen(subject, NODES, running, lookup=Lookup(namespace_labels=lambda _: {"kind": kind}))))
+
+    assert [denied("shared"), denied("mine"), denied("shared")] == [{"a1"}, set(), {"a1"}]
+
+
+def test_what_those_want_who_are_tried_out_counts() -> None:
+    """In all of their domain, and what they wanted elsewhere does not."""
+    at = seen(pod(labels=WEB), NODES, [wants("podAntiAffinity", on="a1", name="r")])
+    facts = {name: facts for name, facts in zip(at.columns.names, at.columns.facts, strict=True) if facts}
+    emptied = with_pods(facts["a1"], ())
+    filled = with_pods(facts["b2"], [wants("podAntiAffinity", on="b2", name="r2")])
+    assert said(NAME, at).keys() == said(NAME, at.at({"a1": facts["a1"], "a2": facts["a2"]})).keys() == {"a1", "a2"}
+    assert said(NAME, at.at({"a2": facts["a2"]}, {"a1": emptied})) == {}
+    assert said(NAME, at.at({"b1": facts["b1"], "a2": facts["a2"]}, {"b2": filled})).keys() == {"a2", "b1"}
+
+
 def test_what_is_tried_out_counts() -> None:
     """On a node that is judged with other pods these count, in all of its domain, and the others of it do not."""
     at = seen(wants("podAntiAffinity"), NODES, [pod("w", on="a1", labels=WEB)])

@@ -247,6 +247,7 @@ def snapshot() -> ClusterSnapshot:
     return ClusterSnapshot(
         version=3,
         use_version=4,
+        company_version=4,
         nodes={"n1": facts},
         slurm_nodes={},
         partitions=(),

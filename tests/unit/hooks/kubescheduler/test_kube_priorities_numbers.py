@@ -159,3 +159,11 @@ def test_nothing_can_be_chosen_from_nothing() -> None:
     """In kube-scheduler's words."""
     with pytest.raises(selecting.NothingToSelect, match="empty priority list"):
         selecting.select_host([], Turns())
+
+
+@given(st.integers(1, 2**50), st.integers(0, 10), st.integers(-2, 2))
+def test_shares_are_exact(below: int, times: int, beside: int) -> None:
+    """Also right below and above a whole quotient, and where floating point could not tell."""
+    above = min(max(0, below * times + beside), 10 * below)
+    found = numbers.shares(np.array([above, 0, 7]), np.array([below, 0, 0]))
+    assert found.tolist() == [above // below, 0, 7]

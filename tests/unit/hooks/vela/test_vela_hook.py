@@ -234,6 +234,14 @@ class TestRestart:
         assert (again.state.attempt, again.state.version) == (3, plan.state.version)
         assert (bench.allowed(again), bench.counted("sampled")) == (set(bench.stage.now.names), 1)
 
+    def test_after_the_last_candidate_its_partition_is_enough(self):
+        """What stands for the candidates that nobody remembers has to be where the job can be."""
+        bench = Bench(_used(40, {}, gpu=tuple(f"n{place}" for place in range(30, 40))), nodes_bp=10_000)
+        plan = bench.planned(partition="gpu")
+        bench.restart()
+        again = bench.planned(previous=at(plan, 3), partition="gpu")
+        assert (again.state.attempt, again.state.version) == (3, plan.state.version)
+
     def test_in_the_middle_the_same_candidate_of_another_sample_is_tried(self):
         """The course goes on."""
         bench = Bench(farm(40), nodes_bp=1000)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from slurm_bridge.hooks import keeper
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.vela import samples, shard, smart
+from slurm_bridge.hooks.vela.book import SPARE, Book
 from slurm_bridge.hooks.vela.decision import OTHER_NODE, Decider, Decision
 from slurm_bridge.hooks.vela.options import DecisionOptions
 from slurm_bridge.hooks.vela.samples import Picked, SamplingResponse
@@ -176,7 +177,28 @@ class TestDecision:
             plugins=answer.plugins[:2],
         )
         found, members = _decided(few, cluster.seen()), weakref.ref(cluster.seen().columns.members)
-        assert (found.nodes, type(found.nodes), type(found.uids)) == (["n0", "n1"], list, list)
         del cluster, answer, few
         gc.collect()
         assert members() is None
+        assert (found.nodes, found.uids) == (["n0", "n1"], ["uid-n0", "uid-n1"])
+
+
+class TestBook:
+    def test_a_node_of_the_same_name_is_another_one(self):
+        """Whatever was written before stays."""
+        cluster, book = Cluster(), Book()
+        before = book.written(cluster.seen().columns, np.array([1, 0]))
+        cluster.replace("n1")
+        after = book.written(cluster.seen().columns, np.array([1, 2]))
+        assert before == (["n1", "n0"], ["uid-n1", "uid-n0"])
+        assert (after[0], after[1][1]) == (["n1", "n2"], "uid-n2")
+        assert after[1][0] != "uid-n1"
+
+    def test_nodes_that_have_gone_are_forgotten_in_time(self):
+        """By the book, and not by whoever was given them."""
+        cluster, book, given = Cluster(1), Book(), list[Picked]()
+        for number in range(3 * SPARE):
+            cluster.keeper.on_node(None, node("n0", uid=f"uid-{number}", version=str(number)))
+            given.append(book.written(cluster.seen().columns, np.array([0]))[1])
+        assert [one[0] for one in given] == [f"uid-{number}" for number in range(3 * SPARE)]
+        assert len(given[-1].values) <= SPARE + 3

@@ -1,0 +1,67 @@
+"""A daemon's queues as somebody outside sees them: asked over HTTP, shown as text, and their configuration checked."""
+
+import http.client
+import json
+import pathlib
+import ssl
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from slurm_bridge import errors
+from slurm_bridge.daemon import queueing
+from slurm_bridge.hooks.yunikorn import files, text
+from slurm_bridge.queues.config import checking, parsing
+
+URL = "http://127.0.0.1:8080"
+_SECONDS = 10.0
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
+    """What the door shows; Unavailable where nobody answers, NotFound where there are no queues."""
+    connection = _connection(url, ca)
+    try:
+        connection.request("GET", queueing.PATH)
+        answer = connection.getresponse()
+        body = answer.read(_MOST_BYTES)
+    except (OSError, http.client.HTTPException) as error:
+        raise errors.Unavailable(f"{url}{queueing.PATH}: {type(error).__name__}: {error}") from error
+    finally:
+        connection.close()
+    if answer.status == http.HTTPStatus.NOT_FOUND:
+        raise errors.NotFound(f"{url}{queueing.PATH}: {body.decode(errors='replace').strip()}")
+    try:
+        found = json.loads(body) if answer.status == http.HTTPStatus.OK else None
+    except ValueError as error:
+        raise errors.BadAnswer(f"{url}{queueing.PATH}: {error}") from error
+    if not isinstance(found, dict):
+        raise errors.BadAnswer(f"{url}{queueing.PATH}: answered {answer.status}")
+    return found
+
+
+def _connection(url: str, ca: pathlib.Path | None) -> http.client.HTTPConnection:
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise errors.BadConfiguration(f"--url {url!r}: allowed is http:// or https:// and a host")
+    try:
+        if parts.scheme == "http":
+            return http.client.HTTPConnection(parts.hostname, parts.port, timeout=_SECONDS)
+        context = ssl.create_default_context(cafile=ca)
+        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=_SECONDS, context=context)
+    except (OSError, ValueError) as error:
+        raise errors.BadConfiguration(f"--url {url!r}: {error}") from error
+
+
+def lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """For people."""
+    return text.lines(found)
+
+
+def problems(file: pathlib.Path) -> list[str]:
+    """What is wrong with a configuration of queues in a file, by the rules that the daemon has."""
+    try:
+        parsed = parsing.parse(files.read(str(file)))
+    except errors.BadConfiguration as error:
+        return [str(error)]
+    return [str(one) for one in checking.problems(parsed)]

@@ -1,0 +1,25 @@
+"""Copies of Slurm's topology in files; the only place of the family that reads any."""
+
+import pathlib
+
+import yaml
+
+from slurm_bridge.hooks.kai import copies
+from slurm_bridge.hooks.kai.copies import BadCopy, Copy
+from slurm_bridge.hooks.kai.options import TopologyOptions
+
+_YAML = (".yaml", ".yml")
+
+
+def copy_of(options: TopologyOptions) -> Copy | None:
+    """What is given of Slurm's configuration, be it in a file; raises BadCopy naming topology and file."""
+    if not options.file:
+        return options.copy_of()
+    path = pathlib.Path(options.file)
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix in _YAML:
+            return copies.of_yaml(yaml.safe_load(text), options.called)
+        return copies.of_conf(text)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, BadCopy) as error:
+        raise BadCopy(f"topology {options.name}: file {options.file}: {error}") from error

@@ -1,0 +1,111 @@
+"""What a workload is to the core: how much of what, for whom, and where it wants to go."""
+
+import dataclasses
+import datetime as dt
+import math
+from collections.abc import Mapping
+
+from slurm_bridge.hooks.base import Ask
+from slurm_bridge.hooks.needs import View
+from slurm_bridge.hooks.yunikorn import people
+from slurm_bridge.hooks.yunikorn.options import YunikornOptions
+from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.queues.quantities import VCORE
+from slurm_bridge.translate import resources
+
+MEMORY = "memory"
+_MIB = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Everything that the core is told. `title` is for people; `created` is Unix time."""
+
+    uid: str
+    title: str
+    total: Mapping[str, int]
+    priority: int
+    created: float
+    queue: str
+    user: str
+    groups: tuple[str, ...]
+    tags: Mapping[str, str]
+    node_sort: str
+
+    def same(self, other: "Demand") -> bool:
+        """The core would be told the same; tags and users may move, and count for what comes anew."""
+        return (self.total, self.priority, self.queue, self.node_sort) == (
+            other.total,
+            other.priority,
+            other.queue,
+            other.node_sort,
+        )
+
+
+def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> Demand:
+    """Of this workload as it is asked for."""
+    workload = ask.workload
+    user, groups = people.user_of(workload, options.users)
+    return Demand(
+        uid=workload.root.uid,
+        title=f"{workload.root.namespace}/{workload.root.name}",
+        total=total(ask, options.gres),
+        priority=workload.priority,
+        created=_unix(workload),
+        queue=ask.hints.get("queue", ""),
+        user=user,
+        groups=groups,
+        tags=people.tags_of(workload, namespaces),
+        node_sort=ask.hints.get("node-sort-policy", ""),
+    )
+
+
+def total(ask: Ask, gres: Mapping[str, str]) -> dict[str, int]:
+    """Of all pods: cpu as vcore in thousandths, memory in bytes, everything else by its name in Kubernetes.
+
+    What an annotation asks of Slurm in the place of the pods' own amounts counts in their place here, too.
+    """
+    found: dict[str, int] = {}
+    for pod in ask.workload.pods:
+        for name, amount in resources.requests_of(pod).items():
+            kind, factor = (VCORE, 1000) if name == "cpu" else (name, 1)
+            found[kind] = found.get(kind, 0) + math.ceil(amount * factor)
+    parts = (ask.request, *ask.request.components)
+    if _annotated(ask, "cpus_per_task"):
+        found[VCORE] = sum(1000 * part.tasks * part.cpus_per_task for part in parts)
+    if _annotated(ask, "memory"):
+        found[MEMORY] = sum(_MIB * part.memory.mib * _units(part) for part in parts)
+    if _annotated(ask, "gres"):
+        for part in parts:
+            for one in part.gres:
+                kind = gres.get(one.name, f"gres/{one.name}")
+                count = one.count * (part.tasks if part.gres_per is GresPer.TASK else _nodes(part))
+                found[kind] = max(found.get(kind, 0), count)
+    return found
+
+
+def _annotated(ask: Ask, field: str) -> bool:
+    value = ask.value(field)
+    return value is not None and bool(value.key)
+
+
+def _nodes(part: JobRequest) -> int:
+    return max(1, part.minimum_nodes or 1)
+
+
+def _units(part: JobRequest) -> int:
+    """How often the amount of memory counts."""
+    if part.memory.per is MemoryPer.CPU:
+        return part.tasks * part.cpus_per_task
+    if part.memory.per is MemoryPer.GPU:
+        each = part.tasks if part.gres_per is GresPer.TASK else _nodes(part)
+        return max(1, each * sum(one.count for one in part.gres))
+    return _nodes(part)
+
+
+def _unix(workload: Workload) -> float:
+    """When the first pod came; 0 where nobody says."""
+    if not workload.created:
+        return 0.0
+    return dt.datetime.fromisoformat(workload.created).timestamp()

@@ -1,0 +1,66 @@
+"""The workloads that the core knows of us, how each of them stands, and which of them count as being ahead."""
+
+import dataclasses
+import enum
+import math
+
+from slurm_bridge.hooks.yunikorn.demands import Demand
+
+#: A workload that was let in, and of which nobody has seen a job by then, is not counted as being ahead any more: Slurm
+#: refuses it, or somebody else holds it, and the others must not wait for that.
+UNSEEN_SECONDS = 60.0
+
+
+class Stage(enum.Enum):
+    """How far a workload has come with the core."""
+
+    ASKED = "it waits in its queue, or for the answer which one that is"
+    GIVEN = "it may be submitted; its queue counts it as in use"
+    REFUSED = "no queue takes it"
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Member:
+    """One workload. `name` is its application's in the core, `turn` says as the how manieth it was let in."""
+
+    demand: Demand
+    name: str
+    stage: Stage = Stage.ASKED
+    queue: str = ""
+    why: str = ""
+    turn: int = 0
+    #: Slurm has, or had, a job of it.
+    placed: bool = False
+
+
+class Ahead:
+    """Who is with Slurm, or on the way there, and has not started: by application, and how long that is believed."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def enter(self, name: str, now: float, most: int) -> bool:
+        """Whether there is a place for one more, which it then has; 0 is any number."""
+        if name not in self._until and most and self.count(now) >= most:
+            return False
+        self._until.setdefault(name, now + UNSEEN_SECONDS)
+        return True
+
+    def seen(self, name: str) -> None:
+        """Slurm has a job of it: it is ahead until that starts."""
+        self._until[name] = math.inf
+
+    def leave(self, name: str) -> bool:
+        """It has started, or is gone; whether it was there."""
+        return self._until.pop(name, None) is not None
+
+    def expire(self, now: float) -> bool:
+        """Those of whom nobody has seen anything leave; whether there are any."""
+        late = [name for name, until in self._until.items() if until <= now]
+        for name in late:
+            del self._until[name]
+        return bool(late)
+
+    def count(self, now: float) -> int:
+        """How many there are."""
+        return sum(until > now for until in tuple(self._until.values()))

@@ -1,0 +1,50 @@
+"""The picture of the queues for people."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from slurm_bridge.hooks.yunikorn import reasons
+from slurm_bridge.hooks.yunikorn.picture import Picture
+
+_HEADER = ("QUEUE", "STATE", "USED", "GUARANTEED", "MAX", "PENDING", "RUNS", "WAIT")
+_NOT_SHOWN = "pods"
+
+
+def lines(picture: Picture) -> Iterator[str]:
+    """The tree, who waits, and who was refused."""
+    ahead = picture["ahead"]
+    most = f" of {ahead['most']}" if ahead["most"] else ""
+    yield f"mode {picture['mode']}, partition {picture['partition']}, ahead in Slurm {ahead['now']}{most}"
+    yield ""
+    rows = [_HEADER, *(_rows(picture["queues"], 0) if picture["queues"] else ())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from _listed("waiting", (f"{one['workload']}  {one['queue']}: {one['why']}" for one in picture["waiting"]))
+    yield from _listed("rejected", (f"{one['workload']}  {one['reason']}" for one in picture["rejected"]))
+
+
+def _rows(queue: Mapping[str, Any], depth: int) -> Iterator[tuple[str, ...]]:
+    most = queue["maxapplications"]
+    yield (
+        "  " * depth + queue["path"].rpartition(".")[2],
+        queue["state"] if queue["configured"] else f"{queue['state']}, made",
+        *(_amount(queue[field]) for field in ("used", "guaranteed", "max", "pending")),
+        f"{queue['running']}/{most}" if most else str(queue["running"]),
+        str(queue["waiting"]),
+    )
+    for child in queue["queues"]:
+        yield from _rows(child, depth + 1)
+
+
+def _amount(amount: Mapping[str, int]) -> str:
+    shown = {kind: one for kind, one in amount.items() if kind != _NOT_SHOWN}
+    return reasons.all_of(shown) if shown else "-"
+
+
+def _listed(title: str, entries: Iterator[str]) -> Iterator[str]:
+    found = list(entries)
+    if found:
+        yield ""
+        yield f"{title}:"
+        yield from (f"  {one}" for one in found)

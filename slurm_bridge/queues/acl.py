@@ -1,0 +1,83 @@
+"""Access control lists: who may submit to a queue, and who may administer it."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from slurm_bridge.errors import BadConfiguration
+
+#: Applications whose queue is gone are recovered here; nobody submits to it.
+RECOVERY = "root.@recovery@"
+
+_EVERYBODY = "*"
+_PARTS = 2
+_USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?")
+_GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acl:
+    """Users and groups that are allowed, or everybody; as it stands, nobody."""
+
+    everybody: bool = False
+    users: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    def allows(self, user: str, groups: Collection[str]) -> bool:
+        """This user is allowed, or one of the user's groups."""
+        return self.everybody or user in self.users or not self.groups.isdisjoint(groups)
+
+
+class Guarded(Protocol):
+    """A queue, as far as it says who may do what in it."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def parent(self) -> "Guarded | None": ...
+    @property
+    def submit_acl(self) -> Acl: ...
+    @property
+    def admin_acl(self) -> Acl: ...
+
+
+def parse(text: str) -> Acl:
+    """The list that is written `users groups`, each separated by commas; BadConfiguration where spaces make more of it.
+
+    Names that are none are left out, as YuniKorn does: `*` among others allows nobody more.
+    """
+    parts = text.split(" ")
+    if len(parts) > _PARTS:
+        raise BadConfiguration(
+            f"access control list {text!r}: has {len(parts)} parts; allowed are users and groups with one space between"
+        )
+    if _EVERYBODY in (text.strip(), *parts):
+        return Acl(everybody=True)
+    users, groups = parts if len(parts) == _PARTS else (text, "")
+    return Acl(users=_names(users, _USER), groups=_names(groups, _GROUP))
+
+
+def _names(listed: str, form: re.Pattern[str]) -> frozenset[str]:
+    return frozenset(name for name in listed.split(",") if form.fullmatch(name))
+
+
+def may_submit(queue: Guarded, user: str, groups: Collection[str]) -> bool:
+    """The queue or one above it lets the user submit or administer; nobody submits to the recovery queue."""
+    if queue.path == RECOVERY:
+        return False
+    return any(
+        above.submit_acl.allows(user, groups) or above.admin_acl.allows(user, groups) for above in _upward(queue)
+    )
+
+
+def may_administer(queue: Guarded, user: str, groups: Collection[str]) -> bool:
+    """The queue or one above it lets the user administer."""
+    return any(above.admin_acl.allows(user, groups) for above in _upward(queue))
+
+
+def _upward(queue: Guarded) -> Iterable[Guarded]:
+    here: Guarded | None = queue
+    while here is not None:
+        yield here
+        here = here.parent

@@ -1,0 +1,192 @@
+"""The scheduler's view of an application: what it waits for, in its order, and what it has.
+
+Sums are kept with every change. An ask keeps the place that its priority, age and arrival give it.
+"""
+
+import bisect
+import math
+import sys
+from collections.abc import Iterator
+
+from slurm_bridge.queues import amounts, priorities, records, sorting
+from slurm_bridge.queues.amounts import Amount
+from slurm_bridge.queues.records import Allocation, Ask, AskId
+from slurm_bridge.queues.tree import Queue
+
+#: What asks have in common that find the same as long as only room counts. A text, because millions are looked up.
+Size = str
+
+#: In which state of the partition nothing could be placed, and until when that stands.
+Blocked = tuple[int, float]
+NEVER: Blocked = (-1, -math.inf)
+
+
+class Waiting:
+    """A pending ask. `total` is what all members take together; `on` are the nodes that it holds, since when."""
+
+    __slots__ = ("ask", "id", "kind", "on", "size", "total")
+
+    def __init__(self, ask: Ask, node_sort: str) -> None:
+        self.ask = ask
+        self.id: AskId = ask.id
+        self.total: Amount = amounts.times(ask.resource, ask.members)
+        self.on: dict[str, float] = {}
+        # What a gang finds depends on what it holds.
+        own = f"{self.id}" if ask.members > 1 else ""
+        self.size: Size = sys.intern(f"{node_sort} {sorted(ask.resource.items())} {own}")
+        #: And also where the resource manager is asked.
+        self.kind: Size = sys.intern(f"{self.size} {ask.shape}" if ask.shape else f"{self.size} {self.id}")
+
+
+class Application:
+    """One application in its leaf queue."""
+
+    __slots__ = (
+        "_arrivals",
+        "_order",
+        "allocated",
+        "allocations",
+        "asks",
+        "blocked",
+        "holders",
+        "node_sort",
+        "not_before",
+        "pending",
+        "preempting",
+        "queue",
+        "ran",
+        "record",
+        "refusals",
+        "refused_until",
+        "running",
+    )
+
+    def __init__(self, record: records.Application, queue: Queue, node_sort: str) -> None:
+        self.record = record
+        self.queue = queue
+        self.node_sort = node_sort
+        self.asks: dict[str, Waiting] = {}
+        self.allocations: dict[str, Allocation] = {}
+        #: The allocations that are to go.
+        self.preempting: set[str] = set()
+        self.allocated: dict[str, int] = {}
+        self.pending: dict[str, int] = {}
+        self._order: list[tuple[int, float, int, str]] = []
+        self._arrivals = 0
+        #: How many of its asks hold nodes.
+        self.holders = 0
+        #: It counts as one that runs; and it does so for good, because something of it has been committed.
+        self.running = False
+        self.ran = False
+        #: How often it was refused in a row what it had been given here.
+        self.refusals = 0
+        #: Nothing is proposed for it until then, because it was refused again.
+        self.refused_until = -math.inf
+        #: Set aside until then, because too many of its asks found nothing; what holds nodes is tried all the same.
+        self.not_before = -math.inf
+        self.blocked: Blocked = NEVER
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def submitted(self) -> float:
+        return self.record.submitted
+
+    @property
+    def priority(self) -> int:
+        """The highest of its pending asks."""
+        return -self._order[0][0] if self._order else priorities.NOTHING
+
+    @property
+    def holding(self) -> bool:
+        """Some of its asks hold nodes."""
+        return self.holders > 0
+
+    def in_order(self) -> Iterator[Waiting]:
+        """Pending asks by priority, then age, then arrival."""
+        return (self.asks[entry[-1]] for entry in self._order)
+
+    def add(self, ask: Ask) -> Waiting:
+        """Let it wait."""
+        waiting = self.asks[ask.key] = Waiting(ask, self.node_sort)
+        self._arrivals += 1
+        bisect.insort(self._order, (-ask.priority, ask.created, self._arrivals, ask.key))
+        self.pending = amounts.plus(self.pending, waiting.total)
+        self.blocked = NEVER
+        return waiting
+
+    def drop(self, key: str) -> Waiting | None:
+        """It waits no longer; None where it did not."""
+        waiting = self.asks.pop(key, None)
+        if waiting is None:
+            return None
+        first = (-waiting.ask.priority, waiting.ask.created)
+        start = bisect.bisect_left(self._order, first)
+        place = next(at for at in range(start, len(self._order)) if self._order[at][-1] == key)
+        del self._order[place]
+        self.pending = amounts.minus(self.pending, waiting.total)
+        return waiting
+
+    def take(self, allocation: Allocation) -> None:
+        """Count what it got."""
+        self.allocations[allocation.ask.key] = allocation
+        self.allocated = amounts.plus(self.allocated, total(allocation))
+
+    def give_back(self, key: str) -> Allocation:
+        """The inverse of `take`."""
+        allocation = self.allocations.pop(key)
+        self.allocated = amounts.minus(self.allocated, total(allocation))
+        return allocation
+
+
+class Leaf:
+    """The applications of one leaf queue, in its order."""
+
+    __slots__ = ("_order", "_priorities", "_said", "blocked", "queue")
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self._order: sorting.Applications[Application] = sorting.Applications(queue)
+        #: How many applications wait with each priority, and with which one each of them does.
+        self._priorities: dict[int, int] = {}
+        self._said: dict[str, int] = {}
+        self.blocked: Blocked = NEVER
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+    def in_order(self) -> Iterator[Application]:
+        """Those that wait for something."""
+        return iter(self._order)
+
+    def put(self, application: Application) -> None:
+        """A new one, or one that has changed: its place and that of the queue follow."""
+        self._order.put(application)
+        self._forget(application.name)
+        self._said[application.name] = application.priority
+        self._priorities[application.priority] = self._priorities.get(application.priority, 0) + 1
+        self._tell()
+
+    def drop(self, application: Application) -> None:
+        """It is gone."""
+        self._order.drop(application)
+        self._forget(application.name)
+        self._tell()
+
+    def _forget(self, name: str) -> None:
+        said = self._said.pop(name, None)
+        if said is None:
+            return
+        self._priorities[said] -= 1
+        if not self._priorities[said]:
+            del self._priorities[said]
+
+    def _tell(self) -> None:
+        self.queue.set_waiting(priorities.highest(self._priorities))
+
+
+def total(allocation: Allocation) -> dict[str, int]:
+    """What all members of an allocation hold together."""
+    return amounts.times(allocation.ask.resource, len(allocation.nodes))

@@ -1,0 +1,109 @@
+"""The core: resource managers register and update, and hear by their callback what came of it.
+
+    resource manager ─ request ─► proxy ─► cache ─► scheduler
+                     ◄─ news ──── proxy ◄─ cache ◄─ proposals, and what has left the scheduler
+
+Every arrow is a queue of events. In production each end has its thread; a test handles them one after the other.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from slurm_bridge.queues import nodes, plans
+from slurm_bridge.queues.cache import Cache
+from slurm_bridge.queues.lane import Lane, Setting
+from slurm_bridge.queues.nodes import NodeSort
+from slurm_bridge.queues.partition import Rules
+from slurm_bridge.queues.plans import Preemptor
+from slurm_bridge.queues.ports import Callback, Clock, Report
+from slurm_bridge.queues.proxy import Proxy
+from slurm_bridge.queues.records import Registration, Update
+from slurm_bridge.queues.scheduler import Scheduler
+
+#: A thread's life, until the event is set.
+Target = Callable[[threading.Event], None]
+
+
+class Core:
+    """All parts, put together. `sorts` are orders of nodes beside those that are built in.
+
+    With several schedulers each has its own state, and serves its own part of the applications: they propose at the
+    same time, and where two want the same room the cache refuses one.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        report: Report,
+        *,
+        rules: Rules | None = None,
+        sorts: Mapping[str, NodeSort] | None = None,
+        preemptor: Preemptor = plans.nothing,
+        schedulers: int = 1,
+    ) -> None:
+        extra = dict(sorts or {})
+        self.schedulers: tuple[Scheduler, ...] = ()
+        self.cache = Cache(clock, report, {*nodes.sorts(), *extra})
+        self._proxy = Proxy(self.cache.from_managers.put, report)
+        self.schedulers = tuple(
+            Scheduler(
+                Setting(
+                    clock=clock,
+                    sorts=extra,
+                    rules=rules or Rules(),
+                    send=self.cache.from_schedulers.put,
+                    predicate=self._proxy.predicate,
+                    preemptor=preemptor,
+                    report=report,
+                    number=number,
+                    schedulers=schedulers,
+                )
+            )
+            for number in range(schedulers)
+        )
+        self.cache.connect([one.events.put for one in self.schedulers], self._proxy.events.put)
+
+    # -- the two entries ---------------------------------------------------------------------------------------------
+
+    def register_resource_manager(self, request: Registration, callback: Callback) -> None:
+        """It is known from now on; one of its name that was known before is forgotten with all that was its."""
+        self._proxy.register(request, callback)
+
+    def update(self, request: Update) -> None:
+        """Take note of the request; what comes of it, the callback hears. NotFound for an unknown manager."""
+        self._proxy.update(request)
+
+    # -- with threads ------------------------------------------------------------------------------------------------
+
+    def tasks(self) -> tuple[tuple[str, Target], ...]:
+        """The threads that the core needs, by name; those of partitions and managers come and go with them."""
+        schedulers = ((f"queues scheduler {number}", one.serve) for number, one in enumerate(self.schedulers))
+        return (
+            ("queues proxy", self._proxy.serve),
+            ("queues cache: managers", self.cache.serve_managers),
+            ("queues cache: schedulers", self.cache.serve_schedulers),
+            *schedulers,
+        )
+
+    # -- without threads ---------------------------------------------------------------------------------------------
+
+    def lanes(self) -> tuple[Lane, ...]:
+        """The part of every scheduler in every partition."""
+        return tuple(lane for one in self.schedulers for lane in one.lanes.values())
+
+    def drain(self) -> None:
+        """Handle events until there are none; no pass is made."""
+        while self._handled():
+            pass
+
+    def settle(self) -> None:
+        """Handle events and make passes until nothing comes of either."""
+        self.drain()
+        while sum(lane.run() for lane in self.lanes()):
+            self.drain()
+
+    def _handled(self) -> int:
+        """One round of all queues; how many events it was."""
+        routed = self.cache.handle() + sum(one.route() for one in self.schedulers)
+        handled = sum(lane.handle() for lane in self.lanes())
+        return routed + handled + self._proxy.route() + self._proxy.deliver()

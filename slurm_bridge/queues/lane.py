@@ -1,0 +1,291 @@
+"""One scheduler's part in one partition: its events, its passes, and what it proposes.
+
+Each lane has its own lock and its own thread: a pass that is slow or fails holds up no other partition. What a pass
+gives counts here at once, so that the next step knows of it, and is proposed; the answer leaves it or takes it back.
+"""
+
+import dataclasses
+import math
+import threading
+import zlib
+from collections.abc import Callable, Mapping
+
+from slurm_bridge.queues import events, nodes, records
+from slurm_bridge.queues.applications import Waiting
+from slurm_bridge.queues.config import building, documents, reloading
+from slurm_bridge.queues.events import Answer, CommitEvent, EventQueue, Leave, Leaving, SchedulerEvent
+from slurm_bridge.queues.nodes import Node, NodeSort
+from slurm_bridge.queues.partition import Partition, Rules
+from slurm_bridge.queues.passing import Allocated, Passing
+from slurm_bridge.queues.plans import Plan, Preemptor
+from slurm_bridge.queues.ports import Clock, Report
+from slurm_bridge.queues.records import Allocation, AskId, Eviction, Origin, Question
+from slurm_bridge.queues.sorting import NodePolicy
+from slurm_bridge.queues.tree import Queue, find
+
+#: So many results one pass gives at most, before it listens again.
+MOST_RESULTS = 1_000
+#: A pass that failed is tried again after so many seconds.
+_AFTER_FAILURE = 1.0
+#: An application that is refused again and again is asked for less and less often, at last every so many seconds.
+_LONGEST_PAUSE = 32.0
+#: Without any event a pass looks whether time alone has changed something, and whether it is to stop.
+_LOOK_AROUND = 0.5
+
+#: Whether a node may take the ask: the question of the partition of a resource manager, "" or the reason.
+Predicate = Callable[[str, Question], str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What all lanes of a scheduler share. `number` is the scheduler's, of so many in `schedulers`."""
+
+    clock: Clock
+    sorts: Mapping[str, NodeSort]
+    rules: Rules
+    send: Callable[[CommitEvent], None]
+    predicate: Predicate
+    preemptor: Preemptor
+    report: Report
+    number: int = 0
+    schedulers: int = 1
+
+
+class Lane:
+    """Events come in from any thread; one thread at a time handles and passes."""
+
+    def __init__(self, name: str, origin: Origin, settings: documents.Partition, setting: Setting) -> None:
+        self.name = name
+        self.origin = origin
+        #: Held while events are handled and during a pass; whoever looks at `partition` takes it.
+        self.lock = threading.RLock()
+        self.inbox: EventQueue[SchedulerEvent] = EventQueue()
+        self._setting = setting
+        self._plan = building.plan(settings)
+        root = building.build(self._plan)
+        self.partition = Partition(root, self._sorts(settings), self._rules(settings), settings.root)
+        self._passing = Passing(self.partition, self._may if origin.predicates else None)
+        #: Proposed and not answered; whether the ask is to wait again if it is refused.
+        self._flying: dict[AskId, bool] = {}
+        self._held: frozenset[str] = frozenset()
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def handle(self) -> int:
+        """All that has come in; how much it was. An event that fails is reported, and the others are handled."""
+        with self.lock:
+            taken = self.inbox.take()
+            for event in taken:
+                try:
+                    self._handle(event)
+                except Exception as error:  # noqa: BLE001 - one event must not take the partition with it
+                    self._setting.report(f"partition {self.name}: {type(event).__name__}", error)
+            return len(taken)
+
+    def _handle(self, event: SchedulerEvent) -> None:
+        match event:
+            case events.Configured():
+                self._configure(event.settings)
+            case events.Put():
+                self.partition.put_node(event.node)
+            case events.Added():
+                self.partition.add_application(event.application, self._leaf(event.queue))
+            case events.Asked():
+                self._ask(event.ask)
+            case events.Standing():
+                self._adopt(event.allocation)
+            case Leaving():
+                self._let_go(event)
+            case Answer():
+                self._answered(event)
+            case events.ToGo():
+                (self.partition.spare if event.spared else self.partition.evict)(event.id)
+            case events.HeldElsewhere():
+                self._leave_out(event)
+
+    def _configure(self, settings: documents.Partition) -> None:
+        self._plan = building.plan(settings)
+        busy = {application.queue.path for application in self.partition.applications.values()}
+        _, gone = reloading.reload(self.partition.root, self._plan, busy)
+        for queue in gone:
+            self.partition.forget(queue)
+        self.partition.follow(self._rules(settings), self._sorts(settings), settings.root)
+
+    def _rules(self, settings: documents.Partition) -> Rules:
+        node_sort = settings.node_sort.policy or NodePolicy.FAIR.value
+        return dataclasses.replace(self._setting.rules, mode=self.origin.mode, node_sort=node_sort)
+
+    def _sorts(self, settings: documents.Partition) -> Mapping[str, NodeSort]:
+        """The orders that are built in, with the partition's weights, and the others."""
+        return {**nodes.sorts(settings.node_sort.weights or None), **self._setting.sorts}
+
+    def _leaf(self, path: str) -> Queue:
+        return find(self.partition.root, path) or building.create(self.partition.root, self._plan, path)
+
+    def _ask(self, ask: records.Ask) -> None:
+        """Asks of the other schedulers' applications are theirs."""
+        if self._is_mine(ask.application):
+            self.partition.add_ask(ask)
+
+    def _is_mine(self, application: str) -> bool:
+        return zlib.crc32(application.encode()) % self._setting.schedulers == self._setting.number
+
+    def _adopt(self, allocation: Allocation) -> None:
+        """Count what is committed, as far as its application and its nodes have not left already."""
+        here = tuple(name for name in allocation.nodes if self.partition.nodes.get(name) is not None)
+        if here and allocation.ask.application in self.partition.applications:
+            self.partition.adopt(dataclasses.replace(allocation, nodes=here))
+            self.partition.applications[allocation.ask.application].ran = True
+
+    def _answered(self, answer: Answer) -> None:
+        if answer.by != self._setting.number:
+            self._adopt(answer.allocation)
+            return
+        again = self._flying.pop(answer.allocation.ask.id, False)
+        application = self.partition.applications.get(answer.allocation.ask.application)
+        if application is None:
+            return
+        if not answer.refused:
+            application.refusals, application.ran = 0, True
+            return
+        self.partition.undo(answer.allocation, again=again)
+        # What refuses once is a change that has been told by now; what refuses again will not go away by asking.
+        application.refusals += 1
+        pause = min(_LONGEST_PAUSE, 2.0 ** (application.refusals - 2)) if application.refusals > 1 else -math.inf
+        application.refused_until = self._setting.clock.wall() + pause
+
+    def _let_go(self, leaving: Leaving) -> None:
+        """It goes from here first; then the cache is told that it may go there."""
+        one = AskId(partition=self.name, application=leaving.name, key=leaving.key)
+        application = self.partition.applications.get(leaving.name)
+        if leaving.leave is Leave.APPLICATION and application is not None:
+            self.partition.remove_application(leaving.name)
+            self._retire(application.queue)
+        elif leaving.leave is Leave.NODE:
+            self.partition.remove_node(leaving.name)
+        elif leaving.leave is Leave.ALLOCATION:
+            self.partition.release(one)
+        elif application is not None:
+            self.partition.withdraw(application, leaving.key)
+            if one in self._flying:
+                self._flying[one] = False
+        self._setting.send(events.Removed(by=self._setting.number, leaving=leaving))
+
+    def _retire(self, leaf: Queue) -> None:
+        """A queue that drains, or that nobody configured, goes with its last application."""
+        for queue in reloading.retire(leaf, (leaf.path,) if len(self.partition.leaf(leaf)) else ()):
+            self.partition.forget(queue)
+
+    def _leave_out(self, event: events.HeldElsewhere) -> None:
+        """Nodes of other schedulers are no candidates; where two hold the same one, the first scheduler keeps it."""
+        for node in self.partition.nodes:
+            if node.name in event.nodes:
+                node.elsewhere.add(event.by)
+            else:
+                node.elsewhere.discard(event.by)
+            if node.name in event.nodes and event.by < self._setting.number:
+                self._give_up(node)
+        self.partition.grown += 1
+
+    def _give_up(self, node: Node) -> None:
+        for holder in tuple(node.held):
+            self.partition.unreserve(self.partition.holders[holder], node.name)
+
+    # -- passes ------------------------------------------------------------------------------------------------------
+
+    def run(self, most: int = MOST_RESULTS) -> int:
+        """One pass; the number of its results. What was decided before it fails is proposed all the same."""
+        with self.lock:
+            now = self._setting.clock.wall()
+            proposals: list[Allocation] = []
+            try:
+                count = self._steps(proposals, most, now)
+            finally:
+                self._propose(proposals)
+            # What was just proposed may have to go: the cache has to know it before.
+            return count if count == most else count + self._preempt(now)
+
+    def _steps(self, proposals: list[Allocation], most: int, now: float) -> int:
+        for count in range(most):
+            result = self._passing.step(now)
+            if result is None:
+                return count
+            if isinstance(result, Allocated):
+                proposals.append(result.allocation)
+                self._flying[result.allocation.ask.id] = True
+        return most
+
+    def _propose(self, proposals: list[Allocation]) -> None:
+        self._tell_held()
+        if proposals:
+            bundle = events.Bundle(
+                partition=self.name,
+                incarnation=self.origin.incarnation,
+                by=self._setting.number,
+                proposals=tuple(proposals),
+            )
+            self._setting.send(bundle)
+
+    def _tell_held(self) -> None:
+        """The other schedulers leave out what is held here."""
+        if self._setting.schedulers == 1:
+            return
+        held = frozenset(node for waiting in self.partition.holders.values() for node in waiting.on)
+        if held != self._held:
+            self._held = held
+            self._setting.send(events.Held(partition=self.name, by=self._setting.number, nodes=held))
+
+    def _may(self, waiting: Waiting, node: Node, reserving: bool) -> bool:
+        question = Question(ask=waiting.ask, node=node.name, reserving=reserving)
+        return not self._setting.predicate(self.origin.rm, question)
+
+    # -- preemption --------------------------------------------------------------------------------------------------
+
+    def _preempt(self, now: float) -> int:
+        plans = self._setting.preemptor(self.partition, now)
+        return sum(self._carry_out(plan, now) for plan in plans)
+
+    def _carry_out(self, plan: Plan, now: float) -> bool:
+        """The node is held first; then whoever is still there is asked to go."""
+        if plan.asker is not None and not self._keep(plan.asker, plan.node, now):
+            return False
+        victims = tuple(victim for victim in plan.victims if self.partition.evict(victim))
+        if not victims:
+            return False
+        self._tell_held()
+        evictions = tuple(Eviction(victim=one, asker=plan.asker, message=plan.message) for one in victims)
+        self._setting.send(
+            events.Evicting(partition=self.name, incarnation=self.origin.incarnation, evictions=evictions)
+        )
+        return True
+
+    def _keep(self, asker: AskId, name: str, now: float) -> bool:
+        """The node is the asker's; False where the asker or the node is gone."""
+        application = self.partition.applications.get(asker.application)
+        waiting = application.asks.get(asker.key) if application else None
+        node = self.partition.nodes.get(name)
+        if waiting is None or node is None:
+            return False
+        if name in waiting.on:
+            return True
+        if waiting.ask.members == 1:
+            self.partition.unreserve_all(waiting)
+        self._give_up(node)
+        self.partition.reserve(waiting, name, now)
+        return True
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    def serve(self, stop: threading.Event) -> None:
+        """Events and passes, until it is told to stop; a pass that fails is reported and tried again later."""
+        while not stop.is_set():
+            self.inbox.wait(_LOOK_AROUND)
+            self.handle()
+            try:
+                more = not stop.is_set() and self.run() == MOST_RESULTS
+            except Exception as error:  # noqa: BLE001 - whatever fails here, the other partitions go on
+                self._setting.report(f"partition {self.name}: pass", error)
+                self._setting.clock.wait(stop, _AFTER_FAILURE)
+            else:
+                if more:
+                    self.inbox.wake()

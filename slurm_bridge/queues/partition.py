@@ -1,0 +1,260 @@
+"""The scheduler's state of one partition: its queues, applications, nodes and reservations, with what is in flight.
+
+Everything here has its inverse. `grown` counts what may have made something possible: as long as it stays the same,
+what could not be placed cannot be placed now either, and need not be looked at again.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+from slurm_bridge.queues import amounts, applications, records
+from slurm_bridge.queues.applications import NEVER, Application, Leaf, Waiting
+from slurm_bridge.queues.config import documents
+from slurm_bridge.queues.limits import Limits
+from slurm_bridge.queues.nodes import Nodes, NodeSort
+from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode
+from slurm_bridge.queues.tree import Queue, upward
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How a partition allocates; seconds for times. `node_sort` is for applications that choose none themselves."""
+
+    mode: Mode = Mode.FREE
+    node_sort: str = "fair"
+    reservation_delay: float = 2.0
+    reservation_timeout: float = 3600.0
+
+
+_UNLIMITED = documents.Queue(name=documents.ROOT)
+
+
+class Partition:
+    """One thread at a time changes it."""
+
+    def __init__(
+        self, root: Queue, sorts: Mapping[str, NodeSort], rules: Rules, configured: documents.Queue | None = None
+    ) -> None:
+        self.root = root
+        self.rules = rules
+        self.limits = Limits(configured or _UNLIMITED)
+        #: Somebody is limited: most partitions need not ask for every application.
+        self.limited = _limits_somebody(configured or _UNLIMITED)
+        self.nodes = Nodes(sorts, rules.mode)
+        self.applications: dict[str, Application] = {}
+        #: Asks that hold nodes.
+        self.holders: dict[AskId, Waiting] = {}
+        self.grown = 0
+        self._leaves: dict[Queue, Leaf] = {}
+
+    def follow(self, rules: Rules, sorts: Mapping[str, NodeSort], configured: documents.Queue) -> None:
+        """It is configured so from now on; its tree has been changed already."""
+        self.rules = rules
+        self.nodes.sort_by(sorts)
+        self.limits.configure(configured)
+        self.limited = _limits_somebody(configured)
+        self.grown += 1
+
+    # -- nodes -------------------------------------------------------------------------------------------------------
+
+    def put_node(self, record: records.Node) -> None:
+        """A new node, or other facts about a known one."""
+        self.nodes.put(record)
+        self._resize()
+
+    def remove_node(self, name: str) -> None:
+        """Forget it with all that is on it and whoever holds it; a gang keeps its other members."""
+        node = self.nodes.get(name)
+        if node is None:
+            return
+        for holder in tuple(node.held):
+            self.unreserve(self.holders[holder], name)
+        on_it = tuple(node.allocations.values())
+        for allocation in on_it:
+            self.release(allocation.ask.id)
+        self.nodes.remove(name)
+        for allocation in on_it:
+            rest = tuple(one for one in allocation.nodes if one != name)
+            if rest:
+                self.adopt(dataclasses.replace(allocation, nodes=rest))
+        self._resize()
+
+    def _resize(self) -> None:
+        if self.rules.mode is Mode.FREE:
+            self.root.resize(self.nodes.total)
+        elif self.nodes.total != self.root.measured:
+            self.root.measure(self.nodes.total)
+        self.grown += 1
+
+    # -- applications ------------------------------------------------------------------------------------------------
+
+    def add_application(self, record: records.Application, queue: Queue) -> Application:
+        """Let it wait in its leaf."""
+        application = Application(record, queue, record.node_sort or self.rules.node_sort)
+        self.applications[record.name] = application
+        self.limits.enter(record.name, queue.path, record.user, record.groups)
+        self._refresh(application)
+        return application
+
+    def remove_application(self, name: str) -> None:
+        """It goes with its asks, reservations and allocations."""
+        application = self.applications.get(name)
+        if application is None:
+            return
+        for key in tuple(application.asks):
+            self.withdraw(application, key)
+        for allocation in tuple(application.allocations.values()):
+            self.release(allocation.ask.id)
+        if application.running:
+            application.queue.finish()
+        self.limits.leave(name)
+        self.leaf(application.queue).drop(application)
+        del self.applications[name]
+        self.grown += 1
+
+    def leaf(self, queue: Queue) -> Leaf:
+        """The applications of a leaf queue."""
+        if queue not in self._leaves:
+            self._leaves[queue] = Leaf(queue)
+        return self._leaves[queue]
+
+    def forget(self, queue: Queue) -> None:
+        """The queue is gone."""
+        self._leaves.pop(queue, None)
+
+    def _refresh(self, application: Application) -> None:
+        """Its place, and that of its queue, follow its asks and allocations."""
+        self.leaf(application.queue).put(application)
+
+    # -- asks --------------------------------------------------------------------------------------------------------
+
+    def add_ask(self, ask: Ask) -> Waiting:
+        """Let it wait; one with its key is replaced."""
+        application = self.applications[ask.application]
+        self.withdraw(application, ask.key)
+        waiting = application.add(ask)
+        application.queue.add_pending(waiting.total)
+        self.leaf(application.queue).blocked = NEVER
+        self._refresh(application)
+        return waiting
+
+    def withdraw(self, application: Application, key: str) -> None:
+        """It waits no longer, and holds nothing."""
+        waiting = application.asks.get(key)
+        if waiting is None:
+            return
+        self.unreserve_all(waiting)
+        application.drop(key)
+        application.queue.remove_pending(waiting.total)
+        self._refresh(application)
+
+    # -- reservations ------------------------------------------------------------------------------------------------
+
+    def reserve(self, waiting: Waiting, node: str, now: float) -> None:
+        """Keep the node for it."""
+        if not waiting.on:
+            self.holders[waiting.id] = waiting
+            self.applications[waiting.ask.application].holders += 1
+        waiting.on[node] = now
+        self.nodes.hold(node, waiting.id, now)
+
+    def unreserve(self, waiting: Waiting, node: str) -> None:
+        """The inverse of `reserve`."""
+        del waiting.on[node]
+        if not waiting.on:
+            del self.holders[waiting.id]
+            self.applications[waiting.ask.application].holders -= 1
+        self.nodes.let_go(node, waiting.id)
+        self.grown += 1
+
+    def unreserve_all(self, waiting: Waiting) -> None:
+        """It holds nothing any more."""
+        for node in tuple(waiting.on):
+            self.unreserve(waiting, node)
+
+    # -- allocations -------------------------------------------------------------------------------------------------
+
+    def allocate(self, waiting: Waiting, nodes: tuple[str, ...]) -> Allocation:
+        """The ask has its nodes; whether that stands, others say."""
+        allocation = Allocation(ask=waiting.ask, nodes=nodes)
+        self.withdraw(self.applications[waiting.ask.application], waiting.ask.key)
+        self.adopt(allocation)
+        return allocation
+
+    def adopt(self, allocation: Allocation) -> None:
+        """Count what stands, whoever decided it; its ask, if it still waited here, waits no longer."""
+        application = self.applications[allocation.ask.application]
+        self.withdraw(application, allocation.ask.key)
+        application.take(allocation)
+        amount = applications.total(allocation)
+        application.queue.allocate(amount)
+        self.limits.allocate(application.name, amount)
+        self.nodes.add(allocation)
+        if not application.running:
+            application.running = True
+            application.queue.start(application.name)
+            self.limits.start(application.name)
+        self._refresh(application)
+
+    def release(self, allocation_id: AskId) -> Allocation | None:
+        """The inverse of `adopt`, except that the application goes on running; None where there is none."""
+        application = self.applications.get(allocation_id.application)
+        if application is None or allocation_id.key not in application.allocations:
+            return None
+        self.spare(allocation_id)
+        allocation = application.give_back(allocation_id.key)
+        amount = applications.total(allocation)
+        application.queue.release(amount)
+        self.limits.release(application.name, amount)
+        self.nodes.take_off(allocation)
+        self._refresh(application)
+        self.grown += 1
+        return allocation
+
+    def undo(self, allocation: Allocation, *, again: bool) -> None:
+        """The inverse of `allocate`; the ask waits `again`, as old as it is, even if its node has gone meanwhile."""
+        application = self.applications.get(allocation.ask.application)
+        if application is None:
+            return
+        self.release(allocation.ask.id)
+        if application.running and not application.ran and not application.allocations:
+            application.running = False
+            application.queue.finish()
+            self.limits.finish(application.name)
+        if again:
+            self.add_ask(allocation.ask)
+
+    # -- preemption --------------------------------------------------------------------------------------------------
+
+    def evict(self, allocation_id: AskId) -> bool:
+        """It is to go; its room is not free before it has gone. False where it is gone, or is to go already."""
+        application = self.applications.get(allocation_id.application)
+        allocation = application.allocations.get(allocation_id.key) if application else None
+        if application is None or allocation is None or allocation_id.key in application.preempting:
+            return False
+        application.preempting.add(allocation_id.key)
+        application.queue.mark_preempting(applications.total(allocation))
+        return True
+
+    def spare(self, allocation_id: AskId) -> None:
+        """The inverse of `evict`; nothing where it was not to go."""
+        application = self.applications.get(allocation_id.application)
+        if application is None or allocation_id.key not in application.preempting:
+            return
+        application.preempting.remove(allocation_id.key)
+        application.queue.unmark_preempting(applications.total(application.allocations[allocation_id.key]))
+
+    # -- what may be tried -------------------------------------------------------------------------------------------
+
+    def reserving(self) -> frozenset[Queue]:
+        """The queues with asks that hold nodes, here or below."""
+        leaves = {self.applications[holder.application].queue for holder in self.holders}
+        return frozenset(queue for leaf in leaves for queue in upward(leaf))
+
+    def pending(self) -> bool:
+        """Somebody waits."""
+        return not amounts.is_empty(self.root.pending)
+
+
+def _limits_somebody(configured: documents.Queue) -> bool:
+    return any(queue.limits for _, queue in documents.walk(configured))

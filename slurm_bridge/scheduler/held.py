@@ -1,0 +1,64 @@
+"""Which workloads keep something at this moment, as hooks have to know it that count: those with a job, or on nodes.
+
+Pods and placeholders are all that it is taken from: whoever starts anew comes to the same.
+"""
+
+from collections.abc import Iterator
+
+from slurm_bridge import errors
+from slurm_bridge.hooks import chain
+from slurm_bridge.hooks.base import Ask
+from slurm_bridge.hooks.held import Held
+from slurm_bridge.model import kinds
+from slurm_bridge.model.job import JobRequest, Memory
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.workload import Root, Source, Workload
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.members import PLACED, Crew, Standing
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.translate import translator
+from slurm_bridge.translate.translator import Translated
+
+
+def held(tools: Tools, census: Census) -> tuple[Held, ...]:
+    """All of them."""
+    return tuple(_held(tools, census))
+
+
+def _held(tools: Tools, census: Census) -> Iterator[Held]:
+    for uid in census.roots():
+        crew = census.crew(uid)
+        if crew is None:
+            continue
+        if crew.count(*PLACED) or any(one.alive for one in tools.table.of(uid)):
+            ask = _ask(_workload(tools, crew), tools)
+            if ask.workload.pods:
+                yield Held(ask=ask, started=not crew.count(Standing.WANTING))
+
+
+def _workload(tools: Tools, crew: Crew) -> Workload:
+    """As gathered; where nobody can say now who belongs to it, its pods as they are."""
+    try:
+        gathered = tools.gather(crew, Standing.WANTING, *PLACED)
+    except errors.BridgeError:
+        gathered = None
+    if isinstance(gathered, Workload):
+        return gathered
+    pods = crew.pods(Standing.WANTING, *PLACED)
+    says = tuple(
+        Source(kind=kinds.PODS.kind, name=pod.metadata.name, annotations=pod.metadata.annotations) for pod in pods[:1]
+    )
+    return Workload(root=crew.root, pods=pods, sources=says, job_name=crew.root.name)
+
+
+def _ask(workload: Workload, tools: Tools) -> Ask:
+    """What it asked for; of what cannot be translated any more only the pods are known."""
+    translated = translator.translate(workload, tools.config.rules) if workload.pods else None
+    if isinstance(translated, Translated):
+        return chain.asked(workload, translated)
+    return Ask(workload=workload, request=_bare(workload.root))
+
+
+def _bare(root: Root) -> JobRequest:
+    owner = Owner(cluster="", kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid)
+    return JobRequest(name=root.name, owner=owner, memory=Memory(mib=0))

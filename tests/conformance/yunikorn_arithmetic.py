@@ -1,0 +1,170 @@
+"""yunikorn: resource arithmetic, quantities, orders of queues, applications, asks and nodes."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from slurm_bridge.queues import amounts, quantities, sorting
+from slurm_bridge.queues.amounts import Amount, Known
+from slurm_bridge.queues.settings import Settings, SortPolicy
+from slurm_bridge.queues.tree import Queue, State
+from tests.conformance.fields import Fields
+
+Result = Mapping[str, Any]
+Operation = Callable[[Fields], Result]
+
+#: What a queue or an application has pending where the case leaves it out.
+_SOMETHING: Amount = {"vcore": 1}
+
+_POLICIES = {policy.value: policy for policy in SortPolicy}
+
+
+# -- shares ----------------------------------------------------------------------------------------------------------
+
+
+def _known(given: Fields, *names: str) -> list[Known]:
+    return [given.mapping(name, None) for name in names]
+
+
+def _share_of(given: Fields) -> float:
+    return amounts.fair_share(*_known(given, "allocated", "guaranteed", "fair_max"))
+
+
+def _fair_share_compare(given: Fields) -> Result:
+    left, right = _share_of(given.fields("left")), _share_of(given.fields("right"))
+    return {"result": amounts.compare_shares([left], [right])}
+
+
+def _compare_shares(given: Fields) -> Result:
+    return {"result": amounts.compare_shares(given.numbers("left", None), given.numbers("right", None))}
+
+
+def _usage_ratio_types(given: Fields) -> Result:
+    return {"result": amounts.usage_ratio_types(*_known(given, "left", "right", "total"), given.mapping("types", None))}
+
+
+def _fits(test: Callable[[Known, Known], bool]) -> Operation:
+    return lambda given: {"fits": test(*_known(given, "smaller", "larger"))}
+
+
+SHARES: Mapping[str, Operation] = {
+    "fair_share": lambda given: {"share": _share_of(given)},
+    "fair_share_compare": _fair_share_compare,
+    "shares": lambda given: {"shares": amounts.shares(*_known(given, "resource", "total"))},
+    "compare_shares": _compare_shares,
+    "usage_ratio": lambda given: {"result": amounts.usage_ratio(*_known(given, "left", "right", "total"))},
+    "usage_ratio_types": _usage_ratio_types,
+    "fairness_ratio": lambda given: {"ratio": amounts.fairness_ratio(*_known(given, "left", "right", "total"))},
+    "fit_in": _fits(amounts.fit_in),
+    "fit_in_max_undefined": _fits(amounts.fit_in_max_undefined),
+    "fit_in_actual": _fits(amounts.fit_in_actual),
+    "fit_in_score": lambda given: {"score": amounts.fit_in_score(*_known(given, "fit", "available"))},
+    "type_matching": lambda given: {"percent": amounts.type_matching(*_known(given, "resource", "other"))},
+}
+
+
+def _shares(given: Fields, expect: Fields) -> None:
+    expect.compare(given.choice("op", SHARES)(given))
+
+
+# -- quantities ------------------------------------------------------------------------------------------------------
+
+
+def _parsed(kind: str, text: str) -> Result:
+    try:
+        return {"value": quantities.parse(kind, text)}
+    except quantities.Overflow:
+        return {"error": "overflow"}
+    except quantities.BadQuantity:
+        return {"error": "invalid"}
+
+
+def _quantities(given: Fields, expect: Fields) -> None:
+    expect.compare(_parsed(given.text("type"), given.text("text")))
+
+
+# -- orders ----------------------------------------------------------------------------------------------------------
+
+
+def _settings(given: Fields, guaranteed: Known = None) -> Settings:
+    by_priority = given.flag("priority_enabled")
+    return Settings(guaranteed=guaranteed, sort_policy=given.choice("policy", _POLICIES), priority_sorting=by_priority)
+
+
+def _queue_sorting(given: Fields, expect: Fields) -> None:
+    parent = Queue("root", settings=_settings(given))
+    for written in given.records("queues"):
+        _child(parent, written)
+    expect.compare({"order": [queue.name for queue in sorting.sorted_queues(parent)]})
+
+
+def _child(parent: Queue, written: Fields) -> None:
+    settings = Settings(guaranteed=written.mapping("guaranteed", None))
+    queue = Queue(written.text("name"), parent, leaf=True, settings=settings)
+    queue.fair_max = written.mapping("fair_max", None)
+    queue.allocate(written.mapping("allocated", None))
+    queue.add_pending(written.mapping("pending", _SOMETHING))
+    queue.set_waiting(written.whole("priority", 0))
+    queue.turn(State.STOPPED if written.flag("stopped", default=False) else State.ACTIVE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Application:
+    name: str
+    allocated: Amount
+    pending: Amount
+    priority: int
+    submitted: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    name: str
+    priority: int
+    created: float
+
+
+def _applications(given: Fields) -> Result:
+    leaf = Queue("leaf", leaf=True, settings=_settings(given, given.mapping("queue_resource", None)))
+    order: sorting.Applications[_Application] = sorting.Applications(leaf)
+    for written in given.records("apps"):
+        application = _Application(
+            name=written.text("name"),
+            allocated=written.mapping("allocated", {}),
+            pending=written.mapping("pending", _SOMETHING),
+            priority=written.whole("priority", 0),
+            submitted=written.number("submitted", 0),
+        )
+        order.put(application)
+    return {"order": [application.name for application in order]}
+
+
+def _requests(given: Fields) -> Result:
+    asks = [
+        _Ask(name=ask.text("name"), priority=ask.whole("priority", 0), created=ask.number("created"))
+        for ask in given.records("requests")
+    ]
+    return {"order": [ask.name for ask in sorting.sorted_asks(asks)]}
+
+
+def _application_sorting(given: Fields, expect: Fields) -> None:
+    sort = given.choice("op", {"requests": _requests}) if given.has("op") else _applications
+    expect.compare(sort(given))
+
+
+def _node_sorting(given: Fields, expect: Fields) -> None:
+    policy, weights = sorting.node_policy(given.text("policy", "")), given.mapping("weights", None)
+    scores = {
+        node.text("name"): sorting.node_score(node.mapping("capacity"), node.mapping("allocated", {}), policy, weights)
+        for node in given.records("nodes")
+    }
+    expect.compare({"policy": policy.value, "scores": scores, "order": sorting.sorted_nodes(scores)})
+
+
+FILES: Mapping[str, Callable[[Fields, Fields], None]] = {
+    "shares": _shares,
+    "quantities": _quantities,
+    "queue_sorting": _queue_sorting,
+    "application_sorting": _application_sorting,
+    "node_sorting": _node_sorting,
+}

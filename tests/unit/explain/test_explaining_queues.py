@@ -1,0 +1,52 @@
+"""Of a pod that waits in a queue the explanation says in which one, and what is used of what."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from slurm_bridge import app
+from slurm_bridge.explain import text
+from slurm_bridge.explain.explaining import Explanation
+from slurm_bridge.model import kinds, names
+from tests.unit.explain import explained
+from tests.unit.hooks.yunikorn.yunikorn_scenes import document, queue
+
+Explain = Callable[..., Explanation]
+QUEUE = {"queue": "root.a"}
+
+
+def yunikorn(**options: Any) -> str:
+    """The hook; queue a has two cpus."""
+    options.setdefault("configuration", document(queue("a", resources={"max": {"vcore": "2"}})))
+    return f"hooks={json.dumps([{'name': 'yunikorn', 'options': options}])}"
+
+
+def runs(world: app.PocketWorld, name: str, cpus: int) -> None:
+    """A pod of ours in that queue that has a node."""
+    manifest = explained.pod(name, QUEUE, nodeName="ext001")
+    manifest["metadata"]["labels"] = {names.LABEL_JOB_ID: "4711"}
+    manifest["spec"]["containers"][0]["resources"] = {"requests": {"cpu": str(cpus)}}
+    world.kube.create(kinds.PODS, manifest)
+
+
+def test_a_pod_that_is_let_in_says_by_which_queue(explain: Explain) -> None:
+    """It would be submitted."""
+    found = explain(explained.pod(annotations=QUEUE), yunikorn())
+    assert found.status == 0
+    assert "queue root.a" in text.render(found, verbose=True)
+
+
+def test_what_runs_counts(explain: Explain, world: app.PocketWorld) -> None:
+    """As the daemon would count it."""
+    runs(world, "other", 2)
+    found = explain(explained.pod(annotations=QUEUE), yunikorn())
+    assert found.obstacle is not None
+    assert "queue root.a uses 2 of 2 vcore, and this asks for 1" in found.obstacle.message
+    assert found.held_by == ("yunikorn",)
+
+
+def test_a_pod_that_no_queue_takes_is_refused(explain: Explain) -> None:
+    """With the words of the placement rules."""
+    found = explain(explained.pod(), yunikorn())
+    assert found.obstacle is not None
+    assert "rule provided: the application has no value for it" in found.obstacle.message

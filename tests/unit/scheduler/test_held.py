@@ -1,0 +1,118 @@
+"""Hooks that count what workloads keep hear of it when they begin, and when a workload keeps nothing any more."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from slurm_bridge.daemon import configuration
+from slurm_bridge.hooks import calls, chain
+from slurm_bridge.hooks.base import Denied
+from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.surroundings import Surroundings
+from tests.unit.scheduler.bridging import Bridge
+
+
+class Counts:
+    """A hook that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.over: list[str] = []
+        self.told: list[tuple[bool, dict[str, bool]]] = []
+
+    def filter(self, *_: object) -> Denied:
+        """It has nothing against anybody."""
+        return Denied(nodes={})
+
+    def ended(self, workload: str) -> None:
+        self.over.append(workload)
+
+    def restored(self, held: Sequence[Held], _views: Mapping[Need, View], *, fresh: bool) -> None:
+        self.told.append((fresh, {one.ask.workload.lead.metadata.name: one.started for one in held}))
+
+
+class Fails(Counts):
+    """One that cannot."""
+
+    def restored(self, *_: object, **__: object) -> None:
+        raise ArithmeticError
+
+
+def counting(bridge: Bridge, *hooks: Any) -> None:
+    """From now on there are these."""
+    config = bridge.core.tools.config
+    own = [calls.Hook(name=f"counts-{number}", hook=one) for number, one in enumerate(hooks)]
+    both = chain.Chain([*config.chain.hooks, *own], Surroundings(clock=bridge.clock, settle=configuration.settle()))
+    both.see(config.chain._layers.views)
+    bridge.core.configure(dataclasses.replace(config, chain=both))
+
+
+def test_a_new_configuration_tells_who_has_a_job_and_who_runs(bridge: Bridge) -> None:
+    """And leaves out who has nothing."""
+    bridge.bound("runs")
+    bridge.waiting("waits")
+    bridge.pod("nowhere", spec={"nodeSelector": {"kubernetes.io/hostname": "nowhere"}})
+    bridge.step()
+    counting(bridge, hook := Counts())
+    assert hook.told == [(False, {"runs": True, "waits": False})]
+
+
+def test_a_new_leadership_tells_it_afresh(bridge: Bridge) -> None:
+    """From pods and placeholders alone."""
+    bridge.bound("runs")
+    counting(bridge, hook := Counts())
+    bridge.core.recover()
+    assert hook.told[-1] == (True, {"runs": True})
+
+
+def test_a_hook_that_fails_to_listen_keeps_nobody_from_listening(bridge: Bridge) -> None:
+    """Nor the daemon from starting."""
+    bridge.bound("runs")
+    counting(bridge, Fails(), hook := Counts())
+    assert hook.told == [(False, {"runs": True})]
+
+
+def test_a_binding_ends_nothing(bridge: Bridge) -> None:
+    """What runs keeps its node."""
+    counting(bridge, hook := Counts())
+    bridge.bound("a")
+    bridge.run(5)
+    assert not hook.over
+
+
+def _finishes(bridge: Bridge) -> None:
+    bridge.bound("a")
+    bridge.status("a", phase="Succeeded")
+
+
+def _is_deleted_while_it_runs(bridge: Bridge) -> None:
+    bridge.bound("a")
+    bridge.delete("a", grace=0)
+
+
+def _is_deleted_while_it_waits(bridge: Bridge) -> None:
+    bridge.waiting("a")
+    bridge.delete("a", grace=0)
+
+
+def _is_cancelled_and_parked(bridge: Bridge) -> None:
+    job = bridge.waiting("a")
+    bridge.slurm.control.end(job.job_id, "CANCELLED")
+
+
+@pytest.mark.parametrize(
+    "ends", [_finishes, _is_deleted_while_it_runs, _is_deleted_while_it_waits, _is_cancelled_and_parked]
+)
+def test_whoever_keeps_nothing_has_ended(bridge: Bridge, ends: Callable[[Bridge], None]) -> None:
+    """The pods are over, and so is the job; or the pods are parked, and wait without one."""
+    counting(bridge, hook := Counts())
+    uid = ""
+    bridge.slurm.control.unpause()
+    ends(bridge)
+    if bridge.exists("a"):
+        uid = bridge.uid("a")
+    bridge.run(10)
+    assert hook.over
+    assert set(hook.over) <= {uid, *hook.over[:1]}
