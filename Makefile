@@ -99,7 +99,7 @@ bench: $(READY) ## pods a second, latencies, calls and CPU, beside bare calls an
 	@PYTHONPATH=hack/bench:hack/cluster $(BIN)/python -m clusterbench $(BENCH)
 
 bench-hooks: $(READY) ## workloads a second through the hooks at 100 to 20 000 nodes, against the goals (BENCH=--quick)
-	@echo "make bench-hooks: predicates and priorities, and Vela's pipeline, on made-up clusters; writes build/bench-hooks.json"
+	@echo "make bench-hooks: the families of hooks, and queues, on made-up clusters; writes build/bench-hooks.json"
 	@PYTHONPATH=hack/bench $(BIN)/python -m hooksbench $(BENCH)
 
 docs: $(READY) ## write the generated pages again

@@ -187,8 +187,8 @@ class Daemon:
         ours = {**handing.routes(self._pods), **queueing.routes(self._chain)}
         return {**probes.routes(self.health, self.metrics, refresh), **ours}
 
-    def _chain(self) -> Chain:
-        return self.core.tools.config.chain
+    def _chain(self) -> Chain | None:
+        return self.core.tools.config.chain if self._loops.acting else None
 
     def _supervise(self, source: Source | None) -> None:
         self._loops.when_synced(lambda: self._feeds.synced)

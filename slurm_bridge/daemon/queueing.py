@@ -12,13 +12,16 @@ from slurm_bridge.web.routes import Routes
 PATH = "/queues"
 
 
-def routes(chain: Callable[[], Chain]) -> Routes:
-    """The page; whether there is something on it, configuration says."""
+def routes(chain: Callable[[], Chain | None]) -> Routes:
+    """The page; there is no chain to ask where this process does not lead, or not yet."""
 
     def show() -> Reply:
-        found = pictured(chain())
+        at_work = chain()
+        found = pictured(at_work) if at_work is not None else None
         if found is None:
-            return Reply.text("there are no queues: no hook that keeps some is at work\n", http.HTTPStatus.NOT_FOUND)
+            return Reply.text(
+                "there are no queues: no hook that keeps some is at work here\n", http.HTTPStatus.NOT_FOUND
+            )
         return Reply.json(found)
 
     return {("GET", PATH): lambda _: show()}
@@ -34,7 +37,7 @@ def pictured(chain: Chain) -> Mapping[str, Any] | None:
     return None
 
 
-def refresh(metrics: Metrics, chain: Chain) -> None:
+def refresh(metrics: Metrics, chain: Chain | None) -> None:
     """The numbers of now; queues that are gone are not shown any more."""
     amounts = {
         "used": metrics.queue_used,
@@ -45,7 +48,7 @@ def refresh(metrics: Metrics, chain: Chain) -> None:
     counts = {"running": metrics.queue_running, "waiting": metrics.queue_waiting}
     for gauge in (*amounts.values(), *counts.values()):
         gauge.clear()
-    found = pictured(chain)
+    found = pictured(chain) if chain is not None else None
     for queue in _walk(found["queues"]) if found is not None and found["queues"] else ():
         for field, gauge in amounts.items():
             for kind, amount in queue[field].items():

@@ -13,19 +13,25 @@ tried only where all of this holds:
              does not know of, and the gang would have to be placed anew
 
 Room is what both sides leave: Slurm counts jobs of everybody, as of its last reading; Kubernetes counts the pods that
-have been bound since then.
+have been bound since then. It is worked out for all nodes at once for tasks that nobody has asked about, and after that
+for nodes that have changed.
 """
 
 import dataclasses
-import itertools
-import operator
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
+import numpy as np
+
+from slurm_bridge.hooks import filling
 from slurm_bridge.hooks.base import Nodes
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
+from slurm_bridge.hooks.columns.kept import Kept
+from slurm_bridge.hooks.columns.members import Members
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
-from slurm_bridge.model.job import Gres
+from slurm_bridge.model.job import Gres, MemoryPer
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.translate import layout, resources, shapes
 from slurm_bridge.translate.shapes import Form, Needs, Shape
@@ -35,8 +41,27 @@ from slurm_bridge.translate.translator import Translated
 TAKING = frozenset({"IDLE", "MIXED"})
 HARMLESS = frozenset({"EXTERNAL", "COMPLETING", "CLOUD", "DYNAMIC_NORM"})
 
-#: So many kinds of tasks are remembered together with the room for them on each node.
+#: So many kinds of tasks are remembered together with the room for them on each node: eight bytes for each.
 MOST_KINDS = 32
+
+#: Amounts are counted in the first of these parts of one in which they are whole; of a cpu in thousandths at least.
+_SCALES = (1, 1000, 10**6, 10**9)
+
+#: Products beyond it are left to whole numbers without an end.
+_LARGEST = 2**62 - 1
+
+#: A room in one number of a column: what is seen above, what is real below.
+_BITS = 32
+_REAL = (1 << _BITS) - 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Amount:
+    """So many parts of a resource, of which one whole has `scale`; a task needs more than none of them."""
+
+    resource: str
+    scale: int
+    parts: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,7 +69,7 @@ class Task:
     """What one task needs: in Slurm, and in Kubernetes."""
 
     needs: Needs
-    amounts: tuple[tuple[str, Fraction], ...]
+    amounts: tuple[Amount, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,60 +82,48 @@ class Room:
 
 _NONE = Room(0, 0)
 
-_Key = tuple[str | None, Nodes]
-
 
 class Fewest:
-    """Used from several threads without a lock: at worst a node is looked at twice."""
+    """Used from several threads without a lock: at worst something is worked out twice."""
 
     def __init__(self) -> None:
-        self._rooms: dict[Task, dict[str, tuple[NodeFacts, Room]]] = {}
-        self._within: Memo[tuple[str, Nodes], tuple[str, ...]] = Memo()
-        self._numbers: Memo[tuple[_Key, Task, int], int | None] = Memo()
+        self._rooms: Kept[Task] = Kept(MOST_KINDS)
+        self._inside: Memo[str, tuple[Members, Mask]] = Memo()
+        #: By identity of the nodes, which the answers hold: to hash thousands of names takes longer than all else.
+        self._numbers: Memo[tuple[str | None, int, Task, int], tuple[Nodes, int | None]] = Memo()
 
     def number(self, settled: Translated, snapshot: ClusterSnapshot, eligible: Nodes) -> int | None:
         """The node maximum to try first for this gang on these nodes, None for none."""
         request = settled.request
         if not applies(settled) or request.constraints or request.reservation:
             return None
-        where, task, version = (request.partition, eligible), _task(settled.shapes), snapshot.use_version
-        return self._numbers.get(
-            version, (where, task, request.tasks), lambda: self._number(where, task, request.tasks, snapshot)
-        )
+        where, task, tasks = request.partition, task_of(settled.shapes), request.tasks
+        key = (where, id(eligible), task, tasks)
+        work_out = functools.partial(self._number, where, eligible, task, tasks, snapshot)
+        return self._numbers.get(snapshot.use_version, key, lambda: (eligible, work_out()))[1]
 
-    def _number(self, where: _Key, task: Task, tasks: int, snapshot: ClusterSnapshot) -> int | None:
+    def _number(
+        self, named: str | None, eligible: Nodes, task: Task, tasks: int, snapshot: ClusterSnapshot
+    ) -> int | None:
         """Of several partitions the one in which it takes the fewest."""
-        named, eligible = where
+        partitions = list(_open(named, snapshot.partitions))
+        if not partitions:
+            return None
+        columns = snapshot.columns
+        rooms = self._rooms.get(task, columns, lambda: packed(task, columns), lambda facts: _packed(room(task, facts)))
+        rooms = rooms * columns.mask(eligible)
+        inside = (rooms * self._mask(snapshot, columns, one) for one in partitions)
         found = (
-            fewer(self._there(task, snapshot, partition, eligible), tasks, partition.minimum_nodes)
-            for partition in _open(named, snapshot.partitions)
+            filling.fewer(there >> _BITS, there & _REAL, tasks, one.minimum_nodes)
+            for there, one in zip(inside, partitions, strict=True)
         )
         return min((number for number in found if number is not None), default=None)
 
-    def _there(self, task: Task, snapshot: ClusterSnapshot, partition: Partition, eligible: Nodes) -> list[Room]:
-        """What there is in one partition."""
-        known, nodes = self._known(task, snapshot), snapshot.nodes
-        within = self._within.get(
-            snapshot.version, (partition.name, eligible), lambda: _within(snapshot, partition, eligible)
-        )
-        return [_looked(known, task, nodes[name]) for name in within]
-
-    def _known(self, task: Task, snapshot: ClusterSnapshot) -> dict[str, tuple[NodeFacts, Room]]:
-        """The room for such a task, by node; what has gone is forgotten in time."""
-        known = self._rooms.get(task)
-        if known is None or len(known) > 2 * len(snapshot.nodes):
-            if len(self._rooms) >= MOST_KINDS:
-                self._rooms = {}
-            self._rooms[task] = known = {}
-        return known
-
-
-def _looked(known: dict[str, tuple[NodeFacts, Room]], task: Task, facts: NodeFacts) -> Room:
-    """Looked at again only when anything about the node has changed."""
-    found = known.get(facts.name)
-    if found is None or found[0] is not facts:
-        known[facts.name] = found = (facts, room(task, facts))
-    return found[1]
+    def _mask(self, snapshot: ClusterSnapshot, columns: NodeColumns, partition: Partition) -> Mask:
+        """The nodes of a partition. Where snapshots are asked in turns, nodes of one version may be in other rows."""
+        version, work_out = snapshot.version, functools.partial(_inside, snapshot, columns, partition)
+        members, mask = self._inside.get(version, partition.name, lambda: (columns.members, work_out()))
+        return mask if members is columns.members else work_out()
 
 
 def applies(settled: Translated) -> bool:
@@ -124,44 +137,14 @@ def applies(settled: Translated) -> bool:
     )
 
 
-def fewer(rooms: Iterable[Room], tasks: int, minimum: int = 0) -> int | None:
-    """On how few nodes so many tasks have room; None where there is not enough, or where as many are taken anyhow.
-
-    `minimum` is how many the partition gives at least.
-    """
-    there = sorted((room for room in rooms if room.seen > 0), key=operator.attrgetter("seen"), reverse=True)
-    largest = sorted((room.real for room in there if room.real > 0), reverse=True)
-    least = _filled(largest, tasks)
-    most = _filled(largest[::-1], tasks)
-    if least is None or most is None:
-        return None
-    number = max(least, minimum)
-    return number if number < most and not _deceptive(there, tasks, number) else None
-
-
-def _deceptive(largest: Sequence[Room], tasks: int, number: int) -> bool:
-    """Among so many nodes Slurm may choose one on which it would put more tasks than there is room for."""
-    worst = next((place for place, room in enumerate(largest) if min(tasks, room.seen) > room.real), None)
-    if worst is None:
-        return False
-    others = [room.seen for place, room in enumerate(largest[: number + 1]) if place != worst][: number - 1]
-    return largest[worst].seen + sum(others) >= tasks
-
-
 def takes(node: SlurmNode) -> bool:
     """Slurm starts jobs there now."""
     return bool(node.states & TAKING) and node.states <= TAKING | HARMLESS
 
 
-def _filled(rooms: Iterable[int], tasks: int) -> int | None:
-    """How many of these are needed, in this order."""
-    totals = enumerate(itertools.accumulate(rooms), start=1)
-    return next((number for number, total in totals if total >= tasks), None)
-
-
-def _within(snapshot: ClusterSnapshot, partition: Partition, eligible: Nodes) -> tuple[str, ...]:
-    known = (snapshot.by_slurm[name] for name in partition.nodes if name in snapshot.by_slurm)
-    return tuple(name for name in known if name in eligible)
+def _inside(snapshot: ClusterSnapshot, columns: NodeColumns, partition: Partition) -> Mask:
+    by_slurm = snapshot.by_slurm
+    return columns.mask([by_slurm[name] for name in partition.nodes if name in by_slurm])
 
 
 def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partition]:
@@ -172,18 +155,106 @@ def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partit
             yield one
 
 
-def _task(alike: Sequence[Shape]) -> Task:
+def task_of(alike: Sequence[Shape]) -> Task:
     """Of pods that differ each is asked for as the largest."""
     amounts: dict[str, Fraction] = {}
     for shape in alike:
         for name, amount in resources.requests_of(shape.pods[0]).items():
             amounts[name] = max(amount, amounts.get(name, NOTHING))
     needed = sorted((name, amount) for name, amount in amounts.items() if amount > 0)
-    return Task(shapes.bound(shapes.kinds(alike)), tuple(needed))
+    return Task(shapes.bound(shapes.kinds(alike)), tuple(_amount(*pair) for pair in needed))
+
+
+def _amount(name: str, amount: Fraction) -> Amount:
+    scales = (scale for scale in _SCALES[name == "cpu" :] if scale % amount.denominator == 0)
+    scale = next(scales, amount.denominator)
+    return Amount(name, scale, amount.numerator * (scale // amount.denominator))
+
+
+def packed(task: Task, columns: NodeColumns) -> Whole:
+    """The room on all nodes, each in one number."""
+    most = _by_slurm(task.needs, columns)
+    largest = int(most.max(initial=1))
+    if any(one.parts * largest > _LARGEST for one in task.amounts):
+        rooms = (0 if facts is None else _packed(room(task, facts)) for facts in columns.facts)
+        return np.fromiter(rooms, np.int64, len(columns))
+    seen, real = most, most
+    for one in task.amounts:
+        real = np.minimum(real, columns.whole(f"fewest real {one.scale} {one.resource}", _real(one)) // one.parts)
+        seen = np.minimum(seen, columns.whole(f"fewest seen {one.scale} {one.resource}", _seen(one)) // one.parts)
+    return (np.maximum(seen, 0) << _BITS) | np.maximum(real, 0)
+
+
+def _packed(found: Room) -> int:
+    return (found.seen << _BITS) | found.real
+
+
+def unpacked(number: int) -> Room:
+    """The room that is written so."""
+    return Room(seen=number >> _BITS, real=number & _REAL)
+
+
+def _by_slurm(needs: Needs, columns: NodeColumns) -> Whole:
+    """For how many tasks there is room by Slurm's count: `layout.room_of_tasks` of what is left of each node."""
+    cpus, memory = columns.of_slurm("fewest cpus", _cpus), columns.of_slurm("fewest memory", _memory)
+    each, gpus = layout.memory_of_task(needs), sum(one.count for one in needs.gres if one.name == layout.GPU)
+    if each.per is MemoryPer.GPU:
+        by_memory = _often(memory, each.mib * gpus)
+    else:
+        within = _often(memory, each.mib)
+        threads = columns.of_slurm("fewest threads", _threads)
+        if threads.max(initial=1) > 1:
+            within = within - within % np.maximum(threads, 1)
+        by_memory = _often(within, needs.cpus)
+    most = np.minimum(_often(cpus, needs.cpus), by_memory)
+    for one in needs.gres:
+        there = columns.of_slurm(f"fewest gres {one.name}:{one.type}", functools.partial(_gres, one.name, one.type))
+        most = np.minimum(most, _often(there, one.count))
+    return most
+
+
+def _often(there: Whole, each: int) -> Whole:
+    """How often so much is there. It may be more than a column can hold, and then it is nowhere."""
+    return there // min(each, _LARGEST)
+
+
+def _real(one: Amount) -> Callable[[NodeFacts], int]:
+    return lambda facts: _free(facts, facts.used, one)
+
+
+def _seen(one: Amount) -> Callable[[NodeFacts], int]:
+    return lambda facts: _free(facts, facts.placed, one)
+
+
+def _free(facts: NodeFacts, used: Amounts, one: Amount) -> int:
+    """Whole parts of a resource that are not used; less than none where more is used than there is."""
+    there, taken = facts.allocatable.get(one.resource, NOTHING), used.get(one.resource, NOTHING)
+    below = there.denominator * taken.denominator
+    above = there.numerator * taken.denominator - taken.numerator * there.denominator
+    return above * one.scale // below
+
+
+def _cpus(slurm: SlurmNode | None) -> int:
+    """Of whole cores, where jobs are taken."""
+    free = slurm.cpus - slurm.used_cpus if slurm is not None and takes(slurm) else 0
+    return max(0, free - free % slurm.threads_per_core) if slurm is not None else 0
+
+
+def _memory(slurm: SlurmNode | None) -> int:
+    return _left(slurm).memory_mib if slurm is not None else 0
+
+
+def _threads(slurm: SlurmNode | None) -> int:
+    return slurm.threads_per_core if slurm is not None else 1
+
+
+def _gres(name: str, kind: str, slurm: SlurmNode | None) -> int:
+    there = _left(slurm).gres if slurm is not None else ()
+    return sum(one.count for one in there if one.name == name and kind in ("", one.type))
 
 
 def room(task: Task, facts: NodeFacts) -> Room:
-    """What both sides leave of a node."""
+    """What both sides leave of a node; for all nodes at once it is `packed`."""
     slurm = facts.slurm
     if slurm is None or not takes(slurm) or slurm.cpus - slurm.used_cpus < task.needs.cpus:
         return _NONE
@@ -194,11 +265,8 @@ def room(task: Task, facts: NodeFacts) -> Room:
 
 def _pods(facts: NodeFacts, used: Amounts, task: Task, most: int) -> int:
     """How many of them fit beside what is used."""
-    for name, amount in task.amounts:
-        free = facts.allocatable.get(name, NOTHING) - used.get(name, NOTHING)
-        if free < amount * most:
-            most = max(0, int(free // amount))
-    return most
+    by_kube = (_free(facts, used, one) // one.parts for one in task.amounts)
+    return max(0, min(most, min(by_kube, default=most)))
 
 
 def _left(node: SlurmNode) -> SlurmNode:

@@ -31,9 +31,6 @@ class Pick:
     reserve: str = ""
 
 
-NOTHING = Pick()
-
-
 def anywhere(_waiting: Waiting, _node: Node, _reserving: bool) -> bool:
     """No reasons other than room."""
     return True
@@ -41,19 +38,19 @@ def anywhere(_waiting: Waiting, _node: Node, _reserving: bool) -> bool:
 
 def pick(waiting: Waiting, nodes: Iterable[Node], *, reserving: bool, may: May, score: Score) -> Pick:
     """What one regular look at these nodes gives."""
-    candidates = tuple(node for node in nodes if _usable(waiting, node))
-    placed = place(waiting, candidates, may, score)
-    if placed:
+    # Whether a node holds the ask at all is asked of those that have no room now: the first one that has may do.
+    first, again = itertools.tee(nodes) if reserving else (nodes, ())
+    placed = place(waiting, (node for node in first if _is_open(waiting, node)), may, score)
+    if placed or not reserving:
         return Pick(nodes=placed)
-    if not reserving:
-        return NOTHING
+    candidates = (node for node in again if _is_open(waiting, node) and node.holds(waiting.ask.resource))
     return Pick(reserve=worth_holding(waiting, candidates, may))
 
 
-def _usable(waiting: Waiting, node: Node) -> bool:
-    """Open to everybody; a gang counts on what it holds, too."""
+def _is_open(waiting: Waiting, node: Node) -> bool:
+    """To everybody; a gang counts on what it holds, too."""
     own = waiting.ask.members > 1 and node.schedulable and node.held.keys() == {waiting.id}
-    return (own or node.is_open()) and node.holds(waiting.ask.resource)
+    return own or node.is_open()
 
 
 def place(waiting: Waiting, nodes: Iterable[Node], may: May, score: Score) -> tuple[str, ...]:

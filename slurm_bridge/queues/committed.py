@@ -222,6 +222,13 @@ class Partition:
         application = self.applications.get(allocation_id.application)
         return application.allocations.get(allocation_id.key) if application else None
 
+    def waiting(self, ask_id: AskId) -> Ask | None:
+        """The ask of this id, None where none waits or it is about to go."""
+        application = self.applications.get(ask_id.application)
+        if application is None or application.leaving or ask_id.key in application.going:
+            return None
+        return application.asks.get(ask_id.key)
+
     # -- preemption --------------------------------------------------------------------------------------------------
 
     def evict(self, allocation_id: AskId) -> bool:
@@ -241,3 +248,8 @@ class Partition:
         application.preempting.remove(allocation_id.key)
         application.queue.unmark_preempting(applications.total(allocation))
         return True
+
+    def is_to_go(self, allocation_id: AskId) -> bool:
+        """Somebody wants it gone, and it is still there."""
+        application = self.applications.get(allocation_id.application)
+        return application is not None and allocation_id.key in application.preempting

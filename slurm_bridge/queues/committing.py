@@ -61,14 +61,23 @@ class Committing:
     # -- preemption --------------------------------------------------------------------------------------------------
 
     def evict(self, event: Evicting) -> None:
-        """The resource manager is asked; whoever is gone, or is wanted gone already, is passed over."""
+        """The resource manager is asked; whoever is gone, or is wanted gone already, is passed over.
+
+        Nobody goes for an asker that waits no longer.
+        """
         partition, telling = self._current(event), Telling()
         if partition is None:
             return
         for eviction in event.evictions:
-            if partition.evict(eviction.victim):
+            ask = partition.waiting(eviction.asker) if eviction.asker else None
+            if eviction.asker is not None and ask is None:
+                if not partition.is_to_go(eviction.victim):
+                    self._ledger.broadcast(ToGo(partition=partition.name, id=eviction.victim, spared=True))
+            elif partition.evict(eviction.victim):
                 telling.evict(eviction)
-                self._ledger.broadcast(ToGo(partition=partition.name, id=eviction.victim))
+                self._ledger.broadcast(
+                    ToGo(partition=partition.name, id=eviction.victim, ask=ask, nodes=eviction.nodes)
+                )
         self._ledger.tell(partition.origin.rm, telling)
 
     def held(self, event: Held) -> None:

@@ -9,7 +9,7 @@ Every arrow is a queue of events. In production each end has its thread; a test 
 import threading
 from collections.abc import Callable, Mapping
 
-from slurm_bridge.queues import nodes, plans
+from slurm_bridge.queues import nodes
 from slurm_bridge.queues.cache import Cache
 from slurm_bridge.queues.lane import Lane, Setting
 from slurm_bridge.queues.nodes import NodeSort
@@ -28,7 +28,8 @@ class Core:
     """All parts, put together. `sorts` are orders of nodes beside those that are built in.
 
     With several schedulers each has its own state, and serves its own part of the applications: they propose at the
-    same time, and where two want the same room the cache refuses one.
+    same time, and where two want the same room the cache refuses one. `preemptor` is who plans in every partition, in
+    the place of what its configuration says of preemption.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Core:
         *,
         rules: Rules | None = None,
         sorts: Mapping[str, NodeSort] | None = None,
-        preemptor: Preemptor = plans.nothing,
+        preemptor: Preemptor | None = None,
         schedulers: int = 1,
     ) -> None:
         extra = dict(sorts or {})

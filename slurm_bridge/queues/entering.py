@@ -7,7 +7,7 @@ from slurm_bridge.queues.committed import Application, Partition
 from slurm_bridge.queues.configuring import Configuring
 from slurm_bridge.queues.events import Leave
 from slurm_bridge.queues.ledger import Ledger, Telling
-from slurm_bridge.queues.records import Allocation, Ask, AskId, Named, Release, Subject, Thing, Update
+from slurm_bridge.queues.records import Allocation, Ask, AskId, Eviction, Named, Release, Subject, Thing, Update
 
 #: In the words of people.
 _GANG = {
@@ -37,6 +37,8 @@ class Entering:
             self._standing(update.rm, allocation, telling)
         for ask in update.asks:
             self._ask(update.rm, ask, telling)
+        for eviction in update.evicting:
+            self._evicting(update.rm, eviction, telling)
         self._remove(update, telling)
         self._ledger.tell(update.rm, telling)
         if update.terminated:
@@ -94,12 +96,15 @@ class Entering:
         placed = placement.place(partition.root, partition.settings.rules, candidate)
         if isinstance(placed, placement.Rejected):
             return f"application {application.name}: {placed.why}", ""
-        leaf = partition.leaf(placed.path)
+        try:
+            leaf = partition.leaf(placed.path)
+        except ValueError as cannot:
+            return f"application {application.name}: {cannot}", ""
         gang = allocating.gang_obstacle(leaf, application.placeholders)
         if gang:
             partition.retire(leaf)
-            return f"application {application.name}: queue {placed.path} {_GANG[gang]}", ""
-        return "", placed.path
+            return f"application {application.name}: queue {leaf.path} {_GANG[gang]}", ""
+        return "", leaf.path
 
     def _standing(self, rm: str, allocation: Allocation, telling: Telling) -> None:
         ask = allocation.ask
@@ -127,6 +132,19 @@ class Entering:
         partition.applications[ask.application].asks[ask.key] = ask
         self._ledger.broadcast(events.Asked(partition=partition.name, ask=ask))
         telling.accept(subject)
+
+    def _evicting(self, rm: str, eviction: Eviction, telling: Telling) -> None:
+        """It was asked for before, by a core that is no more; it is not asked for again."""
+        victim, subject = eviction.victim, _subject(Thing.ALLOCATION, eviction.victim)
+        partition = self._partition(rm, subject, telling)
+        if partition is None:
+            return
+        ask = partition.waiting(eviction.asker) if eviction.asker else None
+        if not partition.evict(victim) and (ask is None or partition.is_to_go(victim)):
+            why = "is to go already" if partition.is_to_go(victim) else "does not stand"
+            telling.reject(subject, f"allocation {victim.key} of application {victim.application}: {why}")
+            return
+        self._ledger.broadcast(events.ToGo(partition=partition.name, id=victim, ask=ask, nodes=eviction.nodes))
 
     # -- what goes ---------------------------------------------------------------------------------------------------
 
@@ -196,7 +214,7 @@ class Entering:
         """Its room is no longer expected; one that nobody wants gone is left alone."""
         partition = self._ledger.partitions.get(spared.partition)
         if partition is not None and partition.spare(spared):
-            self._ledger.broadcast(events.ToGo(partition=partition.name, id=spared, spared=True))
+            self._ledger.broadcast(events.ToGo(partition=partition.name, id=spared, spared=True, refused=True))
 
 
 def _subject(thing: Thing, one: AskId) -> Subject:

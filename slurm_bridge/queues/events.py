@@ -125,11 +125,17 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ToGo:
-    """The manager is to evict this allocation, whichever scheduler wanted that; or it is `spared` after all."""
+    """The manager is to evict this allocation, whichever scheduler wanted that; or it is `spared` after all.
+
+    `ask` is the one that it goes for, `nodes` are held for that. `refused`: the manager could not.
+    """
 
     partition: str
     id: AskId
     spared: bool = False
+    refused: bool = False
+    ask: Ask | None = None
+    nodes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

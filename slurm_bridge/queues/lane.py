@@ -10,7 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable, Mapping
 
-from slurm_bridge.queues import events, nodes, records
+from slurm_bridge.queues import events, nodes, recalling, records
 from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.config import building, documents, reloading
 from slurm_bridge.queues.events import Answer, CommitEvent, EventQueue, Leave, Leaving, SchedulerEvent
@@ -19,7 +19,8 @@ from slurm_bridge.queues.partition import Partition, Rules
 from slurm_bridge.queues.passing import Allocated, Passing
 from slurm_bridge.queues.plans import Plan, Preemptor
 from slurm_bridge.queues.ports import Clock, Report
-from slurm_bridge.queues.records import Allocation, AskId, Eviction, Origin, Question
+from slurm_bridge.queues.preemption import Preemption
+from slurm_bridge.queues.records import Allocation, AskId, Origin, Question
 from slurm_bridge.queues.sorting import NodePolicy
 from slurm_bridge.queues.tree import Queue, find
 
@@ -45,7 +46,7 @@ class Setting:
     rules: Rules
     send: Callable[[CommitEvent], None]
     predicate: Predicate
-    preemptor: Preemptor
+    preemptor: Preemptor | None
     report: Report
     number: int = 0
     schedulers: int = 1
@@ -64,6 +65,7 @@ class Lane:
         self._plan = building.plan(settings)
         root = building.build(self._plan)
         self.partition = Partition(root, self._sorts(settings), self._rules(settings), settings.root)
+        self._preemption = Preemption(settings.preemption, self._would_do, alike=not origin.predicates)
         self._passing = Passing(self.partition, self._may if origin.predicates else None)
         #: Proposed and not answered; whether the ask is to wait again if it is refused.
         self._flying: dict[AskId, bool] = {}
@@ -99,17 +101,21 @@ class Lane:
             case Answer():
                 self._answered(event)
             case events.ToGo():
-                (self.partition.spare if event.spared else self.partition.evict)(event.id)
+                is_mine = event.ask is not None and self._is_mine(event.ask.application)
+                recalling.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
             case events.HeldElsewhere():
                 self._leave_out(event)
 
     def _configure(self, settings: documents.Partition) -> None:
         self._plan = building.plan(settings)
         busy = {application.queue.path for application in self.partition.applications.values()}
-        _, gone = reloading.reload(self.partition.root, self._plan, busy)
+        changes, gone = reloading.reload(self.partition.root, self._plan, busy)
         for queue in gone:
             self.partition.forget(queue)
         self.partition.follow(self._rules(settings), self._sorts(settings), settings.root)
+        found = (find(self.partition.root, path) for path in changes.lowered)
+        lowered = [queue for queue in found if queue is not None]
+        self._preemption.follow(settings.preemption, lowered, self._setting.clock.wall())
 
     def _rules(self, settings: documents.Partition) -> Rules:
         node_sort = settings.node_sort.policy or NodePolicy.FAIR.value
@@ -135,7 +141,9 @@ class Lane:
         here = tuple(name for name in allocation.nodes if self.partition.nodes.get(name) is not None)
         if here and allocation.ask.application in self.partition.applications:
             self.partition.adopt(dataclasses.replace(allocation, nodes=here))
-            self.partition.applications[allocation.ask.application].ran = True
+            application = self.partition.applications[allocation.ask.application]
+            application.ran = True
+            self._preemption.quotas.noticed(application.queue, self._setting.clock.wall())
 
     def _answered(self, answer: Answer) -> None:
         if answer.by != self._setting.number:
@@ -184,12 +192,8 @@ class Lane:
             else:
                 node.elsewhere.discard(event.by)
             if node.name in event.nodes and event.by < self._setting.number:
-                self._give_up(node)
+                self.partition.give_up(node.name)
         self.partition.grown += 1
-
-    def _give_up(self, node: Node) -> None:
-        for holder in tuple(node.held):
-            self.partition.unreserve(self.partition.holders[holder], node.name)
 
     # -- passes ------------------------------------------------------------------------------------------------------
 
@@ -242,37 +246,25 @@ class Lane:
     # -- preemption --------------------------------------------------------------------------------------------------
 
     def _preempt(self, now: float) -> int:
-        plans = self._setting.preemptor(self.partition, now)
-        return sum(self._carry_out(plan, now) for plan in plans)
+        landed = self.partition.land()
+        plan_all = self._setting.preemptor or self._preemption
+        return landed + sum(self._carry_out(plan, now) for plan in plan_all(self.partition, now))
 
     def _carry_out(self, plan: Plan, now: float) -> bool:
-        """The node is held first; then whoever is still there is asked to go."""
-        if plan.asker is not None and not self._keep(plan.asker, plan.node, now):
-            return False
-        victims = tuple(victim for victim in plan.victims if self.partition.evict(victim))
-        if not victims:
+        evictions = recalling.carry_out(self.partition, plan, now)
+        if not evictions:
             return False
         self._tell_held()
-        evictions = tuple(Eviction(victim=one, asker=plan.asker, message=plan.message) for one in victims)
         self._setting.send(
             events.Evicting(partition=self.name, incarnation=self.origin.incarnation, evictions=evictions)
         )
         return True
 
-    def _keep(self, asker: AskId, name: str, now: float) -> bool:
-        """The node is the asker's; False where the asker or the node is gone."""
-        application = self.partition.applications.get(asker.application)
-        waiting = application.asks.get(asker.key) if application else None
-        node = self.partition.nodes.get(name)
-        if waiting is None or node is None:
-            return False
-        if name in waiting.on:
+    def _would_do(self, waiting: Waiting, node: str, without: tuple[AskId, ...]) -> bool:
+        if not self.origin.predicates:
             return True
-        if waiting.ask.members == 1:
-            self.partition.unreserve_all(waiting)
-        self._give_up(node)
-        self.partition.reserve(waiting, name, now)
-        return True
+        question = Question(ask=waiting.ask, node=node, reserving=True, preempting=True, without=without)
+        return not self._setting.predicate(self.origin.rm, question)
 
     # -- life --------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from slurm_bridge.queues import records
 from slurm_bridge.queues.config import documents
-from slurm_bridge.queues.records import Accepted, Allocation, AskId, Eviction, News, Rejected, Release, Released, Update
+from slurm_bridge.queues.records import Accepted, Allocation, AskId, News, Question, Rejected, Release, Released, Update
 
 DEFAULT = "default"
 
@@ -42,6 +42,10 @@ def update_inside(update: Update) -> Update:
         applications=tuple(map(inside, update.applications)),
         standing=tuple(dataclasses.replace(one, ask=inside(one.ask)) for one in update.standing),
         asks=tuple(map(inside, update.asks)),
+        evicting=tuple(
+            dataclasses.replace(one, victim=inside(one.victim), asker=one.asker and inside(one.asker))
+            for one in update.evicting
+        ),
         releases=tuple(Release(id=inside(one.id), why=one.why) for one in update.releases),
         spared=tuple(map(inside, update.spared)),
         withdrawn=tuple(map(inside, update.withdrawn)),
@@ -50,9 +54,10 @@ def update_inside(update: Update) -> Update:
     )
 
 
-def ask_outside(rm: str, ask: records.Ask) -> records.Ask:
-    """An ask with the resource manager's own name of the partition."""
-    return _outside(rm, ask)
+def question_outside(rm: str, question: Question) -> Question:
+    """A question with the resource manager's own names."""
+    without = tuple(_outside(rm, one) for one in question.without)
+    return dataclasses.replace(question, ask=_outside(rm, question.ask), without=without)
 
 
 def news_outside(rm: str, news: News) -> News:
@@ -65,11 +70,7 @@ def news_outside(rm: str, news: News) -> News:
             Released(subject=_outside(rm, one.subject), why=one.why, nodes=one.nodes) for one in news.released
         ),
         evictions=tuple(
-            Eviction(
-                victim=_outside(rm, one.victim),
-                asker=one.asker and _outside(rm, one.asker),
-                message=one.message,
-            )
+            dataclasses.replace(one, victim=_outside(rm, one.victim), asker=one.asker and _outside(rm, one.asker))
             for one in news.evictions
         ),
     )

@@ -68,11 +68,19 @@ class Nodes:
         self._places: dict[str, dict[str, tuple[float, str]]] = {}
         self.total: dict[str, int] = {}
 
+    @property
+    def are_shared_out(self) -> bool:
+        """What is allocated on a node is room that others do not have."""
+        return self._mode is Mode.FREE
+
     def __len__(self) -> int:
         return len(self._nodes)
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self._nodes.values())
+
+    def __getitem__(self, name: str) -> Node:
+        return self._nodes[name]
 
     def get(self, name: str) -> Node | None:
         return self._nodes.get(name)

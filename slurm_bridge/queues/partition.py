@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from slurm_bridge.queues import amounts, applications, records
 from slurm_bridge.queues.applications import NEVER, Application, Leaf, Waiting
 from slurm_bridge.queues.config import documents
+from slurm_bridge.queues.flights import Flights
 from slurm_bridge.queues.limits import Limits
 from slurm_bridge.queues.nodes import Nodes, NodeSort
 from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode
+from slurm_bridge.queues.standings import Standings
 from slurm_bridge.queues.tree import Queue, upward
 
 
@@ -44,6 +46,9 @@ class Partition:
         self.applications: dict[str, Application] = {}
         #: Asks that hold nodes.
         self.holders: dict[AskId, Waiting] = {}
+        self.standing = Standings()
+        #: For whom somebody is to go.
+        self.flights = Flights()
         self.grown = 0
         self._leaves: dict[Queue, Leaf] = {}
 
@@ -67,8 +72,7 @@ class Partition:
         node = self.nodes.get(name)
         if node is None:
             return
-        for holder in tuple(node.held):
-            self.unreserve(self.holders[holder], name)
+        self.give_up(name)
         on_it = tuple(node.allocations.values())
         for allocation in on_it:
             self.release(allocation.ask.id)
@@ -105,6 +109,7 @@ class Partition:
             self.withdraw(application, key)
         for allocation in tuple(application.allocations.values()):
             self.release(allocation.ask.id)
+        self.flights.end_all(name)
         if application.running:
             application.queue.finish()
         self.limits.leave(name)
@@ -129,8 +134,11 @@ class Partition:
     # -- asks --------------------------------------------------------------------------------------------------------
 
     def add_ask(self, ask: Ask) -> Waiting:
-        """Let it wait; one with its key is replaced."""
+        """Let it wait; one with its key is replaced, unless it is the same."""
         application = self.applications[ask.application]
+        known = application.asks.get(ask.key)
+        if known is not None and known.ask == ask:
+            return known
         self.withdraw(application, ask.key)
         waiting = application.add(ask)
         application.queue.add_pending(waiting.total)
@@ -140,6 +148,10 @@ class Partition:
 
     def withdraw(self, application: Application, key: str) -> None:
         """It waits no longer, and holds nothing."""
+        one = AskId(partition=application.record.partition, application=application.name, key=key)
+        if one in self.flights:
+            self.flights.end(one)
+            self.grown += 1
         waiting = application.asks.get(key)
         if waiting is None:
             return
@@ -167,6 +179,11 @@ class Partition:
         self.nodes.let_go(node, waiting.id)
         self.grown += 1
 
+    def give_up(self, name: str) -> None:
+        """Nobody holds the node any more."""
+        for holder in tuple(self.nodes[name].held):
+            self.unreserve(self.holders[holder], name)
+
     def unreserve_all(self, waiting: Waiting) -> None:
         """It holds nothing any more."""
         for node in tuple(waiting.on):
@@ -190,6 +207,7 @@ class Partition:
         application.queue.allocate(amount)
         self.limits.allocate(application.name, amount)
         self.nodes.add(allocation)
+        self.standing.add(application.queue, allocation)
         if not application.running:
             application.running = True
             application.queue.start(application.name)
@@ -201,7 +219,9 @@ class Partition:
         application = self.applications.get(allocation_id.application)
         if application is None or allocation_id.key not in application.allocations:
             return None
+        self.flights.gone(allocation_id)
         self.spare(allocation_id)
+        self.standing.drop(allocation_id)
         allocation = application.give_back(allocation_id.key)
         amount = applications.total(allocation)
         application.queue.release(amount)
@@ -234,6 +254,7 @@ class Partition:
             return False
         application.preempting.add(allocation_id.key)
         application.queue.mark_preempting(applications.total(allocation))
+        self.standing.mark(allocation_id)
         return True
 
     def spare(self, allocation_id: AskId) -> None:
@@ -243,6 +264,19 @@ class Partition:
             return
         application.preempting.remove(allocation_id.key)
         application.queue.unmark_preempting(applications.total(application.allocations[allocation_id.key]))
+        self.standing.unmark(allocation_id)
+        self.flights.spared(allocation_id)
+
+    def is_to_go(self, allocation_id: AskId) -> bool:
+        """Somebody wants it gone, and it is still there."""
+        application = self.applications.get(allocation_id.application)
+        return application is not None and allocation_id.key in application.preempting
+
+    def land(self) -> int:
+        """A pass is over: whoever had nobody left to wait for was tried; how many there were."""
+        landed = self.flights.land()
+        self.grown += landed
+        return landed
 
     # -- what may be tried -------------------------------------------------------------------------------------------
 
@@ -250,6 +284,11 @@ class Partition:
         """The queues with asks that hold nodes, here or below."""
         leaves = {self.applications[holder.application].queue for holder in self.holders}
         return frozenset(queue for leaf in leaves for queue in upward(leaf))
+
+    def waiting(self, ask_id: AskId) -> Waiting | None:
+        """The ask of this id, None where none waits."""
+        application = self.applications.get(ask_id.application)
+        return application.asks.get(ask_id.key) if application else None
 
     def pending(self) -> bool:
         """Somebody waits."""

@@ -1,5 +1,6 @@
 """The allocation pass over one partition, step by step; a step gives one allocation or one reservation.
 
+    0  those for whom something was preempted, each alone: on what they hold, then anywhere
     1  where nodes are held: queues, applications and asks in the usual order, those that hold nodes only
        a  each on what it holds      b  each on the nodes that nobody holds
     2  queues by their policy, in a leaf the applications by its policy, in an application the asks
@@ -19,7 +20,7 @@ from slurm_bridge.queues.applications import Application, Leaf, Size, Waiting
 from slurm_bridge.queues.nodes import Node
 from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.records import Allocation, AskId
-from slurm_bridge.queues.tree import Queue
+from slurm_bridge.queues.tree import Queue, State
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +54,15 @@ class _Visit:
         self._fits: dict[Size, bool] = {}
 
     def fits(self, waiting: Waiting) -> bool:
-        """It fits the headroom; a gang also where only the cluster is too full, for it gathers nodes meanwhile."""
+        """It fits the headroom; where only the cluster is too full, also whoever can hold nodes until it is not."""
         known = self._fits.get(waiting.size)
         if known is None:
-            known = self._fits[waiting.size] = amounts.fit_in_max_undefined(waiting.total, self.room) or (
-                waiting.ask.members > 1
-                and amounts.fit_in_max_undefined(waiting.total, tree.max_headroom(self.leaf.queue))
-            )
-        return known
+            known = amounts.fit_in_max_undefined(waiting.total, self.room)
+            self._fits[waiting.size] = known = known or (waiting.ask.members > 1 and self._fits_queues(waiting))
+        return known or (bool(waiting.ask.required_node) and self._fits_queues(waiting))
+
+    def _fits_queues(self, waiting: Waiting) -> bool:
+        return amounts.fit_in_max_undefined(waiting.total, tree.max_headroom(self.leaf.queue))
 
 
 class Passing:
@@ -76,8 +78,33 @@ class Passing:
 
     def step(self, now: float) -> Result | None:
         """One result, None where there is none to be had."""
-        found = self._reserved(now) if self._partition.holders else None
+        found = self._promised(now) if self._partition.flights else None
+        if found is None and self._partition.holders:
+            found = self._reserved(now)
         return found or self._regular(now)
+
+    # -- 0: what others went for -------------------------------------------------------------------------------------
+
+    def _promised(self, now: float) -> Result | None:
+        for flight in self._partition.flights:
+            waiting = self._partition.waiting(flight.asker)
+            if waiting is not None:
+                visit = _Visit(self._partition.leaf(flight.queue), flight.room())
+                found = self._first(waiting, visit, now)
+                if found is not None:
+                    return found
+        return None
+
+    def _first(self, waiting: Waiting, visit: _Visit, now: float) -> Result | None:
+        application = self._partition.applications[waiting.ask.application]
+        paused = now <= application.refused_until or visit.leaf.queue.state is State.STOPPED
+        if paused or not (application.running or self._may_start(application, visit)):
+            return None
+        room = amounts.smaller(visit.room, self._partition.limits.room(application.name))
+        if not amounts.fit_in_max_undefined(waiting.total, room):
+            return None
+        found = self._placed(waiting, self._own(waiting)) if waiting.on else None
+        return found or (None if waiting.ask.required_node else self._elsewhere(waiting))
 
     # -- 1: what is held ---------------------------------------------------------------------------------------------
 

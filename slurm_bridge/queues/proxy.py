@@ -93,7 +93,7 @@ class Proxy:
         door = self._doors.get(rm)
         if door is None:
             return f"resource manager {rm} is not registered"
-        return door.callback.predicate(dataclasses.replace(question, ask=naming.ask_outside(rm, question.ask)))
+        return door.callback.predicate(naming.question_outside(rm, question))
 
     # -- news --------------------------------------------------------------------------------------------------------
 

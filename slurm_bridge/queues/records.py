@@ -162,7 +162,8 @@ class Update:
     """All that may change at once; handled in the order of the fields.
 
     `standing` is what runs already, for example after a restart: it is taken over whatever the limits say. `spared` are
-    allocations that could not be evicted when the core asked for it.
+    allocations that could not be evicted when the core asked for it. `evicting` are those that were asked for before a
+    restart, even if the victim has gone: nobody is asked again, and their askers get what becomes free.
     """
 
     rm: str
@@ -171,6 +172,7 @@ class Update:
     applications: tuple[Application, ...] = ()
     standing: tuple[Allocation, ...] = ()
     asks: tuple[Ask, ...] = ()
+    evicting: tuple["Eviction", ...] = ()
     releases: tuple[Release, ...] = ()
     spared: tuple[AskId, ...] = ()
     withdrawn: tuple[AskId, ...] = ()
@@ -218,12 +220,14 @@ class Released:
 class Eviction:
     """The core wants this allocation gone, for this asker; its room is free once a PREEMPTED release confirms it.
 
-    Without an asker the queue is over its maximum.
+    Without an asker the queue is over its maximum. `nodes` are held for the asker meanwhile. Whoever may restart
+    keeps the record until the asker has its place or waits no longer, and hands it back.
     """
 
     victim: AskId
     asker: AskId | None
     message: str
+    nodes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,8 +243,14 @@ class News:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """May a member of this ask run on this node? `reserving`: the node is only to be kept for it."""
+    """May a member of this ask run on this node? `reserving`: the node is only to be kept for it.
+
+    `preempting`: nothing is held yet, but would be once these allocations have been evicted; the answer is for a node
+    that is `without` them.
+    """
 
     ask: Ask
     node: str
     reserving: bool = False
+    preempting: bool = False
+    without: tuple[AskId, ...] = ()

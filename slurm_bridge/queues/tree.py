@@ -53,6 +53,7 @@ class Queue:
         "priority",
         "priority_policy",
         "priority_sorting",
+        "promised",
         "quota_preemption_delay",
         "rank",
         "running",
@@ -78,6 +79,7 @@ class Queue:
         self.allocated: dict[str, int] = {}
         self.preempting: dict[str, int] = {}
         self.pending: dict[str, int] = {}
+        self.promised: dict[str, int] = {}  # free, and kept for those for whom it was preempted
         self.running = 0
         self.allocating_accepted: set[str] = set()
         self.waiting = priorities.NOTHING  # the highest priority below
@@ -179,12 +181,11 @@ class Queue:
         """This is now the highest priority that waits below; those above learn what they have to."""
         self.waiting = highest
         passed = priorities.passed_up(highest, self.offset, self.priority_policy)
-        if passed == self.priority:
-            return
-        self.priority = passed
-        self.changes += 1
-        if self.parent is not None:
-            self.parent.set_waiting(priorities.highest(child.priority for child in self.parent.children.values()))
+        if passed != self.priority:
+            self.priority = passed
+            self._count_change()  # also above: the order of its siblings is another one, whoever is the highest of them
+            if self.parent is not None:
+                self.parent.set_waiting(priorities.highest(child.priority for child in self.parent.children.values()))
 
     # -- applications ------------------------------------------------------------------------------------------------
 
@@ -211,8 +212,8 @@ class Queue:
 
     def _entitle(self) -> None:
         """Work out what it and all below are entitled to, after a change of settings."""
-        whole = self.measured if self.max is None else self.max
         for queue in downward(self):
+            whole = queue.measured if queue.max is None else queue.max
             queue.fair_max = fair_max_under(queue.max, queue.parent.fair_max) if queue.parent else whole
             queue.changes += 1
         self._count_change()
@@ -271,8 +272,8 @@ def headroom_under(queue: Queue, above: Known) -> Known:
     """The headroom, where that of its parent is known: a walk down the tree asks each queue once."""
     if queue.max is None:
         return above
-    own = {kind: most - queue.allocated.get(kind, 0) for kind, most in queue.max.items()}
-    return amounts.smaller(own, above)
+    used = amounts.plus(queue.allocated, queue.promised) if queue.promised else queue.allocated
+    return amounts.smaller({kind: most - used.get(kind, 0) for kind, most in queue.max.items()}, above)
 
 
 def effective_max(queue: Queue) -> Known:

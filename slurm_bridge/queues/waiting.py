@@ -39,6 +39,7 @@ def reason(partition: Partition, application: Application, waiting: Waiting, now
     """What keeps this ask from being served at present."""
     return (
         _paused(application, now)
+        or _of_flight(partition, waiting)
         or _not_started(partition, application)
         or _of_queues(application.queue, waiting)
         or _of_limits(partition, application, waiting)
@@ -63,6 +64,13 @@ def _not_started(partition: Partition, application: Application) -> str:
             return f"queue {queue.path} runs {queue.running} of {queue.max_applications} applications"
     refusal = partition.limits.may_start(application.name)
     return refusal.words if refusal else ""
+
+
+def _of_flight(partition: Partition, waiting: Waiting) -> str:
+    left = next((len(one.victims) for one in partition.flights if one.asker == waiting.id), 0)
+    return (
+        f"waits until {left} {'allocation' if left == 1 else 'allocations'} preempted for it have gone" if left else ""
+    )
 
 
 def _of_queues(leaf: Queue, waiting: Waiting) -> str:

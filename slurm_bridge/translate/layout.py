@@ -112,7 +112,7 @@ def room(needs: Needs, node: SlurmNode, terms: Terms) -> int:
 
 def room_of_tasks(needs: Needs, node: SlurmNode) -> int:
     """How many such pods the whole node can take when each is a task."""
-    memory, cpus = _of_task(needs), _cpus(node)
+    memory, cpus = memory_of_task(needs), _cpus(node)
     if memory.per is MemoryPer.GPU:
         by_memory = node.memory_mib // (memory.mib * _gpus(needs))
     else:
@@ -138,7 +138,7 @@ def _tasks(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None
         nodes=max(fewest, minimum or 1),
         tasks=count,
         cpus_per_task=needs.cpus,
-        memory=_of_task(needs),
+        memory=memory_of_task(needs),
         gres=needs.gres,
         gres_per=GresPer.TASK if needs.gres else GresPer.NODE,
         minimum_nodes=minimum,
@@ -182,8 +182,8 @@ def _per_node(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | N
     )
 
 
-def _of_task(needs: Needs) -> Memory:
-    """Rounded up: the parts of a pod's memory together are never less than the whole."""
+def memory_of_task(needs: Needs) -> Memory:
+    """What a task asks for. Rounded up: the parts of a pod's memory together are never less than the whole."""
     gpus = _gpus(needs)
     if gpus:
         return Memory(mib=-(-needs.memory_mib // gpus), per=MemoryPer.GPU)

@@ -129,9 +129,9 @@ class Passes:
             raise Stuck(f"{one.workload.root}: {plan}")
         self._agreed(one, self._chain.commit(one.workload, plan, keeper.snapshot()))
         tried = plan.course.attempts[plan.state.attempt].nodes
-        node = self._world.choose(one.pod, tried, plan.request.excluded_nodes)
-        self._agreed(one, self._chain.verify(one.workload, {one.pod.uid: node}, keeper.snapshot()))
-        self._world.place(one.pod, node)
+        placement = self._world.seat(one.workload.pods, tried, plan.request.excluded_nodes)
+        self._agreed(one, self._chain.verify(one.workload, placement, keeper.snapshot()))
+        self._world.settle(one.workload.pods, placement)
         return None
 
     def _agreed(self, one: Asked, obstacle: object) -> None:

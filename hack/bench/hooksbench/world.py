@@ -2,7 +2,7 @@
 
 import bisect
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.hooks import facts
 from slurm_bridge.hooks.keeper import Keeper
@@ -13,6 +13,8 @@ from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.translate import resources
 
 ZONES = 16
+#: Nodes of a rack, and of a block of racks.
+RACK, BLOCK = 40, 1000
 #: Cpus and GiB of the kinds of nodes.
 SIZES = ((16, 64), (32, 128), (64, 256), (128, 512))
 IMAGES = tuple(f"registry.example/image-{number}:v1" for number in range(20))
@@ -40,6 +42,16 @@ class World:
         self.keeper.set_slurm((_slurm(number, name) for number, name in enumerate(self.names)), (self._partition(),))
         self._turn = itertools.cycle(self.names)
         self._placed: dict[str, str] = {}
+
+    def seat(self, pods: Sequence[Pod], among: Collection[str] | None, excluded: Sequence[str]) -> Mapping[str, str]:
+        """The node of each pod of a workload, which has one here, by its uid."""
+        (pod,) = pods
+        return {pod.uid: self.choose(pod, among, excluded)}
+
+    def settle(self, pods: Sequence[Pod], placement: Mapping[str, str]) -> None:
+        """All of them count where they have been seated."""
+        for pod in pods:
+            self.place(pod, placement[pod.uid])
 
     def choose(self, pod: Pod, among: Collection[str] | None, excluded: Sequence[str]) -> str:
         """A node that Slurm might take: one of these, or the next in turn that is not excluded (sorted).
@@ -108,6 +120,8 @@ def _labels(number: int, name: str) -> dict[str, str]:
         "topology.kubernetes.io/zone": f"zone-{number % ZONES}",
         "node.kubernetes.io/instance-type": f"kind-{number % len(SIZES)}",
         "disk": "ssd" if number % 2 else "hdd",
+        "rack": f"rack-{number // RACK:03}",
+        "block": f"block-{number // BLOCK:02}",
     }
 
 

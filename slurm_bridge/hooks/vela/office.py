@@ -74,7 +74,7 @@ class Office:
         self._told = told
         self._decider = Decider(options.decision)
         self._queue: SamplingQueue[Question] = SamplingQueue(sorting.SORTS[options.sort[0]]())
-        self._samplers = Desk("vela-sampler", backstage, workers=options.samplers, most=MOST_WAITING)
+        self._samplers = Desk("vela-sampler", backstage, workers=options.sampling_at_once, most=MOST_WAITING)
         self._deciders = Desk(
             "vela-decision", backstage, workers=options.decision.pipelines, most=options.decision.queue
         )

@@ -106,7 +106,11 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     agents: tuple[AgentOptions, ...] = Field(
         default=(AgentOptions(name="local"),), min_length=1, description="whom RemoteNodesSampler asks"
     )
-    samplers: Count = Field(default=10, description="pods that are sampled at once")
+    samplers: Count | None = Field(
+        default=None,
+        description="pods that are sampled at once; unset: 10 where an agent is asked over the network, "
+        "2 where all is done in this process",
+    )
     concurrent_calls: Count = Field(default=50, description="requests to agents at once")
     failures: Count = Field(default=3, description="after so many failures in a row an agent is not asked for a while")
     pause_seconds: Seconds = Field(default=5.0, description="for how long")
@@ -122,6 +126,14 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
         default=1.0, description="before the first retry; twice as long before each further one"
     )
     max_backoff_seconds: Seconds = Field(default=60.0, description="the longest time between two retries")
+
+    @property
+    def sampling_at_once(self) -> int:
+        """Waiting for others is done by many at once; what computes only gets into each other's way."""
+        if self.samplers is not None:
+            return self.samplers
+        asks = self.sample_nodes == ("RemoteNodesSampler",) and any(agent.url for agent in self.agents)
+        return 10 if asks else 2
 
     @pydantic.field_validator("sort", "sample_nodes", mode="before")
     @classmethod

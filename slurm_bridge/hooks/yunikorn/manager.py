@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.yunikorn import telling
 from slurm_bridge.hooks.yunikorn.demands import Demand
 from slurm_bridge.hooks.yunikorn.members import Ahead, Member, Stage
 from slurm_bridge.hooks.yunikorn.setup import PARTITION, Setup
@@ -24,8 +25,6 @@ from slurm_bridge.queues.ledger import RejectedApplication
 from slurm_bridge.queues.quantities import LARGEST
 from slurm_bridge.queues.records import (
     Allocation,
-    Application,
-    Ask,
     Mode,
     Named,
     News,
@@ -40,8 +39,6 @@ from slurm_bridge.runtime.threads import Supervisor
 RM = "slurm-bridge"
 #: The one node.
 _SLURM = "slurm"
-#: The one ask of an application.
-_KEY = "pods"
 
 
 class Manager:
@@ -115,7 +112,12 @@ class Manager:
             member.placed = placed
             self._quiet = demand.uid
             self._send(
-                Update(rm=RM, nodes=self._widened(demand), applications=(_application(member),), asks=(_ask(member),))
+                Update(
+                    rm=RM,
+                    nodes=self._widened(demand),
+                    applications=(telling.application(member),),
+                    asks=(telling.ask(member),),
+                )
             )
             self._quiet = ""
             return member
@@ -128,8 +130,8 @@ class Manager:
             member.turn = self._next_turn()
             if not started:
                 self.ahead.seen(member.name)
-            application = dataclasses.replace(_application(member), forced=True, node_sort="")
-            standing = Allocation(ask=_ask(member), nodes=(_SLURM,))
+            application = dataclasses.replace(telling.application(member), forced=True, node_sort="")
+            standing = Allocation(ask=telling.ask(member), nodes=(_SLURM,))
             self._send(Update(rm=RM, nodes=self._widened(demand), applications=(application,), standing=(standing,)))
             return member
 
@@ -198,9 +200,7 @@ class Manager:
         """What the core has decided; whoever it concerns is looked at again."""
         with self.lock:
             for accepted in news.accepted:
-                member = self._by_name.get(accepted.subject.name)
-                if member is not None and accepted.subject.thing is Thing.APPLICATION:
-                    member.queue = accepted.queue
+                self._accepted(accepted)
             for rejected in news.rejected:
                 self._rejected(rejected)
             for allocation in news.new:
@@ -210,6 +210,14 @@ class Manager:
             woken, self._woken = self._woken, []
         for uid in woken:
             self._backstage.wake(uid)
+
+    def _accepted(self, accepted: records.Accepted) -> None:
+        member = self._by_name.get(accepted.subject.name)
+        if member is not None and accepted.subject.thing is Thing.APPLICATION:
+            member.queue = accepted.queue
+            if member.stage is Stage.ASKED:
+                # The pass in which it entered could not say yet what it waits for.
+                self._wake(member)
 
     def _rejected(self, rejected: records.Rejected) -> None:
         subject, member = rejected.subject, self._by_name.get(rejected.subject.name)
@@ -290,30 +298,3 @@ class Manager:
     def _report(self, name: str, error: Exception) -> None:
         self._backstage.tally.happened("yunikorn", "error")
         self._backstage.log.warning(f"queue core: {name}: {type(error).__name__}: {error}")
-
-
-def _application(member: Member) -> Application:
-    demand = member.demand
-    return Application(
-        name=member.name,
-        partition=PARTITION,
-        queue=demand.queue,
-        user=demand.user,
-        groups=demand.groups,
-        tags=demand.tags,
-        submitted=demand.created,
-        node_sort=demand.node_sort,
-    )
-
-
-def _ask(member: Member) -> Ask:
-    demand = member.demand
-    return Ask(
-        key=_KEY,
-        application=member.name,
-        partition=PARTITION,
-        resource=demand.total,
-        priority=demand.priority,
-        created=demand.created,
-        shape="any",
-    )

@@ -65,7 +65,7 @@ class _Found:
 
 
 def _find(asker: Asker, scene: Scene, balance: Balance) -> _Found | Reason:
-    if _is_hopeless(asker, balance):
+    if is_hopeless(asker, balance):
         return Reason.DOES_NOT_GUARANTEE
     eligible = candidates.candidates(asker, balance, scene.standing).units
     placement = _placed(asker, scene, balance, eligible)
@@ -107,7 +107,7 @@ def _chosen(
     return _trimmed(asker, scene, balance, placement, more) or Reason.SHORTFALL
 
 
-def _is_hopeless(asker: Asker, balance: Balance) -> bool:
+def is_hopeless(asker: Asker, balance: Balance) -> bool:
     """Its queue's own guarantee does not cover it, and no removal elsewhere changes that: most asks end here."""
     own = balance.left(asker.queue) or {}
     return any(amount > own.get(kind, amount) for kind, amount in asker.total.items())

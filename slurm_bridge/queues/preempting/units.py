@@ -1,6 +1,8 @@
 """What is evicted at once: an allocation, or all of a group, and the order in which they are considered."""
 
 import dataclasses
+import functools
+import operator
 from collections.abc import Hashable, Iterable, Mapping
 
 from slurm_bridge.queues import amounts
@@ -11,7 +13,7 @@ from slurm_bridge.queues.tree import Queue
 _NOTHING: Amount = {}
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Unit:
     """Allocations that end together. It is as protected as the most protected of them, and as old as the oldest."""
 
@@ -25,6 +27,12 @@ class Unit:
     opted_out: bool
     originator: bool
 
+    @functools.cached_property
+    def place(self) -> tuple[bool, bool, float, int, int, list[int]]:
+        """Its place in the order of victims."""
+        size = sorted(self.total.values(), reverse=True)
+        return (self.opted_out, self.originator, -self.created, self.members, self.priority, size)
+
     def on(self, node: str) -> Amount:
         """What becomes free there."""
         return self.by_node.get(node, _NOTHING)
@@ -35,7 +43,13 @@ def units(standing: Iterable[Standing]) -> list[Unit]:
     groups: dict[Hashable, list[Standing]] = {}
     for one in standing:
         groups.setdefault(one if one.group is None else (one.queue, one.group), []).append(one)
-    return [_unit(tuple(parts)) for parts in groups.values()]
+    return [_alone(parts[0]) if len(parts) == 1 else _unit(tuple(parts)) for parts in groups.values()]
+
+
+# Attempts look at thousands that have not changed since the last one.
+@functools.lru_cache(maxsize=1 << 16)
+def _alone(one: Standing) -> Unit:
+    return _unit((one,))
 
 
 def _unit(parts: tuple[Standing, ...]) -> Unit:
@@ -69,12 +83,7 @@ def _amounts(parts: tuple[Standing, ...]) -> tuple[Amount, Mapping[str, Amount]]
 
 def victim_order(found: Iterable[Unit]) -> list[Unit]:
     """Those that did not opt out first, then non-originators, then the newest, and of these the cheapest."""
-    return sorted(found, key=_considered)
-
-
-def _considered(unit: Unit) -> tuple[bool, bool, float, int, int, list[int]]:
-    size = sorted(unit.total.values(), reverse=True)
-    return (unit.opted_out, unit.originator, -unit.created, unit.members, unit.priority, size)
+    return sorted(found, key=operator.attrgetter("place"))
 
 
 def parts(found: Iterable[Unit]) -> tuple[Standing, ...]:

@@ -3,14 +3,15 @@
 import dataclasses
 import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.hooks import fewest
+from slurm_bridge.hooks import filling
 from slurm_bridge.hooks.fewest import Fewest, Room
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
@@ -32,47 +33,53 @@ def rooms(*tasks: int) -> list[Room]:
     return [Room(seen=one, real=one) for one in tasks]
 
 
+def fewer(there: Sequence[Room], tasks: int, minimum: int = 0) -> int | None:
+    """Asked with an array for each count."""
+    seen, real = (np.array([getattr(one, side) for one in there], np.int64) for side in ("seen", "real"))
+    return filling.fewer(seen, real, tasks, minimum)
+
+
 class TestFewer:
     @pytest.mark.parametrize(("tasks", "number"), [(5, 1), (8, 1), (12, 1), (16, 1), (20, 2), (24, 2), (28, 3)])
     def test_the_largest_first(self, tasks: int, number: int) -> None:
         """As many as these take."""
-        assert fewest.fewer(rooms(*FRAGMENTS), tasks) == number
+        assert fewer(rooms(*FRAGMENTS), tasks) == number
 
     @pytest.mark.parametrize("tasks", [37, 1000])
     def test_no_room_for_all(self, tasks: int) -> None:
         """Then the gang waits for whatever is free first, be it on many nodes."""
-        assert fewest.fewer(rooms(*FRAGMENTS), tasks) is None
+        assert fewer(rooms(*FRAGMENTS), tasks) is None
 
     @pytest.mark.parametrize("there", [(8,), (8, 8, 8), (4, 4), (8, 0, 0), (1,) * 8])
     def test_no_choice(self, there: tuple[int, ...]) -> None:
         """Whichever nodes Slurm takes, they are as few: a maximum could only make it wait."""
-        assert fewest.fewer(rooms(*there), 8) is None
+        assert fewer(rooms(*there), 8) is None
 
     def test_a_partition_that_gives_no_fewer(self) -> None:
         """A maximum below its minimum would never start."""
-        assert fewest.fewer(rooms(*FRAGMENTS), 12, 2) == 2
-        assert fewest.fewer(rooms(*FRAGMENTS), 12, 3) is None
+        assert fewer(rooms(*FRAGMENTS), 12, 2) == 2
+        assert fewer(rooms(*FRAGMENTS), 12, 3) is None
 
     @given(st.lists(st.integers(0, 6), max_size=5), st.integers(2, 20))
     def test_it_is_the_best_of_all_orders(self, there: list[int], tasks: int) -> None:
         """Slurm fills node after node in an order of its own: the best one, where another would be worse."""
         counts = {one for order in itertools.permutations(there) if (one := _filled(order, tasks)) is not None}
         expected = min(counts) if len(counts) > 1 else None
-        assert fewest.fewer(rooms(*there), tasks) == expected
+        assert fewer(rooms(*there), tasks) == expected
 
     def test_a_node_that_only_slurm_takes_for_free(self) -> None:
         """Kept to one node Slurm would take that one, and the gang would have to be placed anew."""
         deceptive = Room(seen=12, real=4)
-        assert fewest.fewer([*rooms(4, 8), deceptive], 8) is None
-        assert fewest.fewer([*rooms(4, 8), Room(seen=7, real=4)], 8) == 1
+        assert fewer([*rooms(4, 8), deceptive], 8) is None
+        assert fewer([*rooms(4, 8), Room(seen=7, real=4)], 8) == 1
 
     def test_less_room_than_slurm_counts_yet_enough(self) -> None:
         """It would not put more there than there is room for."""
-        assert fewest.fewer([*rooms(4, 4), Room(seen=16, real=15)], 8) == 1
+        assert fewer([*rooms(4, 4), Room(seen=16, real=15)], 8) == 1
 
     def test_a_deceptive_node_that_helps_nobody(self) -> None:
         """With it, so few nodes would not do, and Slurm does not take it."""
-        assert fewest.fewer([*rooms(4, 4, 8, 8), Room(seen=3, real=0)], 16) == 2
+        assert fewer([*rooms(4, 4, 8, 8), Room(seen=3, real=0)], 16) == 2
 
 
 def _filled(order: Iterable[int], tasks: int) -> int | None:

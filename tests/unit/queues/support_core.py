@@ -91,8 +91,7 @@ class World:
         self.core = core.Core(
             self.clock,
             lambda name, error: self.failed.append((name, error)),
-            preemptor=lambda _partition, _now: [self.plans.pop(0)] if self.plans else [],
-            **options,
+            **{"preemptor": lambda _partition, _now: [self.plans.pop(0)] if self.plans else [], **options},
         )
 
     def register(self, document: Document | None = None, rm: str = "rm", **fields: Any) -> FakeManager:

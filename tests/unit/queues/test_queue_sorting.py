@@ -120,6 +120,17 @@ class TestQueues:
             child.rank = None
         assert names(sorting.sorted_queues(parent)) == names(remembered)
 
+    def test_a_priority_that_changes_below_the_highest_changes_the_order(self):
+        """Of three the highest stays what it was; the other two change places."""
+        parent = Queue("root", settings=Settings(sort_policy=SortPolicy.FIFO))
+        for name, priority in (("a", 3), ("b", 1), ("c", 0)):
+            child = Queue(name, parent, leaf=True)
+            child.add_pending({"vcore": 1})
+            child.set_waiting(priority)
+        assert names(sorting.sorted_queues(parent)) == ["a", "b", "c"]
+        parent.children["c"].set_waiting(2)
+        assert names(sorting.sorted_queues(parent)) == ["a", "c", "b"]
+
     def test_what_did_not_change_is_not_sorted_again(self):
         """The same answer until something changes below."""
         parent = _parent([(_PLAIN, {"vcore": 1})], Settings())

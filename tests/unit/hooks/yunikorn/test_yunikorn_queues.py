@@ -4,6 +4,8 @@ import pathlib
 
 import pytest
 
+from slurm_bridge import errors
+from slurm_bridge.model import names
 from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, document, queue
 from tests.unit.scheduler.bridging import Bridge
 
@@ -157,6 +159,38 @@ def test_a_cancelled_job_gives_back_what_it_used(bridge: Bridge) -> None:
     assert queues.submitted() == ["two"]
 
 
+def test_a_gang_is_let_in_as_a_whole(bridge: Bridge) -> None:
+    """Room for one of two is no room."""
+    queues = Queues(bridge, queue("a", resources={"max": {"vcore": "2"}}))
+    queues.pod("first")
+    bridge.run(3)
+    together = {names.GROUP: "pair", names.GROUP_SIZE: "2"}
+    queues.pod("g1", labels=together)
+    queues.pod("g2", labels=together)
+    bridge.run(5)
+    assert "uses 1 of 2 vcore, and this asks for 2" in queues.said("g1")[1]
+    assert queues.said("g2") == queues.said("g1")
+    bridge.delete("first", grace=0)
+    bridge.run(8)
+    assert queues.running("g1", "g2") == ["g1", "g2"]
+
+
+def test_a_gang_that_loses_a_member_leaves_its_queue(bridge: Bridge) -> None:
+    """What it was let in for is others' until it is complete again."""
+    queues = Queues(bridge, queue("a", resources={"max": {"vcore": "2"}}))
+    bridge.slurm.control.pause()
+    together = {names.GROUP: "pair", names.GROUP_SIZE: "2"}
+    queues.pod("g1", labels=together)
+    queues.pod("g2", labels=together)
+    bridge.run(3)
+    assert len(queues.submitted()) == 1
+    queues.pod("other")
+    bridge.run(2)
+    bridge.delete("g2", grace=0)
+    bridge.run(60)
+    assert queues.submitted() == ["other"]
+
+
 def test_a_request_that_grows_waits_in_its_queue_again(bridge: Bridge) -> None:
     """A job that waits is no way around a maximum."""
     queues = Queues(bridge, queue("a", resources={"max": {"vcore": "2"}}))
@@ -210,6 +244,16 @@ def test_a_removed_queue_drains(bridge: Bridge) -> None:
     reason, message = queues.said("late")
     assert reason == "QueueRejected"
     assert "root.a is draining" in message
+
+
+def test_a_leaf_in_use_cannot_become_a_parent(bridge: Bridge) -> None:
+    """Such a configuration is refused as a whole, and what is in force stays."""
+    queues = full(bridge)
+    with pytest.raises(errors.BadConfiguration, match=r"root\.a"):
+        queues.configure(queue("a", queue("x")))
+    queues.pod("second")
+    bridge.run(3)
+    assert "uses 2 of 2 vcore" in queues.said("second")[1]
 
 
 def test_whoever_was_refused_is_asked_again_with_the_next_configuration(bridge: Bridge) -> None:

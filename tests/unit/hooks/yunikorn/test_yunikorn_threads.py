@@ -9,7 +9,7 @@ from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.yunikorn import setup
 from slurm_bridge.hooks.yunikorn.demands import Demand
 from slurm_bridge.hooks.yunikorn.manager import Manager
-from slurm_bridge.hooks.yunikorn.members import Stage
+from slurm_bridge.hooks.yunikorn.members import Member, Stage
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
 from slurm_bridge.runtime.clock import SystemClock
 from tests.unit.hooks.yunikorn.yunikorn_scenes import document, queue
@@ -52,11 +52,27 @@ def test_who_is_let_in_is_woken(manager: Manager, woken: "queues.SimpleQueue[str
     """And whoever waits behind it when that has gone."""
     manager.begin(())
     first, second = manager.enter(demand("first", 2)), manager.enter(demand("second"))
-    assert woken.get(timeout=SECONDS) == "first"
+    await_given(first, woken)
     assert (first.stage, second.stage) == (Stage.GIVEN, Stage.ASKED)
     manager.leave("first")
-    assert woken.get(timeout=SECONDS) == "second"
+    await_given(second, woken)
     assert second.queue == "root.a"
+
+
+def await_given(member: Member, woken: "queues.SimpleQueue[str]") -> None:
+    """Until it is woken and may go on."""
+    while woken.get(timeout=SECONDS) != member.demand.uid or member.stage is not Stage.GIVEN:
+        pass
+
+
+def test_who_has_entered_a_queue_is_woken_to_be_told_why_it_waits(
+    manager: Manager, woken: "queues.SimpleQueue[str]"
+) -> None:
+    """The pass in which it entered knew only that it enters."""
+    manager.begin([(demand("runs", 2), True)])
+    waits = manager.enter(demand("waits"))
+    assert woken.get(timeout=SECONDS) == "waits"
+    assert (waits.stage, waits.queue) == (Stage.ASKED, "root.a")
 
 
 def test_what_runs_is_known_when_it_begins(manager: Manager) -> None:

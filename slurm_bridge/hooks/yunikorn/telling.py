@@ -1,0 +1,37 @@
+"""What the core is told of a workload: an application with one ask for everything."""
+
+from slurm_bridge.hooks.yunikorn.members import Member
+from slurm_bridge.hooks.yunikorn.setup import PARTITION
+from slurm_bridge.queues.records import Application, Ask
+
+#: The one ask of an application.
+KEY = "pods"
+
+
+def application(member: Member) -> Application:
+    """It enters the queue that it asks for, or the one that placement rules find."""
+    demand = member.demand
+    return Application(
+        name=member.name,
+        partition=PARTITION,
+        queue=demand.queue,
+        user=demand.user,
+        groups=demand.groups,
+        tags=demand.tags,
+        submitted=demand.created,
+        node_sort=demand.node_sort,
+    )
+
+
+def ask(member: Member) -> Ask:
+    """All its pods at once; to the one node all asks are alike."""
+    demand = member.demand
+    return Ask(
+        key=KEY,
+        application=member.name,
+        partition=PARTITION,
+        resource=demand.total,
+        priority=demand.priority,
+        created=demand.created,
+        shape="any",
+    )

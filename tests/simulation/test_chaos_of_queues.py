@@ -1,0 +1,87 @@
+"""Queues under every misfortune: at rest they count exactly what workloads keep, whatever was lost or restarted."""
+
+import pathlib
+import random
+from typing import Any
+
+import pytest
+
+from slurm_bridge.hooks.yunikorn.hook import Yunikorn
+from slurm_bridge.hooks.yunikorn.manager import Manager
+from slurm_bridge.hooks.yunikorn.members import Stage
+from slurm_bridge.queues import amounts
+from slurm_bridge.scheduler.core import Core
+from slurm_bridge.scheduler.members import PLACED
+from tests.simulation import chaos, daemon, fleet, machine, neighbours
+from tests.simulation.broken import Broken
+from tests.simulation.neighbours import Neighbours
+from tests.simulation.play import Play
+from tests.simulation.world import World
+
+ACTS = 30
+SEEDS = range(1, 6)
+
+
+def site(seed: int) -> daemon.Site:
+    """Queues alone or beside others; a hook that dreams holds some of those that were let in."""
+    dice = random.Random(f"queues {seed}")
+    chosen = dice.choice((("queues",), ("queues", "tiers")))
+    return daemon.Site(daemon.Variant(chosen_ids=dice.random() < 0.6, families=chosen, dreaming=dice.random() < 0.3))
+
+
+def leading(play: Play) -> Core:
+    """The core of the daemon that leads at the end."""
+    brain: Any = next(one.daemon for one in reversed(play.daemons) if one.leads).brain
+    core = brain._core
+    assert isinstance(core, Core)
+    return core
+
+
+def manager_of(core: Core) -> Manager:
+    """What its hook knows."""
+    found = next(one.hook for one in core.tools.config.chain.hooks if isinstance(one.hook, Yunikorn))
+    assert found._manager is not None
+    return found._manager
+
+
+def keeps(core: Core, uid: str) -> bool:
+    """The workload has a job, or pods on nodes."""
+    crew = core.census.crew(uid)
+    return any(one.alive for one in core.tools.table.of(uid)) or bool(crew and crew.count(*PLACED))
+
+
+def look(play: Play) -> None:
+    """Whoever keeps something counts, whoever counts keeps something, and the sum is that of the queues."""
+    core = leading(play)
+    manager = manager_of(core)
+    given = {uid: one for uid, one in manager.members.items() if one.stage is Stage.GIVEN}
+    roots = {*core.census.roots(), *manager.members}
+    assert {uid for uid in roots if keeps(core, uid)} == given.keys()
+    total: dict[str, int] = {}
+    for one in given.values():
+        amounts.add(total, one.demand.total)
+    assert manager.committed(lambda partition: amounts.same(partition.root.allocated, total))
+
+
+@pytest.mark.parametrize("number", SEEDS)
+def test_queues_count_what_pods_keep(number: int, tmp_path: pathlib.Path) -> None:
+    """Through lost answers, crashes, changes of the leader, and neighbours."""
+    where = site(number)
+    world = World(number, tmp_path / "token", fenced=where.variant.chosen_ids, fleet=fleet.WIDE)
+    play = Play(world, daemon.build(where))
+    try:
+        chaos.Chaos(play, Neighbours(play, staying=neighbours.STAYING)).run()
+        look(play)
+    except (AssertionError, Broken) as broken:
+        pytest.fail(f"seed {number}: {broken}\n" + "\n".join(world.journal), pytrace=False)
+
+
+@pytest.mark.parametrize("number", SEEDS)
+def test_queues_count_what_groups_keep(number: int, tmp_path: pathlib.Path) -> None:
+    """Likewise: also of those that lose members while they wait."""
+    scene = machine.Scene(number, tmp_path / "token", site=site(number))
+    try:
+        machine.random_run(scene, random.Random(number), ACTS)
+        look(scene.play)
+    except (AssertionError, Broken) as broken:
+        pytest.fail(f"seed {number}: {broken}\n" + "\n".join(scene.world.journal), pytrace=False)
