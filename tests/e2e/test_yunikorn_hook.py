@@ -1,0 +1,289 @@
+"""The hook "yunikorn" on real servers: workloads wait in queues with the reason, and these keep what they promise."""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from localcluster.config import PROJECT
+from slurm_bridge.model import names
+from tests import waiting
+from tests.e2e import (
+    support_families,
+    support_farm,
+    support_groups,
+    support_kinds,
+    support_observer,
+    support_queues,
+    support_servers,
+    support_world,
+)
+from tests.e2e.support_families import pods
+from tests.e2e.support_farm import Farm
+from tests.e2e.support_fixtures import OpenWorld
+from tests.e2e.support_kinds import Objects
+from tests.e2e.support_queues import hook, most, page, pod, queue, refused, says, shown, used
+from tests.e2e.support_servers import Json
+from tests.e2e.support_world import World
+
+NODES, CPUS = 4, 16
+#: Ends by itself, as soon as it has begun.
+SHORT = support_world.SHORT
+SECONDS = 60.0
+#: So many have started when shares are counted, while both queues have others left; the first is guaranteed twice as
+#: much as the second, and has not twice as many.
+COUNTED = 500
+BACKLOG = {"root.shared.large": 390, "root.shared.small": 250}
+SHARE = 2 / 3
+FULL = {"root.crash.a": 6, "root.crash.b": 4}
+USERS = [
+    {"service_accounts": ["ann"], "user": "ann", "groups": ["staff"]},
+    {"service_accounts": ["eve"], "user": "eve"},
+]
+
+EVERYBODY = {"submitacl": "*"}
+LEAVING = queue("leaving", **EVERYBODY)
+QUEUES = [
+    queue("full", resources=most(vcore="2"), **EVERYBODY),
+    queue("gangs", resources=most(vcore="4"), **EVERYBODY),
+    queue("closed", submitacl=" staff"),
+    queue(
+        "limited",
+        limits=[{"limit": "one cpu", "users": ["ann"], "maxresources": {"vcore": "1"}}],
+        **EVERYBODY,
+    ),
+    queue(
+        "shared",
+        queue("large", resources={"guaranteed": {"vcore": "20"}}),
+        queue("small", resources={"guaranteed": {"vcore": "10"}}),
+        **EVERYBODY,
+    ),
+    queue("crash", *(queue(path[-1], resources=most(vcore=str(cpus))) for path, cpus in FULL.items()), **EVERYBODY),
+]
+
+configured = functools.partial(hook, users=USERS, ahead=12, map={"root.full": {"account": "physics"}})
+
+
+@pytest.fixture(scope="module")
+def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iterator[Farm]:
+    """Room for more than any queue may have."""
+    with support_farm.built(kube, slurm, *[0] * NODES, cpus=CPUS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def world(farm: Farm, open_world: OpenWorld, kube: support_servers.Kubernetes) -> Iterator[World]:
+    """A daemon with the queues, and a namespace with two users."""
+    with support_families.granted(kube, "yunikorn"):
+        made = open_world("queued", hooks=configured(*QUEUES, LEAVING), defaults={"partition": farm.partition})
+        for user in ("ann", "eve"):
+            kube.create(f"/api/v1/namespaces/{made.namespace}/serviceaccounts", {"metadata": {"name": user}})
+        yield made
+
+
+def bound(world: World, *names_: str) -> list[Json]:
+    """These pods, as soon as they have nodes."""
+    return [world.await_pod(name, "a node", support_world.is_bound, SECONDS) for name in names_]
+
+
+@pytest.mark.real
+def test_a_queue_over_its_maximum_waits_and_runs_when_freed(world: World) -> None:
+    """Its user reads what is used of what; `explain`, the page and the command say the same; Slurm hears nothing."""
+    words = "queue root.full uses 2 of 2 vcore, and this asks for 1; others in root.full have to end first"
+    with pods(world, pod(world, "first", "root.full", cpu="2")) as (first,):
+        (seen,) = bound(world, "first")
+        assert world.slurm.shown(support_world.job_id(seen))["Account"] == "physics"
+        with pods(world, pod(world, "second", "root.full")) as (second,):
+            uid = second["metadata"]["uid"]
+            world.await_pod("second", words, says("QueueWaiting", f"in queue root.full: {words}"), SECONDS)
+            assert world.placeholders(uid) == []
+            told = support_families.machine(world, "second")
+            assert (told["verdict"], told["reason"]) == ("wait", "QueueWaiting")
+            assert (told["message"], "yunikorn" in str(told["held_by"])) == (f"in queue root.full: {words}", True)
+            shows_what_is_true(world, words)
+            world.finish([first])
+            assert len(world.placeholders(bound(world, "second")[0]["metadata"]["uid"])) == 1
+
+
+def shows_what_is_true(world: World, words: str) -> None:
+    """One pod runs and one waits in the queue `full`; nobody is anywhere else."""
+    tree = shown(world)
+    full = tree["root.full"]
+    assert (full["used"]["vcore"], full["max"]["vcore"], full["pending"]["vcore"]) == (2000, 2000, 1000)
+    assert (full["state"], full["running"], full["waiting"]) == ("active", 1, 1)
+    assert {path for path, one in tree.items() if one["running"] or one["waiting"]} == {"root", "root.full"}
+    (waits,) = page(world)["waiting"]
+    assert (waits["workload"], waits["queue"], waits["why"]) == (f"{world.namespace}/second", "root.full", words)
+    said = support_queues.command(world)
+    assert said == page(world)
+
+
+@pytest.mark.real
+def test_a_gang_is_let_in_as_a_whole(world: World) -> None:
+    """Room for two of its three pods is none; it has one job, once there is room for all."""
+    words = "queue root.gangs uses 2 of 4 vcore, and this asks for 3; others in root.gangs have to end first"
+    with pods(world, pod(world, "before", "root.gangs", cpu="2")) as (before,):
+        bound(world, "before")
+        with gang(world, "gang", 3):
+            waits = says("QueueWaiting", f"in queue root.gangs: {words}")
+            support_groups.awaited(world, "gang", 3, waits, "waiting")
+            assert used(world, "root.gangs") == 2
+            assert [one.owner["kind"] for one in support_groups.living(world)] == ["Pod"]
+            world.finish([before])
+            support_groups.together(world, support_groups.placed(world, "gang", 3, SECONDS))
+            assert used(world, "root.gangs") == 3
+
+
+@contextlib.contextmanager
+def gang(world: World, name: str, members: int) -> Iterator[None]:
+    """A Job whose pods start together, until the end of this."""
+    objects, marks = Objects(world), {**support_world.FOREVER, support_queues.QUEUE: "root.gangs"}
+    template = support_kinds.template(world, marks)
+    objects.create("Job", name, support_kinds.job_spec(template, members), {names.ANNOTATION_GANG: "true"})
+    try:
+        yield
+    finally:
+        objects.delete("Job", name)
+        waiting.until(lambda: support_groups.living_of(world, "Job", name) == [], "end of the gang's job", SECONDS)
+
+
+@pytest.mark.real
+def test_an_access_list_refuses_with_its_words(world: World) -> None:
+    """Who is whose, service accounts say: ann is staff, and eve is not."""
+    asked = [pod(world, f"{user}-knocks", "root.closed", account=user) for user in ("ann", "eve")]
+    with pods(world, *asked) as (_, eves):
+        world.await_pod("eve-knocks", "refusal", refused("user eve may not submit to root.closed"), SECONDS)
+        bound(world, "ann-knocks")
+        assert world.placeholders(eves["metadata"]["uid"]) == []
+        waiting.until(lambda: page(world)["rejected"], "rejected workload on the page")
+        assert page(world)["rejected"][0]["workload"] == f"{world.namespace}/eve-knocks"
+
+
+@pytest.mark.real
+def test_the_limit_of_a_user_holds_the_user_alone(world: World) -> None:
+    """It is waited for with its own words, and others of the queue go on."""
+    words = (
+        "in queue root.limited: user ann has 1000m of 1000m that queue root.limited allows: "
+        "1000m more of vcore are too much"
+    )
+    with pods(world, pod(world, "ann-1", "root.limited", account="ann")) as (first,):
+        bound(world, "ann-1")
+        others = [pod(world, f"{user}-2", "root.limited", account=user) for user in ("ann", "eve")]
+        with pods(world, *others):
+            world.await_pod("ann-2", words, says("QueueWaiting", words), SECONDS)
+            bound(world, "eve-2")
+            world.finish([first])
+            bound(world, "ann-2")
+
+
+@pytest.mark.real
+def test_a_removed_queue_drains(world: World) -> None:
+    """What runs there runs on and counts, nobody new gets in; it goes with the last. A new one takes the refused."""
+    with pods(world, pod(world, "inside", "root.leaving")) as (inside,):
+        bound(world, "inside")
+        support_families.change(world, configured(*QUEUES))
+        with pods(world, pod(world, "late", "root.leaving")) as (late,):
+            world.await_pod("late", "refusal", refused("root.leaving is draining"), SECONDS)
+            left = shown(world)["root.leaving"]
+            assert (left["state"], left["running"], left["used"]["vcore"]) == ("draining", 1, 1000)
+            assert len(world.placeholders(inside["metadata"]["uid"])) == 1
+            world.finish([inside])
+            waiting.until(lambda: "root.leaving" not in shown(world), "end of the queue", SECONDS, every=0.5)
+            assert world.placeholders(late["metadata"]["uid"]) == []
+            support_families.change(world, configured(*QUEUES, LEAVING))
+            bound(world, "late")
+
+
+@pytest.mark.real
+@pytest.mark.timeout(240)
+def test_queues_share_by_what_they_are_guaranteed(world: World, farm: Farm) -> None:
+    """Within a tenth over 500 workloads, although all of one queue came first."""
+    with support_families.taken(world.slurm, farm, *farm.nodes, cpus=CPUS):
+        made = [one for path, count in BACKLOG.items() for one in backlog(world, path, count)]
+    try:
+        served = support_queues.started(world, COUNTED, 3 * SECONDS)
+        assert all(served[path] < count for path, count in BACKLOG.items()), f"one has none left: {served}"
+        shares = {path: count / served.total() for path, count in served.items()}
+        assert shares["root.shared.large"] == pytest.approx(SHARE, rel=0.1)
+        assert shares["root.shared.small"] == pytest.approx(1 - SHARE, rel=0.1)
+    finally:
+        support_servers.each(made, lambda one: world.delete(one["metadata"]["name"]))
+        world.await_nothing_in_slurm()
+
+
+def backlog(world: World, path: str, count: int) -> list[Json]:
+    """So many small pods of a queue."""
+    name = path.rpartition(".")[2]
+    return world.create(*(pod(world, f"{name}-{number:03}", path, **SHORT) for number in range(count)))
+
+
+@pytest.mark.real
+@pytest.mark.timeout(300)
+def test_a_killed_daemon_knows_what_its_queues_use(world: World) -> None:
+    """Whatever happened to it and meanwhile: no queue has ever more in Slurm than its maximum, and all pods run."""
+    made = world.create(
+        *(
+            pod(world, f"{path[-1]}-{number:02}", path, cpu=str(1 + number % 2))
+            for path, cpus in FULL.items()
+            for number in range(3 * cpus)
+        )
+    )
+    with support_observer.observing(world) as observer, support_queues.watched(world, made) as watch:
+        is_full = functools.partial(full, world, watch)
+        waiting.until(is_full, "full queues", SECONDS, every=0.5)
+        world.daemon.kill()
+        began = [one for one in world.pods() if support_world.is_bound(one)]
+        world.finish(began[::2])
+        again(world)
+        waiting.until(is_full, "full queues after those that ended", SECONDS, every=0.5)
+        world.finish(made)
+        for _ in range(2):
+            before = ended(world)
+            waiting.until(lambda before=before: ended(world) > before, "some more ended pods", SECONDS)
+            world.daemon.kill()
+            again(world)
+        for one in made:
+            world.await_pod(one["metadata"]["name"], "success", support_world.has_succeeded, 2 * SECONDS)
+    assert observer.seen.wrong == set()
+    assert watch.highest == FULL
+    waiting.until(lambda: not any(used(world, path) for path in FULL), "queues that use nothing", SECONDS)
+
+
+def full(world: World, watch: support_queues.Watch) -> bool:
+    """Slurm and the page agree that no queue can take any more."""
+    return dict(watch.now()) == FULL == {path: used(world, path) for path in FULL}
+
+
+def again(world: World) -> None:
+    """The daemon's next life."""
+    world.daemon.start()
+    world.daemon.await_ready()
+
+
+def ended(world: World) -> int:
+    """How many pods are over."""
+    return sum(map(support_world.is_over, world.pods()))
+
+
+@pytest.mark.real
+def test_the_example_works_as_it_is(open_world: OpenWorld, farm: Farm) -> None:
+    """Physicists: their queue takes them, the chemists' does not, so they go to the others; nobody fills one alone."""
+    example = yaml.safe_load((PROJECT / "examples" / "hooks" / "yunikorn.yaml").read_text())
+    theirs = open_world("physics", hooks=example["hooks"], defaults={"partition": farm.partition})
+    anybody = pod(theirs, "anybody", "")
+    del anybody["metadata"]["annotations"][support_queues.QUEUE]
+    others = pod(theirs, "others", "root.teams.chemistry")
+    large = [pod(theirs, f"large-{number}", "root.teams.physics", cpu=str(CPUS)) for number in range(2)]
+    with pods(theirs, anybody, others, *large):
+        bound(theirs, "anybody", "others", "large-0", "large-1")
+        assert {path: one["used"]["vcore"] // 1000 for path, one in shown(theirs).items() if one["running"]} == {
+            "root": 2 * CPUS + 2,
+            "root.teams": 2 * CPUS,
+            "root.teams.physics": 2 * CPUS,
+            "root.others": 2,
+        }
+        with pods(theirs, pod(theirs, "more", "root.teams.physics", cpu=str(CPUS))):
+            said = theirs.await_pod("more", "word", support_world.waits_for("QueueWaiting"), SECONDS)
+            assert "(by the limit of *)" in support_families.message(said)
