@@ -109,7 +109,7 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     samplers: Count | None = Field(
         default=None,
         description="pods that are sampled at once; unset: 10 where an agent is asked over the network, "
-        "2 where all is done in this process",
+        "1 where all is done in this process",
     )
     concurrent_calls: Count = Field(default=50, description="requests to agents at once")
     failures: Count = Field(default=3, description="after so many failures in a row an agent is not asked for a while")
@@ -133,7 +133,7 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
         if self.samplers is not None:
             return self.samplers
         asks = self.sample_nodes == ("RemoteNodesSampler",) and any(agent.url for agent in self.agents)
-        return 10 if asks else 2
+        return 10 if asks else 1
 
     @pydantic.field_validator("sort", "sample_nodes", mode="before")
     @classmethod

@@ -21,6 +21,20 @@ def test_the_defaults_are_those_of_the_family():
     assert (options.sampling.max_rounds, options.sampling.timeout_ms) == (4, 500)
 
 
+@pytest.mark.parametrize(
+    ("options", "at_once"),
+    [
+        ({}, 1),
+        ({"agents": [{"name": "a", "url": "http://a"}]}, 10),
+        ({"agents": [{"name": "a", "url": "http://a"}], "sample_nodes": "LocalNodesSampler"}, 1),
+        ({"samplers": 3}, 3),
+    ],
+)
+def test_only_waiting_for_agents_is_done_by_many_at_once(options: dict[str, Any], at_once: int):
+    """What computes in this process only gets into its own way."""
+    assert VelaOptions(**options).sampling_at_once == at_once
+
+
 def test_every_option_is_described():
     """The reference is made from it."""
     fields = VelaOptions.model_fields
