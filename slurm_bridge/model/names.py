@@ -23,7 +23,11 @@ ANNOTATION_NODE_TOPOLOGY = "topology.slinky.slurm.net/spec"
 #: Written by the bridge on a pod whose pending placeholder somebody cancelled: what was cancelled, and why it waits.
 ANNOTATION_PARKED = SCHEDULER_PREFIX + "parked"
 
-#: Written by users on such a pod, any new value: try again although nothing else changed.
+#: Written by the bridge on a pod before its eviction: for whom. And on whoever waits for that: who makes room for it.
+ANNOTATION_MAKES_ROOM = SCHEDULER_PREFIX + "makes-room-for"
+ANNOTATION_ROOM = SCHEDULER_PREFIX + "room-made-by"
+
+#: Written by users on a parked pod, any new value: try again although nothing else changed.
 ANNOTATION_RETRY = SCHEDULER_PREFIX + "retry"
 
 #: Written by users on pods of any kind that belong together, as a label or an annotation: the group, and how many.

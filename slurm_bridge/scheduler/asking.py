@@ -23,6 +23,8 @@ from slurm_bridge.scheduler.withdrawing import Replacer
 
 #: Why the rest of a heterogeneous job is ended.
 TORN = "a component of it has ended"
+#: Why a job is taken back that has not started.
+MADE_ROOM = "its queue makes room for"
 
 #: What is left to do once it is clear what that is; it may take its time.
 Act = Callable[[], Filed]
@@ -49,8 +51,9 @@ class Asker:
 
     def go_on(self, crew: Crew, wish: Wish, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
         """It is known what they want, and that nobody else is about to come."""
-        if wish.workload.suspended or wishes.parked(wish):
-            return self._parked(wish, placeholder)
+        unwanted = self._unwanted(wish, placeholder)
+        if unwanted is not None:
+            return unwanted
         step = decide(Pods.WAITING, job_of(placeholder))
         if step is Step.SUBMIT:
             return self._submit(crew, wish, placeholder, turn=turn)
@@ -62,6 +65,16 @@ class Asker:
             return self._bind(crew, wish, placeholder)
         planned = wishes.plan(wish, self._tools, placeholder)
         return lambda: self._parts.warden.keep(wish, planned, placeholder)
+
+    def _unwanted(self, wish: Wish, placeholder: Placeholder | None) -> Act | Filed | None:
+        """They may not have a job now, or have to give it back for others: nobody has to be evicted for that."""
+        if wish.workload.suspended or wishes.parked(wish):
+            return self._parked(wish, placeholder)
+        hook = self._tools.config.chain.evicts
+        recall = hook.recalled(wish.workload.root.uid) if hook is not None else None
+        if recall is None or placeholder is None or decide(Pods.PARKED, job_of(placeholder)) is not Step.WITHDRAW:
+            return None
+        return lambda: self._parts.replacer.replace(placeholder, f"{MADE_ROOM} {recall.whom}")
 
     def _parked(self, wish: Wish, placeholder: Placeholder | None) -> Act | Filed:
         """They may not have a job now."""

@@ -21,7 +21,7 @@ from slurm_bridge.scheduler.finding import root_of
 from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.preempting import Preempting
 from slurm_bridge.scheduler.queue import Filed, Queue
-from slurm_bridge.scheduler.telling import Waiters, Why
+from slurm_bridge.scheduler.recalling import Recalling
 from slurm_bridge.scheduler.tools import Config, Tools
 
 #: Reasons with which a kubelet refuses a pod that was bound to it: the node is to blame, not the pod.
@@ -43,11 +43,11 @@ class Core:
         self.tools, self.census, self.queue = tools, census, queue
         self.cycle = Cycle(tools, census, self._activate)
         self.preempting = Preempting(tools, census, queue)
+        self.recalling = Recalling(tools, census, queue)
         self._nodes_changed: float | None = None
         self._pods_changed: float | None = None
         self._stirred = 0
-        self._facts = Facts(tools, self.on_surroundings)
-        self._waiters = Waiters(tools.voice, census, queue)
+        self._facts, self._waiters = Facts(tools, self.on_surroundings), telling.Waiters(tools.voice, census, queue)
         tools.mirror.on_recovery(self.retry_all)
 
     # Feeds
@@ -93,8 +93,9 @@ class Core:
     def _echo(self, uid: str, old: Pod | None, new: Pod) -> bool:
         """Our own binding, come back by the watch: nothing follows from it as long as the job lives."""
         ours = old is not None and not old.bound and new.bound and not new.terminating and not new.terminal
-        named = job_id_of(new)
-        return ours and any(one.phase is Phase.RUNNING and one.job_id == named for one in self.tools.table.of(uid))
+        return ours and any(
+            one.phase is Phase.RUNNING and one.job_id == job_id_of(new) for one in self.tools.table.of(uid)
+        )
 
     def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod that another scheduler has bound: it takes room."""
@@ -174,6 +175,7 @@ class Core:
         self._rejoin()
         self._restore(self.tools.config, fresh=True)
         self.preempting.begin()
+        self.recalling.begin()
         for uid in {*self.census.roots(), *self.tools.table.uids()}:
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
 
@@ -233,9 +235,7 @@ class Core:
     def _failed(self, uid: str, problem: errors.BridgeError) -> Filed:
         logger.bind(workload=uid).info("not now: {}", problem)
         self.tools.tally.attempt("error")
-        if isinstance(problem, errors.Disagreement):
-            return Filed(after=DISAGREED)
-        return self.cycle.replacer.back_off(uid)
+        return Filed(after=DISAGREED) if isinstance(problem, errors.Disagreement) else self.cycle.replacer.back_off(uid)
 
     @property
     def room(self) -> bool:
@@ -271,13 +271,14 @@ class Core:
 
     def preempt_step(self) -> None:
         """Make room for whoever may have it, where that is configured."""
+        self.recalling.step()
         self.preempting.step()
 
     def tell_step(self) -> None:
         """Those who line up and are not let in learn why."""
         self._waiters.tell(self._closed())
 
-    def _closed(self) -> Why | None:
+    def _closed(self) -> telling.Why | None:
         if self.tools.mirror.failing:
             return telling.UNAVAILABLE
         return None if self.room else telling.full(self.tools.limits.window)

@@ -1,5 +1,7 @@
 """Which workloads keep something at this moment, as hooks have to know it that count: those with a job, or on nodes.
 
+Of the others only those are told of that something is kept for: others left for them, or are about to.
+
 Pods and placeholders are all that it is taken from: whoever starts anew comes to the same.
 """
 
@@ -13,6 +15,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.workload import Root, Source, Workload
+from slurm_bridge.scheduler import notes
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import PLACED, Crew, Standing
 from slurm_bridge.scheduler.tools import Tools
@@ -30,10 +33,28 @@ def _held(tools: Tools, census: Census) -> Iterator[Held]:
         crew = census.crew(uid)
         if crew is None:
             continue
-        if crew.count(*PLACED) or any(one.alive for one in tools.table.of(uid)):
-            ask = _ask(_workload(tools, crew), tools)
-            if ask.workload.pods:
-                yield Held(ask=ask, started=not crew.count(Standing.WANTING))
+        placed = crew.pods(*PLACED)
+        keeps = bool(placed) or any(one.alive for one in tools.table.of(uid))
+        made_by = {} if keeps else notes.room_made_by(crew.pods(Standing.WANTING))
+        ask = _ask(_workload(tools, crew), tools) if keeps or made_by else None
+        if ask is None or not ask.workload.pods:
+            continue
+        if keeps:
+            makes_room_for = notes.makes_room_for(crew.pods(*PLACED, Standing.WANTING))
+            yield Held(
+                ask=ask,
+                started=not crew.count(Standing.WANTING),
+                makes_room_for=makes_room_for or "",
+                leaves=_leaves(crew, marked=makes_room_for is not None),
+            )
+        else:
+            yield Held(ask=ask, started=False, waits=True, room_made_by=made_by)
+
+
+def _leaves(crew: Crew, *, marked: bool) -> bool:
+    """All are on their way out; of those that make room for others it is enough that one is."""
+    going = crew.count(Standing.LEAVING)
+    return going > 0 and (marked or not crew.count(Standing.BOUND, Standing.WANTING))
 
 
 def _workload(tools: Tools, crew: Crew) -> Workload:

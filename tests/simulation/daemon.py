@@ -192,6 +192,7 @@ class RealBrain:
         """What the threads do that look at Slurm, and at the configuration."""
         self._reload.step()
         self._core.mirror_step()
+        self._core.preempt_step()
         self._core.tell_step()
 
     def status_step(self) -> bool:

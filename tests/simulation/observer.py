@@ -21,7 +21,7 @@ from slurm_bridge.sim.kube.store import Event
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
-from tests.simulation import groups, runs, seen
+from tests.simulation import evicted, groups, runs, seen
 from tests.simulation.broken import Broken
 
 __all__ = ["CLUSTER_ID", "Broken", "Observer"]
@@ -245,17 +245,11 @@ class Observer:
             raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.group)}")
 
     def _preempted(self, pod: seen.Pod) -> bool:
-        """It was asked to go by an eviction, for a more important pod of ours that waits for a node of its group's."""
+        """It was asked to go by an eviction, for another pod of ours that waits."""
         there = {one.node for one in self.groups.members(pod.group) if one.node}
         every = {one.uid: one.manifest() for one in self._kube.store.all(PODS)}
         waiting = [every[one.uid] for one in self.pods.values() if one.ours and one.wanting and one.uid in every]
-        mine = every[pod.uid]
-        evicted = any(one.get("reason") == "EvictionByEvictionAPI" for one in mine["status"].get("conditions", ()))
-        return evicted and any(
-            one["status"].get("nominatedNodeName") in there
-            and one["spec"].get("priority", 0) > mine["spec"].get("priority", 0)
-            for one in waiting
-        )
+        return evicted.properly(every[pod.uid], pod.group, there, waiting)
 
     def _job_ended(self, pod: seen.Pod) -> bool:
         """The job that the pod names (of a pod alone: any of its jobs) is over, or gone, or has never been its own."""

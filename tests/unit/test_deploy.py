@@ -78,14 +78,15 @@ def test_the_rights_are_what_the_program_does_and_no_more() -> None:
 
 
 def test_a_family_brings_the_rights_to_see_what_it_needs_and_no_more() -> None:
-    """With all its predicates and priorities; nothing is written."""
+    """With all its predicates and priorities; nothing is written, and queues evict."""
     more = needed("kube-scheduler") - needed()
     granted = set(rights(RBAC.parent / "kube-scheduler" / "rbac.yaml"))
     assert granted == {(kind.group, kind.plural, verb) for kind in more for verb in ("list", "watch")}
     assert needed("vela") == needed()
     seen = {needs.KINDS[need] for need in yunikorn.Yunikorn.needs}
     granted = set(rights(RBAC.parent / "yunikorn" / "rbac.yaml"))
-    assert granted == {(kind.group, kind.plural, verb) for kind in seen for verb in ("list", "watch")}
+    evicts = {("", "pods/eviction", "create")}
+    assert granted == {(kind.group, kind.plural, verb) for kind in seen for verb in ("list", "watch")} | evicts
 
 
 def test_the_daemon_may_not_act_for_others() -> None:

@@ -16,6 +16,8 @@ from slurm_bridge.translate import resources
 
 MEMORY = "memory"
 _MIB = 1 << 20
+#: The preemption policy of pods that have nobody go for them.
+_NEVER = "Never"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +34,16 @@ class Demand:
     groups: tuple[str, ...]
     tags: Mapping[str, str]
     node_sort: str
+    #: Others may have to go for it.
+    preempts: bool = True
 
     def same(self, other: "Demand") -> bool:
         """The core would be told the same; tags and users may move, and count for what comes anew."""
-        return (self.total, self.priority, self.queue, self.node_sort) == (
-            other.total,
-            other.priority,
-            other.queue,
-            other.node_sort,
-        )
+        return _told(self) == _told(other)
+
+
+def _told(one: Demand) -> tuple[object, ...]:
+    return one.total, one.priority, one.queue, one.node_sort, one.preempts
 
 
 def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> Demand:
@@ -58,6 +61,7 @@ def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> Deman
         groups=groups,
         tags=people.tags_of(workload, namespaces),
         node_sort=ask.hints.get("node-sort-policy", ""),
+        preempts=all(pod.spec.preemption_policy != _NEVER for pod in workload.pods),
     )
 
 

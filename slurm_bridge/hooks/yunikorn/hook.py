@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Nodes, Rank, Scores, Session
+from slurm_bridge.hooks.evictions import Recall, Room
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.yunikorn import demands, people, picture, reasons, scoring, setup
@@ -19,6 +20,7 @@ from slurm_bridge.hooks.yunikorn.manager import Manager
 from slurm_bridge.hooks.yunikorn.members import Member, Stage
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
 from slurm_bridge.hooks.yunikorn.picture import Picture
+from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.hooks.yunikorn.setup import LOCAL, OFF
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -42,6 +44,7 @@ class Yunikorn:
 
     def __init__(self, options: YunikornOptions, backstage: Backstage) -> None:
         self._setup = setup.make(options)
+        self.evict_seconds = options.evict_seconds
         self._backstage = backstage
         self._manager: Manager | None = None
         self._lock = threading.Lock()
@@ -62,7 +65,7 @@ class Yunikorn:
         """Whoever has a job or runs counts before anybody else is let in."""
         namespaces = views.get(Need.NAMESPACES)
         options = self._setup.options
-        known = [(demands.demand(one.ask, options, namespaces), one.started) for one in held]
+        known = [_known(one, demands.demand(one.ask, options, namespaces)) for one in held]
         with self._lock:
             inherited = self._backstage.heirloom.value
             if isinstance(inherited, Manager) and not fresh:
@@ -73,7 +76,7 @@ class Yunikorn:
                 inherited.close()
             self._manager = self._begun(known)
 
-    def _begun(self, known: Sequence[tuple[demands.Demand, bool]]) -> Manager:
+    def _begun(self, known: Sequence[Known]) -> Manager:
         manager = Manager(self._setup, self._backstage)
         self._backstage.heirloom.value = manager
         manager.begin(known)
@@ -101,6 +104,37 @@ class Yunikorn:
         """The queues as they are shown; None before it is known what runs in them."""
         manager = self._manager
         return picture.picture(manager, self._backstage.clock.wall()) if manager is not None else None
+
+    # -- who has to go -----------------------------------------------------------------------------------------------
+
+    def recalls(self) -> Mapping[str, Recall]:
+        """As the queues want it."""
+        if self._manager is None:
+            return {}
+        self._manager.engine.turn()
+        return self._manager.evictions.recalls()
+
+    def recalled(self, workload: str) -> Recall | None:
+        """The same of one workload."""
+        return self._manager.evictions.recall(workload) if self._manager is not None else None
+
+    def rooms(self) -> Mapping[str, Room]:
+        """For whom that is."""
+        return self._manager.evictions.rooms() if self._manager is not None else {}
+
+    def gone(self, workload: str) -> None:
+        """What it used is for whom it was made free."""
+        if self._manager is not None:
+            self._manager.gone(workload)
+
+    def spared(self, workload: str) -> None:
+        """The queues may want somebody else to go."""
+        if self._manager is not None:
+            self._manager.spared(workload)
+
+    def count(self, what: str, amount: int = 1) -> None:
+        """In the metric of what hooks do beside the passes."""
+        self._backstage.tally.happened(self.name, what, amount)
 
     # -- phases ------------------------------------------------------------------------------------------------------
 
@@ -193,11 +227,15 @@ class Yunikorn:
             return manager.adopt(wanted, started=False)
         if member is None and uid in self._stopped:
             return None
-        if member is None or not _holds(member, wanted):
+        if member is None or not _holds(member, wanted) or self._has_made_room(manager, session, uid):
             member = manager.enter(wanted, placed=session.placed)
         elif session.placed:
             manager.seen(member)
         return member
+
+    def _has_made_room(self, manager: Manager, session: Session, uid: str) -> bool:
+        """It had to go, and has no job any more, or not yet: it lines up anew, behind the one that it made room for."""
+        return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
 
     def _answer(self, manager: Manager, member: Member, session: Session) -> Admit | Wait | Reject:
         """By how far it has come."""
@@ -244,6 +282,17 @@ def _behind(path: str, manager: Manager, now: float) -> str:
 def _holds(member: Member, wanted: demands.Demand) -> bool:
     """What the core knows is still true; one that was refused is asked for again with whatever has changed."""
     return member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
+
+
+def _known(one: Held, demand: demands.Demand) -> Known:
+    return Known(
+        demand=demand,
+        started=one.started,
+        makes_room_for=one.makes_room_for,
+        leaves=one.leaves,
+        waits=one.waits,
+        room_made_by=one.room_made_by,
+    )
 
 
 def _not_yet() -> Wait:

@@ -3,42 +3,28 @@
 To the core the whole of Slurm is one node that takes everything: which nodes there are and who has them is Slurm's
 business, and what holds a workload here are its queues alone, and how many others are ahead.
 
-    enter    an application with one ask for all pods      ended    the application goes, and what it used is free
+    enter    an application with one ask for all pods      leave    the application goes, and what it used is free
     adopt    one that has a job already, whatever the limits
+    recalls  those whom the core wants gone; each leaves, which confirms it, or is spared
 
 Each time a workload enters it is another application: what leaves needs a while, and two must not be confused.
 """
 
-import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.hooks.background import Backstage
-from slurm_bridge.hooks.yunikorn import telling
+from slurm_bridge.hooks.yunikorn import restoring, telling
 from slurm_bridge.hooks.yunikorn.demands import Demand
+from slurm_bridge.hooks.yunikorn.engine import RM, Engine
+from slurm_bridge.hooks.yunikorn.evicting import Evictions
 from slurm_bridge.hooks.yunikorn.members import Ahead, Member, Stage
+from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.hooks.yunikorn.setup import PARTITION, Setup
-from slurm_bridge.queues import naming, records
+from slurm_bridge.queues import records
 from slurm_bridge.queues.committed import Partition
-from slurm_bridge.queues.core import Core
 from slurm_bridge.queues.ledger import RejectedApplication
-from slurm_bridge.queues.quantities import LARGEST
-from slurm_bridge.queues.records import (
-    Allocation,
-    Mode,
-    Named,
-    News,
-    Node,
-    Question,
-    Registration,
-    Thing,
-    Update,
-)
-from slurm_bridge.runtime.threads import Supervisor
-
-RM = "slurm-bridge"
-#: The one node.
-_SLURM = "slurm"
+from slurm_bridge.queues.records import Allocation, Named, News, Question, Release, Thing, Update, Why
 
 
 class Manager:
@@ -50,58 +36,57 @@ class Manager:
         self.members: dict[str, Member] = {}
         self.ahead = Ahead()
         self._backstage = backstage
-        self._core = Core(backstage.clock, self._report)
+        self.engine = Engine(backstage)
+        self.evictions = Evictions()
         self._by_name: dict[str, Member] = {}
-        self._kinds: set[str] = set()
-        self._size: Mapping[str, int] = {}
         self._entered = self._let_in = 0
         self._woken: list[str] = []
         self._quiet = ""
-        self._threads: Supervisor | None = None
-        self._began = self._settling = False
 
     # -- life --------------------------------------------------------------------------------------------------------
 
-    def begin(self, held: Iterable[tuple[Demand, bool]]) -> None:
-        """Register, with what runs or pends already; it is known when this returns. The flag: it has started."""
+    def begin(self, known: Iterable[Known]) -> None:
+        """Register, with what runs, pends or has others go for it already; all of it is known when this returns."""
         with self.lock:
-            registration = Registration(
-                rm=RM, configuration=self.setup.document, mode=Mode.ALLOCATABLE, predicates=True
-            )
-            self._core.register_resource_manager(registration, self)
-            for demand, started in held:
-                self.adopt(demand, started=started)
-            self._core.settle()
-            self._began = True
-            if self._backstage.threads:
-                self._threads = Supervisor(lambda name, error: self._report(name, error or RuntimeError("it ended")))
-                for name, target in self._core.tasks():
-                    self._threads.add(name, target)
-                self._threads.start()
+            pairs = [(one, self._restored(one)) for one in known]
+            update = restoring.update(pairs, nodes=self.engine.widened(restoring.kinds(pairs)))
+            for eviction in update.evicting:
+                self._order(eviction)
+            for one, member in restoring.askers(pairs, update):
+                self.evictions.add(member, one.room_made_by)
+            self.engine.begin(self.setup.document, self, update)
 
-    def follow(self, setup: Setup, held: Iterable[tuple[Demand, bool]]) -> None:
+    def _restored(self, one: Known) -> Member:
+        member = self._member(one.demand)
+        if not one.waits:
+            self._in_slurm(member, started=one.started)
+        return member
+
+    def _in_slurm(self, member: Member, *, started: bool) -> None:
+        member.placed, member.stage = True, Stage.GIVEN
+        member.turn = self._next_turn()
+        if not started:
+            self.ahead.seen(member.name)
+
+    def follow(self, setup: Setup, known: Iterable[Known]) -> None:
         """The configuration is another one: limits hold from now on, and whoever was refused may try again."""
         with self.lock:
             self.setup = setup
             for uid in [uid for uid, one in self.members.items() if one.stage is Stage.REFUSED]:
                 self._drop(self.members.pop(uid))
-            self._send(Update(rm=RM, configuration=setup.document))
-            for demand, started in held:
-                if demand.uid not in self.members:
-                    self.adopt(demand, started=started)
+            self.engine.send(Update(rm=RM, configuration=setup.document))
+            for one in known:
+                if not one.waits and one.demand.uid not in self.members:
+                    self.adopt(one.demand, started=one.started)
             self.nudge()
 
     def check(self, setup: Setup) -> None:
         """Refused where this configuration cannot take the place of the one in force."""
-        with self._core.cache.ledger.lock:
-            known = self._core.cache.ledger.partitions.get(naming.normalised(RM, PARTITION))
-            if known is not None:
-                known.check(setup.partition)
+        self.engine.check(setup)
 
     def close(self) -> None:
-        """The threads end; nothing is decided any more."""
-        if self._threads is not None:
-            self._threads.stop.set()
+        """Nothing is decided any more."""
+        self.engine.close()
 
     # -- workloads ---------------------------------------------------------------------------------------------------
 
@@ -111,10 +96,10 @@ class Manager:
             member = self._member(demand)
             member.placed = placed
             self._quiet = demand.uid
-            self._send(
+            self.engine.send(
                 Update(
                     rm=RM,
-                    nodes=self._widened(demand),
+                    nodes=self.engine.widened(demand.total),
                     applications=(telling.application(member),),
                     asks=(telling.ask(member),),
                 )
@@ -126,13 +111,15 @@ class Manager:
         """It has a job: it counts, in its queue or in the one for those that no queue takes."""
         with self.lock:
             member = self._member(demand)
-            member.placed, member.stage = True, Stage.GIVEN
-            member.turn = self._next_turn()
-            if not started:
-                self.ahead.seen(member.name)
-            application = dataclasses.replace(telling.application(member), forced=True, node_sort="")
-            standing = Allocation(ask=telling.ask(member), nodes=(_SLURM,))
-            self._send(Update(rm=RM, nodes=self._widened(demand), applications=(application,), standing=(standing,)))
+            self._in_slurm(member, started=started)
+            self.engine.send(
+                Update(
+                    rm=RM,
+                    nodes=self.engine.widened(demand.total),
+                    applications=(telling.forced(member),),
+                    standing=(telling.standing(member),),
+                )
+            )
             return member
 
     def _member(self, demand: Demand) -> Member:
@@ -150,11 +137,17 @@ class Manager:
                 self._drop(member)
 
     def _drop(self, member: Member) -> None:
+        """What was asked to go is confirmed with it: only then is its room free for whom it was made."""
         del self._by_name[member.name]
         was_ahead = self.ahead.leave(member.name)
+        self.evictions.served(member.demand.uid)
+        evicted = self.evictions.over(member.demand.uid) and member.stage is Stage.GIVEN
+        if evicted:
+            self._backstage.tally.happened("yunikorn", "made room")
         if member.queue or member.stage is not Stage.REFUSED:
             named = Named(partition=PARTITION, name=member.name)
-            self._send(Update(rm=RM, removed_applications=(named,)))
+            release = Release(id=telling.id_of(member.name), why=Why.PREEMPTED)
+            self.engine.send(Update(rm=RM, releases=(release,) if evicted else (), removed_applications=(named,)))
         if was_ahead:
             self.nudge()
 
@@ -167,7 +160,9 @@ class Manager:
             if member.stage is Stage.ASKED and member.placed:
                 # Its job of before has started while it waited to be let in as what it has become.
                 self.adopt(member.demand, started=True)
-            elif self.ahead.leave(member.name):
+                return
+            self.evictions.served(uid)
+            if self.ahead.leave(member.name):
                 self.nudge()
 
     def seen(self, member: Member) -> None:
@@ -176,17 +171,17 @@ class Manager:
             member.placed = True
             if member.stage is Stage.GIVEN:
                 self.ahead.seen(member.name)
+                self.evictions.served(member.demand.uid)
 
     def measure(self, size: Mapping[str, int]) -> None:
         """So large is the cluster: where nothing is guaranteed, shares of queues are parts of it."""
         with self.lock:
-            if size != self._size:
-                self._size = size
+            if self.engine.measure(size):
                 self.nudge()
 
     def nudge(self) -> None:
         """Have the core look again at those who found nobody's place."""
-        self._send(Update(rm=RM, nodes=(self._node(),)))
+        self.engine.nudge()
 
     def look_around(self) -> None:
         """Those of whom nobody has seen a job do not hold up others any longer."""
@@ -206,7 +201,7 @@ class Manager:
             for allocation in news.new:
                 self._given(allocation)
             for eviction in news.evictions:
-                self._send(Update(rm=RM, spared=(eviction.victim,)))
+                self._order(eviction)
             woken, self._woken = self._woken, []
         for uid in woken:
             self._backstage.wake(uid)
@@ -246,55 +241,59 @@ class Manager:
             self._woken.append(member.demand.uid)
 
     def predicate(self, question: Question, /) -> str:
-        """Whether there is a place ahead; nothing is ever held for anybody, because the one node is never full."""
-        if question.reserving:
+        """Whether there is a place ahead; nothing is ever held for anybody, because the one node is never full.
+
+        Nobody has to go for one who would then wait for a place. Whoever others went for has one in any case.
+        """
+        if question.reserving and not question.preempting:
             return "nothing is held for anybody"
         with self.lock:
-            now, most = self._backstage.clock.wall(), self.setup.ahead
-            if self.ahead.enter(question.ask.application, now, most):
+            now, most, name = self._backstage.clock.wall(), self.setup.ahead, question.ask.application
+            if question.preempting:
+                there = self.ahead.count(now, {one.application for one in question.without})
+                return f"{there} are ahead" if most and there >= most else ""
+            member = self._by_name.get(name)
+            awaited = member is not None and self.evictions.has_room(member.demand.uid)
+            if self.ahead.enter(name, now, 0 if awaited else most):
                 return ""
             return f"{most} are ahead"
+
+    # -- who has to go -----------------------------------------------------------------------------------------------
+
+    def _order(self, eviction: records.Eviction) -> None:
+        """One that is not there any more has left already, and the core hears of that."""
+        victim = self._by_name.get(eviction.victim.application)
+        asker = self._by_name.get(eviction.asker.application) if eviction.asker else None
+        if victim is not None:
+            self.evictions.order(victim, asker, eviction.message)
+            self._wake(victim)
+
+    def gone(self, uid: str) -> None:
+        """The victim keeps nothing any more; where it is to come back it enters its queue anew."""
+        with self.lock:
+            there = self.evictions.recall(uid) is not None
+            self.leave(uid)
+        if there:
+            self._backstage.wake(uid)
+
+    def spared(self, uid: str) -> None:
+        """It stays, and the core may think of somebody else."""
+        with self.lock:
+            member = self.members.get(uid)
+            if self.evictions.spared(uid) and member is not None:
+                self.engine.send(Update(rm=RM, spared=(telling.id_of(member.name),)))
 
     # -- what is shown -----------------------------------------------------------------------------------------------
 
     def committed(self, look: Callable[[Partition], object]) -> object:
         """What somebody sees who looks at the committed state; None before there is any."""
-        with self._core.cache.ledger.lock:
-            known = self._core.cache.ledger.partitions.get(naming.normalised(RM, PARTITION))
-            return look(known) if known is not None else None
+        return self.engine.committed(look)
 
     @property
     def rejected(self) -> tuple[RejectedApplication, ...]:
         """The last ones that no queue took."""
-        return self._core.cache.rejected
-
-    # -- the core ----------------------------------------------------------------------------------------------------
-
-    def _send(self, update: Update) -> None:
-        self._core.update(update)
-        # What is sent from within the callback is handled by whoever has called it.
-        if self._began and not self._backstage.threads and not self._settling:
-            self._settling = True
-            try:
-                self._core.settle()
-            finally:
-                self._settling = False
-
-    def _widened(self, demand: Demand) -> tuple[Node, ...]:
-        """The node, where it has to hold something that it did not before."""
-        if demand.total.keys() <= self._kinds:
-            return ()
-        self._kinds |= demand.total.keys()
-        return (self._node(),)
-
-    def _node(self) -> Node:
-        capacity = dict.fromkeys(self._kinds, LARGEST)
-        return Node(name=_SLURM, partition=PARTITION, capacity=capacity, size=self._size)
+        return self.engine.rejected
 
     def _next_turn(self) -> int:
         self._let_in += 1
         return self._let_in
-
-    def _report(self, name: str, error: Exception) -> None:
-        self._backstage.tally.happened("yunikorn", "error")
-        self._backstage.log.warning(f"queue core: {name}: {type(error).__name__}: {error}")

@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import math
+from collections.abc import Collection
 
 from slurm_bridge.hooks.yunikorn.demands import Demand
 
@@ -61,6 +62,6 @@ class Ahead:
             del self._until[name]
         return bool(late)
 
-    def count(self, now: float) -> int:
-        """How many there are."""
-        return sum(until > now for until in tuple(self._until.values()))
+    def count(self, now: float, but: Collection[str] = ()) -> int:
+        """How many there are beside these."""
+        return sum(until > now and name not in but for name, until in tuple(self._until.items()))

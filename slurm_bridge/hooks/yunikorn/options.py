@@ -48,6 +48,8 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """So many workloads are with Slurm without having started; the others wait in their queues. 0: any number."""
     order: bool = True
     """Workloads line up to be submitted in the order in which queues let them in; `false` leaves it to another hook."""
+    evict_seconds: Annotated[float, pydantic.Field(gt=0)] = 120.0
+    """A workload that is to make room and that the API server does not let go stays after so many seconds."""
     users: tuple[UserOptions, ...] = ()
     """Who workloads belong to; the first entry that matches counts."""
     map: Mapping[str, TargetOptions] = {}

@@ -1,8 +1,11 @@
 """What the core is told of a workload: an application with one ask for everything."""
 
+import dataclasses
+
+from slurm_bridge.hooks.yunikorn.engine import SLURM
 from slurm_bridge.hooks.yunikorn.members import Member
 from slurm_bridge.hooks.yunikorn.setup import PARTITION
-from slurm_bridge.queues.records import Application, Ask
+from slurm_bridge.queues.records import Allocation, Application, Ask, AskId
 
 #: The one ask of an application.
 KEY = "pods"
@@ -34,4 +37,20 @@ def ask(member: Member) -> Ask:
         priority=demand.priority,
         created=demand.created,
         shape="any",
+        allow_preempt_other=demand.preempts,
     )
+
+
+def id_of(name: str) -> AskId:
+    """Of the one ask, or the allocation, of the application with this name."""
+    return AskId(partition=PARTITION, application=name, key=KEY)
+
+
+def forced(member: Member) -> Application:
+    """Of one that is there, whatever its queue says now."""
+    return dataclasses.replace(application(member), forced=True, node_sort="")
+
+
+def standing(member: Member) -> Allocation:
+    """What it has, by being there."""
+    return Allocation(ask=ask(member), nodes=(SLURM,))

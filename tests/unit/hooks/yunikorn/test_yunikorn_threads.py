@@ -1,5 +1,6 @@
 """With the core's own threads the answers come later, and wake whom they are for."""
 
+import dataclasses
 import queue as queues
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from slurm_bridge.hooks.yunikorn.demands import Demand
 from slurm_bridge.hooks.yunikorn.manager import Manager
 from slurm_bridge.hooks.yunikorn.members import Member, Stage
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
+from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.runtime.clock import SystemClock
 from tests.unit.hooks.yunikorn.yunikorn_scenes import document, queue
 
@@ -69,7 +71,7 @@ def test_who_has_entered_a_queue_is_woken_to_be_told_why_it_waits(
     manager: Manager, woken: "queues.SimpleQueue[str]"
 ) -> None:
     """The pass in which it entered knew only that it enters."""
-    manager.begin([(demand("runs", 2), True)])
+    manager.begin([Known(demand=demand("runs", 2))])
     waits = manager.enter(demand("waits"))
     assert woken.get(timeout=SECONDS) == "waits"
     assert (waits.stage, waits.queue) == (Stage.ASKED, "root.a")
@@ -77,6 +79,23 @@ def test_who_has_entered_a_queue_is_woken_to_be_told_why_it_waits(
 
 def test_what_runs_is_known_when_it_begins(manager: Manager) -> None:
     """Before any thread could have told it."""
-    manager.begin([(demand("runs"), True)])
+    manager.begin([Known(demand=demand("runs"))])
     assert manager.members["runs"].queue == "root.a"
     assert manager.committed(lambda partition: partition.root.allocated["vcore"]) == 1000
+
+
+def test_who_has_to_go_is_woken(woken: "queues.SimpleQueue[str]") -> None:
+    """It may be about to be submitted just then."""
+    mine = queue("a", resources={"guaranteed": {"vcore": "1"}})
+    team = queue("team", mine, queue("b"), resources={"max": {"vcore": "2"}})
+    options = YunikornOptions.model_validate({"configuration": document(team)})
+    made = Manager(setup.make(options), Backstage(clock=SystemClock(), wake=woken.put))
+    known = [dataclasses.replace(demand(f"b{number}"), queue="root.team.b", created=number) for number in (1, 2)]
+    made.begin(Known(demand=one) for one in known)
+    waiting = made.enter(dataclasses.replace(demand("mine"), queue="root.team.a"))
+    while woken.get(timeout=SECONDS) not in ("b1", "b2"):
+        pass
+    (gone,) = made.evictions.recalls()
+    made.gone(gone)
+    await_given(waiting, woken)
+    made.close()

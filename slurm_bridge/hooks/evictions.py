@@ -1,0 +1,56 @@
+"""What a hook that counts workloads says of those who are to make room for others; the scheduler has them leave.
+
+    hook                                              scheduler
+    recalls   who is to go, and for whom        ─►    writes that on their pods, evicts these, ends the jobs of groups
+    rooms     for whom others go or have gone   ─►    writes that on the pods of whoever waits, before that
+    gone, spared                                ◄─    it keeps nothing any more; or it could not be evicted
+
+What is written on pods is what a restart knows of it: it comes back with `Held`.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """This workload is to go. `asker` is the uid of the one it makes room for, "" for none; `whom` is for people."""
+
+    victim: str
+    asker: str
+    whom: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """For a workload that waits: the names of those that make room for it by their uids, gone ones among them."""
+
+    where: str
+    victims: Mapping[str, str]
+
+
+@runtime_checkable
+class Evicts(Protocol):
+    """A hook with a say in who has to go; called by any thread."""
+
+    #: A victim that the API server does not let go stays after so many seconds.
+    evict_seconds: float
+
+    def recalls(self) -> Mapping[str, Recall]:
+        """Who is to go, by uid; until it has gone, or is spared."""
+
+    def recalled(self, workload: str) -> Recall | None:
+        """The same of one workload."""
+
+    def rooms(self) -> Mapping[str, Room]:
+        """For whom, by uid; until it has a job, or waits no longer."""
+
+    def gone(self, workload: str) -> None:
+        """The victim keeps nothing any more."""
+
+    def spared(self, workload: str) -> None:
+        """It cannot be evicted, or need not be."""
+
+    def count(self, what: str, amount: int = 1) -> None:
+        """Something happened to an eviction."""

@@ -1,0 +1,70 @@
+"""Who is to make room for whom, from the core's order to its end.
+
+A recall ends when its workload has left its queue, or is spared. A room is kept on record until whoever it is made for
+has a job: until then a restart has to know that what has become free is not for everybody.
+"""
+
+from collections.abc import Mapping
+
+from slurm_bridge.hooks.evictions import Recall, Room
+from slurm_bridge.hooks.yunikorn.members import Member
+
+
+class Evictions:
+    """All of one manager, changed under its lock; what is shown are copies."""
+
+    def __init__(self) -> None:
+        self._recalls: dict[str, Recall] = {}
+        self._rooms: dict[str, Room] = {}
+
+    def order(self, victim: Member, asker: Member | None, message: str) -> None:
+        """The core wants it gone; without an asker its queue is over a maximum, as the message says."""
+        uid = victim.demand.uid
+        if asker is None:
+            self._recalls[uid] = Recall(victim=uid, asker="", whom=message.removeprefix("preempted because "))
+            return
+        # First for whom: one that goes for nobody who waits would be spared by whoever looks just then.
+        self.add(asker, {uid: victim.demand.title})
+        self._recalls[uid] = Recall(victim=uid, asker=asker.demand.uid, whom=asker.demand.title)
+
+    def add(self, asker: Member, victims: Mapping[str, str]) -> None:
+        """These go, or have gone, for it."""
+        known = self._rooms.get(asker.demand.uid)
+        already = known.victims if known is not None else {}
+        self._rooms[asker.demand.uid] = Room(where=asker.queue, victims={**already, **victims})
+
+    def spared(self, uid: str) -> bool:
+        """The victim stays, and makes no room; whether there was one."""
+        recall = self._recalls.get(uid)
+        room = self._rooms.get(recall.asker) if recall is not None else None
+        if recall is not None and room is not None:
+            rest = {one: name for one, name in room.victims.items() if one != uid}
+            if rest:
+                self._rooms[recall.asker] = Room(where=room.where, victims=rest)
+            else:
+                del self._rooms[recall.asker]
+        return self.over(uid)
+
+    def over(self, uid: str) -> bool:
+        """The victim has gone; whether there was one."""
+        return self._recalls.pop(uid, None) is not None
+
+    def served(self, uid: str) -> None:
+        """Whoever asked has a job, or does not wait any more."""
+        self._rooms.pop(uid, None)
+
+    def recall(self, uid: str) -> Recall | None:
+        """Who is to go, and for whom."""
+        return self._recalls.get(uid)
+
+    def has_room(self, uid: str) -> bool:
+        """Others go, or have gone, for it."""
+        return uid in self._rooms
+
+    def recalls(self) -> Mapping[str, Recall]:
+        """All that are under way."""
+        return dict(self._recalls)
+
+    def rooms(self) -> Mapping[str, Room]:
+        """All that somebody waits for."""
+        return dict(self._rooms)

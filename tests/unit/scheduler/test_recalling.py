@@ -1,0 +1,519 @@
+"""Queues get back what is theirs: of others only what is borrowed, by eviction, for one that is named, only once."""
+
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from slurm_bridge import errors
+from slurm_bridge.model import kinds, names
+from slurm_bridge.sim import faults
+from tests.simulation.weather import Killed, Odds
+from tests.simulation.world import NAMESPACE, World
+from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, document, queue
+from tests.unit.scheduler.bridging import Bridge
+
+#: How long a workload waits before others go for it.
+DELAY = 5.0
+SOON = {"preemption.delay": "5s"}
+
+
+@pytest.fixture
+def bridge(tmp_path: pathlib.Path) -> Bridge:
+    """Four nodes of four cpus."""
+    return Bridge(tmp_path)
+
+
+def teams(*, least: str = "2", most: str = "4", **b: Any) -> tuple[Any, ...]:
+    """Two queues share what the one above them may have; of it so many cpus are a's."""
+    mine = queue("a", resources={"guaranteed": {"vcore": least}}, properties=SOON)
+    return (queue("team", mine, queue("b", **b), resources={"max": {"vcore": most}}),)
+
+
+def go(bridge: Bridge, seconds: float) -> None:
+    """Let time pass, with a look at who has to go at every step."""
+    for _ in range(round(seconds / 0.5)):
+        bridge.step(0.5)
+        bridge.core.preempt_step()
+
+
+def until(bridge: Bridge, condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Likewise, until it holds."""
+    end = bridge.clock.now() + seconds
+    while not condition():
+        assert bridge.clock.now() < end, "it never came to that:\n" + "\n".join(bridge.world.journal[-30:])
+        go(bridge, 0.5)
+
+
+def borrowed(bridge: Bridge, *four: str, **changes: Any) -> Queues:
+    """Queue b has everything, in pods of one cpu that came one after the other."""
+    queues = Queues(bridge, *teams(), evict_seconds=20)
+    for name in four or ("b1", "b2", "b3", "b4"):
+        queues.pod(name, "root.team.b", **changes)
+        bridge.run(2)
+    assert len(queues.running(*(four or ("b1", "b2", "b3", "b4")))) == 4
+    return queues
+
+
+def restart(bridge: Bridge) -> Queues:
+    """Another process in the same world, with the same queues."""
+    bridge.start()
+    queues = Queues(bridge, *teams(), evict_seconds=20)
+    while not all(feed.store.synced for feed in bridge.feeds):
+        # A daemon acts only when it has seen everything.
+        bridge.hear()
+    bridge.recover()
+    return queues
+
+
+def evictions(bridge: Bridge) -> int:
+    """How many this process has asked for."""
+    return bridge.kube_calls.count(method="POST", target="/eviction")
+
+
+def left(bridge: Bridge, *pods: str) -> list[str]:
+    """Those of these pods that have gone, or are on their way."""
+    return [name for name in pods if bridge.leaving(name)]
+
+
+def notes(bridge: Bridge, name: str, key: str) -> dict[str, str]:
+    """What a pod says of it."""
+    found = json.loads((bridge.manifest(name)["metadata"].get("annotations") or {}).get(key, "{}"))
+    assert isinstance(found, dict)
+    return found
+
+
+ALL = ("b1", "b2", "b3", "b4")
+MARKS = (names.ANNOTATION_ROOM, names.ANNOTATION_MAKES_ROOM)
+
+
+def test_a_queue_gets_back_what_is_guaranteed_to_it(bridge: Bridge) -> None:
+    """As much as it asks for, from those who came last; both sides are told of each other."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2")
+    go(bridge, DELAY - 2)
+    assert evictions(bridge) == 0
+    until(bridge, lambda: bridge.node_of("mine"))
+    assert left(bridge, *ALL) == ["b3", "b4"]
+    assert evictions(bridge) == 2
+    told = [note for reason, note in bridge.events("b4") if reason == "Preempted"]
+    assert len(told) == 1
+    assert told[0].startswith(f"Preempted by {NAMESPACE}/mine on node n")
+    said = [note for reason, note in bridge.events("mine") if reason == "PreemptionStarted"]
+    assert said[-1] == (
+        "room is made in queue root.team.a: 2 workloads with more than their queues are entitled to have to go"
+    )
+    go(bridge, 3)
+    assert bridge.core.recalling.cases == ()
+    assert notes(bridge, "mine", names.ANNOTATION_ROOM) == {}
+
+
+def test_nobody_goes_for_more_than_is_guaranteed(bridge: Bridge) -> None:
+    """Three are one too many."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="3")
+    go(bridge, 60)
+    assert evictions(bridge) == 0
+
+
+def test_nobody_goes_for_pods_that_do_not_want_it(bridge: Bridge) -> None:
+    """Their priority class says so."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2", spec={"preemptionPolicy": "Never"})
+    go(bridge, 60)
+    assert evictions(bridge) == 0
+
+
+def test_who_replaces_a_victim_does_not_get_its_room(bridge: Bridge) -> None:
+    """It waits in its queue while the victim runs its grace period out, and after that, too."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: bridge.leaving("b4"))
+    queues.pod("again", "root.team.b")
+    until(bridge, lambda: bridge.node_of("mine"))
+    go(bridge, 20)
+    assert not bridge.node_of("again")
+    assert left(bridge, *ALL) == ["b3", "b4"]
+
+
+def test_the_nodes_are_kept_for_whoever_asked(bridge: Bridge) -> None:
+    """Others of another queue, which has room, wait in Slurm for any node, and would get them."""
+    queues = Queues(bridge, *teams(least="3", most="9"), queue("c"), evict_seconds=20)
+    for name in ("b1", "b2", "b3"):
+        queues.pod(name, "root.team.b", cpu="3")
+        bridge.run(2)
+    node = bridge.node_of("b3")
+    assert node
+    queues.pod("rival", "root.c", cpu="3")
+    bridge.run(2)
+    assert queues.submitted()[-1] == "rival"
+    queues.pod("mine", "root.team.a", cpu="3")
+    until(bridge, lambda: bridge.leaving("b3"))
+    assert bridge.job("rival").ask.excluded == (node.replace("n", "s"),)
+    until(bridge, lambda: bridge.node_of("mine"))
+    assert bridge.node_of("mine") == node
+    until(bridge, lambda: not bridge.job("rival").ask.excluded)
+
+
+def test_what_waits_in_slurm_is_taken_back_and_waits_in_its_queue(bridge: Bridge) -> None:
+    """It has no pod on any node that would have to be evicted."""
+    queues = Queues(bridge, *teams(), evict_seconds=20)
+    for name in ("b1", "b2"):
+        queues.pod(name, "root.team.b")
+        bridge.run(2)
+    bridge.slurm.control.pause()
+    for name in ("b3", "b4"):
+        queues.pod(name, "root.team.b")
+        bridge.run(2)
+    assert queues.submitted() == ["b1", "b2", "b3", "b4"]
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: queues.submitted() == ["b1", "b2", "mine"])
+    assert evictions(bridge) == 0
+    text = f"Preempted by {NAMESPACE}/mine before it had a node: it waits in its queue again"
+    assert ("Preempted", text) in bridge.events("b4")
+    go(bridge, 5)
+    assert queues.said("b4")[0] == "QueueWaiting"
+    assert not bridge.park_note("b4")
+
+
+def test_a_group_goes_as_a_whole(bridge: Bridge) -> None:
+    """Its job is ended when all of its pods have gone."""
+    queues = Queues(bridge, *teams(), evict_seconds=20)
+    for name in ("b1", "b2"):
+        queues.pod(name, "root.team.b")
+        bridge.run(2)
+    together = {names.GROUP: "pair", names.GROUP_SIZE: "2"}
+    for name in ("g1", "g2"):
+        queues.pod(name, "root.team.b", labels=together)
+    bridge.until(lambda: queues.running("g1", "g2") == ["g1", "g2"])
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: bridge.node_of("mine"))
+    assert left(bridge, "b1", "b2", "g1", "g2") == ["g1", "g2"]
+    (job,) = bridge.jobs(f"Group:{NAMESPACE}/pair")
+    assert job.over
+
+
+def test_a_refused_eviction_is_asked_again(bridge: Bridge) -> None:
+    """A budget may have another opinion later."""
+    queues = borrowed(bridge)
+    bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=3)
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: bridge.node_of("mine"))
+    assert left(bridge, *ALL) == ["b3", "b4"]
+
+
+def test_whom_a_budget_keeps_is_spared_and_another_one_goes(bridge: Bridge) -> None:
+    """After the time that is configured; what was written on it is taken back."""
+    queues = borrowed(bridge, "b1", "b2", "b3", "b4")
+    bridge.kube.merge(kinds.PODS, (NAMESPACE, "b4"), {"metadata": {"labels": {"app": "db"}}})
+    spec = {"selector": {"matchLabels": {"app": "db"}}, "minAvailable": 1}
+    bridge.kube.create(kinds.PODDISRUPTIONBUDGETS, {"metadata": {"name": "x", "namespace": NAMESPACE}, "spec": spec})
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: bridge.node_of("mine"), 120)
+    assert left(bridge, *ALL) == ["b2", "b3"]
+    go(bridge, 2)
+    assert notes(bridge, "b4", names.ANNOTATION_MAKES_ROOM) == {}
+
+
+def test_without_the_right_to_evict_everybody_is_spared(bridge: Bridge) -> None:
+    """And nothing is kept for whoever asked."""
+    queues = borrowed(bridge)
+    bridge.kube_calls.plan(faults.Answer(403), method="POST", target="/eviction", times=1000)
+    queues.pod("mine", "root.team.a", cpu="2")
+    go(bridge, 30)
+    assert left(bridge, *ALL) == []
+    assert notes(bridge, "b4", names.ANNOTATION_MAKES_ROOM) == {}
+
+
+def test_nobody_goes_any_more_for_one_that_has_gone(bridge: Bridge) -> None:
+    """Whoever was not told of it yet is spared."""
+    queues = borrowed(bridge)
+    bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=1000)
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: evictions(bridge))
+    bridge.delete("mine", grace=0)
+    bridge.step()
+    bridge.core.preempt_step()
+    bridge.kube_calls.clear()
+    go(bridge, 20)
+    assert left(bridge, *ALL) == []
+    assert bridge.core.recalling.cases == ()
+
+
+def test_a_lowered_maximum_takes_back_what_is_too_much(bridge: Bridge) -> None:
+    """After the delay that the queue has; nobody asked, so the queue is named."""
+    slow = {"quota.preemption.delay": "10s"}
+    queues = Queues(
+        bridge, configuration=document(queue("b", properties=slow), preemption={"quotapreemptionenabled": True})
+    )
+    for name in ALL:
+        queues.pod(name, "root.b")
+        bridge.run(2)
+    lowered = queue("b", resources={"max": {"vcore": "3"}}, properties=slow)
+    queues.configure(configuration=document(lowered, preemption={"quotapreemptionenabled": True}))
+    go(bridge, 8)
+    assert left(bridge, *ALL) == []
+    until(bridge, lambda: left(bridge, *ALL))
+    go(bridge, 30)
+    (gone,) = left(bridge, *ALL)
+    told = [note for reason, note in bridge.events(gone) if reason == "Preempted"]
+    assert told[0].startswith("Preempted by queue root.b is over its maximum on node n")
+
+
+def test_without_the_hook_what_was_begun_ends(bridge: Bridge) -> None:
+    """Nobody else is told to go, and nothing is said on pods any more."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2")
+    planned(bridge)
+    bridge.core.configure(queues.base)
+    bridge.kube_calls.clear()
+    go(bridge, 5)
+    assert left(bridge, *ALL) == []
+    assert [notes(bridge, name, key) for name in ("b4", "mine") for key in MARKS] == [{}] * 4
+    assert not bridge.core.tools.promised.nodes
+
+
+def test_nodes_are_not_kept_for_ever(bridge: Bridge) -> None:
+    """Whoever asked may be held in Slurm."""
+    queues = borrowed(bridge)
+    bridge.slurm.control.pause()
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: "mine" in queues.submitted())
+    assert bridge.core.tools.promised.nodes
+    go(bridge, 15)
+    assert bridge.core.tools.promised.nodes
+    go(bridge, 10)
+    assert not bridge.core.tools.promised.nodes
+
+
+def test_what_cannot_be_taken_back_now_is_taken_back_later(bridge: Bridge) -> None:
+    """It would mislead whoever starts anew."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: len(left(bridge, *ALL)) == 2)
+    bridge.kube_calls.plan(faults.Answer(500), method="PATCH", target="/pods/mine", times=1000)
+    until(bridge, lambda: bridge.node_of("mine"))
+    assert notes(bridge, "mine", names.ANNOTATION_ROOM)
+    bridge.kube_calls.clear()
+    go(bridge, 2)
+    assert not notes(bridge, "mine", names.ANNOTATION_ROOM)
+
+
+def planned(bridge: Bridge) -> None:
+    """Everything is written, and the API server lets nobody go yet."""
+    bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=1000)
+    until(bridge, lambda: evictions(bridge))
+
+
+def first_gone(bridge: Bridge) -> None:
+    """One is on its way out, the other one was not told."""
+    bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", nth=2, times=1000)
+    until(bridge, lambda: left(bridge, *ALL))
+
+
+def both_leave(bridge: Bridge) -> None:
+    """They run their grace period out."""
+    until(bridge, lambda: len(left(bridge, *ALL)) == 2)
+
+
+def both_gone(bridge: Bridge) -> None:
+    """While nobody looks they go, and so do their jobs."""
+    until(bridge, lambda: len(left(bridge, *ALL)) == 2)
+    until(bridge, lambda: sum(bridge.exists(name) for name in ALL) == 2)
+
+
+def noted(bridge: Bridge) -> None:
+    """Who goes is only on the pods of whoever waits."""
+    bridge.kube_calls.plan(faults.Answer(500), method="PATCH", target="/pods/b", times=1000)
+    until(bridge, lambda: notes(bridge, "mine", names.ANNOTATION_ROOM))
+
+
+def let_in(bridge: Bridge) -> None:
+    """They have gone, and whoever asked may have a job; Slurm takes none."""
+    both_leave(bridge)
+    bridge.slurm_calls.plan(faults.Answer(500), method="POST", target="/job/submit", times=1000)
+    before = bridge.submits()
+    until(bridge, lambda: bridge.submits() > before)
+
+
+def submitted(bridge: Bridge) -> None:
+    """It has a job, which waits."""
+    both_leave(bridge)
+    bridge.slurm.control.pause()
+    until(bridge, lambda: [job for job in bridge.jobs(bridge.uid("mine")) if not job.over])
+
+
+STEPS = [noted, planned, first_gone, both_leave, both_gone, let_in, submitted]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_another_leadership_neither_forgets_nor_evicts_twice(bridge: Bridge, step: Callable[[Bridge], None]) -> None:
+    """In the same process everything is read anew, too."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2")
+    step(bridge)
+    bridge.kube_calls.clear()
+    bridge.slurm_calls.clear()
+    bridge.recover()
+    bridge.slurm.control.unpause()
+    queues.pod("late", "root.team.b")
+    until(bridge, lambda: bridge.node_of("mine"))
+    go(bridge, 20)
+    assert len(left(bridge, *ALL)) == 2
+    assert queues.running("late") == []
+    assert bridge.core.recalling.cases == ()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_restart_neither_forgets_nor_evicts_twice(bridge: Bridge, step: Callable[[Bridge], None]) -> None:
+    """Wherever it was: two go in all, and whoever asked gets what they leave, though others want it, too."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2")
+    step(bridge)
+    before = left(bridge, *ALL)
+    queues = restart(bridge)
+    bridge.slurm.control.unpause()
+    for name in ("late1", "late2"):
+        queues.pod(name, "root.team.b")
+    until(bridge, lambda: bridge.node_of("mine"))
+    go(bridge, 20)
+    assert len(left(bridge, *ALL)) == 2
+    assert evictions(bridge) == 2 - len(before)
+    assert queues.running("late1", "late2") == []
+    assert bridge.core.recalling.cases == ()
+
+
+def test_what_was_lowered_before_a_restart_is_not_taken_twice(bridge: Bridge) -> None:
+    """Whoever leaves is counted as leaving, whoever wanted that."""
+    queues = borrowed(bridge)
+    bridge.kube.merge(kinds.PODS, (NAMESPACE, "b4"), {"metadata": {"finalizers": ["x/y"]}})
+    bridge.delete("b4")
+    bridge.step()
+    queues.pod("mine", "root.team.a", cpu="1")
+    restart(bridge)
+    go(bridge, 30)
+    assert evictions(bridge) == 0
+
+
+def test_nonsense_on_pods_is_not_believed(bridge: Bridge) -> None:
+    """Nobody goes because somebody has written on his own pod that others go for it."""
+    queues = borrowed(bridge)
+    claims = {names.ANNOTATION_ROOM: json.dumps({"victims": {"y": 1}, "nodes": 2}), names.ANNOTATION_MAKES_ROOM: "{"}
+    queues.pod("mine", "root.team.b", annotations=claims)
+    real = {names.ANNOTATION_ROOM: json.dumps({"victims": {bridge.uid("b1"): "b1"}, "nodes": ["n2"]})}
+    queues.pod("other", "root.team.b", annotations=real)
+    restart(bridge)
+    go(bridge, 30)
+    assert left(bridge, *ALL) == []
+    assert notes(bridge, "other", names.ANNOTATION_ROOM) == {}
+
+
+def pods_alone(bridge: Bridge) -> list[str]:
+    """Two of four; evicted."""
+    borrowed(bridge)
+    return ["b3", "b4"]
+
+
+def a_group(bridge: Bridge) -> list[str]:
+    """Both of its pods; evicted."""
+    queues = Queues(bridge, *teams(), evict_seconds=20)
+    for name in ("b1", "b2"):
+        queues.pod(name, "root.team.b")
+        bridge.run(2)
+    for name in ("g1", "g2"):
+        queues.pod(name, "root.team.b", labels={names.GROUP: "pair", names.GROUP_SIZE: "2"})
+    bridge.until(lambda: queues.running("g1", "g2") == ["g1", "g2"])
+    return ["g1", "g2"]
+
+
+def one_that_waits(bridge: Bridge) -> list[str]:
+    """Of one the job is taken back, the other one is evicted."""
+    queues = Queues(bridge, *teams(), evict_seconds=20)
+    for name in ("b1", "b2", "b3"):
+        queues.pod(name, "root.team.b")
+        bridge.run(2)
+    bridge.slurm.control.pause()
+    queues.pod("b4", "root.team.b")
+    bridge.run(2)
+    bridge.slurm.control.hold(bridge.job("b4").job_id)
+    bridge.slurm.control.unpause()
+    return ["b3"]
+
+
+def played(bridge: Bridge, scene: Callable[[Bridge], list[str]], kill: int | None = None) -> list[int]:
+    """Room is made for one, and the daemon dies after this call; all calls that change something from then on."""
+    victims = scene(bridge)
+    weather = bridge.world.weather
+    began = weather.calls
+    for name, path, cpu in (("mine", "root.team.a", "2"), ("late", "root.team.b", "1")):
+        bridge.pod(name, cpu=cpu, annotations={"slurmjob.slinky.slurm.net/queue": path})
+    if kill is not None:
+        weather.after(kill, weather.kill)
+    for _ in range(2):
+        try:
+            until(bridge, lambda: bridge.node_of("mine"))
+            go(bridge, 10)
+        except Killed:
+            restart(bridge)
+    there = [name for name in (*ALL, "g1", "g2") if name in victims or bridge.node_of(name)]
+    assert left(bridge, *there) == victims
+    assert sum("/eviction" in line for line in bridge.world.journal) == len(victims)
+    assert not bridge.node_of("late")
+    assert bridge.core.recalling.cases == ()
+    assert [notes(bridge, name, key) for name in ("b1", "b2", "mine") for key in MARKS] == [{}] * 6
+    return [call for call in weather.orders if call > began]
+
+
+@pytest.mark.parametrize("scene", [pods_alone, a_group, one_that_waits])
+def test_a_daemon_that_is_killed_after_any_order_neither_forgets_nor_evicts_twice(
+    tmp_path: pathlib.Path, scene: Callable[[Bridge], list[str]]
+) -> None:
+    """Whichever was its last one, the next daemon comes to the same end."""
+    for call in played(Bridge(tmp_path), scene):
+        try:
+            played(Bridge(tmp_path), scene, call)
+        except AssertionError as broken:
+            pytest.fail(f"killed after call {call}: {broken}")
+
+
+ROUGH = Odds(lost=0.03, unanswered=0.03, orders_unanswered=0.05, killed=0.02)
+
+
+@pytest.mark.parametrize("scene", [pods_alone, a_group, one_that_waits])
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_whatever_is_lost_they_go_and_whoever_asked_gets_their_room(
+    tmp_path: pathlib.Path, seed: int, scene: Callable[[Bridge], list[str]]
+) -> None:
+    """Calls, answers and daemons: in the end it is as if nothing had been."""
+    bridge = Bridge(tmp_path, world=World(seed, tmp_path / "token"))
+    victims = scene(bridge)
+    for name, path, cpu in (("mine", "root.team.a", "2"), ("late", "root.team.b", "1")):
+        bridge.pod(name, cpu=cpu, annotations={"slurmjob.slinky.slurm.net/queue": path})
+    bridge.world.weather.odds = ROUGH
+    end = bridge.clock.now() + 40
+    while bridge.clock.now() < end:
+        try:
+            go(bridge, 0.5)
+        except (Killed, errors.BridgeError):
+            again(bridge)
+    bridge.world.weather.calm()
+    again(bridge)
+    until(bridge, lambda: bridge.node_of("mine"), 400)
+    go(bridge, 30)
+    there = [name for name in (*ALL, "g1", "g2") if name in victims or bridge.node_of(name)]
+    assert left(bridge, *there) == victims
+    assert not bridge.node_of("late")
+    assert bridge.core.recalling.cases == ()
+
+
+def again(bridge: Bridge) -> None:
+    """Another daemon, as often as it takes."""
+    for _ in range(50):
+        try:
+            restart(bridge)
+        except (Killed, errors.BridgeError):
+            continue
+        return
+    raise AssertionError("no daemon comes up")
