@@ -6,9 +6,10 @@ checked against all of it and then counted; both under the cache's lock.
 
 import collections
 import dataclasses
+import functools
 
 from slurm_bridge.queues import amounts, applications, limits, naming, records, tree, waiting
-from slurm_bridge.queues.amounts import Amount
+from slurm_bridge.queues.amounts import Amount, Known
 from slurm_bridge.queues.config import building, documents, reloading
 from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode, Origin
 from slurm_bridge.queues.tree import Queue, State
@@ -64,6 +65,14 @@ class Partition:
     def title(self) -> str:
         """Its name as its resource manager has it."""
         return naming.own(self.origin.rm, self.name)
+
+    @property
+    def size(self) -> Known:
+        """What all of it must fit into for guarantees to hold; None where nobody has to go for that."""
+        sizes = [node.record.size for node in self.nodes.values()]
+        counts = self.origin.mode is Mode.ALLOCATABLE and self.settings.preemption.enabled and None not in sizes
+        nothing: Amount = {}
+        return functools.reduce(amounts.plus, sizes, nothing) if counts else None
 
     # -- configuration -----------------------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ class Entering:
             self._application(update.rm, application, telling)
         for allocation in update.standing:
             self._standing(update.rm, allocation, telling)
+        for started in update.started:
+            self._ledger.broadcast(events.Started(partition=started.partition, id=started))
         for ask in update.asks:
             self._ask(update.rm, ask, telling)
         for eviction in update.evicting:

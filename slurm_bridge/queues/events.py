@@ -3,7 +3,7 @@
 to the cache, from resource managers    Registered, Updated
 to the cache, from the scheduler        Bundle, Removed, Evicting, Held
 to the scheduler                        Configured, Dropped, Put, Added, Asked, Standing, Leaving, Answer, ToGo,
-                                        HeldElsewhere
+                                        HeldElsewhere, Started
 to the proxy                            Told
 """
 
@@ -97,6 +97,14 @@ class Standing:
 
     partition: str
     allocation: Allocation
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """An allocation has its nodes from the scheduler behind us."""
+
+    partition: str
+    id: AskId
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +208,9 @@ class Told:
 
 CacheEvent = Registered | Updated
 CommitEvent = Bundle | Removed | Evicting | Held
-SchedulerEvent = Configured | Dropped | Put | Added | Asked | Standing | Leaving | Answer | ToGo | HeldElsewhere
+SchedulerEvent = (
+    Configured | Dropped | Put | Added | Asked | Standing | Leaving | Answer | ToGo | HeldElsewhere | Started
+)
 
 
 class EventQueue(Generic[E]):

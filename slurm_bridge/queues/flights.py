@@ -16,10 +16,10 @@ from slurm_bridge.queues.tree import Queue
 class Flight:
     """One asker in its queue, what all its members take, and the victims that have not gone yet, with what they have.
 
-    `kept` is what is free for it already, here and above.
+    `kept` is what is free for it already, here and above; `spared`: somebody turned out to stay.
     """
 
-    __slots__ = ("asker", "kept", "queue", "total", "victims")
+    __slots__ = ("asker", "kept", "queue", "spared", "total", "victims")
 
     def __init__(self, asker: AskId, queue: Queue, total: Amount) -> None:
         self.asker = asker
@@ -27,6 +27,7 @@ class Flight:
         self.total = total
         self.victims: dict[AskId, Amount] = {}
         self.kept: Amount = {}
+        self.spared = False
 
     def keep(self, amount: Amount) -> None:
         """From now on so much, as far as it was promised."""
@@ -81,6 +82,7 @@ class Flights:
         flight = self._of_victim.pop(victim, None)
         if flight is not None:
             del flight.victims[victim]
+            flight.spared = True
 
     def end(self, asker: AskId) -> bool:
         """It has its place, or waits no longer; False where nobody was to go for it."""

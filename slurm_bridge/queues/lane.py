@@ -65,7 +65,7 @@ class Lane:
         self._plan = building.plan(settings)
         root = building.build(self._plan)
         self.partition = Partition(root, self._sorts(settings), self._rules(settings), settings.root)
-        self._preemption = Preemption(settings.preemption, self._would_do, alike=not origin.predicates)
+        self._preemption = Preemption(settings.preemption, self._would_do)
         self._passing = Passing(self.partition, self._may if origin.predicates else None)
         #: Proposed and not answered; whether the ask is to wait again if it is refused.
         self._flying: dict[AskId, bool] = {}
@@ -100,11 +100,18 @@ class Lane:
                 self._let_go(event)
             case Answer():
                 self._answered(event)
-            case events.ToGo():
-                is_mine = event.ask is not None and self._is_mine(event.ask.application)
-                recalling.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
+            case events.ToGo() | events.Started():
+                self._heard_of(event)
             case events.HeldElsewhere():
                 self._leave_out(event)
+
+    def _heard_of(self, event: events.ToGo | events.Started) -> None:
+        """What stands has its nodes, or is to go."""
+        if isinstance(event, events.Started):
+            self.partition.standing.start(event.id)
+            return
+        is_mine = event.ask is not None and self._is_mine(event.ask.application)
+        recalling.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
 
     def _configure(self, settings: documents.Partition) -> None:
         self._plan = building.plan(settings)
@@ -119,7 +126,13 @@ class Lane:
 
     def _rules(self, settings: documents.Partition) -> Rules:
         node_sort = settings.node_sort.policy or NodePolicy.FAIR.value
-        return dataclasses.replace(self._setting.rules, mode=self.origin.mode, node_sort=node_sort)
+        return dataclasses.replace(
+            self._setting.rules,
+            mode=self.origin.mode,
+            node_sort=node_sort,
+            preempts=settings.preemption.enabled and self._setting.preemptor is None,
+            alike=not self.origin.predicates,
+        )
 
     def _sorts(self, settings: documents.Partition) -> Mapping[str, NodeSort]:
         """The orders that are built in, with the partition's weights, and the others."""
@@ -246,9 +259,11 @@ class Lane:
     # -- preemption --------------------------------------------------------------------------------------------------
 
     def _preempt(self, now: float) -> int:
-        landed = self.partition.land()
-        plan_all = self._setting.preemptor or self._preemption
-        return landed + sum(self._carry_out(plan, now) for plan in plan_all(self.partition, now))
+        landed, plan_all = self.partition.land(), self._setting.preemptor or self._preemption
+        before = self.partition.grown
+        planned = sum(self._carry_out(plan, now) for plan in plan_all(self.partition, now))
+        # Whoever was kept back for nothing may be let in now.
+        return landed + planned + self.partition.grown - before
 
     def _carry_out(self, plan: Plan, now: float) -> bool:
         evictions = recalling.carry_out(self.partition, plan, now)

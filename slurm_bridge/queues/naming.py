@@ -41,6 +41,7 @@ def update_inside(update: Update) -> Update:
         nodes=tuple(map(inside, update.nodes)),
         applications=tuple(map(inside, update.applications)),
         standing=tuple(dataclasses.replace(one, ask=inside(one.ask)) for one in update.standing),
+        started=tuple(map(inside, update.started)),
         asks=tuple(map(inside, update.asks)),
         evicting=tuple(
             dataclasses.replace(one, victim=inside(one.victim), asker=one.asker and inside(one.asker))

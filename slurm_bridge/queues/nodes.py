@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 
 from slurm_bridge.queues import amounts, records, sorting
-from slurm_bridge.queues.amounts import Amount
+from slurm_bridge.queues.amounts import Amount, Known
 from slurm_bridge.queues.records import Allocation, AskId, Mode
 from slurm_bridge.queues.sorting import NodePolicy
 
@@ -31,12 +31,24 @@ class Node:
     `elsewhere` are the other schedulers that hold it.
     """
 
-    __slots__ = ("allocated", "allocations", "capacity", "elsewhere", "free", "held", "name", "schedulable", "size")
+    __slots__ = (
+        "allocated",
+        "allocations",
+        "capacity",
+        "elsewhere",
+        "free",
+        "held",
+        "name",
+        "schedulable",
+        "size",
+        "stated",
+    )
 
     def __init__(self, record: records.Node) -> None:
         self.name = record.name
         self.capacity: Amount = record.capacity
         self.size = _size(record)
+        self.stated = record.size is not None
         self.schedulable = record.schedulable
         self.allocated: dict[str, int] = {}
         self.free: Amount = record.capacity
@@ -67,11 +79,17 @@ class Nodes:
         self._orders: dict[str, list[tuple[float, str]]] = {}
         self._places: dict[str, dict[str, tuple[float, str]]] = {}
         self.total: dict[str, int] = {}
+        self._unstated = 0
 
     @property
     def are_shared_out(self) -> bool:
         """What is allocated on a node is room that others do not have."""
         return self._mode is Mode.FREE
+
+    @property
+    def stated(self) -> Known:
+        """How large all of them say they are, where another scheduler shares them out; None where one does not say."""
+        return None if self.are_shared_out or self._unstated else self.total
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -93,7 +111,10 @@ class Nodes:
         else:
             self.total = amounts.minus(self.total, node.size)
             node.capacity, node.size, node.schedulable = record.capacity, _size(record), record.schedulable
+            self._unstated -= not node.stated
+            node.stated = record.size is not None
         self.total = amounts.plus(self.total, node.size)
+        self._unstated += not node.stated
         self._changed(node)
         return node
 
@@ -103,6 +124,7 @@ class Nodes:
         if node is None:
             return None
         self.total = amounts.minus(self.total, node.size)
+        self._unstated -= not node.stated
         for sort, places in self._places.items():
             self._leave(sort, places.pop(name))
         return node

@@ -5,7 +5,7 @@ what could not be placed cannot be placed now either, and need not be looked at 
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from slurm_bridge.queues import amounts, applications, records
 from slurm_bridge.queues.applications import NEVER, Application, Leaf, Waiting
@@ -20,12 +20,14 @@ from slurm_bridge.queues.tree import Queue, upward
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How a partition allocates; seconds for times. `node_sort` is for applications that choose none themselves."""
+    """How it allocates, in seconds. `node_sort`: of applications without their own; `alike`: without predicates."""
 
     mode: Mode = Mode.FREE
     node_sort: str = "fair"
     reservation_delay: float = 2.0
     reservation_timeout: float = 3600.0
+    preempts: bool = False
+    alike: bool = False
 
 
 _UNLIMITED = documents.Queue(name=documents.ROOT)
@@ -40,15 +42,15 @@ class Partition:
         self.root = root
         self.rules = rules
         self.limits = Limits(configured or _UNLIMITED)
-        #: Somebody is limited: most partitions need not ask for every application.
+        # Most partitions need not ask for every application.
         self.limited = _limits_somebody(configured or _UNLIMITED)
         self.nodes = Nodes(sorts, rules.mode)
         self.applications: dict[str, Application] = {}
         #: Asks that hold nodes.
         self.holders: dict[AskId, Waiting] = {}
-        self.standing = Standings()
-        #: For whom somebody is to go.
-        self.flights = Flights()
+        self.standing = Standings(behind=rules.mode is Mode.ALLOCATABLE)
+        self.flights = Flights()  # for whom somebody is to go
+        self.vain: dict[Hashable, float] = {}  # kinds of asks for which nobody can make room, until when
         self.grown = 0
         self._leaves: dict[Queue, Leaf] = {}
 

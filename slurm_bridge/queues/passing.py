@@ -13,14 +13,16 @@ import dataclasses
 import math
 from collections.abc import Iterable, Iterator
 
-from slurm_bridge.queues import allocating, amounts, applications, sorting, tree
+from slurm_bridge.queues import allocating, amounts, applications, crowding, sorting, tree
 from slurm_bridge.queues.allocating import May
 from slurm_bridge.queues.amounts import Amount, Known
 from slurm_bridge.queues.applications import Application, Leaf, Size, Waiting
 from slurm_bridge.queues.nodes import Node
 from slurm_bridge.queues.partition import Partition
+from slurm_bridge.queues.preempting.attempts import CHECK_EVERY
 from slurm_bridge.queues.records import Allocation, AskId
 from slurm_bridge.queues.tree import Queue, State
+from slurm_bridge.queues.visits import Visit
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,30 +41,6 @@ class Reserved:
 
 
 Result = Allocated | Reserved
-
-
-class _Visit:
-    """One look at a leaf: what is the same for all its applications, and of all asks of one size."""
-
-    __slots__ = ("_fits", "backoff", "leaf", "room", "starts")
-
-    def __init__(self, leaf: Leaf, room: Known) -> None:
-        self.leaf = leaf
-        self.starts = tree.can_run(leaf.queue, "")
-        self.backoff = leaf.queue.settings.backoff
-        self.room = room
-        self._fits: dict[Size, bool] = {}
-
-    def fits(self, waiting: Waiting) -> bool:
-        """It fits the headroom; where only the cluster is too full, also whoever can hold nodes until it is not."""
-        known = self._fits.get(waiting.size)
-        if known is None:
-            known = amounts.fit_in_max_undefined(waiting.total, self.room)
-            self._fits[waiting.size] = known = known or (waiting.ask.members > 1 and self._fits_queues(waiting))
-        return known or (bool(waiting.ask.required_node) and self._fits_queues(waiting))
-
-    def _fits_queues(self, waiting: Waiting) -> bool:
-        return amounts.fit_in_max_undefined(waiting.total, tree.max_headroom(self.leaf.queue))
 
 
 class Passing:
@@ -88,14 +66,14 @@ class Passing:
     def _promised(self, now: float) -> Result | None:
         for flight in self._partition.flights:
             waiting = self._partition.waiting(flight.asker)
-            if waiting is not None:
-                visit = _Visit(self._partition.leaf(flight.queue), flight.room())
+            if waiting is not None and not crowding.awaits(self._partition, flight):
+                visit = Visit(self._partition.leaf(flight.queue), flight.room(), self._partition)
                 found = self._first(waiting, visit, now)
                 if found is not None:
                     return found
         return None
 
-    def _first(self, waiting: Waiting, visit: _Visit, now: float) -> Result | None:
+    def _first(self, waiting: Waiting, visit: Visit, now: float) -> Result | None:
         application = self._partition.applications[waiting.ask.application]
         paused = now <= application.refused_until or visit.leaf.queue.state is State.STOPPED
         if paused or not (application.running or self._may_start(application, visit)):
@@ -113,7 +91,7 @@ class Passing:
         for leaf, room in self._walk(self._partition.root, None):
             if leaf.queue not in wanted:
                 continue
-            visit = _Visit(leaf, room)
+            visit = Visit(leaf, room, self._partition)
             for application in leaf.in_order():
                 if application.holding and now > application.refused_until:
                     found = self._from_held(application, visit, now)
@@ -121,7 +99,7 @@ class Passing:
                         return found
         return None
 
-    def _from_held(self, application: Application, visit: _Visit, now: float) -> Result | None:
+    def _from_held(self, application: Application, visit: Visit, now: float) -> Result | None:
         if not application.running and not self._may_start(application, visit):
             return None
         room = amounts.smaller(visit.room, self._partition.limits.room(application.name))
@@ -168,7 +146,7 @@ class Passing:
         return None
 
     def _of_leaf(self, leaf: Leaf, room: Known, now: float) -> Result | None:
-        state, until, visit = self._partition.grown, math.inf, _Visit(leaf, room)
+        state, until, visit = self._partition.grown, math.inf, Visit(leaf, room, self._partition)
         for application in leaf.in_order():
             if not self._is_blocked(application.blocked, now):
                 found = self._of_application(application, visit, now)
@@ -181,7 +159,7 @@ class Passing:
     def _is_blocked(self, blocked: applications.Blocked, now: float) -> bool:
         return blocked[0] == self._partition.grown and now <= blocked[1]
 
-    def _of_application(self, application: Application, visit: _Visit, now: float) -> Result | None:
+    def _of_application(self, application: Application, visit: Visit, now: float) -> Result | None:
         """Its asks in order; where nothing comes of any, it is remembered until when that is so."""
         state, until = self._partition.grown, math.inf
         paused = max(application.not_before, application.refused_until)
@@ -194,21 +172,26 @@ class Passing:
                 if found is not None:
                     return found
                 until = min(until, self._turns_old(waiting, now))
+        if visit.keeps:
+            # What a guarantee has left for it becomes less without anything having grown.
+            until = min(until, now + CHECK_EVERY)
         application.blocked = state, max(until, application.not_before)
         return None
 
-    def _may_start(self, application: Application, visit: _Visit) -> bool:
+    def _may_start(self, application: Application, visit: Visit) -> bool:
         """No queue and no limit of its user has as many applications as it may."""
         if not visit.starts:
             return False
         return not self._partition.limited or self._partition.limits.may_start(application.name) is None
 
-    def _tried(self, application: Application, visit: _Visit, now: float) -> Iterator[Waiting]:
+    def _tried(self, application: Application, visit: Visit, now: float) -> Iterator[Waiting]:
         """The asks that fit the queue and its user's limits, until too many of them have found no node."""
         count = 0
         allowed = self._partition.limits.room(application.name) if self._partition.limited else None
         for waiting in application.in_order():
             if visit.fits(waiting) and amounts.fit_in_max_undefined(waiting.total, allowed):
+                if visit.crowded and visit.keeps_back(waiting, now):
+                    continue
                 yield waiting
                 count += 1
                 if count == visit.backoff:

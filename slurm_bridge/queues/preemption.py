@@ -9,13 +9,12 @@ guarantee, and of those that are alike only one in a while, when the last of the
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
-from slurm_bridge.queues import amounts, sorting, tree
+from slurm_bridge.queues import amounts, crowding, sorting, tree
 from slurm_bridge.queues.applications import Application, Waiting
 from slurm_bridge.queues.config.documents import Preemption as Settings
 from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.plans import Plan
 from slurm_bridge.queues.preempting import attempts, required
-from slurm_bridge.queues.preempting.balance import Balance
 from slurm_bridge.queues.preempting.facts import Asker, Outcome, Planned, Scene, Standing
 from slurm_bridge.queues.quotas import Quotas
 from slurm_bridge.queues.records import AskId
@@ -32,13 +31,12 @@ WouldDo = Callable[[Waiting, str, tuple[AskId, ...]], bool]
 
 
 class Preemption:
-    """A preemptor for one partition, which remembers what it tried. `alike`: no predicate tells asks apart."""
+    """A preemptor for one partition, which remembers what it tried."""
 
-    def __init__(self, settings: Settings, would_do: WouldDo, *, alike: bool) -> None:
+    def __init__(self, settings: Settings, would_do: WouldDo) -> None:
         self.quotas = Quotas()
         self._settings = settings
         self._would_do = would_do
-        self._alike = alike
         self._next_look = 0.0
         #: When an attempt was made last: in vain for those that are alike, at all for an ask.
         self._tried: dict[Hashable, float] = {}
@@ -69,7 +67,8 @@ class Preemption:
                 found = True
                 yield _plan(waiting, outcome, partition)
             else:
-                self._tried[self._kind(partition, waiting)] = now
+                self._tried[crowding.kind(partition, waiting)] = now
+                _give_up(partition, waiting, now)
             left -= 1
             if not left:
                 break
@@ -90,11 +89,11 @@ class Preemption:
     def _is_allowed(self, partition: Partition, waiting: Waiting, leaf: Queue, now: float) -> bool:
         if not waiting.ask.allow_preempt_other or now < waiting.ask.created + leaf.preemption_delay:
             return False
-        if waiting.id in self._tried or self._kind(partition, waiting) in self._tried:
+        if waiting.id in self._tried or crowding.kind(partition, waiting) in self._tried:
             return False
         asker = _asker(partition, waiting)
         return attempts.is_allowed(asker, now=now, delay=leaf.preemption_delay) and not attempts.is_hopeless(
-            asker, _promised(partition, leaf)
+            asker, crowding.promised(partition, leaf)
         )
 
     def _may_try_required(self, partition: Partition, waiting: Waiting, now: float) -> bool:
@@ -103,11 +102,6 @@ class Preemption:
         may = waiting.ask.allow_preempt_other and waiting.id not in partition.flights and waiting.id not in self._tried
         room = tree.max_headroom(application.queue)
         return may and amounts.fit_in_max_undefined(waiting.total, room) and _may_start(partition, application, now)
-
-    def _kind(self, partition: Partition, waiting: Waiting) -> Hashable:
-        """What it has in common with those for which an attempt comes to the same."""
-        leaf = partition.applications[waiting.ask.application].queue
-        return leaf, waiting.size if self._alike else waiting.kind, waiting.ask.members, waiting.ask.priority
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 
@@ -129,6 +123,7 @@ class Preemption:
             acceptable=acceptable,
             held=lambda node: _is_kept(partition, waiting, node),
             promised=partition.flights.promised(waiting.id),
+            size=crowding.size(partition),
         )
 
 
@@ -148,15 +143,7 @@ def _entitled(partition: Partition, queue: Queue) -> Iterator[Queue]:
 def _has_claim(partition: Partition, leaf: Queue) -> bool:
     if not any(queue.guaranteed for queue in tree.upward(leaf)):
         return False
-    return any(amount > 0 for amount in (_promised(partition, leaf).remaining(leaf) or {}).values())
-
-
-def _promised(partition: Partition, leaf: Queue) -> Balance:
-    """As it will be once everybody has what somebody goes for."""
-    balance = Balance(leaf)
-    for flight in partition.flights:
-        balance.add(flight.queue, flight.total)
-    return balance
+    return any(amount > 0 for amount in (crowding.promised(partition, leaf).remaining(leaf) or {}).values())
 
 
 def _first(partition: Partition, leaf: Queue) -> Iterator[tuple[Application, Waiting]]:
@@ -211,6 +198,15 @@ def _asker(partition: Partition, waiting: Waiting) -> Asker:
         allow_preempt_other=ask.allow_preempt_other,
         triggered=waiting.id in partition.flights,
     )
+
+
+def _give_up(partition: Partition, waiting: Waiting, now: float) -> None:
+    """Nobody can make room in the cluster for those that are alike: they are let in, and wait there."""
+    leaf = partition.applications[waiting.ask.application].queue
+    if crowding.size(partition) and crowding.keeps_back(partition, waiting, leaf, now):
+        partition.vain = {key: until for key, until in partition.vain.items() if until > now}
+        partition.vain[crowding.kind(partition, waiting)] = now + attempts.CHECK_EVERY
+        partition.grown += 1
 
 
 # -- what comes of it ------------------------------------------------------------------------------------------------

@@ -161,7 +161,8 @@ class Origin:
 class Update:
     """All that may change at once; handled in the order of the fields.
 
-    `standing` is what runs already, for example after a restart: it is taken over whatever the limits say. `spared` are
+    `standing` is what runs already, for example after a restart: it is taken over whatever the limits say. Of these and
+    of others, `started` have their nodes from the scheduler behind us: whoever has not makes room first. `spared` are
     allocations that could not be evicted when the core asked for it. `evicting` are those that were asked for before a
     restart, even if the victim has gone: nobody is asked again, and their askers get what becomes free.
     """
@@ -171,6 +172,7 @@ class Update:
     nodes: tuple[Node, ...] = ()
     applications: tuple[Application, ...] = ()
     standing: tuple[Allocation, ...] = ()
+    started: tuple[AskId, ...] = ()
     asks: tuple[Ask, ...] = ()
     evicting: tuple["Eviction", ...] = ()
     releases: tuple[Release, ...] = ()

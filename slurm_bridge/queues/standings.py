@@ -6,9 +6,11 @@ from slurm_bridge.queues.tree import Queue
 
 
 class Standings:
-    """The allocations of a partition by leaf."""
+    """The allocations of a partition by leaf. `behind`: another scheduler starts them, and says when."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, behind: bool = False) -> None:
+        self._behind = behind
+        self._started: set[AskId] = set()
         self._leaves: dict[Queue, dict[AskId, Allocation]] = {}
         self._queues: dict[AskId, Queue] = {}
         self._made: dict[AskId, Standing] = {}
@@ -31,6 +33,13 @@ class Standings:
         self._made.pop(one, None)
         self._spared.pop(one, None)
         self._to_go.discard(one)
+        self._started.discard(one)
+
+    def start(self, one: AskId) -> None:
+        """It has its nodes; one that is gone has not."""
+        if one in self._queues:
+            self._started.add(one)
+            self._made.pop(one, None)
 
     def mark(self, one: AskId) -> None:
         """It is to go."""
@@ -60,11 +69,12 @@ class Standings:
         known = self._made.get(key)
         if known is None:
             queue = self._queues[key]
-            known = self._made[key] = _standing(queue, self._leaves[queue][key], to_go=key in self._to_go)
+            allocation, started = self._leaves[queue][key], not self._behind or key in self._started
+            known = self._made[key] = _standing(queue, allocation, to_go=key in self._to_go, started=started)
         return known
 
 
-def _standing(queue: Queue, allocation: Allocation, *, to_go: bool) -> Standing:
+def _standing(queue: Queue, allocation: Allocation, *, to_go: bool, started: bool) -> Standing:
     ask = allocation.ask
     return Standing(
         key=ask.id,
@@ -77,4 +87,5 @@ def _standing(queue: Queue, allocation: Allocation, *, to_go: bool) -> Standing:
         originator=ask.originator,
         required_node=ask.required_node,
         preempted=to_go,
+        started=started,
     )

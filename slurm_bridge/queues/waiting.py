@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from slurm_bridge.queues import amounts, tree
+from slurm_bridge.queues import amounts, crowding, tree
 from slurm_bridge.queues.amounts import Amount
 from slurm_bridge.queues.applications import Application, Waiting
 from slurm_bridge.queues.partition import Partition
@@ -43,6 +43,7 @@ def reason(partition: Partition, application: Application, waiting: Waiting, now
         or _not_started(partition, application)
         or _of_queues(application.queue, waiting)
         or _of_limits(partition, application, waiting)
+        or _of_cluster(partition, application, waiting, now)
         or _of_nodes(partition, waiting)
     )
 
@@ -87,6 +88,13 @@ def _of_queues(leaf: Queue, waiting: Waiting) -> str:
 def _of_limits(partition: Partition, application: Application, waiting: Waiting) -> str:
     refusal = partition.limits.refusal(application.name, waiting.total)
     return refusal.words if refusal else ""
+
+
+def _of_cluster(partition: Partition, application: Application, waiting: Waiting, now: float) -> str:
+    leaf = application.queue
+    if not crowding.size(partition) or not crowding.keeps_back(partition, waiting, leaf, now):
+        return ""
+    return f"the cluster is full: others make room for what queue {leaf.path}, or one above it, is guaranteed"
 
 
 def _of_nodes(partition: Partition, waiting: Waiting) -> str:

@@ -149,6 +149,14 @@ class NodeColumns(Table[NodeFacts]):
         """What the pods there request."""
         return self.whole_of_pods(f"used {resource}", lambda used, _: units(resource, used.get(resource, NOTHING)))
 
+    def unplaced(self, resource: str) -> Whole:
+        """What of it pods request that no job of Slurm's has brought there: daemons, and what others schedule."""
+
+        def of(facts: NodeFacts) -> int:
+            return units(resource, facts.used.get(resource, NOTHING) - facts.placed.get(resource, NOTHING))
+
+        return cast("Whole", self._sides.pods.column(self._records, (f"unplaced {resource}", False), of))
+
     def given_away(self, resource: str) -> Whole:
         """What Slurm has given of it to jobs, whoever's they are and as it told last; it tells of cpu and memory."""
         return self.of_slurm(f"given away {resource}", functools.partial(_given_away, resource))

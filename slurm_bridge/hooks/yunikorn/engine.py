@@ -78,6 +78,11 @@ class Engine:
         self._size = size
         return changed
 
+    @property
+    def is_measured(self) -> bool:
+        """It is known how large the cluster is: who makes room for somebody then makes it there, too."""
+        return bool(self._size)
+
     def nudge(self) -> None:
         """Have the core look again at those who found nobody's place."""
         self.send(Update(rm=RM, nodes=(self._node(),)))

@@ -48,7 +48,7 @@ class Yunikorn:
         self._backstage = backstage
         self._manager: Manager | None = None
         self._lock = threading.Lock()
-        self._measured = -1
+        self._sizes = scoring.Measure(self._setup.partition)
         #: Whom this hook has let go on in a pass that has not come to its end, as far as is known.
         self._trying = ""
         #: Whom other hooks have stopped after that: they enter a queue when nothing else holds them.
@@ -214,9 +214,9 @@ class Yunikorn:
             manager.leave(stopped)
 
     def _measure(self, manager: Manager, session: Session) -> None:
-        if session.snapshot.version != self._measured:
-            self._measured = session.snapshot.version
-            manager.measure(scoring.size(session.columns))
+        size = self._sizes.news(session.snapshot.version, session.columns, session.now)
+        if size is not None:
+            manager.measure(size)
 
     def _member(self, manager: Manager, session: Session, ask: Ask) -> Member | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""

@@ -64,7 +64,7 @@ class Manager:
 
     def _in_slurm(self, member: Member, *, started: bool) -> None:
         member.placed, member.stage = True, Stage.GIVEN
-        member.turn = self._next_turn()
+        member.turn, member.started = self._next_turn(), started
         if not started:
             self.ahead.seen(member.name)
 
@@ -78,7 +78,7 @@ class Manager:
             for one in known:
                 if not one.waits and one.demand.uid not in self.members:
                     self.adopt(one.demand, started=one.started)
-            self.nudge()
+            self.engine.nudge()
 
     def check(self, setup: Setup) -> None:
         """Refused where this configuration cannot take the place of the one in force."""
@@ -118,6 +118,7 @@ class Manager:
                     nodes=self.engine.widened(demand.total),
                     applications=(telling.forced(member),),
                     standing=(telling.standing(member),),
+                    started=(telling.id_of(member.name),) if started else (),
                 )
             )
             return member
@@ -149,7 +150,7 @@ class Manager:
             release = Release(id=telling.id_of(member.name), why=Why.PREEMPTED)
             self.engine.send(Update(rm=RM, releases=(release,) if evicted else (), removed_applications=(named,)))
         if was_ahead:
-            self.nudge()
+            self.engine.nudge()
 
     def started(self, uid: str) -> None:
         """All its pods have nodes: somebody else may go ahead."""
@@ -162,8 +163,11 @@ class Manager:
                 self.adopt(member.demand, started=True)
                 return
             self.evictions.served(uid)
+            if not member.started and member.stage is Stage.GIVEN:
+                member.started = True
+                self.engine.send(Update(rm=RM, started=(telling.id_of(member.name),)))
             if self.ahead.leave(member.name):
-                self.nudge()
+                self.engine.nudge()
 
     def seen(self, member: Member) -> None:
         """Slurm has a job of it."""
@@ -177,17 +181,13 @@ class Manager:
         """So large is the cluster: where nothing is guaranteed, shares of queues are parts of it."""
         with self.lock:
             if self.engine.measure(size):
-                self.nudge()
-
-    def nudge(self) -> None:
-        """Have the core look again at those who found nobody's place."""
-        self.engine.nudge()
+                self.engine.nudge()
 
     def look_around(self) -> None:
         """Those of whom nobody has seen a job do not hold up others any longer."""
         with self.lock:
             if self.ahead.expire(self._backstage.clock.wall()):
-                self.nudge()
+                self.engine.nudge()
 
     # -- the callback ------------------------------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class Manager:
     def predicate(self, question: Question, /) -> str:
         """Whether there is a place ahead; nothing is ever held for anybody, because the one node is never full.
 
-        Nobody has to go for one who would then wait for a place. Whoever others went for has one in any case.
+        Nobody has to go for one who would then wait for nodes. Whoever others went for has a place in any case.
         """
         if question.reserving and not question.preempting:
             return "nothing is held for anybody"
@@ -251,7 +251,7 @@ class Manager:
             now, most, name = self._backstage.clock.wall(), self.setup.ahead, question.ask.application
             if question.preempting:
                 there = self.ahead.count(now, {one.application for one in question.without})
-                return f"{there} are ahead" if most and there >= most else ""
+                return f"{there} are ahead" if most and there >= most and not self.engine.is_measured else ""
             member = self._by_name.get(name)
             awaited = member is not None and self.evictions.has_room(member.demand.uid)
             if self.ahead.enter(name, now, 0 if awaited else most):

@@ -32,6 +32,8 @@ class Member:
     turn: int = 0
     #: Slurm has, or had, a job of it.
     placed: bool = False
+    #: All its pods have nodes, as the core has been told.
+    started: bool = False
 
 
 class Ahead:

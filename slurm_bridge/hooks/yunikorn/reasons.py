@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from slurm_bridge.hooks.yunikorn.demands import MEMORY
 from slurm_bridge.queues import tree
 from slurm_bridge.queues.committed import Application, Partition
+from slurm_bridge.queues.preempting import crowded
+from slurm_bridge.queues.preempting.balance import Balance
 from slurm_bridge.queues.quantities import VCORE
 from slurm_bridge.queues.tree import Queue
 
@@ -39,6 +41,7 @@ def _obstacles(partition: Partition, application: Application, total: Mapping[st
         yield refused.words if refused else ""
     refusal = partition.limits.refusal(name, total)
     yield refusal.words if refusal else ""
+    yield _full_cluster(partition, application, total)
 
 
 def _crowded(leaf: Queue) -> str:
@@ -59,6 +62,22 @@ def _full(queue: Queue, total: Mapping[str, int]) -> str:
                 f"{said(kind, wanted)}; others in {queue.path} have to end first"
             )
     return ""
+
+
+def _full_cluster(partition: Partition, application: Application, total: Mapping[str, int]) -> str:
+    """No queue holds it: it waits for those who have what it is guaranteed."""
+    size, leaf = partition.size, application.queue
+    used = partition.root.allocated
+    short = crowded.missing(size, used, total)
+    may = all(ask.allow_preempt_other for ask in application.asks.values())
+    if not size or not short or not may or not crowded.is_owed(Balance(leaf), leaf, total, short):
+        return ""
+    kind = min(short)
+    whose = next(queue for queue in tree.upward(leaf) if kind in (queue.guaranteed or ()))
+    return (
+        f"the cluster is full ({said(kind, used.get(kind, 0))} of {said(kind, size[kind])} {kind} are given out): "
+        f"room is made for what {whose.path} is guaranteed"
+    )
 
 
 def said(kind: str, amount: int) -> str:

@@ -39,6 +39,7 @@ def update(known: Pairs, *, nodes: tuple[Node, ...]) -> Update:
         nodes=nodes,
         applications=(*map(telling.forced, kept), *map(telling.application, waiting)),
         standing=tuple(map(telling.standing, kept)),
+        started=tuple(telling.id_of(member.name) for one, member in known if one.started and not one.waits),
         asks=tuple(map(telling.ask, waiting)),
         evicting=_evicting(known),
     )

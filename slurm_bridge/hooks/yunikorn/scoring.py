@@ -1,20 +1,84 @@
 """How good nodes are by the order that an application or its partition chose: emptiest first, or fullest first."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.hooks.columns import NodeColumns, Numbers
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Numbers
 from slurm_bridge.hooks.yunikorn.demands import MEMORY
+from slurm_bridge.model.node import Node
+from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.queues.config import documents
+from slurm_bridge.queues.config.documents import Partition
 from slurm_bridge.queues.quantities import VCORE
 from slurm_bridge.queues.sorting import WEIGHTS, NodePolicy
 
+#: It is measured once in so many seconds at most: with each change all who wait are looked at again.
+EVERY = 2.0
+#: What Slurm says of a node on which jobs can start when there is room, and what contradicts that.
+_OPEN = frozenset({"IDLE", "MIXED", "ALLOCATED"})
+_CLOSED = frozenset(
+    {"DRAIN", "DOWN", "FAIL", "ERROR", "MAINTENANCE", "RESERVED", "NOT_RESPONDING", "INVALID_REG", "POWER_DRAIN"}
+)
 
-def size(columns: NodeColumns) -> Mapping[str, int]:
-    """Of the whole cluster, in what queues are measured in most."""
-    cpus, memory = columns.allocatable("cpu"), columns.allocatable(MEMORY)
-    return {VCORE: int(cpus[columns.present].sum()), MEMORY: int(memory[columns.present].sum())}
+
+def kinds(partition: Partition) -> frozenset[str]:
+    """What the size of the cluster is measured in: cpu and memory, and whatever queues are given a part of."""
+    found = {VCORE, MEMORY}
+    for _, queue in documents.walk(partition.root):
+        found.update(queue.guaranteed or (), queue.max or ())
+        if queue.template is not None:
+            found.update(queue.template.guaranteed or (), queue.template.max or ())
+    return frozenset(found)
+
+
+def size(columns: NodeColumns, kinds: Iterable[str] = (VCORE, MEMORY)) -> Mapping[str, int]:
+    """What of the whole cluster the queues can use, by kind; one that no usable node has is not named.
+
+    A node that takes nobody any more counts with what its jobs still have: else others would have to go for that.
+    What pods have that Slurm did not place is nobody's to share.
+    """
+    open_ = _usable(columns)
+    found: dict[str, int] = {}
+    for kind in sorted(kinds):
+        name = "cpu" if kind == VCORE else kind
+        others = columns.unplaced(name)
+        there = int(np.maximum(columns.allocatable(name) - others, 0)[open_].sum())
+        if there:
+            found[kind] = there + int(np.maximum(columns.used(name) - others, 0)[columns.present & ~open_].sum())
+    return found
+
+
+class Measure:
+    """The size, when it may have changed; nodes come, go and are drained all the time in a large cluster."""
+
+    def __init__(self, partition: Partition) -> None:
+        self._kinds = kinds(partition)
+        self._version = -1
+        self._again = -math.inf
+
+    def news(self, version: int, columns: NodeColumns, now: float) -> Mapping[str, int] | None:
+        """None where the cluster is the same, or was measured just now."""
+        if version == self._version or now < self._again:
+            return None
+        self._version, self._again = version, now + EVERY
+        return size(columns, self._kinds)
+
+
+def _usable(columns: NodeColumns) -> Mask:
+    """Both sides let jobs start there."""
+    kube = columns.of_node("queues usable", _takes_pods)
+    return columns.present & kube.where(bool) & (columns.of_slurm("queues usable in slurm", _takes_jobs) > 0)
+
+
+def _takes_pods(node: Node) -> bool:
+    return node.ready and not node.spec.unschedulable and node.metadata.deletion_timestamp is None
+
+
+def _takes_jobs(slurm: SlurmNode | None) -> int:
+    return int(slurm is not None and bool(slurm.states & _OPEN) and not slurm.states & _CLOSED)
 
 
 def scores(columns: NodeColumns, policy: NodePolicy, weights: Mapping[str, float]) -> Numbers:

@@ -4,7 +4,7 @@
 2. nodes    for each node, the victims that make room there
 3. choice   the node with the least harm
 4. more     further victims, where a maximum of queues is in the way
-5. trim     only as many as the ask needs
+5. trim     only as many as the ask needs; and in a full cluster, as many as it takes besides
 6. guard    nobody ends below a guarantee that was met, or is preempted for the victims in turn
 7. confirm  nobody has ended by itself meanwhile
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from slurm_bridge.queues import amounts
 from slurm_bridge.queues.preempting import balance as balances
-from slurm_bridge.queues.preempting import candidates, facts, guarding, placing
+from slurm_bridge.queues.preempting import candidates, crowded, facts, guarding, placing
 from slurm_bridge.queues.preempting.balance import Balance
 from slurm_bridge.queues.preempting.facts import Asker, Key, Outcome, Planned, Reason, Refused, Scene
 from slurm_bridge.queues.preempting.placing import Placement
@@ -68,10 +68,17 @@ def _find(asker: Asker, scene: Scene, balance: Balance) -> _Found | Reason:
     if is_hopeless(asker, balance):
         return Reason.DOES_NOT_GUARANTEE
     eligible = candidates.candidates(asker, balance, scene.standing).units
+    short = crowded.shortage(asker, scene.size, balance)
     placement = _placed(asker, scene, balance, eligible)
     if isinstance(placement, Reason):
         return placement
-    victims = _chosen(asker, scene, balance, placement, eligible)
+    victims: tuple[Unit, ...] | Reason = ()
+    if not _has_place(asker, scene, balance, placement):
+        victims = _chosen(asker, scene, balance, placement, eligible)
+    elif not short:
+        return Reason.NOT_NEEDED
+    if short and not isinstance(victims, Reason):
+        victims = crowded.further(asker, balance, victims, eligible, short) or Reason.SHORTFALL
     if isinstance(victims, Reason):
         return victims
     after = guarding.served(asker, victims, balance)
@@ -86,9 +93,12 @@ def _placed(asker: Asker, scene: Scene, balance: Balance, eligible: Sequence[Uni
     placement = placing.place(Trial(asker, balance, guarded=scene.guarded), scene, eligible)
     if placement is None:
         return Reason.NO_NODE
-    if scene.guarded and guarding.has_place(asker, placement.nodes, (), balance):
-        return Reason.NOT_NEEDED
     return placement
+
+
+def _has_place(asker: Asker, scene: Scene, balance: Balance, placement: Placement) -> bool:
+    """Nobody has to go for its nodes, or for a maximum above it."""
+    return scene.guarded and guarding.has_place(asker, placement.nodes, (), balance)
 
 
 def _chosen(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Protocol
 
 from slurm_bridge.queues import amounts
-from slurm_bridge.queues.amounts import Amount
+from slurm_bridge.queues.amounts import Amount, Known
 from slurm_bridge.queues.tree import Queue
 
 Key = Hashable
@@ -18,7 +18,7 @@ class Standing:
     """An allocation: each of its members has `resource` on one of `nodes`, and none goes without the others.
 
     Allocations of one `group` end together, whichever of them is evicted; None is a group of its own. A larger
-    `created` is newer.
+    `created` is newer. One that has not `started` waits with another scheduler, and is only taken back.
     """
 
     key: Key
@@ -33,6 +33,7 @@ class Standing:
     required_node: str = ""
     preempted: bool = False
     released: bool = False
+    started: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -106,6 +107,9 @@ class Scene:
     `guarded` adds to the rules what keeps the balance between queues: nobody ends below a guarantee that was met,
     nobody is evicted without the ask having its place then, and nobody whom a plan serves is taken from by those who
     paid for it.
+
+    `size` is what all of it must fit into where no node is ever full; None where nothing but queues and nodes has an
+    end.
     """
 
     standing: Callable[[Queue], Iterable[Standing]]
@@ -115,6 +119,7 @@ class Scene:
     nodes_tried: bool = False
     promised: tuple[tuple[Queue, Amount], ...] = ()
     guarded: bool = True
+    size: Known = None
 
 
 class Reason(enum.StrEnum):

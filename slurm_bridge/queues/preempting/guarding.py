@@ -115,7 +115,7 @@ def later(asker: Asker, scene: Scene, placement: Placement, gone: tuple[Unit, ..
         amounts.add(changes.setdefault(name, {}), amounts.times(asker.resource, -1))
     nodes = [node for node in map(scene.nodes.get, changes) if node is not None]
     rooms = [_changed(node, changes[node.name]) for node in nodes]
-    return Scene(standing=standing, nodes=Rooms(rooms, scene.nodes), held=scene.held)
+    return Scene(standing=standing, nodes=Rooms(rooms, scene.nodes), held=scene.held, size=scene.size)
 
 
 def _changed(node: Node, change: Amount) -> Room:

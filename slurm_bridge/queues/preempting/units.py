@@ -26,12 +26,13 @@ class Unit:
     created: float
     opted_out: bool
     originator: bool
+    started: bool
 
     @functools.cached_property
-    def place(self) -> tuple[bool, bool, float, int, int, list[int]]:
+    def place(self) -> tuple[bool, bool, bool, float, int, int, list[int]]:
         """Its place in the order of victims."""
         size = sorted(self.total.values(), reverse=True)
-        return (self.opted_out, self.originator, -self.created, self.members, self.priority, size)
+        return (self.opted_out, self.originator, self.started, -self.created, self.members, self.priority, size)
 
     def on(self, node: str) -> Amount:
         """What becomes free there."""
@@ -64,6 +65,7 @@ def _unit(parts: tuple[Standing, ...]) -> Unit:
         created=min(part.created for part in parts),
         opted_out=not all(part.allow_preempt_self for part in parts),
         originator=any(part.originator for part in parts),
+        started=any(part.started for part in parts),
     )
 
 
@@ -82,7 +84,7 @@ def _amounts(parts: tuple[Standing, ...]) -> tuple[Amount, Mapping[str, Amount]]
 
 
 def victim_order(found: Iterable[Unit]) -> list[Unit]:
-    """Those that did not opt out first, then non-originators, then the newest, and of these the cheapest."""
+    """Those that did not opt out first, then non-originators, then what has not started, the newest, the cheapest."""
     return sorted(found, key=operator.attrgetter("place"))
 
 

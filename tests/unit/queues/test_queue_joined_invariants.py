@@ -14,14 +14,16 @@ from tests.unit.queues.support_core import FakeManager, World, application, docu
 from tests.unit.queues.test_queue_core_invariants import ACTIONS, Action, check, send
 
 
-def made(number: int, mode: Mode) -> tuple[World, FakeManager]:
-    """Two queues below a maximum, each with a guarantee, and two nodes."""
+def made(number: int, mode: Mode, sized: bool = False) -> tuple[World, FakeManager]:
+    """Two queues below a maximum, each with a guarantee, and two nodes, which may say how large the cluster is."""
     world = World(schedulers=number, preemptor=None)
     shares: list[Any] = [
         queue(name, resources={"guaranteed": {"vcore": much}}) for name, much in (("a", "3"), ("b", "8"))
     ]
     manager = world.register(documented(*shares), mode=mode)
-    fields = {"nodes": (node("n1", 8_000), node("n2", 4_000)), "applications": (application("a1"),)}
+    sizes = [{"size": {"vcore": vcore}} if sized and mode is Mode.ALLOCATABLE else {} for vcore in (8_000, 4_000)]
+    nodes = (node("n1", 8_000, **sizes[0]), node("n2", 4_000, **sizes[1]))
+    fields = {"nodes": nodes, "applications": (application("a1"),)}
     send(**fields)(world)
     return world, manager
 
@@ -42,10 +44,10 @@ def check_flights(partition: Partition) -> None:
 
 
 @hypothesis.settings(max_examples=120, deadline=None)
-@hypothesis.given(st.lists(ACTIONS, max_size=50), st.integers(1, 3), st.sampled_from(Mode))
-def test_both_sides_agree_while_something_is_preempted(actions: list[Action], number: int, mode: Mode):
-    """With one scheduler or several, in both modes."""
-    world, manager = made(number, mode)
+@hypothesis.given(st.lists(ACTIONS, max_size=50), st.integers(1, 3), st.sampled_from(Mode), st.booleans())
+def test_both_sides_agree_while_something_is_preempted(actions: list[Action], number: int, mode: Mode, sized: bool):
+    """With one scheduler or several, in both modes, in a cluster with and without an end."""
+    world, manager = made(number, mode, sized)
     for action in actions:
         action(world)
         for scheduler in world.core.schedulers:

@@ -1,0 +1,71 @@
+"""A full cluster behind which another scheduler queues: who is kept in its queue until others have made room.
+
+    there is room                   let in
+    full, and nothing owed          let in: it waits with the other scheduler, which ranks it there
+    full, and a guarantee covers    kept back: others go for it, after the delay of its queue
+      nobody can go for it          let in, like all others that nothing is owed to
+
+Only where the nodes state how large they are, and where the partition preempts: else nothing of this is looked at.
+"""
+
+from collections.abc import Hashable
+
+from slurm_bridge.queues import amounts
+from slurm_bridge.queues.amounts import Known
+from slurm_bridge.queues.applications import Waiting
+from slurm_bridge.queues.flights import Flight
+from slurm_bridge.queues.partition import Partition
+from slurm_bridge.queues.preempting import crowded
+from slurm_bridge.queues.preempting.balance import Balance
+from slurm_bridge.queues.tree import Queue, upward
+
+
+def size(partition: Partition) -> Known:
+    """What all of it must fit into; None where nobody has to go for that."""
+    return partition.nodes.stated if partition.rules.preempts else None
+
+
+def kind(partition: Partition, waiting: Waiting) -> Hashable:
+    """What it has in common with those for which an attempt comes to the same."""
+    leaf = partition.applications[waiting.ask.application].queue
+    alike = waiting.size if partition.rules.alike else waiting.kind
+    return leaf, alike, waiting.ask.members, waiting.ask.priority
+
+
+def keeps_back(partition: Partition, waiting: Waiting, leaf: Queue, now: float) -> bool:
+    """It waits here for the room that others are to make, although no queue is full."""
+    if (
+        not waiting.ask.allow_preempt_other
+        or waiting.ask.required_node
+        or not any(one.guaranteed for one in upward(leaf))
+    ):
+        return False
+    short = crowded.missing(size(partition), _taken(partition), waiting.total)
+    if not short:
+        return False
+    if waiting.id in partition.flights:
+        return True
+    if partition.vain.get(kind(partition, waiting), now) > now:
+        return False
+    return crowded.is_owed(promised(partition, leaf), leaf, waiting.total, short)
+
+
+def awaits(partition: Partition, flight: Flight) -> bool:
+    """Its room is not there yet: some are still to go, or were spared. Once all have gone it is let in in any case."""
+    if not flight.victims and not flight.spared:
+        return False
+    used = amounts.minus(_taken(partition), flight.kept)
+    return bool(crowded.missing(size(partition), used, flight.total))
+
+
+def promised(partition: Partition, leaf: Queue) -> Balance:
+    """As it will be once everybody has what somebody goes for."""
+    balance = Balance(leaf)
+    for flight in partition.flights:
+        balance.add(flight.queue, flight.total)
+    return balance
+
+
+def _taken(partition: Partition) -> dict[str, int]:
+    """By whom it is used, or for whom it is kept."""
+    return amounts.plus(partition.root.allocated, partition.root.promised)
