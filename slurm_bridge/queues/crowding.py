@@ -2,6 +2,7 @@
 
     there is room                   let in
     full, and nothing owed          let in: it waits with the other scheduler, which ranks it there
+      room is being made            kept back until that is over
     full, and a guarantee covers    kept back: others go for it, after the delay of its queue
       nobody can go for it          let in, like all others that nothing is owed to
 
@@ -11,7 +12,7 @@ Only where the nodes state how large they are, and where the partition preempts:
 from collections.abc import Hashable
 
 from slurm_bridge.queues import amounts
-from slurm_bridge.queues.amounts import Known
+from slurm_bridge.queues.amounts import Amount, Known
 from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.flights import Flight
 from slurm_bridge.queues.partition import Partition
@@ -33,29 +34,35 @@ def kind(partition: Partition, waiting: Waiting) -> Hashable:
 
 
 def keeps_back(partition: Partition, waiting: Waiting, leaf: Queue, now: float) -> bool:
-    """It waits here for the room that others are to make, although no queue is full."""
-    if (
-        not waiting.ask.allow_preempt_other
-        or waiting.ask.required_node
-        or not any(one.guaranteed for one in upward(leaf))
-    ):
-        return False
-    short = crowded.missing(size(partition), _taken(partition), waiting.total)
+    """It waits here although no queue is full: for what others are to leave it, or until they have left that."""
+    flight = partition.flights.get(waiting.id)
+    if flight is not None:
+        return awaits(partition, flight)
+    most = size(partition)
+    short = crowded.missing(most, _taken(partition), waiting.total) if most and not waiting.ask.required_node else None
     if not short:
         return False
-    if waiting.id in partition.flights:
-        return True
-    if partition.vain.get(kind(partition, waiting), now) > now:
+    # Else whoever was taken back would be let in again, before the one that it makes room for.
+    under_way = any(flight.victims for flight in partition.flights)
+    return under_way or _is_owed(partition, waiting, leaf, short, now)
+
+
+def _is_owed(partition: Partition, waiting: Waiting, leaf: Queue, short: Amount, now: float) -> bool:
+    if not waiting.ask.allow_preempt_other or not any(queue.guaranteed for queue in upward(leaf)):
         return False
-    return crowded.is_owed(promised(partition, leaf), leaf, waiting.total, short)
+    believed = partition.vain and partition.vain.get(kind(partition, waiting), now) > now
+    return not believed and crowded.is_owed(promised(partition, leaf), leaf, waiting.total, short)
 
 
 def awaits(partition: Partition, flight: Flight) -> bool:
     """Its room is not there yet: some are still to go, or were spared. Once all have gone it is let in in any case."""
-    if not flight.victims and not flight.spared:
+    most = size(partition)
+    if most is None or not (flight.victims or flight.spared):
         return False
-    used = amounts.minus(_taken(partition), flight.kept)
-    return bool(crowded.missing(size(partition), used, flight.total))
+    if not most:
+        # After a restart it is not known at first how large the cluster is.
+        return bool(flight.victims)
+    return bool(crowded.missing(most, amounts.minus(_taken(partition), flight.kept), flight.total))
 
 
 def promised(partition: Partition, leaf: Queue) -> Balance:

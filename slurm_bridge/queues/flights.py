@@ -53,6 +53,10 @@ class Flights:
     def __contains__(self, asker: AskId) -> bool:
         return asker in self._flights
 
+    def get(self, asker: AskId) -> Flight | None:
+        """That of this asker, None where nobody goes for it."""
+        return self._flights.get(asker)
+
     def __iter__(self) -> Iterator[Flight]:
         return iter(tuple(self._flights.values()))
 

@@ -19,7 +19,7 @@ class Visit:
         self.backoff = leaf.queue.settings.backoff
         self.room = room
         #: The cluster has an end that somebody may be kept back for; and somebody was.
-        self.crowded = bool(crowding.size(partition))
+        self.crowded = crowding.size(partition) is not None
         self.keeps = False
         self._partition = partition
         self._fits: dict[Size, bool] = {}

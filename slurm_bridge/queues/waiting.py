@@ -91,10 +91,9 @@ def _of_limits(partition: Partition, application: Application, waiting: Waiting)
 
 
 def _of_cluster(partition: Partition, application: Application, waiting: Waiting, now: float) -> str:
-    leaf = application.queue
-    if not crowding.size(partition) or not crowding.keeps_back(partition, waiting, leaf, now):
+    if not crowding.keeps_back(partition, waiting, application.queue, now):
         return ""
-    return f"the cluster is full: others make room for what queue {leaf.path}, or one above it, is guaranteed"
+    return "the cluster is full: room is made for what queues are guaranteed"
 
 
 def _of_nodes(partition: Partition, waiting: Waiting) -> str:

@@ -76,11 +76,35 @@ class TestKeptBack:
             site.end(victim)
         assert site.used("a") == 4_000
 
+    def test_while_they_go_nobody_else_is_let_in(self) -> None:
+        """Who has been taken back lines up behind the one that it made room for."""
+        site = full()
+        site.submit("a", "root.a", 4_000)
+        site.later()
+        site.submit("c", "root.b", 2_000)
+        first, *others = [one.victim for one in site.manager.evictions]
+        site.end(first)
+        assert "c-0" not in site.running
+        site.end(*others)
+        assert [application for application, _, _ in site.manager.new[-2:]] == ["a", "c"]
+
+    def test_before_it_is_known_how_large_the_cluster_is_what_is_promised_is_kept(self) -> None:
+        """As after a restart."""
+        site = full()
+        site.submit("a", "root.a", 4_000)
+        site.later()
+        capacity = {"vcore": BIG, "memory": BIG}
+        site.world.update(nodes=(Node(name="slurm", partition="default", capacity=capacity, size={}),))
+        site.world.settle()
+        assert site.used("a") == 0
+        site.confirm()
+        assert site.used("a") == 4_000
+
     def test_whoever_looks_is_told_what_it_waits_for(self) -> None:
         """Before others are told to go."""
         site = full()
         site.submit("a", "root.a", 4_000)
-        assert site.why("a").startswith("the cluster is full: others make room for what queue root.a")
+        assert site.why("a").startswith("the cluster is full: room is made for what queues are guaranteed")
 
     def test_asks_beyond_the_guarantee_are_let_in_as_ever(self) -> None:
         """A full cluster keeps nobody who borrows; the queue gets what it is guaranteed, and no more goes for it."""
