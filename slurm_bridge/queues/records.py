@@ -107,7 +107,8 @@ class Allocation:
 class Node:
     """What a node can hold; one that is not schedulable keeps what it has and gets nothing more.
 
-    `size` is what it adds to the size of the cluster, None for its capacity.
+    `size` is what it adds to the size of the cluster, None for its capacity. Where another scheduler queues behind us,
+    and all nodes state it, others make room for guarantees when that is used up.
     """
 
     name: str

@@ -323,3 +323,45 @@ def test_whoever_goes_has_borrowed_and_the_ask_fits_then(seed: int) -> None:
     after = below(queues)
     assert all(after[path] <= before[path] for path in before)
     assert amounts.fit_in({kind: root.allocated[kind] for kind in short}, size)
+
+
+_SHARES = (
+    queue("a", resources={"guaranteed": {"vcore": "8"}}),
+    queue(
+        "p", queue("b"), queue("c", resources={"guaranteed": {"vcore": "3"}}), resources={"guaranteed": {"vcore": "6"}}
+    ),
+    queue("d"),
+)
+_WHERE = ("root.a", "root.p.b", "root.p.c", "root.d", "root.d")
+
+
+def _met(site: Sized) -> set[str]:
+    """The queues that have all that they are guaranteed."""
+    queues = tree.downward(site.world.committed().root)
+    return {one.path for one in queues if one.guaranteed and amounts.fit_in(one.guaranteed, one.allocated)}
+
+
+@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.given(st.integers(0, 1 << 32))
+def test_a_busy_cluster_keeps_guarantees_and_everybody_is_let_in_at_last(seed: int) -> None:
+    """Whoever comes, ends, starts or cannot go, and however large the cluster becomes."""
+    dice = random.Random(seed)
+    site = Sized(*_SHARES, vcore=16_000)
+    for number in range(25):
+        name = f"w{number}"
+        site.submit(name, dice.choice(_WHERE), 1_000 * dice.randint(1, 5), created=float(dice.randint(0, 20)))
+        if dice.random() < 0.5:
+            site.start(name, 0)
+        if dice.random() < 0.2:
+            site.resize(1_000 * dice.randint(8, 24))
+        if dice.random() < 0.5:
+            site.later(dice.choice((2, 16, 31)))
+            before = _met(site)
+            site.refuse() if dice.random() < 0.2 else site.confirm()
+            assert before <= _met(site)
+    for _ in range(40):
+        site.later(16)
+        site.confirm()
+    assert amounts.is_empty(site.world.scheduled().root.pending)
+    assert site.marked() == {}
+    assert site.world.failed == []
