@@ -1,7 +1,7 @@
 """A guarantee holds in a full cluster, too: whoever borrows makes room there, in Slurm's queue first, then on nodes."""
 
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pytest
@@ -27,17 +27,24 @@ GUARANTEED = queue("a", resources={"guaranteed": {"vcore": "4"}}, properties=SOO
 class Crowd:
     """A cluster of four cpus, which queue b has; two more of its workloads wait in Slurm, and nobody else may."""
 
-    def __init__(self, *queues: Any, vcore: int = 4_000) -> None:
+    def __init__(self, *more: Known, vcore: int = 4_000, going: Collection[str] = ()) -> None:
         self.clock = VirtualClock()
-        options = {"configuration": document(*(queues or (GUARANTEED, queue("b")))), "ahead": 2}
+        options = {"configuration": document(GUARANTEED, queue("b")), "ahead": 2}
         backstage = Backstage(clock=self.clock, threads=False)
         self.manager = Manager(setup.make(YunikornOptions.model_validate(options)), backstage)
-        self.manager.begin(
-            Known(demand=demand(f"b{number}", "root.b", created=created), started=number < 5)
-            # Those that wait are the oldest: what runs has been let past them.
-            for number, created in ((1, 3.0), (2, 4.0), (3, 5.0), (4, 6.0), (5, 1.0), (6, 2.0))
-        )
-        self.manager.measure({"vcore": vcore})
+        # Those that wait are the oldest: what runs has been let past them.
+        created = {"b1": 3.0, "b2": 4.0, "b3": 5.0, "b4": 6.0, "b5": 1.0, "b6": 2.0}
+        there = [
+            Known(
+                demand=demand(uid, "root.b", created=at),
+                started=uid not in ("b5", "b6"),
+                makes_room_for="mine" if uid in going else "",
+            )
+            for uid, at in created.items()
+        ]
+        self.manager.begin([*there, *more])
+        if vcore:
+            self.manager.measure({"vcore": vcore})
 
     def later(self, seconds: float) -> None:
         """Time passes."""
@@ -94,6 +101,21 @@ def test_a_large_cluster_has_room() -> None:
     assert crowd.stage("mine") is Stage.GIVEN
     crowd.later(60)
     assert crowd.victims == {}
+
+
+def test_a_new_core_keeps_what_was_promised_before_it_knows_the_cluster() -> None:
+    """Who was to go is to go, and nobody is let in before that."""
+    going = ("b5", "b6", "b4")
+    asked = Known(demand=demand("mine", "root.a"), waits=True, room_made_by={uid: uid for uid in going})
+    crowd = Crowd(asked, vcore=0, going=going)
+    assert crowd.victims == dict.fromkeys(going, "mine")
+    crowd.manager.gone("b5")
+    assert crowd.stage("mine") is Stage.ASKED
+    crowd.manager.measure({"vcore": 4_000})
+    crowd.manager.gone("b6")
+    assert crowd.stage("mine") is Stage.ASKED
+    crowd.manager.gone("b4")
+    assert crowd.stage("mine") is Stage.GIVEN
 
 
 # -- in the daemon -----------------------------------------------------------------------------------------------------
