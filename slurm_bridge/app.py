@@ -18,7 +18,8 @@ from slurm_bridge.checks import findings, gathering, table
 from slurm_bridge.checks.facts import Expectations
 from slurm_bridge.daemon import agent as daemon_agent
 from slurm_bridge.daemon import configuration as daemon_configuration
-from slurm_bridge.daemon.process import Beside, Daemon, Source
+from slurm_bridge.daemon.process import Beside, Daemon
+from slurm_bridge.daemon.reload import Source
 from slurm_bridge.explain.asking import Means
 from slurm_bridge.explain.explainer import Explainer
 from slurm_bridge.explain.looking import Glance, Sides
@@ -68,7 +69,7 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
         source = Source(fingerprint=configuration.fingerprint, load=configuration.load)
         beside = Beside(
             check=lambda: _check(settings, cluster, slurm, clock),
-            callers=_callers(stack, settings, clock) if settings.web.submission.enabled else None,
+            callers=_callers(stack, settings, clock) if _tokens(settings) else None,
         )
         yield Daemon(settings, cluster, slurm, clock, source, beside)
 
@@ -99,6 +100,11 @@ def both(settings: Settings, clock: ports.Clock) -> Iterator[tuple[ports.Cluster
 def _access(settings: Settings) -> kube_config.Access:
     kubeconfig = settings.kubernetes.kubeconfig
     return kube_config.from_kubeconfig(kubeconfig) if kubeconfig else kube_config.in_cluster()
+
+
+def _tokens(settings: Settings) -> bool:
+    """Whether anybody hands us tokens."""
+    return settings.web.submission.enabled or settings.web.administration.enabled
 
 
 def _callers(stack: contextlib.ExitStack, settings: Settings, clock: ports.Clock) -> ports.Callers:
@@ -194,6 +200,7 @@ def expectations(settings: Settings) -> Expectations:
         unstarted_window=settings.scheduling.unstarted_window,
         heterogeneous=settings.workloads.heterogeneous == "auto",
         submissions=settings.web.submission.enabled,
+        administration=settings.web.administration.enabled,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import slurm_bridge
 from slurm_bridge import app, errors
 from slurm_bridge.checks import report
-from slurm_bridge.daemon import queues
+from slurm_bridge.daemon import administrators, queues
 from slurm_bridge.demo import lines, screen, show, troubles
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     _configured(commands, "check", "test what scheduling through Slurm rests on", _check)
     _configured(commands, "check-config", "print the effective configuration, or all that is wrong", _effective)
     _explain_options(_configured(commands, "explain", "what would become of a pod, and why", _explain))
-    _queues_options(commands.add_parser("queues", help="queues of a daemon that runs: what is used, who waits and why"))
+    _queues_options(commands.add_parser("queues", help="queues of a daemon that runs: shown, validated, loaded anew"))
     _demo_options(commands.add_parser("demo", help="the daemon in a pocket world, without any servers"))
     return parser
 
@@ -76,27 +76,84 @@ def _configuration(options: argparse.Namespace) -> app.Configuration:
 
 
 def _queues_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", default=queues.URL, help="where the daemon's HTTP door is (default: %(default)s)")
-    parser.add_argument("--ca", type=pathlib.Path, metavar="FILE", help="who signs the door's certificate")
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument("--watch", type=float, metavar="SECONDS", help="again and again, until interrupted")
-    parser.add_argument("--validate", type=pathlib.Path, metavar="FILE", help="only say what is wrong with this file")
+    _door_options(parser, default=None)
     parser.set_defaults(run=_queues)
+    commands = parser.add_subparsers(metavar="COMMAND")
+    validate = commands.add_parser("validate", help="what is wrong with a configuration; with --url, in that daemon")
+    validate.add_argument("file", type=pathlib.Path, metavar="FILE", help="the configuration, one YAML file")
+    validate.set_defaults(run=_queues_validate)
+    reload = commands.add_parser("reload", help="have a daemon read the configuration from its storage again")
+    reload.set_defaults(run=_queues_reload)
+    config = commands.add_parser("config", help="print the configuration in force")
+    config.set_defaults(run=_queues_config)
+    for command in (validate, reload, config):
+        _door_options(command, default=argparse.SUPPRESS)
+        _badge_options(command)
+
+
+def _door_options(parser: argparse.ArgumentParser, default: str | None) -> None:
+    """Before a command or behind it."""
+    help_url = f"where the daemon's HTTP door is (default: {queues.URL})"
+    parser.add_argument("--url", default=default, help=help_url)
+    parser.add_argument(
+        "--ca", type=pathlib.Path, default=default, metavar="FILE", help="who signs the door's certificate"
+    )
+
+
+def _badge_options(parser: argparse.ArgumentParser) -> None:
+    variable = administrators.VARIABLE
+    parser.add_argument("--token-file", type=pathlib.Path, metavar="FILE", help=f"your token; else {variable} has it")
+    parser.add_argument("--kubeconfig", type=pathlib.Path, metavar="FILE", help="the token of its user instead")
+    parser.add_argument("--plain-http", action="store_true", help="let the token travel without TLS")
 
 
 def _queues(options: argparse.Namespace) -> int:
-    if options.validate is not None:
-        problems = queues.problems(options.validate)
-        print("\n".join(problems) or f"{options.validate}: nothing is wrong")
-        return 1 if problems else 0
     never = threading.Event()
     while True:
-        found = queues.ask(options.url, options.ca)
+        found = queues.ask(options.url or queues.URL, options.ca)
         print(json.dumps(found, indent=2) if options.json else "\n".join(queues.lines(found)), flush=True)
         if options.watch is None:
             return 0
         print(flush=True)
         never.wait(max(0.1, options.watch))
+
+
+def _counter(options: argparse.Namespace) -> administrators.Counter:
+    badge = administrators.Badge(token_file=options.token_file, kubeconfig=options.kubeconfig, environ=os.environ)
+    url = options.url or queues.URL
+    return administrators.Counter(url=url, badge=badge, ca=options.ca, plain_http=options.plain_http)
+
+
+def _queues_validate(options: argparse.Namespace) -> int:
+    found = _counter(options).problems(options.file) if options.url else queues.problems(options.file)
+    print("\n".join(found) or f"{options.file}: nothing is wrong")
+    return 1 if found else 0
+
+
+def _queues_reload(options: argparse.Namespace) -> int:
+    words, found = _counter(options).reload()
+    print("\n".join([words, *(f"  {one}" for one in found)]))
+    return 1 if found else 0
+
+
+def _queues_config(options: argparse.Namespace) -> int:
+    found = _counter(options).config()
+    if options.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    where = found["file"] or "the daemon's configuration"
+    print(f"# version {found['version']} of {where}, in force since {found['since']}")
+    refused = found["error"]
+    if refused:
+        print(
+            "\n".join(
+                [f"# what was read at {refused['at']} is not used:", *(f"#   {one}" for one in refused["problems"])]
+            )
+        )
+    print(found["configuration"], end="")
+    return 0
 
 
 def _run(options: argparse.Namespace) -> int:

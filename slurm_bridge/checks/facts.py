@@ -28,6 +28,12 @@ class Expectations:
     unstarted_window: int = 0
     heterogeneous: bool = True
     submissions: bool = False
+    administration: bool = False
+
+    @property
+    def reviews(self) -> bool:
+        """Whether callers are known by their tokens."""
+        return self.submissions or self.administration
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ def gather(
         conf=attempt("conf", conf, None),
         heterogeneous=attempt("heterogeneous", slurm.heterogeneous, instead=False),
         rights=attempt("rights", lambda: rights.ask(cluster), ()),
-        reviews=attempt("reviews", lambda: rights.may_review_tokens(cluster) if wanted.submissions else None, None),
+        reviews=attempt("reviews", lambda: rights.may_review_tokens(cluster) if wanted.reviews else None, None),
         nodes=attempt("nodes", lambda: cluster.list(kinds.NODES).items, ()),
         probe=probe,
         unread=unread,

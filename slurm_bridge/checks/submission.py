@@ -1,4 +1,4 @@
-"""Judge of what handing pods in needs."""
+"""Judge of what handing pods in needs, and administering queues: callers with tokens."""
 
 from collections.abc import Iterator
 
@@ -8,8 +8,8 @@ from slurm_bridge.checks.findings import Remark, failure, ok
 
 def reviewed(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
     """Without it every caller is told that the bridge is misconfigured."""
-    if not wanted.submissions:
-        yield ok("no pods are handed in: web.submission is off")
+    if not wanted.reviews:
+        yield ok("nobody hands in tokens: web.submission and web.administration are off")
     elif facts.reviews:
         yield ok("may ask whose a caller's token is")
     else:

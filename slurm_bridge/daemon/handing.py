@@ -24,7 +24,7 @@ from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.translate import translator
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.web import door, places, tls
-from slurm_bridge.web.routes import Routes
+from slurm_bridge.web.routes import Routes, bounded
 from slurm_bridge.web.submission import Desk, PodSubmissionApi
 from slurm_bridge.workloads import base, voices
 from slurm_bridge.workloads.given import Given
@@ -36,14 +36,15 @@ T = TypeVar("T", bound=Object)
 #: Whoever groups a pod says how many there are; that is not known here, so no number is refused.
 _ANY_NUMBER: Final = 1_000_000
 
-#: A door that takes no pods in has no use for bodies.
+#: A door that takes nothing in has no use for bodies.
 _SMALL: Final = 16 << 10
 
 
 def opened(settings: Settings, pages: Routes) -> door.Door:
     """The door as the settings have it."""
     given = settings.web
-    bounds = door.Bounds(most_body=given.submission.most_bytes if given.submission.enabled else _SMALL)
+    most = [one.most_bytes for one in (given.submission, given.administration) if one.enabled]
+    bounds = door.Bounds(most_body=max(most, default=_SMALL))
     files = tls.Files(cert=given.tls.cert, key=given.tls.key) if given.tls else None
     return door.Door(given.host, given.port, pages, bounds=bounds, files=files)
 
@@ -71,9 +72,10 @@ def source(settings: Settings, watched: PodSource, means: Means) -> PodSource:
     return api
 
 
-def routes(pods: PodSource) -> Routes:
+def routes(settings: Settings, pods: PodSource) -> Routes:
     """What a source adds to the door."""
-    return pods.routes() if isinstance(pods, PodSubmissionApi) else {}
+    most = settings.web.submission.most_bytes
+    return bounded(pods.routes(), most) if isinstance(pods, PodSubmissionApi) else {}
 
 
 def _desk(settings: Settings, callers: ports.Callers, means: Means) -> Desk:

@@ -21,10 +21,10 @@ from slurm_bridge import errors, ports
 from slurm_bridge.agents.posting import Posting
 from slurm_bridge.checks.findings import Finding
 from slurm_bridge.controllers.leader import Election, Terms
-from slurm_bridge.daemon import brain, configuration, counting, ground, handing, observing, queueing
+from slurm_bridge.daemon import administering, brain, configuration, counting, ground, handing, observing, queueing
 from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, Pool
-from slurm_bridge.daemon.reload import Reload
+from slurm_bridge.daemon.reload import Reload, Source, Use
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.source import PodSource
@@ -47,14 +47,6 @@ HANDS = 4
 HUNG = 120.0
 #: So many foreign hooks that never return, and the process starts anew.
 MOST_ABANDONED = 8
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where settings come from when they change; None: they do not."""
-
-    fingerprint: Callable[[], str]
-    load: Callable[[], Settings]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +87,9 @@ class Daemon:
         self.core, self.reporter, self._around = made.core, made.reporter, made.around
         self._pool = Pool(self.core, settings.scheduling.workers)
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
-        self.door = handing.opened(settings, self._routes())
-        self._supervise(source)
+        self._again = self._reload(source) if source is not None else None
+        self.door = handing.opened(settings, {**self._routes(), **self._administered(beside.callers)})
+        self._supervise()
 
     def run(self) -> int:
         """Until somebody stops it; the exit status."""
@@ -184,13 +177,24 @@ class Daemon:
             counting.refresh(self.metrics, self.core, self.election, self._clock)
             queueing.refresh(self.metrics, self._chain())
 
-        ours = {**handing.routes(self._pods), **queueing.routes(self._chain)}
+        ours = {**handing.routes(self.settings, self._pods), **queueing.routes(self._chain)}
         return {**probes.routes(self.health, self.metrics, refresh), **ours}
+
+    def _administered(self, callers: ports.Callers | None) -> Routes:
+        means = administering.Means(
+            callers=callers,
+            clock=self._clock,
+            metrics=self.metrics,
+            chain=self._chain,
+            reload=lambda: self._again,
+            closing=self.supervisor.stop.is_set,
+        )
+        return administering.routes(self.settings, means)
 
     def _chain(self) -> Chain | None:
         return self.core.tools.config.chain if self._loops.acting else None
 
-    def _supervise(self, source: Source | None) -> None:
+    def _supervise(self) -> None:
         self._loops.when_synced(lambda: self._feeds.synced)
         add = self.supervisor.add
         add("scheduler", self._loops.schedule)
@@ -203,8 +207,8 @@ class Daemon:
         add("web", self.door.run, carries=True)
         if self.election is not None:
             add("election", self.election.run, carries=True)
-        if source is not None:
-            add("reload", lambda stop: self._reload(source).run(self._clock, stop))
+        if self._again is not None:
+            add("reload", self._again.run)
         self._probe()
 
     def _probe(self) -> None:
@@ -238,9 +242,8 @@ class Daemon:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
 
     def _reload(self, source: Source) -> Reload:
-        return Reload(
-            self.settings, fingerprint=source.fingerprint, load=source.load, apply=self._apply, told=self._told
-        )
+        use = Use(apply=self._apply, told=self._told, stored=lambda: administering.stored(self.core.tools.config.chain))
+        return Reload(self.settings, source, use, self._clock)
 
     def _apply(self, settings: Settings) -> None:
         """Checked as a whole before anything changes, and with what hooks newly need to see listed."""

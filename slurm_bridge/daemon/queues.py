@@ -1,4 +1,4 @@
-"""A daemon's queues as somebody outside sees them: asked over HTTP, shown as text, and their configuration checked."""
+"""A daemon's queues as somebody outside sees them: asked over HTTP, shown as text, and a configuration checked."""
 
 import http.client
 import json
@@ -20,7 +20,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
     """What the door shows; Unavailable where nobody answers, NotFound where there are no queues."""
-    connection = _connection(url, ca)
+    connection = connected(url, ca)
     try:
         connection.request("GET", queueing.PATH)
         answer = connection.getresponse()
@@ -40,15 +40,16 @@ def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
     return found
 
 
-def _connection(url: str, ca: pathlib.Path | None) -> http.client.HTTPConnection:
+def connected(url: str, ca: pathlib.Path | None, seconds: float = _SECONDS) -> http.client.HTTPConnection:
+    """To the door at this address, which is the only place that is asked: redirects are not followed."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise errors.BadConfiguration(f"--url {url!r}: allowed is http:// or https:// and a host")
     try:
         if parts.scheme == "http":
-            return http.client.HTTPConnection(parts.hostname, parts.port, timeout=_SECONDS)
+            return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
         context = ssl.create_default_context(cafile=ca)
-        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=_SECONDS, context=context)
+        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=context)
     except (OSError, ValueError) as error:
         raise errors.BadConfiguration(f"--url {url!r}: {error}") from error
 

@@ -1,6 +1,6 @@
 """The keys of the HTTP door, and of what it lets in."""
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import pydantic
 from pydantic import AfterValidator, Field
@@ -34,18 +34,35 @@ ends TLS."""
     """How large a manifest may be."""
 
 
-def _private(submission: Submission, group: pydantic.ValidationInfo) -> Submission:
+class Administration(Group):
+    """`/queues/config`, `/queues/validate` and `/queues/reload`, for who administers the queues of `yunikorn`."""
+
+    enabled: bool = False
+    """On, administrators send their own tokens to the bridge: see `docs/yunikorn.md`."""
+    plain_http: bool = False
+    """Whether these tokens may come without TLS from other machines. Only where something in front of the bridge \
+ends TLS."""
+    most_bytes: Annotated[int, Field(ge=1024, le=3 << 20)] = 1 << 20
+    """How large a configuration may be that is to be validated."""
+    requests_per_second: Annotated[float, Field(gt=0, le=100)] = 5.0
+    """How often anybody may ask, all together: each time the API server is asked whose the token is."""
+
+
+_Tokens = TypeVar("_Tokens", Submission, Administration)
+
+
+def _private(wanted: _Tokens, group: pydantic.ValidationInfo) -> _Tokens:
     """Tokens are worth what their owners may do: they do not travel where others can read them."""
     given = group.data
-    if submission.enabled and not submission.plain_http and given.get("tls", True) is None:
-        host = given.get("host", "")
+    if wanted.enabled and not wanted.plain_http and given.get("tls", True) is None:
+        host, name = given.get("host", ""), f"web.{group.field_name}"
         if not kinds.loopback(host):
-            raise ValueError(f"needs web.tls, because callers send tokens to {host}; or set web.submission.plain_http")
-    return submission
+            raise ValueError(f"needs web.tls, because callers send tokens to {host}; or set {name}.plain_http")
+    return wanted
 
 
 class Web(Group):
-    """The HTTP door for probes and metrics, and for pods where they may be handed in."""
+    """The HTTP door for probes and metrics, and for those with tokens where they are let in."""
 
     host: str = "127.0.0.1"
     """The address to listen on; in a pod `0.0.0.0`."""
@@ -54,3 +71,4 @@ class Web(Group):
     tls: Tls | None = None
     """Left out, the door speaks plain HTTP; given, HTTPS alone, for probes and metrics too."""
     submission: Annotated[Submission, AfterValidator(_private)] = Submission()
+    administration: Annotated[Administration, AfterValidator(_private)] = Administration()

@@ -116,6 +116,12 @@ class Metrics(Instruments):
         self.queue_guaranteed = self._gauge("queue_guaranteed", "What a queue is guaranteed.", "queue", "resource")
         self.queue_running = self._gauge("queue_running", "Workloads that a queue has let in.", "queue")
         self.queue_waiting = self._gauge("queue_waiting", "Workloads that wait in a queue.", "queue")
+        self.queue_requests = self._counter(
+            "queue_requests_total",
+            "Requests to the admin service of the queues (config, validate, reload), by the status of the answer.",
+            "what",
+            "status",
+        )
 
     def _submissions(self) -> None:
         self.submissions = self._counter(

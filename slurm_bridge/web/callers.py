@@ -15,7 +15,12 @@ _WORDS: Final = re.compile(r"[A-Za-z0-9._~+/-]{1,12000}=*")
 def bearer(request: Request) -> Token | None:
     """The token that this request carries."""
     scheme, _, words = request.headers.get("authorization", "").partition(" ")
-    found = _WORDS.fullmatch(words.strip()) if scheme.lower() == "bearer" else None
+    return token(words) if scheme.lower() == "bearer" else None
+
+
+def token(words: str) -> Token | None:
+    """These words as one, where they can be."""
+    found = _WORDS.fullmatch(words.strip())
     return Token(found.group()) if found else None
 
 

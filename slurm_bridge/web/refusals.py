@@ -59,8 +59,12 @@ def unacceptable(words: str) -> Reply:
 
 def full(most: int) -> Reply:
     """No place is free."""
-    words = f"too many pods are being handed in: at most {most} may wait until the scheduler has seen them"
-    return _reply(_S.TOO_MANY_REQUESTS, "TooManyRequests", words, seconds=_SOON)
+    return crowded(f"too many pods are being handed in: at most {most} may wait until the scheduler has seen them")
+
+
+def crowded(words: str, seconds: float = _SOON) -> Reply:
+    """There are too many at once."""
+    return _reply(_S.TOO_MANY_REQUESTS, "TooManyRequests", words, seconds=seconds)
 
 
 def later(words: str, seconds: float = _SOON) -> Reply:
@@ -68,10 +72,10 @@ def later(words: str, seconds: float = _SOON) -> Reply:
     return _reply(_S.SERVICE_UNAVAILABLE, "Unavailable", words, seconds=seconds)
 
 
-def unreviewed(error: errors.BridgeError) -> Reply:
+def unreviewed(error: errors.BridgeError, component: str) -> Reply:
     """Nobody knows who asks. What is wrong between us and the API server is in the log, not for callers."""
     if isinstance(error, errors.NotAuthorized):
-        words = "the bridge may not review tokens: its administrator has to apply deploy/submission"
+        words = f"the bridge may not review tokens: its administrator has to apply {component}"
         return _reply(_S.INTERNAL_SERVER_ERROR, "Misconfigured", words)
     return later("the token could not be reviewed; nothing was done", _wish(error))
 

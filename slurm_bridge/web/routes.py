@@ -68,6 +68,22 @@ class Table:
         return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
+def bounded(routes: Routes, most: int) -> Routes:
+    """The same, for bodies of at most so many bytes: a door has one bound for all that it serves, the largest."""
+
+    def within(route: Route) -> Route:
+        def answer(request: Request) -> Reply:
+            if len(request.body) <= most:
+                return route(request)
+            words = f"the body has {len(request.body)} bytes, allowed are {most}"
+            status = http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+            return Reply.json({"reason": "TooLarge", "message": words}, status)
+
+        return answer
+
+    return {key: within(route) for key, route in routes.items()}
+
+
 def query(text: str) -> Mapping[str, str]:
     """The part behind the question mark; of a name given twice the last value counts."""
     return dict(parse_qsl(text, keep_blank_values=True))

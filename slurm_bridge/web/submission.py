@@ -103,7 +103,7 @@ class PodSubmissionApi:
             caller = self._desk.callers.who(token)
         except errors.BridgeError as error:
             logger.warning("the token of a caller could not be reviewed: {}", error)
-            return refusals.unreviewed(error)
+            return refusals.unreviewed(error, "deploy/submission")
         if caller is None:
             return callers.unknown("the Kubernetes cluster does not accept this token")
         try:

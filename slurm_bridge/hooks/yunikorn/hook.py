@@ -15,7 +15,7 @@ from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Node
 from slurm_bridge.hooks.evictions import Recall, Room
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.yunikorn import demands, people, picture, reasons, scoring, setup
+from slurm_bridge.hooks.yunikorn import admin, demands, people, picture, reasons, scoring, setup
 from slurm_bridge.hooks.yunikorn.manager import Manager
 from slurm_bridge.hooks.yunikorn.members import Member, Stage
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
@@ -43,7 +43,8 @@ class Yunikorn:
     needs = frozenset({Need.NAMESPACES})
 
     def __init__(self, options: YunikornOptions, backstage: Backstage) -> None:
-        self._setup = setup.make(options)
+        self.desk = admin.Desk(setup.make(options, backstage.clock.wall()), backstage.heirloom)
+        self._setup = self.desk.setup
         self.evict_seconds = options.evict_seconds
         self._backstage = backstage
         self._manager: Manager | None = None
@@ -55,9 +56,6 @@ class Yunikorn:
         self._stopped: set[str] = set()
         if options.order and options.mode == LOCAL:
             self.order = self._rank
-        inherited = backstage.heirloom.value
-        if isinstance(inherited, Manager):
-            inherited.check(self._setup)
 
     # -- what the framework tells ------------------------------------------------------------------------------------
 

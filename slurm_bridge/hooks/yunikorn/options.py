@@ -41,7 +41,7 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     configuration: Any = None
     """The queues as YuniKorn's configuration has them, beginning with `partitions`."""
     file: str = ""
-    """A file with them instead; it is read at the start and with each configuration."""
+    """A file with them instead, such as a mounted ConfigMap; when it changes it is read again."""
     partition: _Name = "default"
     """The partition of that configuration whose queues workloads are put into."""
     ahead: Annotated[int, pydantic.Field(ge=0)] = 16

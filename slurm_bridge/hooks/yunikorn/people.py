@@ -18,7 +18,22 @@ def several(workload: Workload) -> tuple[str, ...]:
 
 def user_of(workload: Workload, options: Sequence[UserOptions]) -> tuple[str, tuple[str, ...]]:
     """The user and the groups, by the first entry that matches; else the service account. Kubernetes' groups count."""
-    namespace, account = workload.root.namespace, workload.service_account
+    return _known_as(workload.root.namespace, workload.service_account, options)
+
+
+def caller(name: str, groups: Sequence[str], options: Sequence[UserOptions]) -> tuple[str, tuple[str, ...]]:
+    """The same for one who asks something of the daemon, as the API server knows them.
+
+    A service account is who its workloads belong to; anybody else has the name and the groups that the API server says.
+    """
+    namespace, colon, account = name.removeprefix(f"{_PREFIX}:").partition(":")
+    if not name.startswith(f"{_PREFIX}:") or not colon:
+        return name, tuple(groups)
+    user, theirs = _known_as(namespace, account, options)
+    return user, tuple(dict.fromkeys((*theirs, *groups)))
+
+
+def _known_as(namespace: str, account: str, options: Sequence[UserOptions]) -> tuple[str, tuple[str, ...]]:
     groups = (f"{_PREFIX}s:{namespace}", f"{_PREFIX}s")
     name = f"{_PREFIX}:{namespace}:{account}"
     for one in options:

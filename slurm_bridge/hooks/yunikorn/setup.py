@@ -17,11 +17,16 @@ PARTITION = "default"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """`document` is what the core has, with the one partition that is used; `written` is that as it was given."""
+    """`document` is what the core has, with the one partition that is used; `written` is that as it was given.
+
+    `text` is the whole configuration as it was read, and `since` when that was.
+    """
 
     options: YunikornOptions
     document: Document
     written: Partition
+    text: str = ""
+    since: float = 0.0
 
     @property
     def partition(self) -> Partition:
@@ -48,9 +53,10 @@ class Setup:
         )
 
 
-def make(options: YunikornOptions) -> Setup:
+def make(options: YunikornOptions, now: float = 0.0) -> Setup:
     """Raises BadConfiguration with what is wrong."""
-    written = checking.load(files.read(options.file) if options.file else options.configuration)
+    text = files.text(options.file) if options.file else files.written(options.configuration)
+    written = checking.load(files.parsed(text, f"file {options.file}") if options.file else options.configuration)
     found = next((one for one in written.partitions if one.name == options.partition), None)
     if found is None:
         there = ", ".join(one.name for one in written.partitions)
@@ -62,6 +68,8 @@ def make(options: YunikornOptions) -> Setup:
         # One name for good: a configuration that uses another partition changes the queues, and loses nobody in them.
         document=Document(partitions=(dataclasses.replace(used, name=PARTITION),)),
         written=found,
+        text=text,
+        since=now,
     )
     problems = [*_unknown(lowered, found), *(_twice(setup) if options.slurm_limits else ())]
     if problems:

@@ -30,11 +30,18 @@ class User:
     name: str
     rules: tuple[Rule, ...] | None = None
     uid: str = ""
+    groups: tuple[str, ...] = ()
 
     def shown(self) -> dict[str, Any]:
         """As a review tells who it is."""
-        shown = {"username": self.name, "uid": self.uid, "groups": ["system:authenticated"]}
+        shown = {"username": self.name, "uid": self.uid, "groups": [*self._groups(), "system:authenticated"]}
         return {field: value for field, value in shown.items() if value}
+
+    def _groups(self) -> list[str]:
+        """Those that service accounts are in, by their names."""
+        if not self.name.startswith("system:serviceaccount:"):
+            return list(self.groups)
+        return ["system:serviceaccounts", f"system:serviceaccounts:{self.name.split(':')[2]}"]
 
 
 ADMIN = User(name="admin")

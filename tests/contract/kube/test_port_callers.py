@@ -96,6 +96,16 @@ def test_a_token_is_known_by_its_owner(callers: kube_callers.KubeCallers, accoun
     assert "system:authenticated" in caller.groups
 
 
+def test_the_groups_of_a_service_account_are_told(
+    callers: kube_callers.KubeCallers, accounts: Accounts, room: kubetalk.Room
+) -> None:
+    """All service accounts, those of its namespace, and everybody who is known."""
+    caller = callers.who(accounts.token(kubetalk.fresh("member"), may_create=False))
+    assert caller is not None
+    groups = {"system:serviceaccounts", f"system:serviceaccounts:{room.namespace}", "system:authenticated"}
+    assert set(caller.groups) == groups
+
+
 def test_a_token_of_nobody_is_an_answer(callers: kube_callers.KubeCallers) -> None:
     """Not an error: the server was asked, and says no."""
     assert callers.who(Token("made-up")) is None

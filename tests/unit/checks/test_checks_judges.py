@@ -331,10 +331,11 @@ def test_a_thousand_nodes_do_not_make_a_thousand_words() -> None:
     ("reviews", "level", "words"),
     [(True, Level.OK, "may ask whose"), (False, Level.FAILURE, "create tokenreviews.authentication.k8s.io")],
 )
-def test_who_takes_pods_in_has_to_know_their_callers(reviews: bool, level: Level, words: str) -> None:
+@pytest.mark.parametrize("service", ["submissions", "administration"])
+def test_who_takes_tokens_has_to_know_their_callers(service: str, reviews: bool, level: Level, words: str) -> None:
     """Elsewhere nobody is asked."""
-    wanted = dataclasses.replace(WANTED, submissions=True)
+    wanted = dataclasses.replace(WANTED, **{service: True})
     (found,) = of("tokens-reviewed", but(reviews=reviews), wanted)
     assert (found.level, words in found.message) == (level, True)
     (off,) = of("tokens-reviewed", but(reviews=None))
-    assert (off.level, "is off" in off.message) == (Level.OK, True)
+    assert (off.level, "are off" in off.message) == (Level.OK, True)

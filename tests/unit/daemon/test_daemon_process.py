@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge import app
-from slurm_bridge.daemon.process import Source
+from slurm_bridge.daemon.reload import Source
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod

@@ -3,7 +3,7 @@
 import threading
 
 from slurm_bridge import errors
-from slurm_bridge.daemon.reload import PERIOD, Reload
+from slurm_bridge.daemon.reload import PERIOD, Reload, Source, Stored, Use
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings.model import Settings
 
@@ -16,20 +16,24 @@ def settings(**values: object) -> Settings:
 class File:
     """A configuration file whose content is settings, or the problem that it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: VirtualClock | None = None) -> None:
         self.content: Settings | errors.BadConfiguration = settings()
         self.version = 0
         self.loads = 0
         self.applied: list[Settings] = []
         self.said: list[tuple[str, str]] = []
         self.unusable = ""
-        self.reload = Reload(
-            settings(),
-            fingerprint=lambda: str(self.version),
-            load=self.load,
+        #: What the hook in force has read of a file of its own, and what is there now.
+        self.read = self.now = "1"
+        self.clock = clock or VirtualClock()
+        source = Source(fingerprint=lambda: str(self.version), load=self.load)
+        told = self.said
+        use = Use(
             apply=self.apply,
-            told=lambda result, text: self.said.append((result, text)),
+            told=lambda result, text: told.append((result, text)),
+            stored=lambda: [Stored(file="queues.yaml", read=self.read, now=self.now)],
         )
+        self.reload = Reload(settings(), source, use, self.clock)
 
     def write(self, content: Settings | errors.BadConfiguration) -> None:
         """Somebody edits it."""
@@ -46,6 +50,7 @@ class File:
         if self.unusable:
             raise errors.BadConfiguration(self.unusable)
         self.applied.append(new)
+        self.read = self.now
 
 
 def test_an_unchanged_file_is_not_read() -> None:
@@ -100,16 +105,58 @@ def test_settings_that_fit_each_other_and_not_the_daemon_are_refused() -> None:
 
 def test_it_looks_every_few_seconds_until_it_is_told_to_stop() -> None:
     """On the clock that it is given."""
-    file, clock, stop = File(), VirtualClock(), threading.Event()
-    file.write(settings(defaults={"partition": "batch"}))
+    stop = threading.Event()
 
     class Stopping(VirtualClock):
         def wait(self, stop: threading.Event, seconds: float) -> bool:
             assert seconds == PERIOD
-            if clock.now() > 5 * PERIOD:
+            if self.now() > 5 * PERIOD:
                 stop.set()
-            clock.advance(seconds)
+            self.advance(seconds)
             return stop.is_set()
 
-    file.reload.run(Stopping(), stop)
+    file = File(Stopping())
+    file.write(settings(defaults={"partition": "batch"}))
+    file.reload.run(stop)
     assert (file.loads, len(file.applied)) == (1, 1)
+
+
+def test_a_file_that_a_hook_has_read_is_followed_too() -> None:
+    """Although no key has changed: the hook is made anew and reads it; after that it is not looked into again."""
+    file = File()
+    file.now = "2"
+    for _ in range(3):
+        file.reload.step()
+    assert (file.loads, len(file.applied), file.said) == (1, 1, [("ok", "queues.yaml")])
+    assert file.reload.refusal is None
+
+
+def test_a_bad_file_of_a_hook_is_tried_once_and_forgiven_when_it_is_as_before() -> None:
+    """Why it is not in force is known meanwhile, and since when."""
+    file = File()
+    file.now, file.unusable = "2", "no such queue"
+    file.clock.advance(60)
+    for _ in range(2):
+        file.reload.step()
+    refusal = file.reload.refusal
+    assert refusal is not None
+    assert (file.loads, file.said, refusal.problem) == (1, [("refused", "no such queue")], "no such queue")
+    assert refusal.at == file.clock.wall()
+    file.now = "1"
+    file.reload.step()
+    assert (file.applied, file.reload.refusal) == ([], None)
+
+
+def test_whoever_asks_has_it_read_at_once() -> None:
+    """Changed or not; nothing is applied that is in force already, and what is refused is answered."""
+    file = File()
+    assert (file.reload.now(), file.loads, file.applied) == (None, 1, [])
+    file.now = "2"
+    assert (file.reload.now(), len(file.applied)) == (None, 1)
+    file.unusable, file.now = "no such queue", "3"
+    for _ in range(2):
+        refusal = file.reload.now()
+        assert refusal is not None
+        assert refusal.problem == "no such queue"
+    file.unusable = ""
+    assert (file.reload.now(), len(file.applied)) == (None, 2)

@@ -1,0 +1,148 @@
+"""The admin service of the queues as an administrator asks it, with a token that nobody else gets to see."""
+
+import dataclasses
+import http
+import http.client
+import json
+import pathlib
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slurm_bridge import errors
+from slurm_bridge.daemon import queues
+from slurm_bridge.kube import config as kube_config
+from slurm_bridge.model.callers import Token
+from slurm_bridge.settings import kinds
+from slurm_bridge.web import administration, callers
+
+#: The variable that may hold the token.
+VARIABLE: Final = "SLURM_BRIDGE_TOKEN"
+
+#: A configuration that hooks need to see more for is in force when that has been listed.
+_SECONDS: Final = 60.0
+_MOST_BYTES: Final = 16 << 20
+_SAID: Final[Mapping[int, type[errors.BridgeError]]] = {
+    http.HTTPStatus.UNAUTHORIZED: errors.NotAuthenticated,
+    http.HTTPStatus.FORBIDDEN: errors.NotAuthorized,
+    http.HTTPStatus.NOT_FOUND: errors.NotFound,
+    http.HTTPStatus.CONFLICT: errors.Conflict,
+    http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE: errors.Invalid,
+    http.HTTPStatus.INTERNAL_SERVER_ERROR: errors.BadConfiguration,
+    http.HTTPStatus.SERVICE_UNAVAILABLE: errors.Unavailable,
+    http.HTTPStatus.TOO_MANY_REQUESTS: errors.Unavailable,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """Where an administrator's token is; the first that is given counts. Never a word of the command line."""
+
+    token_file: pathlib.Path | None = None
+    kubeconfig: pathlib.Path | None = None
+    environ: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+
+    def token(self) -> Token:
+        """BadConfiguration says where none was found; it never says what was."""
+        words, source = self._found()
+        token = callers.token(words)
+        if token is None:
+            raise errors.BadConfiguration(f"{source}: holds no bearer token")
+        return token
+
+    def _found(self) -> tuple[str, str]:
+        if self.token_file is not None:
+            try:
+                return self.token_file.read_text(encoding="ascii"), f"--token-file {self.token_file}"
+            except (OSError, UnicodeDecodeError) as error:
+                why = error.strerror if isinstance(error, OSError) else "is no text of a token"
+                raise errors.BadConfiguration(f"--token-file {self.token_file}: {why}") from None
+        if self.kubeconfig is not None:
+            headers = kube_config.from_kubeconfig(self.kubeconfig).headers()
+            _, _, words = headers.get("authorization", "").partition(" ")
+            return words, f"--kubeconfig {self.kubeconfig}"
+        if VARIABLE in self.environ:
+            return self.environ[VARIABLE], VARIABLE
+        raise errors.BadConfiguration(
+            f"a token is required: give --token-file, --kubeconfig or the variable {VARIABLE}"
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """The daemon that is asked, and by whom. `plain_http`: the token may go there in the clear."""
+
+    url: str
+    badge: Badge
+    ca: pathlib.Path | None = None
+    plain_http: bool = False
+
+    def config(self) -> Mapping[str, Any]:
+        """The configuration in force."""
+        return self._good(*self._ask("GET", administration.CONFIG))
+
+    def problems(self, file: pathlib.Path) -> list[str]:
+        """What keeps this file from taking the place of the configuration in force."""
+        try:
+            body = file.read_bytes()
+        except OSError as error:
+            raise errors.BadConfiguration(f"{file}: {error.strerror}") from error
+        return self._problems(*self._ask("POST", administration.VALIDATE, body))
+
+    def reload(self) -> tuple[str, list[str]]:
+        """What has become of it in words, and why it was not taken over; empty where it was."""
+        status, said = self._ask("POST", administration.RELOAD, b"")
+        found = self._problems(status, said)
+        version = f", version {said['version']}" if said.get("version") else ""
+        return f"{said.get('message', '')}{version}", found
+
+    def _problems(self, status: int, said: Mapping[str, Any]) -> list[str]:
+        if status == http.HTTPStatus.UNPROCESSABLE_ENTITY:
+            return [str(one) for one in said.get("problems", ())] or [str(said.get("message", ""))]
+        if status == http.HTTPStatus.BAD_REQUEST:
+            return [str(said.get("message", ""))]
+        self._good(status, said)
+        return []
+
+    def _good(self, status: int, said: Mapping[str, Any]) -> Mapping[str, Any]:
+        if status == http.HTTPStatus.OK:
+            return said
+        raise _SAID.get(status, errors.BadAnswer)(f"{self.url}: {said.get('message') or status}")
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Mapping[str, Any]]:
+        """Status and answer; the words of errors never have more than the address."""
+        self._private()
+        headers = {"Authorization": f"Bearer {self.badge.token().words}"}
+        connection = queues.connected(self.url, self.ca, _SECONDS)
+        try:
+            connection.request(method, path, body=body, headers=headers)
+            answer = connection.getresponse()
+            text = answer.read(_MOST_BYTES)
+        except (OSError, http.client.HTTPException) as error:
+            raise errors.Unavailable(f"{self.url}{path}: {type(error).__name__}: {error}") from error
+        finally:
+            connection.close()
+        return answer.status, _said(answer, text)
+
+    def _private(self) -> None:
+        parts = urllib.parse.urlsplit(self.url)
+        if parts.scheme == "http" and not self.plain_http and not kinds.loopback(parts.hostname or ""):
+            raise errors.BadConfiguration(
+                f"--url {self.url}: the token would travel in the clear; allowed are https://, an address of loopback, "
+                f"or --plain-http"
+            )
+
+
+def _said(answer: http.client.HTTPResponse, text: bytes) -> Mapping[str, Any]:
+    """What the JSON says; whatever else came is a message."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if isinstance(found, dict):
+        return found
+    if answer.status == http.HTTPStatus.OK:
+        raise errors.BadAnswer("the daemon answered 200 without JSON")
+    if answer.status == http.HTTPStatus.NOT_FOUND:
+        return {"message": "there is no admin service: web.administration.enabled is off there"}
+    return {"message": text[:200].decode(errors="replace").strip()}
