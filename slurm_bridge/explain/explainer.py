@@ -7,6 +7,7 @@ from slurm_bridge import errors
 from slurm_bridge.explain import explaining, looking, subjects
 from slurm_bridge.explain.asking import Means
 from slurm_bridge.explain.explaining import Explanation
+from slurm_bridge.explain.keeping import Others
 from slurm_bridge.explain.looking import Remembered, Sides
 from slurm_bridge.explain.subjects import Eyes
 from slurm_bridge.model.kinds import Kind
@@ -29,8 +30,9 @@ class Explainer:
 
     def manifests(self, objects: Iterable[Manifest]) -> Sequence[Explanation]:
         """Each workload that these objects lead to together; BadConfiguration when there is none."""
-        found = subjects.of_objects(objects, self._eyes())
-        return [explaining.explain(one, self._means, self._sides) for one in found]
+        eyes = self._eyes()
+        others = _others(eyes)
+        return [explaining.explain(one, self._means, self._sides, others) for one in subjects.of_objects(objects, eyes)]
 
     def pod(self, namespace: str, name: str) -> Explanation:
         """The workload of a pod that exists; NotFound when it does not."""
@@ -40,7 +42,7 @@ class Explainer:
         pod = looking.pod(cluster, namespace, name)
         eyes = self._eyes()
         subject = subjects.of_pod(pod, lambda: looking.mates(cluster, namespace), eyes)
-        return explaining.explain(subject, self._means, self._sides, lambda one: subjects.root_of(one, eyes))
+        return explaining.explain(subject, self._means, self._sides, _others(eyes))
 
     def _eyes(self) -> Eyes:
         """New ones for each question: what they have seen, they remember."""
@@ -52,3 +54,8 @@ class Explainer:
             options=self._options,
             more=self._more,
         )
+
+
+def _others(eyes: Eyes) -> Others:
+    """The workloads beside the one that is explained, looked at with the same eyes."""
+    return Others(claim=lambda pod: subjects.root_of(pod, eyes), whole=subjects.whole(eyes))

@@ -10,9 +10,10 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from slurm_bridge.explain import asking, hearing, looking, preempting, trying
+from slurm_bridge.explain import asking, hearing, keeping, looking, preempting, trying
 from slurm_bridge.explain.asking import Asked, Means
 from slurm_bridge.explain.hearing import Heard
+from slurm_bridge.explain.keeping import Others
 from slurm_bridge.explain.looking import Sides
 from slurm_bridge.explain.nodes import Reasons
 from slurm_bridge.explain.preempting import Claim, Preempting
@@ -23,7 +24,7 @@ from slurm_bridge.hooks.base import Matrix
 from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.model.job import JobView, Phase
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
-from slurm_bridge.scheduler import census, records
+from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.translate import digest, translator
 from slurm_bridge.translate.shapes import Form
@@ -86,8 +87,8 @@ class Explanation:
 WAITS, REFUSED = 3, 4
 
 
-def explain(subject: Subject, means: Means, sides: Sides | None, claim: Claim = census.alone) -> Explanation:
-    """All of it; `sides` None: no server is asked. `claim` says to which workload any other pod belongs."""
+def explain(subject: Subject, means: Means, sides: Sides | None, others: Others = keeping.ALONE) -> Explanation:
+    """All of it; `sides` None: no server is asked. `others` says which workloads there are beside it."""
     jobs, notes = _jobs(subject, means, sides), (*subject.notes, *(UNSEEN if sides is None else ()))
     if subject.workload is None:
         return Explanation(subject=subject, notes=notes, obstacle=subject.obstacle, jobs=jobs)
@@ -95,7 +96,7 @@ def explain(subject: Subject, means: Means, sides: Sides | None, claim: Claim = 
     if isinstance(translated, Reject):
         return Explanation(subject=subject, notes=notes, obstacle=translated, jobs=jobs)
     asked = Asked(workload=subject.workload, translated=translated, means=means, jobs=jobs or ())
-    heard = hearing.offline(asked) if sides is None else hearing.against(asked, sides, claim)
+    heard = hearing.offline(asked) if sides is None else hearing.against(asked, sides, others)
     found = Explanation(
         subject=subject,
         notes=(*notes, *heard.notes),
@@ -109,7 +110,7 @@ def explain(subject: Subject, means: Means, sides: Sides | None, claim: Claim = 
         told=heard.translated.told,
         matrices=heard.plan.matrices if heard.plan is not None else {},
         tries=trying.tries(heard.plan) if heard.plan is not None else (),
-        preempting=_preempting(asked, sides, heard, subject, claim),
+        preempting=_preempting(asked, sides, heard, subject, others.claim),
         jobs=jobs,
     )
     if not heard.settled:

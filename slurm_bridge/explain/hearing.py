@@ -2,10 +2,11 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from slurm_bridge.explain import asking, keeping, looking, nodes, slots
 from slurm_bridge.explain.asking import Asked
+from slurm_bridge.explain.keeping import Others
 from slurm_bridge.explain.looking import Scene, Sides
 from slurm_bridge.explain.nodes import Reasons
 from slurm_bridge.explain.slots import Slot
@@ -17,10 +18,7 @@ from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.hooks.layers import Stopped
 from slurm_bridge.hooks.sieve import Sieved
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
-from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle, Wait
-from slurm_bridge.model.workload import Root
-from slurm_bridge.scheduler import census
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.translate.translator import Translated
@@ -73,14 +71,14 @@ def offline(asked: Asked) -> Heard:
     )
 
 
-def against(asked: Asked, sides: Sides, claim: Callable[[Pod], Root] = census.alone) -> Heard:
+def against(asked: Asked, sides: Sides, others: Others = keeping.ALONE) -> Heard:
     """The whole chain at the cluster as it is, as the daemon would run it now."""
     chain, workload = asked.means.chain, asked.workload
     chain.see(looking.views(sides.cluster, chain.needs))
     scene, now = looking.scene(sides), asked.means.clock.wall()
     seen = scene.snapshot
     asked.means.glance.seen = seen
-    keeping.restore(asked, sides, claim)
+    keeping.restore(asked, sides, others)
     planned = chain.plan(workload, asked.translated, seen, now=now, previous=asking.running(asked.jobs))
     lines, reasons, notes = _listen(asked, seen, stopped=not isinstance(planned, Plan))
     if not isinstance(planned, Plan):

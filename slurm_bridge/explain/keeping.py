@@ -1,10 +1,11 @@
 """What other workloads keep of the cluster, for hooks that count it: those with a job in Slurm, or with pods on nodes.
 
-Who they are is taken from the pods alone: what only their owners say, such as a queue, is not looked up for each.
+As for the daemon, their owners speak for them, too: the queue of a Job may be said on the Job.
 """
 
 import collections
-from collections.abc import Callable, Iterator
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 
 from slurm_bridge.explain.asking import Asked
 from slurm_bridge.explain.looking import Sides
@@ -14,17 +15,35 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Source, Workload
+from slurm_bridge.scheduler import census
 from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
 
 
-def restore(asked: Asked, sides: Sides, claim: Callable[[Pod], Root]) -> None:
+def _unknown(_root: Root, _pods: Sequence[Pod]) -> Workload | None:
+    """Nobody has looked at owners."""
+    return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """`claim` says to which workload any other pod belongs, `whole` what that is; None where its pods speak alone."""
+
+    claim: Callable[[Pod], Root] = census.alone
+    whole: Callable[[Root, Sequence[Pod]], Workload | None] = _unknown
+
+
+#: Each pod is a workload of its own, and nobody else speaks for it.
+ALONE = Others()
+
+
+def restore(asked: Asked, sides: Sides, others: Others) -> None:
     """Tell the hooks; nobody is looked for where none of them wants to know."""
     if asked.means.chain.restores:
-        asked.means.chain.restore(tuple(_held(asked, sides, claim)), fresh=True)
+        asked.means.chain.restore(tuple(_held(asked, sides, others)), fresh=True)
 
 
-def _held(asked: Asked, sides: Sides, claim: Callable[[Pod], Root]) -> Iterator[Held]:
+def _held(asked: Asked, sides: Sides, others: Others) -> Iterator[Held]:
     waiting = {
         view.owner.uid
         for view in sides.slurm.jobs()
@@ -35,15 +54,17 @@ def _held(asked: Asked, sides: Sides, claim: Callable[[Pod], Root]) -> Iterator[
         ours = pod.bound and names.LABEL_JOB_ID in pod.metadata.labels
         if pod.terminal or not (ours or waiting):
             continue
-        root = claim(pod)
+        root = others.claim(pod)
         if (ours or root.uid in waiting) and root.uid != asked.workload.root.uid:
             crews[root].append(pod)
     for root, pods in crews.items():
-        workload = Workload(root=root, pods=tuple(pods), sources=(_says(pods[0]),), job_name=root.name)
+        workload = others.whole(root, pods) or _by_themselves(root, pods)
         translated = translator.translate(workload, asked.means.rules)
         if isinstance(translated, Translated):
             yield Held(ask=chain.asked(workload, translated), started=root.uid not in waiting)
 
 
-def _says(pod: Pod) -> Source:
-    return Source(kind=kinds.PODS.kind, name=pod.metadata.name, annotations=pod.metadata.annotations)
+def _by_themselves(root: Root, pods: Sequence[Pod]) -> Workload:
+    """As far as its pods say."""
+    said = Source(kind=kinds.PODS.kind, name=pods[0].metadata.name, annotations=pods[0].metadata.annotations)
+    return Workload(root=root, pods=tuple(pods), sources=(said,), job_name=root.name)

@@ -119,6 +119,17 @@ def root_of(pod: Pod, eyes: Eyes) -> Root:
     return base.claim(pod, eyes.known, eyes.options)
 
 
+def whole(eyes: Eyes) -> Callable[[Root, Sequence[Pod]], Workload | None]:
+    """Makes the workload that these pods of it are, and that has begun; None where that cannot be said now."""
+    given = eyes.given(Sketch())
+
+    def made(root: Root, pods: Sequence[Pod]) -> Workload | None:
+        found = base.gather(root, _Crew(pods), given, started=True)
+        return found if isinstance(found, Workload) else None
+
+    return made
+
+
 def _by_root(pods: Iterable[Pod], given: Given) -> Iterable[tuple[Root, list[Pod]]]:
     crews: dict[str, tuple[Root, list[Pod]]] = {}
     for pod in pods:

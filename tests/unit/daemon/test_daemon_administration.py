@@ -112,6 +112,27 @@ def test_a_file_that_changes_is_followed_without_being_asked(office: Office) -> 
     waiting.until(lambda: office.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
 
 
+def test_the_replica_that_leads_next_has_the_same_queues(tmp_path: pathlib.Path) -> None:
+    """It follows the file while it waits, and answers nobody before it leads."""
+    (tmp_path / "queues.yaml").write_text(administered("a"))
+    given = {"hooks": [{"name": "yunikorn", "options": {"file": str(tmp_path / "queues.yaml")}}], "web": ON}
+    given["leader_election"] = {"enabled": True, "namespace": "default", "lease_seconds": 4, "renew_seconds": 3}
+    with (
+        app.pocket_world(nodes=1) as world,
+        running(world, tmp_path / "first.json", **given) as daemon,
+    ):
+        first = Office(daemon, tmp_path)
+        waiting.until(first.paths, "queues", 20)
+        with running(world, tmp_path / "second.json", **given) as waits:
+            waits.until_ready()
+            second = Office(waits, tmp_path)
+            refused(second, "ann", errors.Unavailable)
+            (tmp_path / "queues.yaml").write_text(administered("a", "b"))
+            waiting.until(lambda: first.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
+            assert daemon.stop() == 0
+            waiting.until(lambda: second.paths() == ["root.a", "root.b"], "the same queues", 20, every=0.05)
+
+
 def test_a_dry_run_changes_nothing(office: Office, capsys: pytest.CaptureFixture[str]) -> None:
     """Wherever the file is; without an address the same rules are asked here, and no token is needed."""
     mine = office.folder / "mine.yaml"

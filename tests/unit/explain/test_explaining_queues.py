@@ -13,6 +13,7 @@ from tests.unit.hooks.yunikorn.yunikorn_scenes import document, queue
 
 Explain = Callable[..., Explanation]
 QUEUE = {"queue": "root.a"}
+TWO = document(queue("a"), queue("b", resources={"max": {"vcore": "3"}}))
 
 
 def yunikorn(**options: Any) -> str:
@@ -21,9 +22,12 @@ def yunikorn(**options: Any) -> str:
     return f"hooks={json.dumps([{'name': 'yunikorn', 'options': options}])}"
 
 
-def runs(world: app.PocketWorld, name: str, cpus: int) -> None:
-    """A pod of ours in that queue that has a node."""
-    manifest = explained.pod(name, QUEUE, nodeName="ext001")
+def runs(world: app.PocketWorld, name: str, cpus: int, owner: Any = None) -> None:
+    """A pod of ours in that queue that has a node, or one of a Job that says in which queue it is."""
+    manifest = explained.pod(name, None if owner else QUEUE, nodeName="ext001")
+    if owner:
+        above = {"apiVersion": "batch/v1", "kind": "Job", "name": owner["metadata"]["name"], "controller": True}
+        manifest["metadata"]["ownerReferences"] = [{**above, "uid": owner["metadata"]["uid"]}]
     manifest["metadata"]["labels"] = {names.LABEL_JOB_ID: "4711"}
     manifest["spec"]["containers"][0]["resources"] = {"requests": {"cpu": str(cpus)}}
     world.kube.create(kinds.PODS, manifest)
@@ -43,6 +47,15 @@ def test_what_runs_counts(explain: Explain, world: app.PocketWorld) -> None:
     assert found.obstacle is not None
     assert "queue root.a uses 2 of 2 vcore, and this asks for 1" in found.obstacle.message
     assert found.held_by == ("yunikorn",)
+
+
+def test_the_queue_of_what_runs_may_be_said_by_its_owner(explain: Explain, world: app.PocketWorld) -> None:
+    """As the daemon hears it: the pod itself says nothing."""
+    job = world.kube.create(kinds.JOBS, explained.job("owner", {"queue": "root.b"}))
+    runs(world, "owned", 3, owner=job)
+    found = explain(explained.pod(annotations={"queue": "root.b"}), yunikorn(configuration=TWO))
+    assert found.obstacle is not None
+    assert "queue root.b uses 3 of 3 vcore, and this asks for 1" in found.obstacle.message
 
 
 def test_a_pod_that_no_queue_takes_is_refused(explain: Explain) -> None:
