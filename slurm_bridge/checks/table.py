@@ -43,8 +43,7 @@ CHECKS: tuple[Check, ...] = (
         name="tokens-reviewed",
         why="Who hands in a pod, or administers queues, is known by a token, which the API server is asked about; "
         "without the right to ask, nobody is let in.",
-        fix="Apply deploy/submission or deploy/yunikorn, or switch web.submission.enabled and "
-        "web.administration.enabled off.",
+        fix="Apply deploy/submission, or switch web.submission.enabled and web.administration.enabled off.",
         judge=submission.reviewed,
         needs=_REVIEWS,
     ),

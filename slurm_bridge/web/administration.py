@@ -138,7 +138,7 @@ class QueueAdministration:
             caller = self._desk.callers.who(token)
         except errors.BridgeError as error:
             logger.warning("the token of a caller could not be reviewed: {}", error)
-            return refusals.unreviewed(error, "deploy/yunikorn")
+            return refusals.unreviewed(error, "deploy/submission")
         return caller or callers.unknown("the Kubernetes cluster does not accept this token")
 
     def _allowed(self, caller: Caller, queues: Queues) -> Reply | None:

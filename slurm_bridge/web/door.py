@@ -110,9 +110,13 @@ class _Server(socketserver.ThreadingTCPServer):
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
         try:
-            super().process_request_thread(request, client_address)
+            self.finish_request(request, client_address)
+        except Exception:  # noqa: BLE001 - it is told, and ends one conversation only
+            self.handle_error(request, client_address)
         finally:
+            # Before the client sees the end: whoever comes back then finds this place free.
             self._free.release()
+            self.shutdown_request(request)
 
     def handle_error(self, _request: object, client_address: object) -> None:
         """Whatever reaches this point was not foreseen."""

@@ -10,6 +10,7 @@ writes.
 import os
 from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the mark that both port suites may use."""
     config.addinivalue_line("markers", "streams: needs a watch that stays open")
     config.addinivalue_line("markers", "patient: waits for minutes where time cannot be passed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Cases of the same servers run one after the other; those of Kubernetes need not wait for those of Slurm."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(item.path.relative_to(Path(__file__).parent).parts[0]))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -108,10 +108,13 @@ def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iter
 def office(
     farm: Farm, open_world: OpenWorld, kube: support_servers.Kubernetes, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Office]:
-    """Its daemon has the rights of deploy/yunikorn; its service account `root-admin` is ann, and no other is."""
+    """Its daemon has the rights of deploy/yunikorn and deploy/submission.
+
+    Its service account `root-admin` is ann, and no other is.
+    """
     mounted = Mounted(tmp_path_factory.mktemp("mounted"))
     mounted.write(text(*FIRST))
-    with support_families.granted(kube, "yunikorn"):
+    with support_families.granted(kube, "yunikorn", "submission"):
         world = open_world("administered", start=False, defaults={"partition": farm.partition})
         users = [{"namespaces": [world.namespace], "service_accounts": ["root-admin"], "user": "ann"}]
         hooks = [{"name": "yunikorn", "options": {"file": str(mounted.file), "users": users}}]

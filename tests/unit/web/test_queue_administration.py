@@ -131,7 +131,7 @@ def test_every_request_asks_anew_who_it_is(scene: Scene) -> None:
         (errors.Unavailable("down"), 503, "the token could not be reviewed; nothing was done"),
         (errors.Unanswered("late"), 503, "the token could not be reviewed; nothing was done"),
         (errors.BadAnswer("nonsense"), 503, "the token could not be reviewed; nothing was done"),
-        (errors.NotAuthorized("no"), 500, "its administrator has to apply deploy/yunikorn"),
+        (errors.NotAuthorized("no"), 500, "its administrator has to apply deploy/submission"),
     ],
 )
 def test_where_nobody_knows_who_asks_nothing_is_done(
