@@ -16,10 +16,10 @@ from tests.simulation.world import NAMESPACE, World
 class Hand:
     """What a daemon does, done by a test."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, name: str = "hand") -> None:
         self.world = world
-        self.cluster: KubeClient = world.cluster("hand", world.clock)
-        self.slurm: SlurmClient = world.jobs_of("hand", world.clock)
+        self.cluster: KubeClient = world.cluster(name, world.clock)
+        self.slurm: SlurmClient = world.jobs_of(name, world.clock)
 
     def submit(self, name: str, **fields: Any) -> JobId:
         """A placeholder of this pod; it runs when nothing speaks against it."""

@@ -26,10 +26,10 @@ class Waiting:
         self._request = dataclasses.replace(request, owner=msgspec.structs.replace(request.owner, plan="c:1:0"))
         self._job_id: JobId = self._hand.ask(self._request)
 
-    def update(self, plan: str) -> None:
+    def update(self, plan: str, by: Hand | None = None) -> None:
         """A daemon writes it anew."""
         owner = msgspec.structs.replace(self._request.owner, plan=plan)
-        self._hand.slurm.update(self._job_id, dataclasses.replace(self._request, owner=owner))
+        (by or self._hand).slurm.update(self._job_id, dataclasses.replace(self._request, owner=owner))
 
 
 @pytest.fixture
@@ -72,3 +72,15 @@ def test_i9_an_earlier_attempt(waiting: Waiting) -> None:
     waiting.update("c:1:0")
     with pytest.raises(Broken, match="I9"):
         waiting.update("c:0:0")
+
+
+def test_i8_what_another_leader_has_overwritten_may_be_written_again(waiting: Waiting) -> None:
+    """As long as both write; one that writes what it has written itself has no more reason than before."""
+    other = Hand(waiting.world, "other")
+    for _ in range(10):
+        waiting.update("c:1:0", other)
+        waiting.update("c:1:0")
+    for _ in range(2):
+        waiting.update("c:1:0")
+    with pytest.raises(Broken, match="I8"):
+        waiting.update("c:1:0")

@@ -4,6 +4,9 @@
         a node, a partition, the workload itself, the configuration, the daemon, or an answer was lost
     I9  of one course the attempt in a job's record is never an earlier one than before, while the hooks are the same
 
+Where no fence keeps an old leader from writing, both have their own idea of one job (candidates are drawn, and nodes that
+were no good are remembered by whoever saw that): what the other has written over may be written again.
+
 What is held against a daemon is more generous than what it does: a reason is everybody's, and stays one.
 """
 
@@ -45,6 +48,8 @@ class Updates:
         self._newest = ""
         #: An old leader has gone on beside a new one: each has its own idea of how far a job has come.
         self._mixed = False
+        #: Who has written a job last.
+        self._writers: dict[tuple[int, str], str] = {}
         #: What may have called for updates so far: of all jobs, and of those of one workload; and how much of it there
         #: was when a job was first seen.
         self.reasons = 0
@@ -96,6 +101,7 @@ class Updates:
         before, after = self._observer.owner(job), self._now(job)
         if before is None or after is None:
             return
+        overwritten = self._is_overwritten(job, who)
         old, new = PlanState.of_running(before.plan), PlanState.of_running(after.plan)
         if old.version == new.version and new.attempt > old.attempt:
             self._same.add(job.job_id)
@@ -106,11 +112,19 @@ class Updates:
         self._same.add(job.job_id)
         if known and old.version == new.version and new.attempt < old.attempt and not self._mixed:
             raise Broken(f"I9: {who} took job {job.job_id} back: {change}")
+        if overwritten:
+            return
         self.others[job.job_id] += 1
         most = self._reasons(before) - self._first.get((job.job_id, job.sluid), 0) + FREE
         if self.others[job.job_id] > most:
             times = f"{self.others[job.job_id]} times (beside {self.turns[job.job_id]} turns)"
             raise Broken(f"I8: {who} has updated job {job.job_id} {times} for at most {most} reasons: {change}")
+
+    def _is_overwritten(self, job: state.Job, who: str) -> bool:
+        """Beside another leader: it does not say any more what this one wrote."""
+        key = job.job_id, job.sluid
+        before, self._writers[key] = self._writers.get(key, who), who
+        return self._mixed and before != who
 
     def _now(self, job: state.Job) -> marks.Owner | None:
         there = self._slurm.world.jobs.get(job.job_id)
