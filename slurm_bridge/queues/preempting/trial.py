@@ -63,10 +63,11 @@ class Trial:
     def taken_over(self, unit: Unit) -> Amount:
         """What the asking queue is charged with for a victim.
 
-        Of several members it is charged with what it can use: the rest of a large gang becomes free for everybody, and
-        would otherwise protect it from every small queue.
+        By the rules with all of it, but for a gang: of a large one it is charged with what it can use. The rest becomes
+        free for everybody, and would otherwise protect the gang from every small queue. A guarded attempt does so with
+        whatever is large, because a resource manager may count a whole gang as one: it takes no more than it needs.
         """
-        if unit.members == 1:
+        if unit.members == 1 and not self.guarded:
             return unit.total
         wanted = self.asker.total
         return {kind: min(amount, wanted[kind]) for kind, amount in unit.total.items() if kind in wanted}

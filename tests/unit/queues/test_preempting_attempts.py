@@ -99,8 +99,17 @@ def test_a_queue_below_its_guarantee_loses_nothing_because_its_parent_is_over() 
     cluster = Cluster("a", "b.small", "b.large", nodes={"n": {"cpu": 4}}, settings=settings)
     cluster.run("old", "b.large", "n", resource={"cpu": 3})
     cluster.run("new", "b.small", "n", resource=CPU)
-    assert reason(cluster.attempt(cluster.ask("a", CPU))) == "no_node"
+    assert victims(cluster.attempt(cluster.ask("a", CPU))) == ["old"]
     assert victims(cluster.attempt(cluster.ask("a", CPU), guarded=False)) == ["new"]
+
+
+def test_who_has_borrowed_more_than_the_asking_queue_may_have_is_not_protected_by_that() -> None:
+    """The rest becomes free for everybody. By the rules alone it would have to fit into what is left of the guarantee."""
+    cluster = Cluster("a", "b", nodes={"n": {"cpu": 4}}, settings=guarantees(a={"cpu": 2}))
+    cluster.run("mine", "a", "n", resource=CPU)
+    cluster.run("large", "b", "n", resource={"cpu": 3})
+    assert victims(cluster.attempt(cluster.ask("a", CPU))) == ["large"]
+    assert reason(cluster.attempt(cluster.ask("a", CPU), guarded=False)) == "no_node"
 
 
 def test_nobody_is_evicted_who_would_take_it_back() -> None:
