@@ -141,16 +141,21 @@ def _further(trial: Trial, placement: Placement, eligible: Iterable[Unit]) -> li
     for unit in placement.victims:
         trial.remove(unit)
     taken: list[Unit] = []
+    over = trial.guarded and guarding.is_over(trial.asker.queue, trial.balance)
+    before = trial.balance.fork() if over else trial.balance
     for unit in eligible:
         if unit in trial.gone or not trial.may_lose(unit):
             continue
+        # Beyond a maximum already: more has to go than the ask is entitled to, or it does not get in.
+        lacking = over and not guarding.has_place(trial.asker, placement.nodes, taken, before)
         trial.remove(unit)
         was = trial.balance.remaining(trial.asker.queue)
-        if not trial.has_room_for(trial.taken_over(unit)):
+        share = trial.taken_over(unit)
+        if not trial.has_room_for(share):
             break
-        trial.charge(trial.taken_over(unit))
-        if amounts.same(trial.balance.remaining(trial.asker.queue), was):
-            trial.charge(amounts.times(trial.taken_over(unit), -1))
+        trial.charge(share)
+        if amounts.same(trial.balance.remaining(trial.asker.queue), was) and not lacking:
+            trial.charge(amounts.times(share, -1))
             trial.put_back(unit)
         else:
             taken.append(unit)

@@ -47,6 +47,11 @@ def _fits_maxima(asker: Asker, gone: Iterable[Unit], balance: Balance) -> bool:
     )
 
 
+def is_over(queue: Queue, balance: Balance) -> bool:
+    """There is more than a maximum here or above: it was lowered."""
+    return any(not amounts.fit_in_max_undefined(balance.kept(one), one.max) for one in tree.upward(queue))
+
+
 def served(asker: Asker, gone: Iterable[Unit], balance: Balance) -> Balance:
     """The balance with the plan carried out: the victims gone, the ask in their place."""
     after = without(balance, gone)

@@ -65,12 +65,15 @@ class Trial:
 
         By the rules with all of it, but for a gang: of a large one it is charged with what it can use. The rest becomes
         free for everybody, and would otherwise protect the gang from every small queue. A guarded attempt does so with
-        whatever is large, because a resource manager may count a whole gang as one: it takes no more than it needs.
+        whatever is large, because a resource manager may count a whole gang as one, and never with more than is left of
+        the guarantee: it takes no more than it needs, whoever else was looked at first.
         """
         if unit.members == 1 and not self.guarded:
             return unit.total
         wanted = self.asker.total
-        return {kind: min(amount, wanted[kind]) for kind, amount in unit.total.items() if kind in wanted}
+        share = {kind: min(amount, wanted[kind]) for kind, amount in unit.total.items() if kind in wanted}
+        left = self.balance.remaining(self.asker.queue) if self.guarded else None
+        return {kind: max(0, min(amount, (left or {}).get(kind, amount))) for kind, amount in share.items()}
 
     def may_lose(self, unit: Unit) -> bool:
         """Its queue is over its guarantee in a type of the ask, as it is now; without any defined it always is."""

@@ -104,12 +104,32 @@ def test_a_queue_below_its_guarantee_loses_nothing_because_its_parent_is_over() 
 
 
 def test_who_has_borrowed_more_than_the_asking_queue_may_have_is_not_protected_by_that() -> None:
-    """The rest becomes free for everybody. By the rules alone it would have to fit into what is left of the guarantee."""
+    """The rest becomes free for everybody. By the rules alone it has to fit into what is left of the guarantee."""
     cluster = Cluster("a", "b", nodes={"n": {"cpu": 4}}, settings=guarantees(a={"cpu": 2}))
     cluster.run("mine", "a", "n", resource=CPU)
     cluster.run("large", "b", "n", resource={"cpu": 3})
     assert victims(cluster.attempt(cluster.ask("a", CPU))) == ["large"]
     assert reason(cluster.attempt(cluster.ask("a", CPU), guarded=False)) == "no_node"
+
+
+def test_what_is_beyond_a_lowered_maximum_goes_with_what_is_borrowed() -> None:
+    """It is in the way of whoever is entitled, and from each of the others a part of it too small to be taken back."""
+    settings = guarantees(p_a={"cpu": 2}, p_b={"cpu": 2}) | {"root.p": Settings(max={"cpu": 4})}
+    cluster = Cluster("p.a", "p.b", "p.c", nodes={"n": {"cpu": 90}}, settings=settings)
+    cluster.run("mine", "p.a", "n", resource=CPU)
+    cluster.run("large", "p.b", "n", resource={"cpu": 2})
+    cluster.run("second", "p.b", "n", resource=CPU)
+    cluster.run("third", "p.c", "n", resource=CPU)
+    assert sorted(victims(cluster.attempt(cluster.ask("p.a", CPU)))) == ["second", "third"]
+
+
+def test_a_small_one_that_comes_first_does_not_protect_a_large_one() -> None:
+    """Of the guarantee less is left then than the large one has; it goes alone, because it is enough."""
+    settings = guarantees(p_a={"cpu": 2}) | {"root.p": Settings(max={"cpu": 3})}
+    cluster = Cluster("p.a", "p.b", nodes={"n": {"cpu": 90}}, settings=settings)
+    cluster.run("large", "p.b", "n", resource={"cpu": 2})
+    cluster.run("small", "p.b", "n", resource=CPU)
+    assert victims(cluster.attempt(cluster.ask("p.a", {"cpu": 2}))) == ["large"]
 
 
 def test_nobody_is_evicted_who_would_take_it_back() -> None:
