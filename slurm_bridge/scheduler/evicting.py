@@ -28,15 +28,18 @@ class Evictor:
 
     def __init__(self, tools: Tools, census: Census) -> None:
         self._tools, self._census = tools, census
-        #: Victims of whose eviction the answer was lost.
+        #: Victims of whose eviction the answer was lost, and those that the API server has let go: until that is seen.
         self._unsure: set[str] = set()
+        self._gone: set[str] = set()
 
     def told(self, victims: Victims, whom: str, count: Count) -> bool:
         """All of them are on their way; one after the other, so that the first refusal spares those who come after."""
         for uid in victims:
             seen, unsure = self._census.get(uid), uid in self._unsure
             self._unsure.discard(uid)
-            if seen is None or seen.terminal:
+            if seen is None or seen.terminal or seen.terminating:
+                self._gone.discard(uid)
+            if seen is None or seen.terminal or uid in self._gone:
                 continue
             if seen.terminating:
                 if unsure:
@@ -60,6 +63,7 @@ class Evictor:
         except errors.Unanswered:
             self._unsure.add(pod.uid)
             raise
+        self._gone.add(pod.uid)
         self._say(pod, whom, count)
         return True
 

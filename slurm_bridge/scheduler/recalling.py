@@ -164,7 +164,8 @@ class Recalling:
         return True
 
     def _mark(self, recall: Recall) -> bool:
-        """Its pods say for whom they go."""
+        """Its pods say for whom they go; whatever becomes of it, they do not say so longer than that is true."""
+        self._cases.setdefault(recall.victim, Case())
         crew = self._census.crew(recall.victim)
         pods = crew.pods(*PLACED, Standing.WANTING) if crew is not None else ()
         says = notes.text({"uid": recall.asker, "for": recall.whom})

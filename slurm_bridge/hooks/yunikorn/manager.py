@@ -126,7 +126,7 @@ class Manager:
     def _member(self, demand: Demand) -> Member:
         self.leave(demand.uid)
         self._entered += 1
-        member = Member(demand=demand, name=f"{demand.title}#{self._entered}")
+        member = Member(demand=demand, name=f"{demand.title}#{self._entered}", since=self._backstage.clock.wall())
         self.members[demand.uid] = self._by_name[member.name] = member
         return member
 

@@ -26,6 +26,8 @@ class Member:
 
     demand: Demand
     name: str
+    #: When the core was first told of it, by the clock of this machine.
+    since: float = math.inf
     stage: Stage = Stage.ASKED
     queue: str = ""
     why: str = ""
@@ -34,6 +36,11 @@ class Member:
     placed: bool = False
     #: All its pods have nodes, as the core has been told.
     started: bool = False
+
+    @property
+    def created(self) -> float:
+        """Its age counts from here. The API server's clock may be ahead of this one: nobody comes from the future."""
+        return min(self.demand.created, self.since)
 
 
 class Ahead:

@@ -21,7 +21,7 @@ def application(member: Member) -> Application:
         user=demand.user,
         groups=demand.groups,
         tags=demand.tags,
-        submitted=demand.created,
+        submitted=member.created,
         node_sort=demand.node_sort,
     )
 
@@ -35,7 +35,7 @@ def ask(member: Member) -> Ask:
         partition=PARTITION,
         resource=demand.total,
         priority=demand.priority,
-        created=demand.created,
+        created=member.created,
         shape="any",
         allow_preempt_other=demand.preempts,
     )

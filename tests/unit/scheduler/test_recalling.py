@@ -110,6 +110,18 @@ def test_a_queue_gets_back_what_is_guaranteed_to_it(bridge: Bridge) -> None:
     assert notes(bridge, "mine", names.ANNOTATION_ROOM) == {}
 
 
+def test_nobody_is_told_twice_although_a_watch_is_slow(bridge: Bridge) -> None:
+    """The API server has said yes, and the pods look as before."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: evictions(bridge))
+    for _ in range(3):
+        bridge.core.preempt_step()
+    assert evictions(bridge) == 2
+    bridge.settle()
+    assert len([note for reason, note in bridge.events("b4") if reason == "Preempted"]) == 1
+
+
 def test_nobody_goes_for_more_than_is_guaranteed(bridge: Bridge) -> None:
     """Three are one too many."""
     queues = borrowed(bridge)
@@ -176,6 +188,23 @@ def test_what_waits_in_slurm_is_taken_back_and_waits_in_its_queue(bridge: Bridge
     go(bridge, 5)
     assert queues.said("b4")[0] == "QueueWaiting"
     assert not bridge.park_note("b4")
+
+
+def test_whose_job_ends_before_it_is_its_turn_does_not_say_so_any_longer(bridge: Bridge) -> None:
+    """It was written that it goes, and there is nothing left of it that could."""
+    queues = Queues(bridge, *teams(), evict_seconds=20)
+    for name in ("b1", "b2", "b3"):
+        queues.pod(name, "root.team.b")
+        bridge.run(2)
+    bridge.slurm.control.pause()
+    queues.pod("b4", "root.team.b")
+    bridge.run(2)
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: notes(bridge, "b4", names.ANNOTATION_MAKES_ROOM))
+    bridge.run(20)
+    go(bridge, 5)
+    assert queues.said("b4")[0] == "QueueWaiting"
+    assert notes(bridge, "b4", names.ANNOTATION_MAKES_ROOM) == {}
 
 
 def test_a_group_goes_as_a_whole(bridge: Bridge) -> None:

@@ -110,6 +110,14 @@ def test_the_newest_that_borrow_go_for_whoever_is_entitled() -> None:
     assert {"b3", "b4"} <= set(scene.woken)
 
 
+def test_whoever_comes_from_the_future_waits_from_now_on() -> None:
+    """This machine's clock may be behind the API server's, for longer than anybody likes to wait."""
+    scene = Scene(*running())
+    scene.manager.enter(demand("mine", "root.team.a", cpus=2, created=scene.clock.wall() + 600))
+    scene.later(6)
+    assert scene.victims == {"b3": "mine", "b4": "mine"}
+
+
 def test_what_they_leave_is_kept_for_whoever_asked() -> None:
     """Nobody else of either queue gets it, though the first has gone before the second."""
     scene = full()
