@@ -87,7 +87,7 @@ class Preemption:
                     yield waiting
 
     def _is_allowed(self, partition: Partition, waiting: Waiting, leaf: Queue, now: float) -> bool:
-        if not waiting.ask.allow_preempt_other or now < waiting.ask.created + leaf.preemption_delay:
+        if not waiting.ask.allow_preempt_other or now < waiting.ask.since + leaf.preemption_delay:
             return False
         if waiting.id in self._tried or crowding.kind(partition, waiting) in self._tried:
             return False
@@ -193,7 +193,7 @@ def _asker(partition: Partition, waiting: Waiting) -> Asker:
         resource=ask.resource,
         members=ask.members,
         priority=ask.priority,
-        created=ask.created,
+        created=ask.since,
         required_node=ask.required_node,
         allow_preempt_other=ask.allow_preempt_other,
         triggered=waiting.id in partition.flights,

@@ -5,6 +5,7 @@ Partitions carry the resource manager's own names here; inside, the proxy has th
 
 import dataclasses
 import enum
+import math
 from collections.abc import Mapping
 
 from slurm_bridge.queues.amounts import Amount, Known
@@ -74,6 +75,7 @@ class AskId:
 class Ask:
     """Room for all members or for none: each takes `resource` on some node. `created` is Unix time.
 
+    That may be by a clock that is ahead of this machine's: it waits at the latest since `told`, by the one of now.
     Asks of one `shape` are alike to every predicate; "" is like no other one.
     """
 
@@ -84,6 +86,7 @@ class Ask:
     members: int = 1
     priority: int = 0
     created: float = 0.0
+    told: float = math.inf
     required_node: str = ""
     shape: str = ""
     allow_preempt_self: bool = True
@@ -93,6 +96,11 @@ class Ask:
     @property
     def id(self) -> AskId:
         return AskId(partition=self.partition, application=self.application, key=self.key)
+
+    @property
+    def since(self) -> float:
+        """From when on it has waited."""
+        return min(self.created, self.told)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

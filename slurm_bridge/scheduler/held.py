@@ -5,6 +5,7 @@ Of the others only those are told of that something is kept for: others left for
 Pods and placeholders are all that it is taken from: whoever starts anew comes to the same.
 """
 
+import dataclasses
 from collections.abc import Iterator
 
 from slurm_bridge import errors
@@ -15,7 +16,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.workload import Root, Source, Workload
-from slurm_bridge.scheduler import notes
+from slurm_bridge.scheduler import notes, records
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import PLACED, Crew, Standing
 from slurm_bridge.scheduler.tools import Tools
@@ -36,14 +37,14 @@ def _held(tools: Tools, census: Census) -> Iterator[Held]:
         placed = crew.pods(*PLACED)
         keeps = bool(placed) or any(one.alive for one in tools.table.of(uid))
         made_by = {} if keeps else notes.room_made_by(crew.pods(Standing.WANTING))
-        ask = _ask(_workload(tools, crew), tools) if keeps or made_by else None
+        ask = _ask(_placed(tools, crew, _workload(tools, crew)), tools) if keeps or made_by else None
         if ask is None or not ask.workload.pods:
             continue
         if keeps:
             makes_room_for = notes.makes_room_for(crew.pods(*PLACED, Standing.WANTING))
             yield Held(
                 ask=ask,
-                started=not crew.count(Standing.WANTING),
+                started={pod.uid for pod in ask.workload.pods} <= {pod.uid for pod in placed},
                 makes_room_for=makes_room_for or "",
                 leaves=_leaves(crew, marked=makes_room_for is not None),
             )
@@ -70,6 +71,17 @@ def _workload(tools: Tools, crew: Crew) -> Workload:
         Source(kind=kinds.PODS.kind, name=pod.metadata.name, annotations=pod.metadata.annotations) for pod in pods[:1]
     )
     return Workload(root=crew.root, pods=pods, sources=says, job_name=crew.root.name)
+
+
+def _placed(tools: Tools, crew: Crew, workload: Workload) -> Workload:
+    """Of a group that runs those for whom its job has places: who came later waits for one of them to leave."""
+    job = next((one for one in tools.table.of(workload.root.uid) if one.alive and one.started), None)
+    if job is None:
+        return workload
+    placed = {pod.uid for pod in crew.pods(*PLACED)}
+    others = [pod.uid for pod in workload.pods if pod.uid not in placed]
+    there = placed.union(others[: max(0, records.places_of(job.owner) - len(placed))])
+    return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.uid in there))
 
 
 def _ask(workload: Workload, tools: Tools) -> Ask:

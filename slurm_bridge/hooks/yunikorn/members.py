@@ -37,11 +37,6 @@ class Member:
     #: All its pods have nodes, as the core has been told.
     started: bool = False
 
-    @property
-    def created(self) -> float:
-        """Its age counts from here. The API server's clock may be ahead of this one: nobody comes from the future."""
-        return min(self.demand.created, self.since)
-
 
 class Ahead:
     """Who is with Slurm, or on the way there, and has not started: by application, and how long that is believed."""

@@ -21,7 +21,7 @@ def application(member: Member) -> Application:
         user=demand.user,
         groups=demand.groups,
         tags=demand.tags,
-        submitted=member.created,
+        submitted=demand.created,
         node_sort=demand.node_sort,
     )
 
@@ -35,7 +35,8 @@ def ask(member: Member) -> Ask:
         partition=PARTITION,
         resource=demand.total,
         priority=demand.priority,
-        created=member.created,
+        created=demand.created,
+        told=member.since,
         shape="any",
         allow_preempt_other=demand.preempts,
     )

@@ -12,6 +12,7 @@ from slurm_bridge.hooks.base import Denied
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.model import names
 from tests.unit.scheduler.bridging import Bridge
 
 
@@ -21,6 +22,7 @@ class Counts:
     def __init__(self) -> None:
         self.over: list[str] = []
         self.told: list[tuple[bool, dict[str, bool]]] = []
+        self.members: list[list[str]] = []
 
     def filter(self, *_: object) -> Denied:
         """It has nothing against anybody."""
@@ -30,6 +32,7 @@ class Counts:
         self.over.append(workload)
 
     def restored(self, held: Sequence[Held], _views: Mapping[Need, View], *, fresh: bool) -> None:
+        self.members = [[pod.metadata.name for pod in one.ask.workload.pods] for one in held]
         self.told.append((fresh, {one.ask.workload.lead.metadata.name: one.started for one in held}))
 
 
@@ -65,6 +68,20 @@ def test_a_new_leadership_tells_it_afresh(bridge: Bridge) -> None:
     counting(bridge, hook := Counts())
     bridge.core.recover()
     assert hook.told[-1] == (True, {"runs": True})
+
+
+def test_of_a_group_that_runs_only_those_count_who_have_a_place(bridge: Bridge) -> None:
+    """Whoever came after them and waits for one to leave uses up nothing, and does not make it look unfinished."""
+    together = {names.GROUP: "pair", names.GROUP_SIZE: "2"}
+    for name in ("g1", "g2"):
+        bridge.pod(name, labels=together)
+    bridge.run(10)
+    bridge.pod("g3", labels=together)
+    bridge.run(10)
+    assert [bool(bridge.node_of(name)) for name in ("g1", "g2", "g3")] == [True, True, False]
+    counting(bridge, hook := Counts())
+    assert hook.told == [(False, {"g1": True})]
+    assert hook.members == [["g1", "g2"]]
 
 
 def test_a_hook_that_fails_to_listen_keeps_nobody_from_listening(bridge: Bridge) -> None:
