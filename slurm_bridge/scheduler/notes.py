@@ -23,6 +23,12 @@ def makes_room_for(pods: Iterable[Pod]) -> str | None:
     return next((one for one in said if isinstance(one, str)), None)
 
 
+def whom(pods: Iterable[Pod]) -> str:
+    """The name of whom these pods leave for, or why their queue wants them to; "" where they do not say so."""
+    said = (_read(pod, names.ANNOTATION_MAKES_ROOM).get("for") for pod in pods)
+    return next((one for one in said if isinstance(one, str) and one), "")
+
+
 def room_made_by(pods: Iterable[Pod]) -> Mapping[str, str]:
     """The names of those who leave for these pods, by uid."""
     for pod in pods:

@@ -16,19 +16,23 @@ class Evictions:
     def __init__(self) -> None:
         self._recalls: dict[str, Recall] = {}
         self._rooms: dict[str, Room] = {}
+        #: Since when, as far as this process knows: by whoever asked, and by victims for whom nobody did.
+        self._since: dict[str, float] = {}
 
-    def order(self, victim: Member, asker: Member | None, message: str) -> None:
+    def order(self, victim: Member, asker: Member | None, message: str, now: float) -> None:
         """The core wants it gone; without an asker its queue is over a maximum, as the message says."""
         uid = victim.demand.uid
         if asker is None:
+            self._since.setdefault(uid, now)
             self._recalls[uid] = Recall(victim=uid, asker="", whom=message.removeprefix("preempted because "))
             return
         # First for whom: one that goes for nobody who waits would be spared by whoever looks just then.
-        self.add(asker, {uid: victim.demand.title})
+        self.add(asker, {uid: victim.demand.title}, now)
         self._recalls[uid] = Recall(victim=uid, asker=asker.demand.uid, whom=asker.demand.title)
 
-    def add(self, asker: Member, victims: Mapping[str, str]) -> None:
+    def add(self, asker: Member, victims: Mapping[str, str], now: float) -> None:
         """These go, or have gone, for it."""
+        self._since.setdefault(asker.demand.uid, now)
         known = self._rooms.get(asker.demand.uid)
         already = known.victims if known is not None else {}
         self._rooms[asker.demand.uid] = Room(where=asker.queue, victims={**already, **victims})
@@ -42,16 +46,20 @@ class Evictions:
             if rest:
                 self._rooms[recall.asker] = Room(where=room.where, victims=rest)
             else:
-                del self._rooms[recall.asker]
+                self.served(recall.asker)
         return self.over(uid)
 
     def over(self, uid: str) -> bool:
         """The victim has gone; whether there was one."""
-        return self._recalls.pop(uid, None) is not None
+        recall = self._recalls.pop(uid, None)
+        if recall is not None and not recall.asker:
+            self._since.pop(uid, None)
+        return recall is not None
 
     def served(self, uid: str) -> None:
         """Whoever asked has a job, or does not wait any more."""
-        self._rooms.pop(uid, None)
+        if self._rooms.pop(uid, None) is not None:
+            self._since.pop(uid, None)
 
     def recall(self, uid: str) -> Recall | None:
         """Who is to go, and for whom."""
@@ -68,3 +76,7 @@ class Evictions:
     def rooms(self) -> Mapping[str, Room]:
         """All that somebody waits for."""
         return dict(self._rooms)
+
+    def since(self) -> Mapping[str, float]:
+        """Since when somebody goes for a workload, by its uid, or by that of the victim where nobody asked."""
+        return dict(self._since)

@@ -53,7 +53,7 @@ class Manager:
             for eviction in update.evicting:
                 self._order(eviction)
             for one, member in restoring.askers(pairs, update):
-                self.evictions.add(member, one.room_made_by)
+                self.evictions.add(member, one.room_made_by, self._backstage.clock.wall())
             self.engine.begin(self.setup.document, self, update)
 
     def _restored(self, one: Known) -> Member:
@@ -265,7 +265,7 @@ class Manager:
         victim = self._by_name.get(eviction.victim.application)
         asker = self._by_name.get(eviction.asker.application) if eviction.asker else None
         if victim is not None:
-            self.evictions.order(victim, asker, eviction.message)
+            self.evictions.order(victim, asker, eviction.message, self._backstage.clock.wall())
             self._wake(victim)
 
     def gone(self, uid: str) -> None:

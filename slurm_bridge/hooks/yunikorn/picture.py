@@ -1,9 +1,9 @@
-"""The queues as they are shown: the tree with what is used of what, who waits and why, and who was refused."""
+"""The queues as they are shown: the tree with what is used of what, who waits and why, who goes, who was refused."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.hooks.yunikorn import reasons
+from slurm_bridge.hooks.yunikorn import leaving, reasons
 from slurm_bridge.hooks.yunikorn.manager import Manager
 from slurm_bridge.hooks.yunikorn.members import Member, Stage
 from slurm_bridge.queues import amounts
@@ -40,6 +40,7 @@ def picture(manager: Manager, now: float) -> Picture:
         "partition": setup.written.name,
         "ahead": {"now": manager.ahead.count(now), "most": setup.ahead},
         **shown,
+        "preemption": leaving.shown(manager.evictions, {one.demand.uid: one for one in members}, now),
         "rejected": [
             {"at": one.at, "workload": _title(one.rejected.subject.name), "reason": one.rejected.reason}
             for one in reversed(manager.rejected)

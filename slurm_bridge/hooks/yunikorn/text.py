@@ -1,17 +1,18 @@
 """The picture of the queues for people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from slurm_bridge.hooks.yunikorn import reasons
+from slurm_bridge.hooks.yunikorn import leaving, reasons
 from slurm_bridge.hooks.yunikorn.picture import Picture
 
 _HEADER = ("QUEUE", "STATE", "USED", "GUARANTEED", "MAX", "PENDING", "RUNS", "WAIT")
 _NOT_SHOWN = "pods"
+_STATES = {leaving.GOES: "has to go", leaving.GONE: "has gone"}
 
 
 def lines(picture: Picture) -> Iterator[str]:
-    """The tree, who waits, and who was refused."""
+    """The tree, who waits, who goes for whom, and who was refused."""
     ahead = picture["ahead"]
     most = f" of {ahead['most']}" if ahead["most"] else ""
     yield f"mode {picture['mode']}, partition {picture['partition']}, ahead in Slurm {ahead['now']}{most}"
@@ -21,6 +22,7 @@ def lines(picture: Picture) -> Iterator[str]:
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
     yield from _listed("waiting", (f"{one['workload']}  {one['queue']}: {one['why']}" for one in picture["waiting"]))
+    yield from _listed("making room", map(_leaving, picture["preemption"]))
     yield from _listed("rejected", (f"{one['workload']}  {one['reason']}" for one in picture["rejected"]))
 
 
@@ -42,7 +44,18 @@ def _amount(amount: Mapping[str, int]) -> str:
     return reasons.all_of(shown) if shown else "-"
 
 
-def _listed(title: str, entries: Iterator[str]) -> Iterator[str]:
+def _leaving(one: Mapping[str, Any]) -> str:
+    """Those who go, and those who have gone, with the queues that they leave."""
+    whom = f"{one['for']}  {one['queue']}" if one["for"] else one["why"]
+    there = (f"{_named(victim)} {_STATES[victim['state']]}" for victim in one["victims"])
+    return f"{whom}, for {one['seconds']} s: {', '.join(there)}"
+
+
+def _named(victim: Mapping[str, str]) -> str:
+    return f"{victim['workload']} ({victim['queue']})" if victim["queue"] else victim["workload"]
+
+
+def _listed(title: str, entries: Iterable[str]) -> Iterator[str]:
     found = list(entries)
     if found:
         yield ""

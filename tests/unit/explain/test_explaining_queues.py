@@ -1,13 +1,16 @@
 """Of a pod that waits in a queue the explanation says in which one, and what is used of what."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import pytest
 
 from slurm_bridge import app
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.model import kinds, names
+from slurm_bridge.settings.model import Settings
 from tests.unit.explain import explained
 from tests.unit.hooks.yunikorn.yunikorn_scenes import document, queue
 
@@ -56,6 +59,55 @@ def test_the_queue_of_what_runs_may_be_said_by_its_owner(explain: Explain, world
     found = explain(explained.pod(annotations={"queue": "root.b"}), yunikorn(configuration=TWO))
     assert found.obstacle is not None
     assert "queue root.b uses 3 of 3 vcore, and this asks for 1" in found.obstacle.message
+
+
+@pytest.fixture
+def told(settings: Callable[..., Settings], world: app.PocketWorld) -> Iterator[Callable[[str], Explanation]]:
+    """What is said of a pod that exists; its name is to be `mine` or `goes`."""
+
+    def made(name: str) -> Explanation:
+        with app.explainer(settings(yunikorn()), offline=False) as explainer:
+            return explainer.pod("default", name)
+
+    yield made
+    for name in ("mine", "goes"):
+        if world.kube.get(kinds.PODS, "default", name) is not None:
+            world.kube.delete(kinds.PODS, ("default", name), grace=0)
+
+
+def test_who_waits_for_others_to_go_is_told_who(told: Callable[[str], Explanation], world: app.PocketWorld) -> None:
+    """As its pod says."""
+    says = {names.ANNOTATION_ROOM: json.dumps({"victims": {"u1": "team/b1", "u2": "team/b2"}, "nodes": ["n1"]})}
+    manifest = explained.pod("mine", QUEUE)
+    manifest["metadata"]["annotations"] |= says
+    world.kube.create(kinds.PODS, manifest)
+    found = told("mine")
+    assert (
+        "room is made for it in its queue: team/b1 and team/b2 with more than their queues are entitled to have to go"
+    ) in text.render(found, verbose=False)
+    assert text.document(found, verbose=False)["room_in_queues"] == {
+        "room_made_by": ["team/b1", "team/b2"],
+        "makes_room_for": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("uid", "cause", "said"),
+    [
+        ("u", "team/mine", "it has to go for team/mine, whose queue is entitled to what this one has borrowed"),
+        ("", "queue root.a is over its maximum", "it has to go: queue root.a is over its maximum"),
+    ],
+)
+def test_who_has_to_go_is_told_for_whom(
+    told: Callable[[str], Explanation], world: app.PocketWorld, uid: str, cause: str, said: str
+) -> None:
+    """Or what there is too much of; and what becomes of its pods."""
+    runs(world, "goes", 1)
+    says = {"metadata": {"annotations": {names.ANNOTATION_MAKES_ROOM: json.dumps({"uid": uid, "for": cause})}}}
+    world.kube.merge(kinds.PODS, ("default", "goes"), says)
+    shown = text.render(told("goes"), verbose=False)
+    assert said in shown
+    assert "its pods are evicted, and end within their grace period" in shown
 
 
 def test_a_pod_that_no_queue_takes_is_refused(explain: Explain) -> None:
