@@ -79,7 +79,7 @@ class Company:
 
     def enter(self, dice: random.Random) -> None:
         """A new troupe, while there is room for all; its group object may be late."""
-        troupe = a_troupe(dice, f"{self._prefix}{self.entered}", restarts=self._house.restarts)
+        troupe = self.drawn(dice, f"{self._prefix}{self.entered}")
         if not self._has_room(troupe):
             return
         self.entered += 1
@@ -91,6 +91,10 @@ class Company:
         self._stage.note(f"{troupe.name} is {troupe}")
         for kind, manifest in made:
             self._stage.create(kind, manifest)
+
+    def drawn(self, dice: random.Random, name: str) -> Troupe:
+        """Any troupe."""
+        return a_troupe(dice, name, restarts=self._house.restarts)
 
     def _has_room(self, troupe: Troupe) -> bool:
         there = self._there()

@@ -23,7 +23,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One case for each random run; those of gangs and of families take longer, and there are fewer."""
     only, first = metafunc.config.getoption("--seed"), metafunc.config.getoption("--first-seed")
     runs = metafunc.config.getoption("--runs")
-    for name, share in (("seed", 1), ("gang_seed", 2), ("family_seed", 5), ("family_gang_seed", 20)):
+    for name, share in (
+        ("seed", 1),
+        ("gang_seed", 2),
+        ("family_seed", 5),
+        ("family_gang_seed", 20),
+        ("rival_seed", 10),
+        ("rival_gang_seed", 20),
+    ):
         count = -(-runs // share)
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, range(first, first + count) if only is None else [only])

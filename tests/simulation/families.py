@@ -1,5 +1,6 @@
 """The hook families as a site switches them on, small enough for a few nodes; and a hook that takes its time."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -72,7 +73,55 @@ QUEUES: Mapping[str, Any] = {
     },
 }
 
+USUAL_QUEUE = "root.all.default"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """CPUs: what each of two queues is entitled to, and what all have together."""
+
+    each: int
+    most: int
+
+    @property
+    def entitled(self) -> Mapping[str, int]:
+        """By the paths of the queues."""
+        return {"root.all.left": self.each, "root.all.right": self.each}
+
+
+def rivals(shares: Shares) -> Mapping[str, Any]:
+    """Below one maximum two queues that are entitled to something, and one that lives on what these leave."""
+    delays = {"preemption.delay": "1s", "quota.preemption.delay": "3s"}
+    leaves = [
+        {"name": path.rpartition(".")[2], "resources": {"guaranteed": {"vcore": str(cpus)}}, "properties": delays}
+        for path, cpus in shares.entitled.items()
+    ]
+    limited = {"name": "all", "resources": {"max": {"vcore": str(shares.most)}}, "properties": delays}
+    partition = {
+        "name": "default",
+        "placementrules": [{"name": "provided"}, {"name": "fixed", "value": USUAL_QUEUE}],
+        "preemption": {"quotapreemptionenabled": True},
+        "queues": [
+            {
+                "name": "root",
+                "submitacl": "*",
+                "queues": [{**limited, "queues": [*leaves, {"name": "default", "properties": delays}]}],
+            }
+        ],
+    }
+    options = {"ahead": 6, "order": False, "evict_seconds": 15.0, "configuration": {"partitions": [partition]}}
+    return {"name": "yunikorn", "options": options}
+
+
+#: For pods and for groups: as always, when times are hard, and when there is enough.
+PODS, GROUPS = ("rivals", "poor rivals", "rich rivals"), ("rival groups", "poor rival groups", "rich rival groups")
+RIVALS: Mapping[str, Shares] = {
+    **{name: Shares(each=2, most=most) for name, most in zip(PODS, (6, 4, 1000), strict=True)},
+    **{name: Shares(each=4, most=most) for name, most in zip(GROUPS, (12, 9, 1000), strict=True)},
+}
+
 KNOWN: Mapping[str, Mapping[str, Any]] = {
+    **{name: rivals(shares) for name, shares in RIVALS.items()},
     "tiers": TIERS,
     "slow tiers": SLOW,
     "patient tiers": PATIENT,

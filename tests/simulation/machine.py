@@ -66,6 +66,10 @@ class Scene:
     def rest(self) -> None:
         """See that all comes right."""
         self.heal()
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Until nothing happens any more."""
         self.play.run_to_rest(lambda: self.company.help(self.world.clock.now()), patience=PATIENCE)
 
     def act(self, act: Act, dice: random.Random) -> None:

@@ -8,12 +8,13 @@
     I5  no job, pod, node or group that is not ours (a gated pod is not ours yet) is changed
     I6  once nothing goes wrong any more, every living pod gets its node: all of a gang, or none
     I7  no pod is deleted while its job lives, or before it ever had one; but with a gang that is to start anew when one
-        of its pods is lost, or that could not be bound as a whole in time
+        of its pods is lost, or that could not be bound as a whole in time, or by an eviction (which has I10: `evicted`)
 
 What is seen while a daemon's call returns is that daemon's deed; everything else is the world's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from slurm_bridge.model import marks, names
 from slurm_bridge.sim.kube.resources import NODES, PODS
@@ -56,6 +57,7 @@ class Observer:
         self._twice_since: dict[str, float] = {}
         self._lenient_until = 0.0 if fenced else float("inf")
         self.groups = groups.Groups(kube.store)
+        self.evicted = evicted.Evicted(self.groups, kube.clock.now)
         self.pods: dict[str, seen.Pod] = {}
         self.looks = 0
 
@@ -172,7 +174,7 @@ class Observer:
         manifest = event.new.manifest()
         pod = self.pods.get(event.new.uid)
         if pod is None:
-            pod = self.pods[event.new.uid] = seen.pod(manifest)
+            pod = self.pods[event.new.uid] = seen.pod(manifest, born=self._now)
         self.groups.sort_in(pod)
         if by and (not pod.ours or pod.gated):
             raise Broken(f"I5: {by} changed foreign pod {pod.key}")
@@ -185,13 +187,14 @@ class Observer:
             if by:
                 self._check_binding(pod, by)
         if leaving and not pod.leaving and by:
-            self._check_deletion(pod, by)
+            self._check_deletion(pod, manifest, by)
         pod.leaving, pod.gone = leaving, event.gone
         pod.phase = manifest["status"].get("phase", "Pending")
         pod.parked = names.ANNOTATION_PARKED in (manifest["metadata"].get("annotations") or {})
         pod.gated = bool(manifest["spec"].get("schedulingGates"))
         if pod.left is None and (pod.leaving or pod.over):
             pod.left = self._now
+        evicted.learn(pod, manifest, self._now, by)
 
     def _check_binding(self, pod: seen.Pod, by: str) -> None:
         there = [run for run in self._runs.of(pod.group) if pod.node in run.shares]
@@ -237,19 +240,17 @@ class Observer:
         if not asked.within(room):
             raise Broken(f"I3: {by} put {asked} on {name} ({room}): {[pod.key for pod in there]}")
 
-    def _check_deletion(self, pod: seen.Pod, by: str) -> None:
+    def _check_deletion(self, pod: seen.Pod, manifest: Mapping[str, Any], by: str) -> None:
         if not pod.node:
             raise Broken(f"I7: {by} deleted {pod.key}, which had no node yet")
         ended = self._job_ended(pod) or self._moved(pod) or self.groups.may_end(pod, self._now)
-        if not (ended or self._preempted(pod)):
+        if not (ended or self._preempted(pod, manifest, by)):
             raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.group)}")
 
-    def _preempted(self, pod: seen.Pod) -> bool:
+    def _preempted(self, pod: seen.Pod, manifest: Mapping[str, Any], by: str) -> bool:
         """It was asked to go by an eviction, for another pod of ours that waits."""
-        there = {one.node for one in self.groups.members(pod.group) if one.node}
-        every = {one.uid: one.manifest() for one in self._kube.store.all(PODS)}
-        waiting = [every[one.uid] for one in self.pods.values() if one.ours and one.wanting and one.uid in every]
-        return evicted.properly(every[pod.uid], pod.group, there, waiting)
+        every = {one.uid: one.manifest() for one in self._kube.store.all(PODS)} | {pod.uid: manifest}
+        return self.evicted.properly(pod, every, self.pods, by)
 
     def _job_ended(self, pod: seen.Pod) -> bool:
         """The job that the pod names (of a pod alone: any of its jobs) is over, or gone, or has never been its own."""
@@ -272,7 +273,7 @@ class Observer:
         """What I1, I4 and I6 would say if this were the end."""
         self.look()
         doubled = [f"I1: workload {uid} still has several living jobs" for uid in self._twice_since]
-        return [*doubled, *self._leaked(), *self._stuck()]
+        return [*doubled, *self._leaked(), *self._stuck(), *self.evicted.left(self.pods)]
 
     def _leaked(self) -> Iterator[str]:
         for job in self._slurm.world.jobs.values():
@@ -283,6 +284,7 @@ class Observer:
                     yield f"I4: job {job.job_id} ({job.state}) {why} {owner.kind} {owner.namespace}/{owner.name}"
 
     def _stuck(self) -> Iterator[str]:
+        holds = evicted.holds((owner.uid, job) for job in self._slurm.world.jobs.values() if (owner := self.owner(job)))
         for pod in self.pods.values():
             if not pod.ours or pod.over or pod.gated:
                 continue
@@ -290,7 +292,8 @@ class Observer:
             if pod.node:
                 if not (pod.leaving or pod.strange or living):
                     yield f"I6: {pod.key} sits on {pod.node} without a job"
-            elif not pod.leaving and not self.groups.excused(
-                pod, [run for run in self._runs.of(pod.group) if run.left is None], living
-            ):
+            elif not (pod.leaving or self._excused(pod, living) or self.evicted.excuses(pod, self.pods, holds)):
                 yield f"I6: {pod.key} of {pod.group} {'is parked' if pod.parked else 'has no node'}: {living}"
+
+    def _excused(self, pod: seen.Pod, living: Sequence[state.Job]) -> bool:
+        return self.groups.excused(pod, [run for run in self._runs.of(pod.group) if run.left is None], living)

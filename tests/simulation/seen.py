@@ -58,15 +58,34 @@ class Pod:
     strange: bool = False
     #: When it stopped being one that has or wants a node.
     left: float | None = None
+    born: float = 0.0
+    #: When it was over, got its node, and stopped waiting for one.
+    ended: float | None = None
+    placed: float | None = None
+    waited: float | None = None
+    #: What it says of those who go for it, and of whom it goes for.
+    room: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    makes_room: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: Which daemon has written or taken back the latter.
+    noted_by: str = ""
 
     @property
     def over(self) -> bool:
         return self.gone or self.phase in ("Succeeded", "Failed")
 
     @property
+    def standing(self) -> bool:
+        """It has, or wants, something of ours."""
+        return not (self.over or self.strange)
+
+    @property
     def wanting(self) -> bool:
         """It waits for a node."""
         return not (self.node or self.over or self.leaving or self.gated)
+
+    def stays(self, moment: float) -> bool:
+        """It has had its node since before then, and still has it."""
+        return self.placed is not None and self.placed < moment and not (self.over or self.strange)
 
     def on(self, run: "Run", node: str) -> bool:
         """This job has put it there, and there it is."""
@@ -90,7 +109,7 @@ class Run:
         return f"job {self.job_id} of {self.uid} ({held}){'' if self.left is None else f' until {self.left:.1f}'}"
 
 
-def pod(manifest: Mapping[str, Any], scheduler: str = names.SCHEDULER_NAME) -> Pod:
+def pod(manifest: Mapping[str, Any], scheduler: str = names.SCHEDULER_NAME, born: float = 0.0) -> Pod:
     """A pod as it is seen first."""
     metadata, spec = manifest["metadata"], manifest["spec"]
     needs = [container.get("resources", {}).get("requests", {}) for container in spec["containers"]]
@@ -101,6 +120,7 @@ def pod(manifest: Mapping[str, Any], scheduler: str = names.SCHEDULER_NAME) -> P
         needs=total(amounts(need) for need in needs),
         manifest=manifest,
         group=belonging.NOWHERE,
+        born=born,
     )
 
 

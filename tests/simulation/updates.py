@@ -4,8 +4,8 @@
         a node, a partition, the workload itself, the configuration, the daemon, or an answer was lost
     I9  of one course the attempt in a job's record is never an earlier one than before, while the hooks are the same
 
-Where no fence keeps an old leader from writing, both have their own idea of one job (candidates are drawn, and nodes that
-were no good are remembered by whoever saw that): what the other has written over may be written again.
+Where no fence keeps an old leader from writing, both have their own idea of one job (candidates are drawn, and who was
+no good where is remembered by whoever saw it): what the other has overwritten may be written again.
 
 What is held against a daemon is more generous than what it does: a reason is everybody's, and stays one.
 """

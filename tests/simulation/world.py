@@ -3,7 +3,7 @@
 import pathlib
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -141,7 +141,8 @@ class World:
 
     def cluster(self, who: str, clock: ports.Clock) -> KubeClient:
         """Kubernetes as this daemon reaches it."""
-        line = Line(self.weather.before(self.kube.handler, Side.KUBE, who), clock=clock)
+        handler = self.observer.evicted.around(self.weather.before(self.kube.handler, Side.KUBE, who), who)
+        line = Line(handler, clock=clock)
         return KubeClient(DirectAccess(line, token=self.kube.token), clock=clock, dice=random.Random(1), instance=who)
 
     def jobs_of(self, who: str, clock: ports.Clock) -> SlurmClient:
@@ -163,10 +164,13 @@ class World:
 
     # -- users -------------------------------------------------------------------------------------------------------
 
-    def pod(self, name: str, *, cpu: str = "1", gated: bool = False, **wishes: str) -> None:
-        """A pod of ours; wishes are the kubelet's annotations."""
-        self.weather.note(f"user creates pod {name} {cpu} {'gated ' if gated else ''}{wishes}")
-        metadata = {"name": name, "annotations": {f"kwok.local/{wish}": value for wish, value in wishes.items()}}
+    def pod(
+        self, name: str, *, cpu: str = "1", gated: bool = False, marks: Mapping[str, str] | None = None, **wishes: str
+    ) -> None:
+        """A pod of ours; wishes are the kubelet's annotations, marks are ours."""
+        self.weather.note(f"user creates pod {name} {cpu} {'gated ' if gated else ''}{wishes}{marks or ''}")
+        kubelet = {f"kwok.local/{wish}": value for wish, value in wishes.items()}
+        metadata = {"name": name, "annotations": kubelet | dict(marks or {})}
         gates = {"schedulingGates": [{"name": "example.com/wait"}]} if gated else {}
         self.kube.create(kinds.PODS, {"metadata": metadata, "spec": {**spec(cpu), **gates}})
 

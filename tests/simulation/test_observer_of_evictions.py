@@ -1,0 +1,195 @@
+"""The observer says of each way to evict wrongly what it is; what is right passes in silence."""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Mapping
+
+import pytest
+
+from slurm_bridge.model import kinds, names
+from tests.simulation import families, fleet
+from tests.simulation.broken import Broken
+from tests.simulation.hand import Hand
+from tests.simulation.realm import QUEUE, WINDOW, Law, Realm
+from tests.simulation.world import NAMESPACE, World
+
+LAW = Law(entitled={"root.left": 2, "root.right": 2}, most=4)
+
+
+class Court:
+    """Three pods that borrow run, of one cpu each, and one waits that is entitled to two."""
+
+    def __init__(self, token: pathlib.Path) -> None:
+        self.world = World(1, token, fleet=fleet.WIDE)
+        self.world.slurm.world.config = dataclasses.replace(self.world.slurm.world.config, configuring_seconds=0.0)
+        self.realm = Realm(LAW, families.USUAL_QUEUE)
+        self.world.observer.evicted.realm = self.realm
+        self.hand = Hand(self.world)
+        for name in ("b1", "b2", "b3"):
+            self.run(name)
+        self.world.pod("mine", cpu="2", marks={QUEUE: "root.left"})
+
+    def run(self, name: str, queue: str = "") -> None:
+        """One more that has its node."""
+        self.world.pod(name, marks={QUEUE: queue} if queue else {})
+        job_id = self.hand.submit(name)
+        self.hand.bind(name, self.hand.slurm.allocation(job_id).nodes[0].replace("s8", "n8"), job_id)  # type: ignore[union-attr]
+
+    def uid(self, name: str) -> str:
+        """Of a pod."""
+        found = self.world.find(name)
+        assert found is not None
+        return str(found["metadata"]["uid"])
+
+    def write(self, name: str, key: str, says: Mapping[str, object]) -> None:
+        """The daemon writes on a pod."""
+        pod = self.hand.cluster.get(kinds.PODS, NAMESPACE, name)
+        assert pod is not None
+        self.hand.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {key: json.dumps(says)}}})
+
+    def ask(self, *victims: str, asker: str = "mine") -> None:
+        """Whoever waits says who goes for it."""
+        self.write(asker, names.ANNOTATION_ROOM, {"victims": {self.uid(one): one for one in victims}, "nodes": []})
+
+    def mark(self, *victims: str, asker: str = "mine") -> None:
+        """Each of them says for whom it goes."""
+        for one in victims:
+            self.write(one, names.ANNOTATION_MAKES_ROOM, {"uid": self.uid(asker) if asker else "", "for": "x"})
+
+    def evict(self, name: str) -> None:
+        """The API server is asked to."""
+        self.hand.cluster.evict(NAMESPACE, name, self.uid(name))
+
+
+@pytest.fixture
+def court(tmp_path: pathlib.Path) -> Court:
+    """Before anybody has said anything."""
+    return Court(tmp_path / "token")
+
+
+def test_what_is_agreed_is_silent(court: Court) -> None:
+    """Two that borrow, for one that is entitled to as much."""
+    court.ask("b2", "b3")
+    court.mark("b2", "b3")
+    court.evict("b3")
+    court.evict("b2")
+    assert court.world.observer.evicted.for_others == 2
+
+
+def test_i7_nobody_has_said_anything(court: Court) -> None:
+    """An eviction alone is no licence."""
+    with pytest.raises(Broken, match="I7"):
+        court.evict("b1")
+
+
+def test_i7_whoever_it_goes_for_does_not_know_of_it(court: Court) -> None:
+    """Nor is what a victim says."""
+    court.mark("b1")
+    with pytest.raises(Broken, match="I7"):
+        court.evict("b1")
+
+
+def test_i7_the_victim_does_not_say_so(court: Court) -> None:
+    """Nor what the other one says."""
+    court.ask("b1")
+    with pytest.raises(Broken, match="I7"):
+        court.evict("b1")
+
+
+def test_i7_they_do_not_mean_each_other(court: Court) -> None:
+    """Somebody else who waits is named by the victim."""
+    court.world.pod("other", marks={QUEUE: "root.right"})
+    court.ask("b1")
+    court.mark("b1", asker="other")
+    with pytest.raises(Broken, match="I7"):
+        court.evict("b1")
+
+
+def test_i7_nobody_goes_for_itself(court: Court) -> None:
+    """Whatever it says."""
+    court.write("b1", names.ANNOTATION_ROOM, {"victims": {court.uid("b1"): "b1"}})
+    court.mark("b1", asker="b1")
+    with pytest.raises(Broken, match="I7"):
+        court.evict("b1")
+
+
+def test_i7_not_all_of_them_say_so(court: Court) -> None:
+    """A restart would take it for something that has not begun."""
+    court.ask("b2", "b3")
+    court.mark("b3")
+    with pytest.raises(Broken, match="I7"):
+        court.evict("b3")
+
+
+def test_i7_whoever_it_goes_for_does_not_wait_any_more(court: Court) -> None:
+    """For longer than anybody may be deaf."""
+    court.ask("b1")
+    court.mark("b1")
+    court.world.delete_pod("mine", 0)
+    court.world.pass_time(60.0)
+    with pytest.raises(Broken, match="I7"):
+        court.evict("b1")
+
+
+def test_i10_somebody_is_told_twice(court: Court) -> None:
+    """By one who has got an answer."""
+    court.ask("b3")
+    court.mark("b3")
+    court.world.annotate("b3", "kwok.local/terminating", "60s")
+    court.evict("b3")
+    with pytest.raises(Broken, match="I10"):
+        court.evict("b3")
+
+
+def test_i10_a_queue_has_what_it_is_entitled_to(court: Court) -> None:
+    """Nobody of it goes."""
+    court.run("r", "root.right")
+    court.ask("r")
+    court.mark("r")
+    with pytest.raises(Broken, match=r"I10.*entitled"):
+        court.evict("r")
+
+
+def test_i10_whoever_asks_is_not_entitled_to_that_much(court: Court) -> None:
+    """Its queue has a part of it already."""
+    court.run("l", "root.left")
+    court.world.pass_time(WINDOW + 2)
+    court.ask("b1")
+    court.mark("b1")
+    with pytest.raises(Broken, match=r"I10.*not entitled"):
+        court.evict("b1")
+
+
+def test_i10_nobody_asked_and_there_is_not_too_much(court: Court) -> None:
+    """All of them have room."""
+    court.world.delete_pod("mine", 0)
+    court.world.pass_time(WINDOW + 2)
+    court.mark("b1", asker="")
+    with pytest.raises(Broken, match=r"I10.*for nobody"):
+        court.evict("b1")
+
+
+def test_nobody_asked_and_the_maximum_was_lowered(court: Court) -> None:
+    """What is beyond it may go."""
+    court.realm.decree(dataclasses.replace(LAW, most=2), court.world.clock.now())
+    court.mark("b1", asker="")
+    court.evict("b1")
+    assert court.world.observer.evicted.for_nobody == 1
+
+
+def test_i10_what_is_written_is_taken_back(court: Court) -> None:
+    """At the end nobody says that he goes, and stays; nor that others go for him, and has a node."""
+    court.mark("b1")
+    court.ask("b2", asker="b2")
+    assert [text[:3] for text in court.world.observer.complaints()].count("I10") == 2
+
+
+def test_i6_who_is_entitled_to_nothing_waits(court: Court) -> None:
+    """While there is no room; and whoever is entitled does not, as long as others have borrowed."""
+    complaints = court.world.observer.complaints()
+    assert [text.split()[2] for text in complaints] == ["'mine')"]
+    court.world.pod("late", cpu="2")
+    assert court.world.observer.complaints() == complaints
+    court.realm.decree(dataclasses.replace(LAW, most=None), court.world.clock.now())
+    assert len(court.world.observer.complaints()) == 2
