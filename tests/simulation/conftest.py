@@ -30,6 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ("family_gang_seed", 20),
         ("rival_seed", 10),
         ("rival_gang_seed", 20),
+        ("rack_seed", 20),
     ):
         count = -(-runs // share)
         if name in metafunc.fixturenames:

@@ -7,6 +7,7 @@ from typing import Any
 from slurm_bridge import ports
 from slurm_bridge.hooks import base
 from slurm_bridge.model.verdict import Wait
+from tests.simulation import racks
 
 #: Of few nodes the best ones, then all.
 TIERS: Mapping[str, Any] = {
@@ -45,6 +46,12 @@ KAI: Mapping[str, Any] = {
             }
         ]
     },
+}
+
+#: Three racks in two halls, and little time for each set: who requires one goes round them.
+RACKS: Mapping[str, Any] = {
+    "name": "kai",
+    "options": {"topologies": [{"name": "site", "levels": ["hall", "rack"], "source": "copy", "conf": racks.CONF}]},
 }
 
 #: Two queues, by the namespace's name or none; so few may be ahead that most of them wait for each other.
@@ -127,6 +134,7 @@ KNOWN: Mapping[str, Mapping[str, Any]] = {
     "patient tiers": PATIENT,
     "vela": VELA,
     "kai": KAI,
+    "racks": RACKS,
     "queues": QUEUES,
 }
 

@@ -22,7 +22,7 @@ from slurm_bridge.sim.kube.store import Event
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
-from tests.simulation import evicted, groups, runs, seen
+from tests.simulation import evicted, groups, racks, runs, seen
 from tests.simulation.broken import Broken
 
 __all__ = ["CLUSTER_ID", "Broken", "Observer"]
@@ -58,6 +58,7 @@ class Observer:
         self._lenient_until = 0.0 if fenced else float("inf")
         self.groups = groups.Groups(kube.store)
         self.evicted = evicted.Evicted(self.groups, kube.clock.now)
+        self.racks = racks.Racks()
         self.pods: dict[str, seen.Pod] = {}
         self.looks = 0
 
@@ -209,6 +210,7 @@ class Observer:
         self._check_share(pod, pod.run)
         self._check_beginning(pod, pod.run, by)
         self._check_node(pod.node, by)
+        self.racks.check(pod, self.groups.members(pod.group), by)
 
     def _check_share(self, pod: seen.Pod, run: seen.Run) -> None:
         """What the job has put on this node is no more than it holds there."""
@@ -248,7 +250,6 @@ class Observer:
             raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.group)}")
 
     def _preempted(self, pod: seen.Pod, manifest: Mapping[str, Any], by: str) -> bool:
-        """It was asked to go by an eviction, for another pod of ours that waits."""
         every = {one.uid: one.manifest() for one in self._kube.store.all(PODS)} | {pod.uid: manifest}
         return self.evicted.properly(pod, every, self.pods, by)
 
