@@ -110,7 +110,7 @@ class Emitter:
 
     def reach(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Nodes:
         """Those of these nodes that the request's partitions have."""
-        territory = self._territory(request, snapshot)
+        territory = self._territory(request.partition, snapshot)
         key = (request.partition or "", id(nodes))
         return self._within.get(snapshot.version, key, lambda: (nodes, territory.within(nodes)))[1]
 
@@ -125,7 +125,7 @@ class Emitter:
         return self._emit(request, snapshot, nodes, listing=candidates is not None)
 
     def _emit(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes, *, listing: bool) -> Emission:
-        territory = self._territory(request, snapshot)
+        territory = self._territory(request.partition, snapshot)
         allowed = self.reach(request, snapshot, nodes)
         if not allowed:
             raise ValueError(f"no node of {request.partition or 'any partition'} is left to emit")
@@ -158,9 +158,14 @@ class Emitter:
         allowed = frozenset().union(*(one.allowed for one in emitted))
         return Emission(dataclasses.replace(first, components=tuple(others)), emitted[0].territory, allowed)
 
-    def _territory(self, request: JobRequest, snapshot: ClusterSnapshot) -> Territory:
-        partition = request.partition or ""
-        return self._territories.get(snapshot.version, partition, lambda: _territory(snapshot, partition))
+    def inside(self, partition: str | None, snapshot: ClusterSnapshot) -> Mask:
+        """The nodes of these partitions (a comma list), or of the default one, by row of the snapshot's columns."""
+        territory, members = self._territory(partition, snapshot), snapshot.columns.members
+        return territory.inside if territory.members is members else members.mask(territory.nodes)
+
+    def _territory(self, partition: str | None, snapshot: ClusterSnapshot) -> Territory:
+        named = partition or ""
+        return self._territories.get(snapshot.version, named, lambda: _territory(snapshot, named))
 
 
 def members(snapshot: ClusterSnapshot, partition: str) -> Nodes:

@@ -15,6 +15,7 @@ from slurm_bridge.hooks.columns.coded import units_given
 from slurm_bridge.hooks.columns.kept import Kept
 from slurm_bridge.hooks.facts import NOTHING, NodeFacts
 from slurm_bridge.hooks.fewest import takes
+from slurm_bridge.hooks.recent import Recent
 from slurm_bridge.model.job import JobRequest, MemoryPer
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import SlurmNode
@@ -22,6 +23,9 @@ from slurm_bridge.translate import resources
 
 #: For so many kinds of pods it is remembered which nodes have room: a byte for each node.
 MOST_KINDS = 64
+
+#: More than one node in so many are many: one pass over the arrays takes no longer then.
+_MANY = 8
 
 #: Before the name and the type of a generic resource.
 _GRES = "room gres "
@@ -37,18 +41,12 @@ _Wanted = tuple[tuple[str, int], ...]
 
 def now(columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
     """The nodes that could take one such pod of this request at this moment."""
-    room: Mask = columns.present
-    for there, used, least in _enough(columns, _wanted(pod, request)):
-        room = room & ((there if used is None else there - used) >= least)
-    return room
+    return _now(columns, _wanted(pod, request))
 
 
 def among(columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
     """The same of the nodes in these rows, by place."""
-    room: Mask = columns.present[rows]
-    for there, used, least in _enough(columns, _wanted(pod, request)):
-        room = room & ((there[rows] if used is None else there[rows] - used[rows]) >= least)
-    return room
+    return _among(columns, rows, _wanted(pod, request))
 
 
 class Rooms:
@@ -56,11 +54,37 @@ class Rooms:
 
     def __init__(self) -> None:
         self._kept: Kept[_Wanted] = Kept(MOST_KINDS)
+        #: What was asked about some nodes only.
+        self._once: Recent[_Wanted, bool] = Recent(MOST_KINDS)
 
     def now(self, columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
         """As `room.now`."""
+        return self._now(columns, _wanted(pod, request))
+
+    def among(self, columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
+        """As `room.among`. All nodes are looked at for many of them, and for pods of a kind that came before."""
         wanted = _wanted(pod, request)
-        return self._kept.get(wanted, columns, lambda: now(columns, pod, request), lambda facts: _fits(facts, wanted))
+        if len(rows) * _MANY >= len(columns) or self._once.get(wanted):
+            return self._now(columns, wanted)[rows]
+        self._once.put(wanted, True)
+        return _among(columns, rows, wanted)
+
+    def _now(self, columns: NodeColumns, wanted: _Wanted) -> Mask:
+        return self._kept.get(wanted, columns, lambda: _now(columns, wanted), lambda facts: _fits(facts, wanted))
+
+
+def _now(columns: NodeColumns, wanted: _Wanted) -> Mask:
+    room: Mask = columns.present
+    for there, used, least in _enough(columns, wanted):
+        room = room & ((there if used is None else there - used) >= least)
+    return room
+
+
+def _among(columns: NodeColumns, rows: Rows, wanted: _Wanted) -> Mask:
+    room: Mask = columns.present[rows]
+    for there, used, least in _enough(columns, wanted):
+        room = room & ((there[rows] if used is None else there[rows] - used[rows]) >= least)
+    return room
 
 
 def _fits(facts: NodeFacts, wanted: _Wanted) -> bool:

@@ -87,6 +87,11 @@ class NodeColumns(Table[NodeFacts]):
         return self.members.present
 
     @property
+    def sides(self) -> Sides:
+        """What each side says: the very same of columns between which it did not change."""
+        return self._sides
+
+    @property
     def facts(self) -> Sequence[NodeFacts | None]:
         """The node of each row."""
         return self.records
@@ -110,6 +115,11 @@ class NodeColumns(Table[NodeFacts]):
     def nodes(self, mask: Mask) -> frozenset[str]:
         """The names in these rows; the same set again for an equal mask."""
         return self.members.nodes(mask)
+
+    def unmoved(self, before: "NodeColumns") -> bool:
+        """The same nodes, of which neither side says anything else than before; what runs there may have changed."""
+        mine, theirs = self._sides, before.sides
+        return mine.kube is theirs.kube and mine.slurm is theirs.slurm and self.members is before.members
 
     def of_node(self, name: str, of: Callable[[Node], V]) -> Coded[V]:
         """What `of` says of each node in Kubernetes: an attribute that stays whatever runs there."""

@@ -82,8 +82,10 @@ class Member:
         return Failure(why=f"did not answer within {self.seconds:g} s")
 
     def _paused(self) -> float:
+        if not self.remote:
+            return 0.0
         with self._lock:
-            return self._until - self._clock.now() if self.remote else 0.0
+            return self._until - self._clock.now()
 
     def _count(self, *, failed: bool) -> None:
         with self._lock:

@@ -47,10 +47,12 @@ class Book:
         """The names of the nodes in these rows, and their uids."""
         with self._lock:
             known, uids = self._known(nodes)
-            new = rows[known[rows] < 0].tolist()
+            numbers = known[rows]
+            new = rows[numbers < 0].tolist()
             for row in new:
                 known[row] = self._page.number(nodes.names[row], uids.values[uids.codes[row]])
-            numbers = known[rows]
+            if new:
+                numbers = known[rows]
             return Picked(self._page.names, numbers), Picked(self._page.uids, numbers)
 
     def _known(self, nodes: NodeColumns) -> tuple[NDArray[np.int32], Coded[str]]:

@@ -38,8 +38,10 @@ def best(decision: Decision, nodes: NodeColumns, eligible: Mask, roomy: Mask, mo
     One that ceases to be eligible is replaced by the next, so that the number of candidates stays.
     """
     there = among(decision, nodes, eligible)
-    places = np.concatenate([np.flatnonzero(there & roomy), np.flatnonzero(there & ~roomy)])
-    found: list[str] = nodes.names[decision.rows_in(nodes)[places[:most]]].tolist()
+    places = np.flatnonzero(there & roomy)[:most]
+    if len(places) < most:
+        places = np.concatenate([places, np.flatnonzero(there & ~roomy)[: most - len(places)]])
+    found: list[str] = nodes.names[decision.rows_in(nodes)[places]].tolist()
     return found
 
 

@@ -19,8 +19,9 @@ from slurm_bridge.hooks.vela import catalogue, dice, samples, scoring
 from slurm_bridge.hooks.vela.book import Book
 from slurm_bridge.hooks.vela.options import DecisionOptions
 from slurm_bridge.hooks.vela.samples import Picked
-from slurm_bridge.hooks.vela.scene import Rows, Scene, inside
+from slurm_bridge.hooks.vela.scene import Rows, Scene
 from slurm_bridge.hooks.vela.scoring import Weighted
+from slurm_bridge.hooks.vela.sifting import Sift
 from slurm_bridge.hooks.vela.smart import Merged
 from slurm_bridge.model.slurmnode import SlurmNode
 
@@ -72,14 +73,16 @@ class Decision:
 
 
 class InPartition:
-    """Agents do not know which partition the job names."""
+    """Agents do not know which partition is the job's."""
 
-    rejects: ClassVar = "are not in the Slurm partition that it names"
+    rejects: ClassVar = "are not in the Slurm partition of its job"
 
     def fits(self, scene: Scene, rows: Rows) -> Mask:
-        if not scene.partitions:
-            return np.ones(len(rows), np.bool_)
-        return inside(scene.nodes, scene.partitions)[rows]
+        return self.every(scene)[rows]
+
+    def every(self, scene: Scene) -> Mask:
+        """The same of all nodes."""
+        return scene.nodes.present if scene.inside is None else scene.inside
 
 
 class Decider:
@@ -88,16 +91,20 @@ class Decider:
     def __init__(self, options: DecisionOptions) -> None:
         self._filters = (InPartition(), *catalogue.filters(options.filters))
         self._scorers = catalogue.scorers(options.scores)
+        self._sift = Sift(self._filters)
         self._book = Book()
 
     def decide(self, merged: Merged, scene: Scene) -> Decision:
         """What is left of the sample."""
         rows, places, dropped = _resolved(merged, scene.nodes)
-        for one in self._filters:
-            stay = one.fits(scene, rows)
+        stay = self._sift.of(scene).places(rows)
+        if len(stay) < len(rows):
             rows, places = rows[stay], places[stay]
         said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self._scorers]
-        final = scoring.combined(merged.accumulated[places], merged.plugins[places], said)
+        sampled = merged.accumulated, merged.plugins
+        if len(places) < len(merged.nodes):
+            sampled = merged.accumulated[places], merged.plugins[places]
+        final = scoring.combined(*sampled, said)
         order = scoring.picked(final, len(final))
         rows = rows[order]
         names, uids = self._book.written(scene.nodes, rows)
@@ -139,7 +146,8 @@ def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp
     drop(rows == _FOREIGN, UNKNOWN_HERE)
     drop(nodes.of_slurm("vela in slurm", _in_slurm)[rows] == 0, UNKNOWN_TO_SLURM)
     drop(_others(merged.uids, places, samples.uids(nodes, rows)), OTHER_NODE)
-    drop(~dice.is_first(rows), TWICE)
+    if merged.repeats:
+        drop(~dice.is_first(rows), TWICE)
     return rows, places, dropped
 
 

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from slurm_bridge.hooks import room
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import (
     GO,
@@ -33,6 +32,8 @@ from slurm_bridge.hooks.base import (
     Tiers,
 )
 from slurm_bridge.hooks.columns import Numbers
+from slurm_bridge.hooks.emitter import Emitter
+from slurm_bridge.hooks.room import Rooms
 from slurm_bridge.hooks.vela import candidates, commit, conflict, note, smart, sorting
 from slurm_bridge.hooks.vela.agents import Patience
 from slurm_bridge.hooks.vela.cases import Case, Cases, Follows, Pace, Seen, Turn
@@ -41,7 +42,6 @@ from slurm_bridge.hooks.vela.decision import Decision
 from slurm_bridge.hooks.vela.office import Office, Outcome, Question, Unavailable
 from slurm_bridge.hooks.vela.options import VelaOptions
 from slurm_bridge.hooks.vela.samplers import LocalNodesSampler, RemoteNodesSampler, SampleNodesPlugin
-from slurm_bridge.hooks.vela.scene import inside
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
@@ -71,6 +71,8 @@ class Vela:
         self._sampler = self._made_sampler()
         self._office = Office(options, backstage, self._sampler, self._told)
         self._numbers = itertools.count(1)
+        self._emitter = Emitter()
+        self._rooms = Rooms()
 
     def close(self) -> None:
         """Let all threads end."""
@@ -157,7 +159,7 @@ class Vela:
             created=workload.created,
             nodes_bp=self._nodes_bp(len(session.snapshot.nodes), len(workload.pods)),
             number=next(self._numbers),
-            partitions=_partitions(ask),
+            partition=ask.request.partition,
         )
         before = case.turns.get(_shape(ask))
         case.asked(_shape(ask), question.number, session.now, seen)
@@ -205,9 +207,10 @@ class Vela:
         ]
         if len(ranked) == len(_shapes(ask)):
             return candidates.candidates(ranked, nodes, self._options.candidates)
-        return case.candidates or candidates.any_of(
-            _within(session, ask, nodes), len(ask.workload.pods), self._options.candidates
-        )
+        if case.candidates:
+            return case.candidates
+        inside = self._emitter.reach(ask.request, session.snapshot, nodes)
+        return candidates.any_of(inside, len(ask.workload.pods), self._options.candidates)
 
     def _best(self, session: Session, turn: Turn, ask: Ask, shaped: Shaped, nodes: Nodes) -> Sequence[str]:
         """The nodes for all candidates. Which of them have room is looked at until there is a job, and then stays."""
@@ -217,7 +220,7 @@ class Vela:
         roomy, eligible = turn.roomy, columns.mask(nodes)
         if roomy is None or not session.placed:
             rows = decision.rows_in(columns)
-            roomy = candidates.among(decision, columns, eligible) & room.among(columns, rows, pod, ask.request)
+            roomy = candidates.among(decision, columns, eligible) & self._rooms.among(columns, rows, pod, ask.request)
         if session.mode is Mode.REAL:
             turn.roomy = roomy
         most = candidates.wanted(roomy, pods, self._options.candidates)
@@ -268,16 +271,6 @@ def _rated(session: Session, decisions: list[Decision]) -> Scores:
         values[rows] = np.where(mask[rows], np.maximum(values[rows], scores), scores)
         mask[rows] = True
     return Scores(nodes=Numbers(columns, values, mask), tiers=_WHOLE)
-
-
-def _partitions(ask: Ask) -> tuple[str, ...]:
-    return tuple(filter(None, (ask.request.partition or "").split(",")))
-
-
-def _within(session: Session, ask: Ask, nodes: Nodes) -> Nodes:
-    """Those of the nodes that the job's partitions have, where it names any."""
-    partitions = _partitions(ask)
-    return nodes & session.columns.nodes(inside(session.columns, partitions)) if partitions else nodes
 
 
 def _shapes(ask: Ask) -> list[Shaped]:

@@ -42,11 +42,13 @@ def collect(
     size: int,
     *,
     max_rounds: int = MAX_ROUNDS,
+    repeats: bool = True,
     expired: Callable[[], bool] = lambda: False,
 ) -> Collected:
     """So many places that pass, as far as the rounds and the time go; there is always one round.
 
-    A strategy or a filter that raises (which is no rejection) ends it at once, and nothing of it is kept.
+    `repeats`: one draw may give a place more than once. A strategy or a filter that raises (which is no rejection) ends
+    it at once, and nothing of it is kept.
     """
     asked: list[int] = []
     found = _NONE
@@ -58,6 +60,8 @@ def collect(
         except Exception as error:  # noqa: BLE001 - plugins are foreign code: the error is the answer, and names what was wrong
             wrong = f"{type(error).__name__}: {error}"
             return Collected(asked=tuple(asked), found=_NONE, status=Status.INTERNAL_ERROR, reason=wrong)
-        found = dice.firsts(np.concatenate([found, kept]))
+        if len(found) or repeats:
+            kept = dice.firsts(np.concatenate([found, kept]))
+        found = kept
     status = Status.SUCCESS if len(found) else Status.UNSCHEDULABLE
     return Collected(asked=tuple(asked), found=found, status=status, reason="" if len(found) else NOTHING_LEFT)

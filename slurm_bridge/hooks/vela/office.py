@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping
 
 from slurm_bridge.hooks.background import Backstage, Desk
+from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.vela import loop, sorting
 from slurm_bridge.hooks.vela.counts import HOOK
 from slurm_bridge.hooks.vela.decision import DROPPED, Decider, Decision
@@ -31,7 +32,10 @@ NOT_SAMPLED = "could take it, and were not sampled or not offered"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """For which pod of which workload nodes are wanted: it stands for all that are alike. `number` is never reused."""
+    """For which pod of which workload nodes are wanted: it stands for all that are alike. `number` is never reused.
+
+    `partition` is what its job is asked for, None: the default one of Slurm.
+    """
 
     workload: str
     pod: Pod
@@ -39,7 +43,7 @@ class Question:
     created: Moment
     nodes_bp: int
     number: int
-    partitions: tuple[str, ...] = ()
+    partition: str | None = None
 
     @property
     def key(self) -> str:
@@ -73,6 +77,7 @@ class Office:
         self._sampler = sampler
         self._told = told
         self._decider = Decider(options.decision)
+        self._emitter = Emitter()
         self._queue: SamplingQueue[Question] = SamplingQueue(sorting.SORTS[options.sort[0]]())
         self._samplers = Desk("vela-sampler", backstage, workers=options.sampling_at_once, most=MOST_WAITING)
         self._deciders = Desk(
@@ -138,8 +143,8 @@ class Office:
         return "; ".join([*parts[: 1 + bool(every)], *([_failures(merged.failed)] if merged.failed else [])])
 
     def _scene(self, question: Question) -> Scene:
-        nodes, now = self._backstage.snapshot().columns, self._backstage.clock.wall()
-        return Scene(question.pod, nodes, now, question.partitions)
+        snapshot, now = self._backstage.snapshot(), self._backstage.clock.wall()
+        return Scene(question.pod, snapshot.columns, now, self._emitter.inside(question.partition, snapshot))
 
     def _guarded(self, question: Question, work: Callable[[], None]) -> None:
         """A plugin that raises costs its pod a try, and never the pod itself."""

@@ -5,10 +5,8 @@
 The same class samples in the daemon and in the service of its own: `Agent.sample` may be called from any thread.
 """
 
-import contextlib
-import queue
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,12 +14,14 @@ from slurm_bridge import ports
 from slurm_bridge.hooks.columns import NodeColumns, Whole
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.vela import catalogue, loop, samples, scoring, smart, strategies
+from slurm_bridge.hooks.vela.idle import Idle
 from slurm_bridge.hooks.vela.loop import Collected, Status
 from slurm_bridge.hooks.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.hooks.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.hooks.vela.scene import Known, Rows, Scene
 from slurm_bridge.hooks.vela.scoring import Weighted
 from slurm_bridge.hooks.vela.shard import Shard, alike
+from slurm_bridge.hooks.vela.sifting import Sift
 from slurm_bridge.hooks.vela.strategies import Shared
 
 
@@ -45,7 +45,7 @@ class Pipeline:
     """One set of plugins, used for one request at a time."""
 
     def __init__(self, options: PipelineOptions, clock: ports.Clock) -> None:
-        self._filters = catalogue.filters(options.filters)
+        self._sift = Sift(catalogue.filters(options.filters))
         self._scorers = catalogue.scorers(options.scores)
         self._max_rounds = options.max_rounds
         self._timeout = options.timeout_ms / 1000
@@ -58,7 +58,7 @@ class Pipeline:
 
     def collect(self, scene: Scene, shard: Rows, strategy: Shared, size: int) -> Collected:
         """The rows of so many nodes of the shard that pass, as far as rounds and time go."""
-        until, every = self._clock.now() + self._timeout, False
+        until, every, sieve = self._clock.now() + self._timeout, False, self._sift.of(scene)
 
         def draw(missing: int) -> Rows:
             nonlocal every
@@ -68,9 +68,10 @@ class Pipeline:
 
         return loop.collect(
             draw,
-            lambda drawn: self._keep(scene, drawn),
+            lambda drawn: drawn[sieve.places(drawn)],
             size,
             max_rounds=self._max_rounds,
+            repeats=strategy.repeats,
             # After the whole shard there is nothing new to draw.
             expired=lambda: every or self._clock.now() >= until,
         )
@@ -79,11 +80,6 @@ class Pipeline:
         """What the plugins say of these nodes together, with their weights."""
         said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self._scorers]
         return scoring.accumulated(said, len(rows))
-
-    def _keep(self, scene: Scene, rows: Rows) -> Rows:
-        for one in self._filters:
-            rows = rows[one.fits(scene, rows)]
-        return rows
 
 
 class Agent:
@@ -110,9 +106,7 @@ class Agent:
         self._shard = Shard(shard or ShardOptions())
         self._rows: Known[str, Rows] = Known(alike)
         self._strategies = strategies.load(chosen.strategies, dice or random.Random())  # noqa: S311 - no secret
-        self._idle: queue.LifoQueue[Pipeline] = queue.LifoQueue()
-        for _ in range(chosen.parallel_sampling_pipelines):
-            self._idle.put(Pipeline(chosen, clock))
+        self._idle: Idle[Pipeline] = Idle(Pipeline(chosen, clock) for _ in range(chosen.parallel_sampling_pipelines))
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -130,8 +124,13 @@ class Agent:
         if shared is None:
             raise UnknownStrategy(f"strategy {strategy!r} is not offered here; there are {', '.join(self.strategies)}")
         nodes = self._snapshot().columns
-        with self._pipeline() as pipeline:
+        pipeline = self._idle.take(self._wait_seconds)
+        if pipeline is None:
+            raise Busy(f"no pipeline became idle within {self._wait_seconds:g} s")
+        try:
             return self._sample(request, shared, nodes, pipeline)
+        finally:
+            self._idle.give(pipeline)
 
     def _sample(
         self, request: SamplingRequest, strategy: Shared, nodes: NodeColumns, pipeline: Pipeline
@@ -155,15 +154,3 @@ class Agent:
 
     def _covered(self, nodes: NodeColumns) -> Rows:
         return self._rows.get(nodes, "", lambda: self._shard.rows(nodes))
-
-    @contextlib.contextmanager
-    def _pipeline(self) -> Iterator[Pipeline]:
-        try:
-            pipeline = self._idle.get(timeout=self._wait_seconds)
-        except queue.Empty:
-            seconds = self._wait_seconds
-            raise Busy(f"no pipeline became idle within {seconds:g} s") from None
-        try:
-            yield pipeline
-        finally:
-            self._idle.put(pipeline)

@@ -68,6 +68,8 @@ class RemoteNodesSampler:
 
     def sample(self, request: SamplingRequest) -> Merged:
         chosen = self._chosen()
+        if not any(member.remote for member in chosen):
+            return smart.merge({member.name: member.ask(request, self._options.strategy) for member in chosen})
         gathering = _Gathering(chosen, self._backstage.clock)
         for member in chosen:
             if member.remote:

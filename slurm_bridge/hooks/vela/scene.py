@@ -2,10 +2,12 @@
 
 import dataclasses
 import functools
+import itertools
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,30 +29,30 @@ MOST_KNOWN = 256
 
 
 class Scene:
-    """One question. `now` is Unix time, `partitions` are those of Slurm that its job names, if it names any."""
+    """One question. `now` is Unix time, `inside` are the nodes of the partitions of its job, None: it may be any."""
 
-    def __init__(self, pod: Pod, nodes: NodeColumns, now: float, partitions: Sequence[str] = ()) -> None:
-        self.partitions = partitions
+    def __init__(self, pod: Pod, nodes: NodeColumns, now: float, inside: Mask | None = None) -> None:
+        self.inside = inside
         self.pod = pod
         self.nodes = nodes
         self.now = now
-        self._masks: dict[object, Mask] = {}
-
-    def once(self, plugin: object, work_out: Callable[[], Mask]) -> Mask:
-        """What a plugin says of all nodes, asked when its first sample of them is looked at, and not for each."""
-        found = self._masks.get(plugin)
-        if found is None:
-            found = self._masks[plugin] = work_out()
-        return found
 
     @functools.cached_property
     def limits(self) -> Mapping[str, int]:
         """What the containers may use at most, together; what has no limit is not in it."""
-        total: dict[str, Fraction] = {}
-        for container in self.pod.spec.containers:
-            for name, written in container.resources.limits.items():
-                total[name] = total.get(name, Fraction()) + quantity.parse(written)
-        return {name: columns.units(name, amount) for name, amount in total.items()}
+        return _limits(tuple(tuple(one.resources.limits.items()) for one in self.pod.spec.containers))
+
+
+#: Of so many kinds of pods it is remembered what they may use: a pod that is sampled asks twice.
+_MOST_LIMITS = 1024
+
+
+@functools.lru_cache(maxsize=_MOST_LIMITS)
+def _limits(containers: tuple[tuple[tuple[str, str | int | float], ...], ...]) -> Mapping[str, int]:
+    total: dict[str, Fraction] = {}
+    for name, written in itertools.chain.from_iterable(containers):
+        total[name] = total.get(name, Fraction()) + quantity.parse(written)
+    return MappingProxyType({name: columns.units(name, amount) for name, amount in total.items()})
 
 
 def inside(nodes: NodeColumns, partitions: Iterable[str]) -> Mask:
@@ -72,6 +74,13 @@ class FilterPlugin(Protocol):
     def rejects(self) -> str: ...
 
     def fits(self, scene: Scene, rows: Rows, /) -> Mask: ...
+
+
+@runtime_checkable
+class WideFilter(Protocol):
+    """A filter that knows it of all nodes at once: it is asked only once for each question."""
+
+    def every(self, scene: Scene, /) -> Mask: ...
 
 
 class ScorePlugin(Protocol):
@@ -108,6 +117,7 @@ class Known(Generic[K, V]):
 
     def __init__(self, alike: Alike = never) -> None:
         self._alike = alike
+        self._follows = alike is not never
         self._lock = threading.Lock()
         self._nodes: NodeColumns | None = None
         self._known: dict[K, V] = {}
@@ -124,7 +134,7 @@ class Known(Generic[K, V]):
 
     def _stands(self, nodes: NodeColumns) -> bool:
         before = self._nodes
-        if before is nodes:
+        if before is nodes or (before is not None and self._follows and nodes.unmoved(before)):
             return True
         if before is None or before.members is not nodes.members or (rows := nodes.since(before)) is None:
             return False

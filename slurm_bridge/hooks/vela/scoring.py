@@ -52,5 +52,9 @@ def normalized(scores: Whole) -> Whole:
 
 def divided(dividend: Whole, divisor: Whole) -> Whole:
     """Whole numbers, toward zero; 0 through 0 (divisors are never negative)."""
+    if len(divisor) and divisor[0] and np.all(divisor == divisor[0]):
+        # Through one and the same number it takes a fraction of the time.
+        same: Whole = np.abs(dividend) // divisor[0] * np.sign(dividend)
+        return same
     quotient: Whole = np.abs(dividend) // np.maximum(divisor, 1) * np.sign(dividend)
     return np.where(divisor > 0, quotient, 0)

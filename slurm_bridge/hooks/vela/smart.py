@@ -10,7 +10,7 @@ from slurm_bridge.hooks.columns import Whole
 from slurm_bridge.hooks.vela import dice, samples
 from slurm_bridge.hooks.vela.dice import Dice
 from slurm_bridge.hooks.vela.loop import Status
-from slurm_bridge.hooks.vela.samples import NO_NUMBERS, USUAL_NODES_BP, SamplingResponse
+from slurm_bridge.hooks.vela.samples import NO_NUMBERS, USUAL_NODES_BP, Picked, SamplingResponse
 
 T = TypeVar("T")
 
@@ -53,7 +53,10 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Merged:
-    """All answers as one, by place. `sizes` says how many nodes each cluster gave, `failed` why one gave no answer."""
+    """All answers as one, by place. `sizes` says how many nodes each cluster gave, `failed` why one gave no answer.
+
+    `repeats`: a node may be named more than once.
+    """
 
     sizes: Mapping[str, int]
     nodes: Sequence[str]
@@ -61,6 +64,7 @@ class Merged:
     accumulated: Whole
     plugins: Whole
     failed: Mapping[str, str]
+    repeats: bool = True
 
     @property
     def answered(self) -> tuple[str, ...]:
@@ -82,6 +86,8 @@ class Merged:
 def merge(answers: Mapping[str, SamplingResponse | Failure]) -> Merged:
     """The nodes of all who answered, cluster after cluster; the others are reported, and otherwise left out."""
     given = {name: answer for name, answer in answers.items() if isinstance(answer, SamplingResponse)}
+    if len(given) == len(answers) == 1:
+        return _alone(next(iter(given.values())))
     return Merged(
         sizes={name: len(answer.nodes) for name, answer in given.items()},
         nodes=samples.joined([answer.nodes for answer in given.values()]),
@@ -89,4 +95,17 @@ def merge(answers: Mapping[str, SamplingResponse | Failure]) -> Merged:
         accumulated=np.concatenate([NO_NUMBERS, *(answer.accumulated for answer in given.values())]),
         plugins=np.concatenate([NO_NUMBERS, *(answer.plugins for answer in given.values())]),
         failed={name: answer.why for name, answer in answers.items() if isinstance(answer, Failure)},
+    )
+
+
+def _alone(answer: SamplingResponse) -> Merged:
+    """An agent in this process, whose nodes are those of a snapshot, names none of them twice."""
+    return Merged(
+        sizes={answer.cluster: len(answer.nodes)},
+        nodes=answer.nodes,
+        uids=answer.uids,
+        accumulated=answer.accumulated,
+        plugins=answer.plugins,
+        failed={},
+        repeats=not isinstance(answer.nodes, Picked),
     )

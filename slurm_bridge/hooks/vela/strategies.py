@@ -63,6 +63,8 @@ class Shared:
 
     def __init__(self, name: str, strategy: SamplingStrategy) -> None:
         self.name = name
+        #: One of ours never gives a place twice in one answer.
+        self.repeats = not isinstance(strategy, RandomStrategy | RoundRobin)
         self._strategy = strategy
         self._lock = threading.Lock()
 

@@ -1,14 +1,16 @@
 """ResourcesFit: the limits of the pod within what a node has, and how full the node is."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from slurm_bridge.hooks.columns import Mask, Whole
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
+from slurm_bridge.hooks.vela import followed
+from slurm_bridge.hooks.vela.followed import Followed
 from slurm_bridge.hooks.vela.scene import Known, Rows, Scene, same_node
 
 Mode = Literal["LeastAllocated", "MostAllocated"]
@@ -42,7 +44,11 @@ def score(limits: Mapping[str, int], total: Amounts, available: Amounts, mode: M
 
     Cpu and memory count always, ephemeral storage and extended resources where the pod has limits for them.
     """
-    shares = [_used(total(name), available(name)) for name in _compared(limits)]
+    return _percent(tuple(_compared(limits)), total, available, mode)
+
+
+def _percent(compared: Sequence[str], total: Amounts, available: Amounts, mode: Mode) -> Whole:
+    shares = [_used(total(name), available(name)) for name in compared]
     mean = functools.reduce(np.add, shares) / len(shares)
     used: Whole = np.floor(100 * mean + _TINY).astype(np.int64)
     return 100 - used if mode == "LeastAllocated" else used
@@ -81,25 +87,33 @@ class ResourcesFit:
     def __init__(self, options: FitOptions) -> None:
         self._options = options
         self._known: Known[tuple[tuple[str, int], ...], Mask] = Known(same_node)
+        self._percents: Followed[tuple[str, ...]] = Followed()
 
     def fits(self, scene: Scene, rows: Rows) -> Mask:
-        if self._options.capacity == "free":
-            return fits(scene.limits, _free(scene, rows), len(rows))
-        return scene.once(self, lambda: self._ever(scene))[rows]
+        return self.every(scene)[rows]
 
-    def _ever(self, scene: Scene) -> Mask:
-        """Where there is as much at all, whatever of it is in use."""
+    def every(self, scene: Scene) -> Mask:
+        """The same of all nodes. Where there is as much at all counts as a rule, whatever of it is in use."""
         limits, nodes = scene.limits, scene.nodes
+        if self._options.capacity == "free":
+            return fits(limits, _free(nodes), len(nodes))
         return self._known.get(nodes, tuple(limits.items()), lambda: fits(limits, nodes.allocatable, len(nodes)))
 
     def score(self, scene: Scene, rows: Rows) -> Whole:
-        return score(scene.limits, _allocatable(scene, rows), _free(scene, rows), self._options.mode)
+        # How large the pod is does not matter, so pods of all sizes share the answer.
+        nodes, compared = scene.nodes, tuple(_compared(scene.limits))
+        every = self._percents.get(
+            nodes,
+            compared,
+            lambda some: _percent(compared, _allocatable(nodes, some), _free(nodes, some), self._options.mode),
+        )
+        return every[rows]
 
 
-def _allocatable(scene: Scene, rows: Rows) -> Amounts:
-    return lambda name: scene.nodes.allocatable(name)[rows]
+def _allocatable(nodes: NodeColumns, some: Rows | slice = followed.ALL) -> Amounts:
+    return lambda name: nodes.allocatable(name)[some]
 
 
-def _free(scene: Scene, rows: Rows) -> Amounts:
+def _free(nodes: NodeColumns, some: Rows | slice = followed.ALL) -> Amounts:
     """Never below 0: a node may be asked for more than it has after it shrank."""
-    return lambda name: np.maximum(scene.nodes.allocatable(name)[rows] - scene.nodes.used(name)[rows], 0)
+    return lambda name: np.maximum(nodes.allocatable(name)[some] - nodes.used(name)[some], 0)

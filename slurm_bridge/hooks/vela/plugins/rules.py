@@ -21,9 +21,10 @@ class NodeRules:
         self._known: Known[bytes, Mask] = Known(same_node)
 
     def fits(self, scene: Scene, rows: Rows) -> Mask:
-        return scene.once(self, lambda: self._allowed(scene))[rows]
+        return self.every(scene)[rows]
 
-    def _allowed(self, scene: Scene) -> Mask:
+    def every(self, scene: Scene) -> Mask:
+        """The same of all nodes."""
         pod, nodes = scene.pod, scene.nodes
         key = msgspec.json.encode((pod.spec.node_selector, pod.spec.tolerations, affinity.required(pod)))
         return self._known.get(nodes, key, lambda: _allowed(pod, nodes))

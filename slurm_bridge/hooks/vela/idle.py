@@ -1,0 +1,43 @@
+"""What is used by one at a time and taken again and again: of several the one that was used last comes first."""
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Idle(Generic[T]):
+    """From any thread. Whoever finds something takes no lock: that is what happens nearly always."""
+
+    def __init__(self, every: Iterable[T]) -> None:
+        self._free = deque(every)
+        self._changed = threading.Condition()
+        #: How many wait. They count themselves before they look, and who gives looks after it gave.
+        self._waiting = 0
+
+    def take(self, seconds: float) -> T | None:
+        """One for the caller alone, waited for if there is none; None after so many seconds."""
+        return self._taken() or self._waited(seconds)
+
+    def give(self, one: T) -> None:
+        """It is not used any more."""
+        self._free.append(one)
+        if self._waiting:
+            with self._changed:
+                self._changed.notify()
+
+    def _taken(self) -> T | None:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return None
+
+    def _waited(self, seconds: float) -> T | None:
+        with self._changed:
+            self._waiting += 1
+            try:
+                return self._changed.wait_for(self._taken, seconds)
+            finally:
+                self._waiting -= 1
