@@ -124,6 +124,8 @@ class Desk:
         self._waiting: deque[tuple[str, Callable[[], object]]] = deque()
         self._keys: set[str] = set()
         self._threads: list[threading.Thread] = []
+        #: Pieces that are worked on, whoever does it.
+        self._busy = 0
         self._closed = False
 
     def __len__(self) -> int:
@@ -153,6 +155,20 @@ class Desk:
                 self._waiting.append((key, work))
                 self._changed.notify()
                 return True
+            self._busy += 1
+        self._do(key, work)
+        return True
+
+    def lend(self, key: str, work: Callable[[], object]) -> bool:
+        """Do it here and now in the place of a thread that has nothing to do; False where all of them have.
+
+        Who has just made the work is the fastest to do it: another thread would only wait for this one to step aside.
+        """
+        with self._changed:
+            if self._closed or key in self._keys or len(self._keys) >= min(self._workers, self._most):
+                return False
+            self._keys.add(key)
+            self._busy += 1
         self._do(key, work)
         return True
 
@@ -185,11 +201,12 @@ class Desk:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting and not self._closed:
+                while not self._closed and (not self._waiting or self._busy >= self._workers):
                     self._changed.wait()
                 if not self._waiting:
                     return
                 key, work = self._waiting.popleft()
+                self._busy += 1
             self._do(key, work)
 
     def _do(self, key: str, work: Callable[[], object]) -> None:
@@ -199,4 +216,7 @@ class Desk:
             self._backstage.log.warning(f"{self._name}: {key}: {type(error).__name__}: {error}")
         finally:
             with self._changed:
+                self._busy -= 1
                 self._keys.discard(key)
+                if self._waiting:
+                    self._changed.notify()

@@ -28,7 +28,7 @@ def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores, rooms
     """By these scores, among the nodes that have room now for the first of its pods."""
     workload = ask.workload
     # Who asks for a single tier wants the scores shown, and not followed.
-    followed = rated.nodes and (rated.tiers is None or rated.tiers.count > 1)
+    followed = (rated.tiers is None or rated.tiers.count > 1) and rated.nodes
     roomy = rooms.now(session.columns, workload.lead, request) if followed else None
     turn = zlib.crc32(workload.root.uid.encode())
     return Ranking(scores=rated, columns=session.columns, roomy=roomy, turn=turn)

@@ -16,7 +16,7 @@ _Rows = NDArray[np.intp]
 
 def added(said: Sequence[Scores], nodes: Nodes) -> Scores:
     """The sum for each node, and how the first hook that cares wants it to be used; who says nothing does not count."""
-    said = [one for one in said if one.nodes or one.tiers is not None or one.note]
+    said = [one for one in said if one.tiers is not None or one.note or one.nodes]
     if not said:
         return Scores(nodes={})
     if len(said) == 1:

@@ -1,7 +1,7 @@
 """Answers about nodes that are kept by row: mappings for whoever wants a name, arrays for whoever wants all."""
 
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from slurm_bridge.hooks.columns.members import Members
 from slurm_bridge.hooks.columns.nodes import NodeColumns
 
 Nodes = frozenset[str]
+
+_NONE = np.empty(0, np.float64)
 
 
 class Reasons(Mapping[str, tuple[str, ...]]):
@@ -71,15 +73,44 @@ class Reasons(Mapping[str, tuple[str, ...]]):
         return f"Reasons({dict(self)!r})"
 
 
+#: A number for each row, and in which rows it counts.
+Valued = tuple[NDArray[np.float64] | NDArray[np.int64], Mask]
+
+
 class Numbers(Mapping[str, float]):
     """A number for each node in the rows of `mask`."""
 
-    __slots__ = ("_mask", "_members", "_values")
+    __slots__ = ("_made", "_make", "_members")
 
-    def __init__(self, columns: NodeColumns, values: NDArray[np.float64] | NDArray[np.int64], mask: Mask) -> None:
+    def __init__(
+        self,
+        columns: NodeColumns,
+        values: NDArray[np.float64] | NDArray[np.int64],
+        mask: Mask,
+        make: Callable[[], Valued] | None = None,
+    ) -> None:
         self._members = columns.members
-        self._values: NDArray[np.float64] = values.astype(np.float64)
-        self._mask: Mask = mask & self._members.present
+        self._made: tuple[NDArray[np.float64], Mask] = values.astype(np.float64), mask & self._members.present
+        self._make = make
+
+    @classmethod
+    def later(cls, columns: NodeColumns, make: Callable[[], Valued]) -> "Numbers":
+        """The same, worked out when somebody looks: where all nodes are one tier nobody does."""
+        return cls(columns, _NONE, columns.present, make)
+
+    def _both(self) -> tuple[NDArray[np.float64], Mask]:
+        if self._make is not None:
+            values, mask = self._make()
+            self._made, self._make = (values.astype(np.float64), mask & self._members.present), None
+        return self._made
+
+    @property
+    def _values(self) -> NDArray[np.float64]:
+        return self._both()[0]
+
+    @property
+    def _mask(self) -> Mask:
+        return self._both()[1]
 
     def best(self, nodes: Nodes, k: int) -> list[str]:
         """So many of these nodes, the highest first, equal ones by name; without a number a node has 0."""

@@ -14,6 +14,9 @@ from slurm_bridge.hooks.recent import Recent
 #: So many sets of names are remembered; at twenty thousand nodes each takes a megabyte.
 MOST_SETS = 64
 
+#: Sets of more than one in so many nodes are worth being looked for among those that are known.
+_MANY = 16
+
 
 class Members:
     """Nodes by row. Equal masks give the same frozenset again, so that whoever remembers by sets of nodes is fast."""
@@ -62,6 +65,21 @@ class Members:
         self._sets.put(key, made)
         self._masks.put(id(made), (made, frozen(mask)))
         return made
+
+    def at(self, rows: NDArray[np.intp]) -> frozenset[str]:
+        """The names in these rows, none of which is a hole; few of them are hardly ever the same twice."""
+        mask = np.zeros(len(self), np.bool_)
+        mask[rows] = True
+        if len(rows) * _MANY >= len(self):
+            return self.nodes(mask)
+        made = frozenset(self.names[rows].tolist())
+        self._masks.put(id(made), (made, frozen(mask)))
+        return made
+
+    def knows(self, nodes: frozenset[str]) -> bool:
+        """These are some of the nodes here, and were told apart from the others already."""
+        known = self._masks.get(id(nodes))
+        return known is not None and known[0] is nodes and np.count_nonzero(known[1]) == len(nodes)
 
     def _mask(self, nodes: Iterable[str]) -> Mask:
         rows = np.fromiter(map(self.index.get, nodes, itertools.repeat(-1)), np.intp)

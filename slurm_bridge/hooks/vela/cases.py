@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 from slurm_bridge.hooks.columns import Mask, NodeColumns
-from slurm_bridge.hooks.vela import commit
+from slurm_bridge.hooks.vela import commit, samples
 from slurm_bridge.hooks.vela.decision import Decision
 from slurm_bridge.hooks.vela.office import Nowhere, Outcome
 
@@ -114,11 +114,9 @@ class Case:
 
     def sampled(self, nodes: NodeColumns) -> Nodes:
         """Those of these nodes that were found for any shape: one job for all of them needs nodes that all can use."""
-        found = np.zeros(len(nodes), np.bool_)
-        for decision in self.decisions:
-            rows = decision.rows_in(nodes)
-            found[rows[rows >= 0]] = True
-        return nodes.nodes(found)
+        every = [decision.rows_in(nodes) for decision in self.decisions]
+        rows = every[0] if len(every) == 1 else np.concatenate([samples.NO_ROWS, *every])
+        return nodes.members.at(rows if rows.min(initial=0) >= 0 else rows[rows >= 0])
 
     @property
     def nodes(self) -> int:

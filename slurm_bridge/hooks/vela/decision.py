@@ -8,7 +8,7 @@ import collections
 import dataclasses
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,9 +143,13 @@ def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp
             dropped[reason] += int(np.count_nonzero(wrong))
             rows, places = rows[~wrong], places[~wrong]
 
-    drop(rows == _FOREIGN, UNKNOWN_HERE)
-    drop(nodes.of_slurm("vela in slurm", _in_slurm)[rows] == 0, UNKNOWN_TO_SLURM)
-    drop(_others(merged.uids, places, samples.uids(nodes, rows)), OTHER_NODE)
+    if not _here(merged.nodes, nodes):
+        drop(rows == _FOREIGN, UNKNOWN_HERE)
+    strange = nodes.of_slurm("vela in slurm", _in_slurm) == 0
+    if strange.any():
+        drop(strange[rows], UNKNOWN_TO_SLURM)
+    if not _just_seen(merged, nodes):
+        drop(_others(merged.uids, places, samples.uids(nodes, rows)), OTHER_NODE)
     if merged.repeats:
         drop(~dice.is_first(rows), TWICE)
     return rows, places, dropped
@@ -153,10 +157,21 @@ def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp
 
 def rows_of(nodes: NodeColumns, names: Sequence[str]) -> Rows:
     """Where these nodes are; -1 for names that no node has."""
-    if isinstance(names, Picked) and names.values is nodes.names:
+    if _here(names, nodes):
         return names.codes.astype(np.intp, copy=False)
     index = nodes.members.index
     return np.array([index.get(name, _FOREIGN) for name in names], np.intp)
+
+
+def _here(names: Sequence[str], nodes: NodeColumns) -> TypeGuard[Picked]:
+    """They were picked out of these very nodes, and their codes are the rows."""
+    return isinstance(names, Picked) and names.values is nodes.names
+
+
+def _just_seen(merged: Merged, nodes: NodeColumns) -> bool:
+    """Picked from a snapshot since which no node was replaced by another of its name."""
+    uids = merged.uids
+    return isinstance(uids, Picked) and uids.every is samples.uid(nodes).codes and _here(merged.nodes, nodes)
 
 
 def _others(said: Sequence[str], places: NDArray[np.intp], here: Picked) -> Mask:

@@ -31,7 +31,7 @@ from slurm_bridge.hooks.base import (
     Subsets,
     Tiers,
 )
-from slurm_bridge.hooks.columns import Numbers
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Numbers, Whole
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.room import Rooms
 from slurm_bridge.hooks.vela import candidates, commit, conflict, note, smart, sorting
@@ -103,7 +103,7 @@ class Vela:
             if session.mode is Mode.REAL:
                 case.reached()
             decisions = [turn.decision for turn in _turns(case, ask) if turn is not None and turn.decision is not None]
-        return _rated(session, decisions)
+        return _rated(session.columns, decisions)
 
     def subset(self, session: Session, ask: Ask, _tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
         case = self._cases.of(ask.workload.root.uid)
@@ -262,15 +262,18 @@ def _simulated(session: Session, case: Case, ask: Ask, nodes: Nodes) -> Sample:
     return Sample(nodes=case.sampled(session.columns), note=note.sampled(turn.decision))
 
 
-def _rated(session: Session, decisions: list[Decision]) -> Scores:
-    columns = session.columns
+def _rated(columns: NodeColumns, decisions: list[Decision]) -> Scores:
+    return Scores(nodes=Numbers.later(columns, lambda: _finals(columns, decisions)), tiers=_WHOLE)
+
+
+def _finals(columns: NodeColumns, decisions: list[Decision]) -> tuple[Whole, Mask]:
     values, mask = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
     for decision in decisions:
         rows = decision.rows_in(columns)
         rows, scores = rows[rows >= 0], decision.scores[rows >= 0]
         values[rows] = np.where(mask[rows], np.maximum(values[rows], scores), scores)
         mask[rows] = True
-    return Scores(nodes=Numbers(columns, values, mask), tiers=_WHOLE)
+    return values, mask
 
 
 def _shapes(ask: Ask) -> list[Shaped]:

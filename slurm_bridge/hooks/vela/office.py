@@ -117,9 +117,16 @@ class Office:
             self._tell(question, Unavailable(message=f"no agent answered: {_failures(merged.failed)}"))
         elif not merged.nodes:
             self._tell(question, Nowhere(message=self._nothing(question, merged)))
-        elif not self._deciders.submit(str(question.number), lambda: self._decide(question, merged)):
-            # The decision queue is full: the sampler decides itself, and takes no other pod meanwhile.
-            self._decide(question, merged)
+        else:
+            self._hand_on(str(question.number), lambda: self._decide(question, merged))
+
+    def _hand_on(self, key: str, decide: Callable[[], None]) -> None:
+        """To a decision pipeline: to one that is idle in this very thread, else to the first that will be.
+
+        Where even the decision queue is full the sampler decides itself, and takes no other pod meanwhile.
+        """
+        if not self._deciders.lend(key, decide) and not self._deciders.submit(key, decide):
+            decide()
 
     def _decide(self, question: Question, merged: Merged) -> None:
         self._guarded(question, lambda: self._tell(question, self._decided(question, merged)))

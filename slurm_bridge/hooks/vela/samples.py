@@ -16,16 +16,34 @@ from slurm_bridge.model.pod import Pod
 USUAL_NODES_BP = 200
 
 NO_NUMBERS: Whole = np.zeros(0, np.int64)
+NO_ROWS: Rows = np.zeros(0, np.intp)
 
 
 class Picked(Sequence[str]):
-    """Words out of many that a snapshot has anyway, by their codes: made only when somebody reads them."""
+    """Words out of many that a snapshot has anyway, by their codes: made only when somebody reads them.
 
-    __slots__ = ("codes", "values")
+    `rows` says which of the codes are meant, where not all of them are.
+    """
 
-    def __init__(self, values: Sequence[str] | NDArray[np.object_], codes: NDArray[np.integer]) -> None:
+    __slots__ = ("_codes", "_rows", "every", "values")
+
+    def __init__(
+        self,
+        values: Sequence[str] | NDArray[np.object_],
+        every: NDArray[np.integer],
+        rows: NDArray[np.intp] | None = None,
+    ) -> None:
         self.values = values
-        self.codes = codes
+        self.every = every
+        self._rows = rows
+        self._codes = every if rows is None else None
+
+    @property
+    def codes(self) -> NDArray[np.integer]:
+        """By place."""
+        if self._codes is None:
+            self._codes = self.every[self._rows]
+        return self._codes
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -44,7 +62,7 @@ class Picked(Sequence[str]):
         return map(self.values.__getitem__, self.codes.tolist())
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.every if self._rows is None else self._rows)
 
     def __eq__(self, other: object) -> bool:
         """To the same words in a list, too."""
@@ -64,7 +82,7 @@ def names(nodes: NodeColumns, rows: Rows) -> Picked:
 def uids(nodes: NodeColumns, rows: Rows) -> Picked:
     """The uids of the Kubernetes nodes in these rows."""
     every = uid(nodes)
-    return Picked(every.values, every.codes[rows])
+    return Picked(every.values, every.codes, rows)
 
 
 def uid(nodes: NodeColumns) -> Coded[str]:
