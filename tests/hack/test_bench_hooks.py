@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from hooksbench import figures, plot, report, workloads
 from hooksbench.__main__ import DRAWING, PAGE
-from hooksbench.contestants import FRAMEWORK
+from hooksbench.contestants import CONTESTANTS, FRAMEWORK
 from hooksbench.figures import Row, Turn
 from hooksbench.passes import Passes, Stuck
 from hooksbench.plot import Scale
@@ -55,6 +55,11 @@ def test_goals_are_for_the_large_clusters() -> None:
     unjudged = row(1.0, who="b")
     assert [one.met for one in figures.verdicts([*rows, unjudged], {"a"}, 0.0)] == [False, True, True]
     assert [one.met for one in figures.verdicts([*rows, unjudged], {"a"}, 0.1)] == [True, True, True]
+
+
+def test_every_contestant_without_gangs_has_goals() -> None:
+    """With every node considered, too."""
+    assert [name for name, one in CONTESTANTS.items() if not one.judged] == []
 
 
 def test_every_contestant_begins_a_round_once() -> None:

@@ -38,6 +38,6 @@ CONTESTANTS: Mapping[str, Contestant] = {
         Contestant(name="vela", hooks=(_VELA,)),
         Contestant(name="vela, threads", hooks=(_VELA,), threads=True),
         # What sampling saves: nobody would configure it so.
-        Contestant(name="vela, every node", hooks=(_WHOLE,), judged=False),
+        Contestant(name="vela, every node", hooks=(_WHOLE,)),
     )
 }

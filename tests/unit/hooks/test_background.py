@@ -95,6 +95,41 @@ def test_several_work_at_the_same_time() -> None:
     on.close()
 
 
+def test_idle_hands_are_lent_to_whoever_asks() -> None:
+    """Then the work is done here, in this thread."""
+    on, done = desk(), list[threading.Thread]()
+    assert on.lend("a", lambda: done.append(threading.current_thread()))
+    assert (done, len(on)) == ([threading.current_thread()], 0)
+
+
+def test_nothing_is_lent_while_all_hands_are_full() -> None:
+    """Nor by a desk that is closed, nor what is worked on already."""
+    on = desk(workers=2)
+    released = blocked(on, "same")
+    assert not on.lend("same", lambda: None)
+    assert on.lend("other", lambda: None)
+    second = blocked(on, "second")
+    assert not on.lend("third", lambda: None)
+    for one in (released, second):
+        one.set()
+    on.close()
+    assert not on.lend("late", lambda: None)
+
+
+def test_no_more_work_at_the_same_time_than_there_are_hands() -> None:
+    """What is lent counts: the desk's own thread begins when it is over."""
+    on, done = desk(), list[str]()
+
+    def lent() -> None:
+        assert on.submit("next", lambda: done.append("next"))
+        done.append("lent")
+
+    assert on.lend("lent", lent)
+    waiting.until(lambda: not len(on), "an empty desk", 10)
+    assert done == ["lent", "next"]
+    on.close()
+
+
 @pytest.mark.parametrize("threads", [True, False])
 def test_work_that_fails_is_told_and_the_next_is_done(*, threads: bool) -> None:
     """A defect in one piece of work is no reason to leave all others undone."""

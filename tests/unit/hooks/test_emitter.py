@@ -46,6 +46,14 @@ def test_only_nodes_of_the_partition_are_excluded() -> None:
     assert lists(emit(frozenset({"a", "c"}), seen=seen, partition="one,two")) == ((), ("b",))
 
 
+@pytest.mark.parametrize(("named", "inside"), [("one", "ab"), ("two, one", "abc"), (None, "c"), ("", "c")])
+def test_rows_tell_which_nodes_a_partition_has(named: str | None, inside: str) -> None:
+    """The default one's, where none is named."""
+    kinds = (partition("one", "a", "b"), partition("two", "c", default=True))
+    seen = cluster([node("a"), node("b"), node("c")], *kinds)
+    assert seen.columns.nodes(emitter.Emitter().inside(named, seen)) == frozenset(inside)
+
+
 def test_t24_a_slurm_node_without_a_kubernetes_node_is_excluded() -> None:
     """Slurm could choose it, and nothing could be bound there."""
     seen = cluster([node("a")], slurm=["a", "ghost"])

@@ -115,3 +115,18 @@ def test_what_is_remembered_is_what_is_there(events: list[tuple[str, int]], back
             assert seen.columns.nodes(found) == anew.nodes(room.now(anew, wanted, asked))
             rows = np.arange(len(seen.columns))
             assert room.among(seen.columns, rows, wanted, asked).tolist() == found.tolist()
+            assert rooms.among(seen.columns, rows, wanted, asked).tolist() == found.tolist()
+
+
+def test_few_nodes_of_many_have_the_room_that_they_have_among_all() -> None:
+    """Of the first pod of a kind, and of those that follow."""
+    seen = cluster([node(f"n{place:02}", allocatable={"cpu": str(place), "memory": "8Gi"}) for place in range(32)])
+    rooms, rows = room.Rooms(), np.array([9, 2, 30])
+    for _ in range(3):
+        found = rooms.among(seen.columns, rows, pod(requests={"cpu": "5"}), request(memory=Memory(mib=1)))
+        assert (
+            found.tolist()
+            == room.among(seen.columns, rows, pod(requests={"cpu": "5"}), request(memory=Memory(mib=1))).tolist()
+        )
+    other = rooms.among(seen.columns, rows, pod(requests={"cpu": "10"}), request(memory=Memory(mib=1)))
+    assert other.sum() <= found.sum()

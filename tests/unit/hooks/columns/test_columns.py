@@ -13,7 +13,7 @@ from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.translate import resources
-from tests.unit.hooks.conftest import node, pod
+from tests.unit.hooks.conftest import cluster, node, pod
 
 ZONES = {"a": "x", "b": "y", "c": "x", "d": None}
 
@@ -146,6 +146,18 @@ def test_equal_masks_are_one_set() -> None:
     assert found.mask(found.nodes(some)) is found.mask(found.nodes(some))
     assert cluster.columns.nodes(cluster.columns.present) is cluster.names
     assert cluster.columns.mask(cluster.names) is cluster.columns.present
+
+
+def test_rows_are_a_set_whose_mask_is_known() -> None:
+    """Few of many nodes are a set of their own each time, many of them the same again."""
+    members = cluster([node(f"n{place:02}") for place in range(40)]).columns.members
+    few = members.at(np.array([3, 1]))
+    assert (few, members.knows(few), members.mask(few).nonzero()[0].tolist()) == ({"n01", "n03"}, True, [1, 3])
+    assert members.at(np.arange(20)) is members.at(np.arange(20)[::-1])
+    assert members.at(np.arange(40)) is members.every
+    assert not members.knows(frozenset({"n01", "n03"}))
+    members.mask(strangers := frozenset({"n01", "stranger"}))
+    assert not members.knows(strangers)
 
 
 def test_pods_have_rows_of_their_own() -> None:

@@ -7,8 +7,9 @@ import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from slurm_bridge.hooks.columns import NodeColumns, Numbers, Reasons, Ruling
+from slurm_bridge.hooks.columns import Mask, NodeColumns, Numbers, Reasons, Ruling
 from slurm_bridge.hooks.facts import NodeFacts
 from tests.unit.hooks.conftest import node
 
@@ -84,6 +85,19 @@ def test_the_best_nodes(values: list[float], rated: frozenset[str], nodes: froze
     assert [name in found for name in (*LETTERS, "nobody")] == [name in plain for name in (*LETTERS, "nobody")]
     backwards = rows(LETTERS[::-1])
     assert found.values_of(COLUMNS).tolist() == found.values_of(backwards).tolist()[::-1]
+
+
+def test_numbers_for_which_nobody_asks_are_not_worked_out() -> None:
+    """Whoever does gets them, and the second one gets the same."""
+    made: list[int] = []
+
+    def make() -> tuple[NDArray[np.float64], Mask]:
+        made.append(1)
+        return np.arange(6.0), COLUMNS.mask("bc")
+
+    found = Numbers.later(COLUMNS, make)
+    assert made == []
+    assert (dict(found), found["c"], "a" in found, made) == ({"b": 1.0, "c": 2.0}, 2.0, False, [1])
 
 
 def test_the_first_rule_that_says_no_is_told() -> None:

@@ -517,6 +517,16 @@ class TestOffice:
         plan = bench.planned(partition="gpu")
         assert plan.course.attempts[0].nodes == {"n04"}
 
+    @pytest.mark.parametrize("named", ["gpu", "gpu, none", ""])
+    def test_the_partition_is_the_one_that_slurm_would_take(self, named: str):
+        """Blanks after a comma, and where none is named the default one."""
+        seen = _used(6, {}, gpu=("n04", "n05"))
+        parts = [dataclasses.replace(one, default=one.name == "gpu") for one in seen.partitions]
+        bench = Bench(dataclasses.replace(seen, partitions=tuple(parts)), nodes_bp=10_000, clusters_percent=100)
+        plan = bench.planned(partition=named or None)
+        tried = frozenset().union(*(one.nodes or () for one in plan.course.attempts))
+        assert tried == {"n04", "n05"}
+
     def test_who_decides_has_the_last_word(self):
         """Nodes that an agent found, and that cannot take the pod, are no nodes."""
         bench = Bench(farm(4), agents=EAST, post=FakePost(east=answering("east", "n00", "n01")))
