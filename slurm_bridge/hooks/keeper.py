@@ -9,6 +9,7 @@ from slurm_bridge.hooks.columns.following import Follower
 from slurm_bridge.hooks.facts import Amounts, NodeFacts
 from slurm_bridge.hooks.holding import Hold, Holding
 from slurm_bridge.hooks.nominating import Nominations
+from slurm_bridge.hooks.overlaid import Overlaid
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model import names, quantity
 from slurm_bridge.model.node import Node
@@ -36,6 +37,8 @@ class Keeper:
         self._company_version = 0
         self._given = EMPTY
         self._follower = Follower()
+        #: The nodes as the snapshot that was given out last has them.
+        self._seen: Overlaid[NodeFacts] = Overlaid.of({})
         #: The nodes that differ from those of the snapshot that was given out last.
         self._touched: set[str] = set()
         #: What holds for as long as no node comes, goes or is linked anew; None: to be worked out.
@@ -125,11 +128,12 @@ class Keeper:
         if self._by_slurm is None:
             linked = {facts.slurm_name: name for name, facts in self._nodes.items() if facts.slurm}
             self._by_slurm = MappingProxyType(linked)
+        self._seen = self._seen.after(self._nodes, self._touched)
         taken = ClusterSnapshot(
             version=self._version,
             use_version=self._use_version,
             company_version=self._company_version,
-            nodes=MappingProxyType(dict(self._nodes)),
+            nodes=self._seen,
             slurm_nodes=self._slurm,
             partitions=self._partitions,
             names=self._names,

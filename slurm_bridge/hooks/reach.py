@@ -73,8 +73,10 @@ def _left(one: NodeSet, reached: Reach) -> NodeSet | None:
     every = reached.every
     if one.parts:
         return _left_apart(one, reached)
-    left = one if one.nodes is every else dataclasses.replace(one, nodes=one.nodes & every)
-    return left if reached.suits(left.nodes) else None
+    nodes = one.nodes if one.nodes is every else one.nodes & every
+    if not reached.suits(nodes):
+        return None
+    return one if len(nodes) == len(one.nodes) else dataclasses.replace(one, nodes=nodes)
 
 
 def _left_apart(one: NodeSet, reached: Reach) -> NodeSet | None:

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable
 
+from slurm_bridge.hooks.overlaid import Overlaid
 from slurm_bridge.hooks.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import resources
@@ -19,9 +20,13 @@ def without(snapshot: ClusterSnapshot, pods: Iterable[Pod]) -> ClusterSnapshot:
         if pod.spec.node_name in snapshot.nodes:
             by_node.setdefault(pod.spec.node_name, []).append(pod)
     left = {name: _left(snapshot.nodes[name], gone) for name, gone in by_node.items()}
-    version = next(_versions)
+    version, nodes = next(_versions), snapshot.nodes
     return dataclasses.replace(
-        snapshot, version=version, use_version=version, company_version=version, nodes={**snapshot.nodes, **left}
+        snapshot,
+        version=version,
+        use_version=version,
+        company_version=version,
+        nodes=nodes.over(left) if isinstance(nodes, Overlaid) else {**nodes, **left},
     )
 
 
