@@ -11,7 +11,7 @@ from slurm_bridge.hooks.vela.scene import Rows
 K = TypeVar("K", bound=Hashable)
 
 #: So many kinds of answers are remembered: a whole number for each node.
-MOST_KINDS = 32
+MOST_KINDS = 8
 
 #: When more than one in so many nodes changed, all are asked: one pass over arrays takes no longer then.
 _FEW = 16

@@ -19,7 +19,8 @@ class Idle(Generic[T]):
 
     def take(self, seconds: float) -> T | None:
         """One for the caller alone, waited for if there is none; None after so many seconds."""
-        return self._taken() or self._waited(seconds)
+        one = self._taken()
+        return self._waited(seconds) if one is None else one
 
     def give(self, one: T) -> None:
         """It is not used any more."""
@@ -35,9 +36,17 @@ class Idle(Generic[T]):
             return None
 
     def _waited(self, seconds: float) -> T | None:
+        found: list[T] = []
+
+        def taken() -> bool:
+            one = self._taken()
+            found.extend([] if one is None else [one])
+            return bool(found)
+
         with self._changed:
             self._waiting += 1
             try:
-                return self._changed.wait_for(self._taken, seconds)
+                self._changed.wait_for(taken, seconds)
             finally:
                 self._waiting -= 1
+        return found[0] if found else None
