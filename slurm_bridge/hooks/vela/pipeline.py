@@ -8,8 +8,6 @@ The same class samples in the daemon and in the service of its own: `Agent.sampl
 import random
 from collections.abc import Callable
 
-import numpy as np
-
 from slurm_bridge import ports
 from slurm_bridge.hooks.columns import NodeColumns, Whole
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
@@ -64,7 +62,8 @@ class Pipeline:
             nonlocal every
             places = strategy.sample(len(shard), missing)
             every = len(places) == len(shard)
-            return shard[places]
+            # Where there is every row places are rows.
+            return places if len(shard) == len(scene.nodes) else shard[places]
 
         return loop.collect(
             draw,
@@ -149,7 +148,7 @@ class Agent:
             nodes=samples.names(nodes, rows),
             uids=samples.uids(nodes, rows),
             accumulated=accumulated,
-            plugins=np.full(len(rows), pipeline.plugins, np.int64),
+            plugins=scoring.alike(pipeline.plugins, len(rows)),
         )
 
     def _covered(self, nodes: NodeColumns) -> Rows:

@@ -1,6 +1,7 @@
 """Scores in whole numbers: what plugins say, their sum, the final score, and the best of all."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,8 @@ from slurm_bridge.hooks.columns import Whole
 
 #: What the best node has once scores are normalised.
 HIGHEST = 100
+
+_LOWEST, _LARGEST = -(2**15), 2**15 - 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,15 +25,15 @@ class Weighted:
 
 def accumulated(said: Sequence[Weighted], number: int) -> Whole:
     """The sum for each of so many nodes."""
-    total: Whole = np.zeros(number, np.int64)
-    for one in said:
-        total += one.scores * one.weight
-    return total
+    parts = [one.scores if one.weight == 1 else one.scores * one.weight for one in said]
+    return functools.reduce(np.add, parts) if parts else np.zeros(number, np.int64)
 
 
 def combined(sampled: Whole, plugins: Whole, said: Sequence[Weighted]) -> Whole:
     """The final score: all sums through the number of all plugins, which their weights do not change; 0 without any."""
-    return divided(accumulated(said, len(sampled)) + sampled, plugins + len(said))
+    same = _one(plugins)
+    total = accumulated(said, len(sampled)) + sampled
+    return divided(total, plugins + len(said)) if same is None else through(total, same + len(said))
 
 
 def picked(scores: Whole, count: int) -> NDArray[np.intp]:
@@ -40,8 +43,8 @@ def picked(scores: Whole, count: int) -> NDArray[np.intp]:
 
 def _short(numbers: Whole) -> NDArray[np.int16] | Whole:
     """Numbers of 16 bits, as final scores are, are sorted ten times as fast."""
-    short = numbers.astype(np.int16)
-    return short if np.array_equal(short, numbers) else numbers
+    fits = _LOWEST <= numbers.min(initial=0) <= numbers.max(initial=0) <= _LARGEST
+    return numbers.astype(np.int16) if fits else numbers
 
 
 def normalized(scores: Whole) -> Whole:
@@ -52,9 +55,25 @@ def normalized(scores: Whole) -> Whole:
 
 def divided(dividend: Whole, divisor: Whole) -> Whole:
     """Whole numbers, toward zero; 0 through 0 (divisors are never negative)."""
-    if len(divisor) and divisor[0] and np.all(divisor == divisor[0]):
-        # Through one and the same number it takes a fraction of the time.
-        same: Whole = np.abs(dividend) // divisor[0] * np.sign(dividend)
-        return same
     quotient: Whole = np.abs(dividend) // np.maximum(divisor, 1) * np.sign(dividend)
     return np.where(divisor > 0, quotient, 0)
+
+
+def through(dividend: Whole, divisor: int) -> Whole:
+    """The same through one and the same number, which takes a fraction of the time."""
+    if divisor <= 0:
+        return np.zeros(len(dividend), np.int64)
+    if dividend.min(initial=0) >= 0:
+        return dividend // divisor
+    quotient: Whole = np.abs(dividend) // divisor * np.sign(dividend)
+    return quotient
+
+
+def alike(number: int, count: int) -> Whole:
+    """The same number for each of so many nodes, written down once."""
+    return np.broadcast_to(np.int64(number), count)
+
+
+def _one(numbers: Whole) -> int | None:
+    """The number that all of them are, where they were written so."""
+    return int(numbers[0]) if len(numbers) and numbers.strides == (0,) else None

@@ -73,7 +73,7 @@ class Shared:
         with self._lock:
             answer = self._strategy.sample(total, count)
         places = _places(answer)[:count]
-        if len(places) and not 0 <= places.min() <= places.max() < total:
+        if self.repeats and len(places) and not 0 <= places.min() <= places.max() < total:
             raise ValueError(f"strategy {self.name} named a place outside of 0..{total - 1}")
         return places
 

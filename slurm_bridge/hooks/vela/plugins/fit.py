@@ -102,12 +102,12 @@ class ResourcesFit:
     def score(self, scene: Scene, rows: Rows) -> Whole:
         # How large the pod is does not matter, so pods of all sizes share the answer.
         nodes, compared = scene.nodes, tuple(_compared(scene.limits))
-        every = self._percents.get(
+        percents = self._percents.get(
             nodes,
             compared,
             lambda some: _percent(compared, _allocatable(nodes, some), _free(nodes, some), self._options.mode),
         )
-        return every[rows]
+        return percents[rows].astype(np.int64)
 
 
 def _allocatable(nodes: NodeColumns, some: Rows | slice = followed.ALL) -> Amounts:
