@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.hooks import keeper
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
-from slurm_bridge.hooks.vela import dice, followed, loop
+from slurm_bridge.hooks.vela import dice, followed, loop, scoring
 from slurm_bridge.hooks.vela.followed import Followed
 from slurm_bridge.hooks.vela.idle import Idle
 from slurm_bridge.hooks.vela.plugins.fit import FitOptions, ResourcesFit
@@ -196,3 +196,20 @@ class TestRounds:
             order = dice.distinct(1000, 1000, throw).tolist()
             firsts[order[taken] // 250] += 1
         assert min(firsts) > 70
+
+
+class TestDivision:
+    @hypothesis.given(st.lists(st.integers(-(2**50), 2**50)), st.integers(0, 9))
+    def test_through_one_number_it_is_what_it_is_through_many_that_are_alike(self, sums: list[int], plugins: int):
+        """Toward zero, and 0 through 0."""
+        total, alike = np.array(sums, np.int64), scoring.alike(plugins, len(sums))
+        many = np.array([plugins] * len(sums), np.int64)
+        expected = [int(abs(one) // plugins * ((one > 0) - (one < 0))) if plugins else 0 for one in sums]
+        assert scoring.through(total, plugins).tolist() == scoring.divided(total, many).tolist() == expected
+        assert scoring.combined(total, alike, []).tolist() == scoring.combined(total, many, []).tolist() == expected
+
+    @hypothesis.given(st.lists(st.integers(-(2**20), 2**20)))
+    def test_the_highest_come_first_and_of_equal_ones_the_first(self, scores: list[int]):
+        """However large the numbers are."""
+        expected = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+        assert scoring.picked(np.array(scores, np.int64), len(scores)).tolist() == expected
