@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge import errors, ports
-from slurm_bridge.daemon import brain, configuration
-from slurm_bridge.daemon.reload import Reload
+from slurm_bridge.daemon import brain, configuration, reload
 from slurm_bridge.hooks import base, calls, chain
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.pod import Pod
@@ -146,12 +145,11 @@ class RealBrain:
         built = brain.build(site.variant.settings, outside)
         self._core, self._voice, self._around, self._views = built.core, built.reporter, built.around, views
         self._site, self._dreamers = site, list[families.Dreamer]()
-        self._reload = Reload(
+        self._reload = reload.Reload(
             site.variant.settings,
-            fingerprint=lambda: repr(site.variant),
-            load=lambda: site.variant.settings,
-            apply=self._apply,
-            told=lambda _result, _text: None,
+            reload.Source(fingerprint=lambda: repr(site.variant), load=lambda: site.variant.settings),
+            reload.Use(apply=self._apply, told=lambda _result, _text: None),
+            clock,
         )
         if site.variant.fickle_hook or site.variant.dreaming:
             self._core.configure(self._with_own(self._core.tools.config))
