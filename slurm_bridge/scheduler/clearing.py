@@ -7,15 +7,16 @@ no longer than a while after the last one has gone: whoever asked may have got o
 import dataclasses
 from collections.abc import Iterable
 
-from slurm_bridge.hooks.kubescheduler.preempting.parties import priority_of
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import Standing
-from slurm_bridge.scheduler.promised import Promise
+from slurm_bridge.scheduler.promised import HIGHEST, Promise
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.tools import Tools
 
 #: Those who are told to keep away are waited for at most so long.
 HOLD_SECONDS = 30.0
+#: Who makes these promises.
+_BY = "queues"
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -38,6 +39,7 @@ class Clearing:
     def begin(self) -> None:
         """A leadership begins, and nothing is promised."""
         self._kept.clear()
+        self._tools.promised.clear(_BY)
 
     def nodes(self, uid: str) -> frozenset[str]:
         """What is promised to this workload."""
@@ -49,14 +51,13 @@ class Clearing:
         before = self.nodes(uid)
         every = before.union(nodes)
         crew = self._census.crew(uid)
-        waiting = crew.pods(Standing.WANTING) if crew is not None else ()
-        if not every or not waiting:
+        if not every or crew is None or not crew.count(Standing.WANTING):
             return
         kept = self._kept.setdefault(uid, _Kept(nodes=every, until=until))
         kept.until = until
         if every != before:
-            priority = max(map(priority_of, waiting))
-            self._tools.promised.make(Promise(uid=uid, priority=priority, nodes=every))
+            # What a queue is entitled to has nothing to do with the priority of whoever is next in another one.
+            self._tools.promised.make(Promise(uid=uid, priority=HIGHEST, nodes=every, by=_BY))
             kept.nodes, kept.since, kept.others = every, self._tools.clock.now(), self._look_again(uid)
 
     def holds(self, uid: str) -> bool:
@@ -76,7 +77,7 @@ class Clearing:
     def end(self, uid: str) -> None:
         """Its nodes are free to all."""
         if self._kept.pop(uid, None) is not None:
-            self._tools.promised.end(uid)
+            self._tools.promised.end(uid, _BY)
             self._look_again(uid)
 
     def _look_again(self, but: str) -> tuple[str, ...]:

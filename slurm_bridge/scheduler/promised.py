@@ -5,39 +5,42 @@ import threading
 from collections.abc import Mapping
 
 #: What the others are told, after a number of nodes.
-WHY = "node(s) were cleared for a pod of a higher priority"
+WHY = "node(s) were cleared for another pod"
+#: No pod has a priority so high: everybody keeps away.
+HIGHEST = 2**31
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """`nodes` are for the workload with this uid, of this priority."""
+    """`nodes` are for the workload with this uid, of this priority; `by` names who makes it and will end it."""
 
     uid: str
     priority: int
     nodes: frozenset[str]
+    by: str = ""
 
 
 class Promised:
-    """All promises by the uid of whom they were made to; any thread."""
+    """All promises by the uid of whom they were made to, and by whom; any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._promises: dict[str, Promise] = {}
+        self._promises: dict[tuple[str, str], Promise] = {}
 
     def make(self, promise: Promise) -> None:
         """From now on others keep away."""
         with self._lock:
-            self._promises[promise.uid] = promise
+            self._promises[promise.by, promise.uid] = promise
 
-    def end(self, uid: str) -> None:
-        """Its nodes are free to all."""
+    def end(self, uid: str, by: str = "") -> None:
+        """Its nodes are free to all, unless somebody else has promised them."""
         with self._lock:
-            self._promises.pop(uid, None)
+            self._promises.pop((by, uid), None)
 
-    def clear(self) -> None:
-        """There are none."""
+    def clear(self, by: str = "") -> None:
+        """There are none by this one."""
         with self._lock:
-            self._promises.clear()
+            self._promises = {key: one for key, one in self._promises.items() if one.by != by}
 
     @property
     def nodes(self) -> frozenset[str]:
@@ -46,9 +49,14 @@ class Promised:
             return frozenset().union(*(one.nodes for one in self._promises.values()))
 
     def away(self, uid: str, priority: int) -> Mapping[str, str]:
-        """The nodes that this workload keeps away from: one of a higher priority than the promise ignores it."""
+        """The nodes that this workload keeps away from: one of a higher priority than the promise ignores it.
+
+        What is promised to itself, too, it does not keep away from: two would each wait for the other to give up.
+        """
         if not self._promises:
             return {}
         with self._lock:
-            theirs = [one for one in self._promises.values() if one.uid != uid and one.priority >= priority]
-        return {node: WHY for one in theirs for node in one.nodes}
+            every = tuple(self._promises.values())
+        mine = frozenset[str]().union(*(one.nodes for one in every if one.uid == uid))
+        theirs = [one for one in every if one.uid != uid and one.priority >= priority]
+        return {node: WHY for one in theirs for node in one.nodes - mine}

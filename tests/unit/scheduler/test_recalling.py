@@ -169,6 +169,33 @@ def test_the_nodes_are_kept_for_whoever_asked(bridge: Bridge) -> None:
     until(bridge, lambda: not bridge.job("rival").ask.excluded)
 
 
+def test_two_for_whom_the_same_node_is_cleared_both_get_it(bridge: Bridge) -> None:
+    """Neither waits for the other to give it up."""
+    queues = Queues(bridge, *teams(), queue("c"), evict_seconds=300)
+    for name, path in [*((name, "root.team.b") for name in ALL), *((f"c{number}", "root.c") for number in range(4))]:
+        queues.pod(name, path)
+        bridge.run(2)
+    there = {bridge.node_of("b3"), bridge.node_of("b4")}
+    assert len(there) == 1
+    for name in ("mine1", "mine2"):
+        queues.pod(name, "root.team.a")
+    until(bridge, lambda: queues.running("mine1", "mine2") == ["mine1", "mine2"])
+    assert {bridge.node_of(name) for name in ("mine1", "mine2")} == there
+
+
+def test_a_rival_of_a_higher_priority_does_not_get_the_nodes(bridge: Bridge) -> None:
+    """What is guaranteed to a queue is nobody's who is only more important in another one."""
+    queues = Queues(bridge, *teams(least="3", most="9"), queue("c"), evict_seconds=20)
+    for name in ("b1", "b2", "b3"):
+        queues.pod(name, "root.team.b", cpu="3")
+        bridge.run(2)
+    queues.pod("rival", "root.c", cpu="3", spec={"priority": 1000})
+    bridge.run(2)
+    queues.pod("mine", "root.team.a", cpu="3")
+    until(bridge, lambda: bridge.node_of("mine"))
+    assert not bridge.node_of("rival")
+
+
 def test_what_waits_in_slurm_is_taken_back_and_waits_in_its_queue(bridge: Bridge) -> None:
     """It has no pod on any node that would have to be evicted."""
     queues = Queues(bridge, *teams(), evict_seconds=20)
