@@ -110,6 +110,8 @@ class Asker:
             return LINE_UP
         planned = wishes.plan(wish, self._tools, placeholder)
         tools = self._tools
+        if isinstance(planned, Wait) and tools.cleared(wish.workload):
+            tools.promised.crowds_out(wish.workload.root.uid)
         if isinstance(planned, Wait) and planned.retry_after is None and tools.avoid(wish.workload):
             # Nobody tells when a node is no longer avoided.
             planned = dataclasses.replace(planned, retry_after=tools.avoided.seconds)

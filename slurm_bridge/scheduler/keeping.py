@@ -3,6 +3,8 @@
 the same                  its members may have changed: their record follows
 what an update can change it is updated, and read back
 anything else             it is given back, and the next one takes its place
+no node but those that    it is given back: nothing but a job that is not there keeps Slurm from giving it one of them
+are cleared for another   the moment it comes free
 """
 
 import dataclasses
@@ -23,6 +25,8 @@ from slurm_bridge.scheduler.withdrawing import Replacer
 
 #: Intent, what an update cannot change, what it can.
 MARK_PARTS = 3
+#: Why a job is given back that Slurm would start on nodes that are for somebody else.
+CROWDED_OUT = "the nodes that are left for it are cleared for another one"
 
 
 class Warden:
@@ -39,6 +43,9 @@ class Warden:
 
     def keep(self, wish: Wish, planned: Plan | Wait | Reject, placeholder: Placeholder) -> Filed:
         """A job that pends: is it still what is wanted?"""
+        if isinstance(planned, Wait) and wishes.is_crowded_out(wish, self._tools, placeholder):
+            self._tools.promised.crowds_out(wish.workload.root.uid)
+            return self._replacer.replace(placeholder, CROWDED_OUT)
         if isinstance(planned, Wait | Reject):
             self._tools.say(wish.workload, planned.reason, _kept(planned, placeholder))
             return WOKEN if isinstance(planned, Reject) else Filed(after=planned.retry_after, moving=planned.moving)

@@ -26,6 +26,7 @@ class Promised:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._promises: dict[tuple[str, str], Promise] = {}
+        self._crowded: set[str] = set()
 
     def make(self, promise: Promise) -> None:
         """From now on others keep away."""
@@ -41,6 +42,17 @@ class Promised:
         """There are none by this one."""
         with self._lock:
             self._promises = {key: one for key, one in self._promises.items() if one.by != by}
+
+    def crowds_out(self, uid: str) -> None:
+        """This workload has no other nodes left."""
+        with self._lock:
+            self._crowded.add(uid)
+
+    def returning(self) -> frozenset[str]:
+        """Whoever had no other nodes left, to be looked at now that some are free; only once."""
+        with self._lock:
+            back, self._crowded = frozenset(self._crowded), set()
+            return back
 
     @property
     def nodes(self) -> frozenset[str]:

@@ -185,7 +185,14 @@ class Tools:
 
     def avoid(self, workload: Workload) -> Mapping[str, str]:
         """Nodes that this workload, or a sibling of it, had bad luck with, or that are cleared for another."""
+        return {**self.shunned(workload), **self.cleared(workload)}
+
+    def shunned(self, workload: Workload) -> Mapping[str, str]:
+        """Nodes that this workload, or a sibling of it, had bad luck with."""
         uids = [workload.root.uid, workload.root.object_uid]
         uids += [workload.controller.uid] if workload.controller else []
-        promised = self.promised.away(workload.root.uid, workload.priority)
-        return {**self.avoided.nodes(tuple(dict.fromkeys(uids)), self.clock.now()), **promised}
+        return self.avoided.nodes(tuple(dict.fromkeys(uids)), self.clock.now())
+
+    def cleared(self, workload: Workload) -> Mapping[str, str]:
+        """Nodes that are cleared for another one."""
+        return self.promised.away(workload.root.uid, workload.priority)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Plan
@@ -89,6 +89,14 @@ def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wa
     return dataclasses.replace(planned, state=moved) if moved is not planned.state else planned
 
 
+def is_crowded_out(wish: Wish, tools: Tools, placeholder: Placeholder) -> bool:
+    """Whether it would have a plan if nothing were cleared for others."""
+    if not tools.cleared(wish.workload):
+        return False
+    before = tools.plans.get(wish.workload.root.uid) or PlanState.of_running(placeholder.owner.plan)
+    return isinstance(_plan(wish, tools, before, avoid=tools.shunned(wish.workload)), Plan)
+
+
 def due(planned: Plan, tools: Tools) -> float | None:
     """In how many seconds the next attempt may have come, or other nodes be right; None when neither is to come."""
     window, seen = planned.window_seconds, planned.state.seen
@@ -125,14 +133,16 @@ def _attempt(placeholder: Placeholder) -> int:
     return PlanState.of_running(placeholder.owner.plan).attempt
 
 
-def _plan(wish: Wish, tools: Tools, before: PlanState | None) -> Plan | Wait | Reject:
+def _plan(
+    wish: Wish, tools: Tools, before: PlanState | None, *, avoid: Mapping[str, str] | None = None
+) -> Plan | Wait | Reject:
     return tools.config.chain.plan(
         wish.workload,
         wish.translated,
         tools.keeper.snapshot(),
         now=tools.clock.wall(),
         previous=before,
-        avoid=tools.avoid(wish.workload),
+        avoid=tools.avoid(wish.workload) if avoid is None else avoid,
     )
 
 

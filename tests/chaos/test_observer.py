@@ -1,5 +1,7 @@
 """The observer sees what must never be; without that, its silence would prove nothing."""
 
+import json
+
 from slurm_bridge.model import names
 from tests.e2e import support_observer
 from tests.e2e.support_observer import Seen
@@ -97,3 +99,21 @@ def test_a_pod_that_goes_while_its_job_lives_is_seen() -> None:
     begin = ([pod("u", node="a")], [job(1, "u")])
     assert wrong(begin, ([], [job(1, "u")])) == ["I7"]
     assert wrong(begin, ([pod("u", node="a", deletionTimestamp="now")], [job(1, "u")])) == ["I7"]
+
+
+def victim(asker: str) -> Json:
+    """A pod of Job j on its way out, which says for whom."""
+    made = pod("u", node="a", deletionTimestamp="now")
+    made["metadata"]["annotations"][names.ANNOTATION_MAKES_ROOM] = json.dumps({"uid": asker, "for": "x"})
+    made["status"]["conditions"] = [{"type": "DisruptionTarget", "reason": "EvictionByEvictionAPI"}]
+    return made
+
+
+def test_an_eviction_is_right_for_one_that_waits_and_says_so() -> None:
+    """I7 otherwise: both have to agree, and whom others go for has no node yet."""
+    begin, asker = ([pod("u", node="a")], [job(1, "u")]), pod("v")
+    asker["metadata"]["annotations"] = {names.ANNOTATION_ROOM: json.dumps({"victims": {"u": "u"}})}
+    assert wrong(begin, ([victim("v"), asker], [job(1, "u")])) == []
+    assert wrong(begin, ([victim("v"), pod("v")], [job(1, "u")])) == ["I7"]
+    asker["spec"]["nodeName"] = "a"
+    assert wrong(begin, ([victim("v"), asker], [job(1, "u")])) == ["I7"]

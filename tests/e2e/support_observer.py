@@ -3,7 +3,7 @@
     I1  a pod or a group of pods has more than one living placeholder at once
     I2  a pod is bound to a node that its job was not allocated, or by a job that is not its own
     I3  more is bound to a node than the node has, or than the job got there
-    I7  a pod that nobody deleted goes although its job lives
+    I7  a pod that nobody deleted goes although its job lives, unless it was evicted for one of ours that waits
 
 Reads fail while servers are being killed; then nothing is concluded.
 """
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from tests.e2e import support_servers, support_slots, support_world
 from tests.e2e.support_servers import Json, SlurmJob
+from tests.simulation import evicted
 
 #: A full list of hundreds of jobs costs slurmctld a third of a second: often enough to see every job that ever lived
 #: (ended ones stay in the list for half a minute), seldom enough not to be the load.
@@ -106,15 +107,23 @@ def _crowded(pods: Sequence[Json]) -> Iterator[str]:
 
 def _lost(seen: Seen, pods: Sequence[Json], jobs: Sequence[SlurmJob]) -> Iterator[str]:
     """Pods that went since the last look; with a living job of theirs somebody deleted them without a reason."""
-    stay = {one["metadata"]["uid"] for one in pods if "deletionTimestamp" not in one["metadata"]}
+    now = {one["metadata"]["uid"]: one for one in pods}
+    stay = {uid for uid, one in now.items() if "deletionTimestamp" not in one["metadata"]}
     alive = {str(one.owner["uid"]): one.job_id for one in jobs if one.owner and one.alive}
     for uid, pod in seen.pods.items():
         if uid in stay or uid in seen.gone:
             continue
         seen.gone[uid] = pod
         job_id = alive.get(uid) or next(iter(support_slots.bound_by([pod]).keys() & alive.values()), None)
-        if job_id:
+        if job_id and not _evicted(now.get(uid, pod), pods, next(one for one in jobs if one.job_id == job_id)):
             yield f"I7: {support_world.told(pod)} was deleted, and its job {job_id} lives"
+
+
+def _evicted(pod: Json, pods: Sequence[Json], job: SlurmJob) -> bool:
+    """By the API server's word, and for one that waits and says that this workload goes for it."""
+    group = {support_slots.where(one) for one in support_slots.bound_by(pods).get(job.job_id, ())}
+    waiting = [one for one in pods if not support_world.is_bound(one)]
+    return evicted.properly(pod, str(job.owner["uid"]), group, waiting)
 
 
 @contextlib.contextmanager

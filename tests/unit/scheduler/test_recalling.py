@@ -196,6 +196,25 @@ def test_a_rival_of_a_higher_priority_does_not_get_the_nodes(bridge: Bridge) -> 
     assert not bridge.node_of("rival")
 
 
+def test_whoever_has_no_other_node_left_gives_its_job_back_meanwhile(bridge: Bridge) -> None:
+    """It would get the node in Slurm the moment it comes free; it asks again when the other one has it."""
+    queues = Queues(bridge, *teams(least="3", most="9"), queue("c"), evict_seconds=20)
+    for name in ("b1", "b2", "b3"):
+        queues.pod(name, "root.team.b", cpu="3")
+        bridge.run(2)
+    node = bridge.node_of("b3")
+    queues.pod("rival", "root.c", cpu="2", spec={"nodeSelector": {"kubernetes.io/hostname": node}})
+    bridge.run(2)
+    assert queues.submitted()[-1] == "rival"
+    queues.pod("mine", "root.team.a", cpu="3")
+    until(bridge, lambda: bridge.leaving("b3"))
+    assert "rival" not in queues.submitted()
+    assert not bridge.park_note("rival")
+    until(bridge, lambda: bridge.node_of("mine"))
+    assert bridge.node_of("mine") == node
+    until(bridge, lambda: "rival" in queues.submitted(), 10)
+
+
 def test_what_waits_in_slurm_is_taken_back_and_waits_in_its_queue(bridge: Bridge) -> None:
     """It has no pod on any node that would have to be evicted."""
     queues = Queues(bridge, *teams(), evict_seconds=20)
