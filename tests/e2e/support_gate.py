@@ -44,7 +44,7 @@ class When(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Something that the daemon has a server do: `what` is a verb of ours, `whom` a pod or a job."""
+    """Something that the daemon has a server do: `what` is a verb of ours, `whom` a pod, a job, or a new job's name."""
 
     what: str
     whom: str = ""
@@ -57,10 +57,17 @@ def order(method: str, path: str, body: bytes) -> Order | None:
     pod = _POD.search(bare)
     if pod is not None and method in {"POST", "PATCH"}:
         return _of_pod(pod[1], pod[2] or "", body)
-    if bare.startswith("/slurm/") and "/job" in bare and method in {"POST", "DELETE"}:
-        what = "submit" if bare.endswith("/submit") else "cancel" if method == "DELETE" else "update"
-        return Order(what=what, whom=bare.rpartition("/")[2])
+    if bare.startswith("/slurm/") and "/job/" in bare and method in {"POST", "DELETE"}:
+        return _of_job(method, bare.rpartition("/")[2], body)
     return None
+
+
+def _of_job(method: str, job: str, body: bytes) -> Order:
+    if method == "DELETE":
+        return Order(what="cancel", whom=job)
+    if job != "submit":
+        return Order(what="update", whom=job)
+    return Order(what="submit", whom=str(json.loads(body).get("job", {}).get("name", "")))
 
 
 def _of_pod(name: str, subresource: str, body: bytes) -> Order | None:

@@ -4,6 +4,7 @@ A recall ends when its workload has left its queue, or is spared. A room is kept
 has a job: until then a restart has to know that what has become free is not for everybody.
 """
 
+import threading
 from collections.abc import Mapping
 
 from slurm_bridge.hooks.evictions import Recall, Room
@@ -11,9 +12,10 @@ from slurm_bridge.hooks.yunikorn.members import Member
 
 
 class Evictions:
-    """All of one manager, changed under its lock; what is shown are copies."""
+    """All of one manager, changed under its lock, a plan at a time; what is shown are copies."""
 
-    def __init__(self) -> None:
+    def __init__(self, lock: threading.RLock) -> None:
+        self._lock = lock
         self._recalls: dict[str, Recall] = {}
         self._rooms: dict[str, Room] = {}
         #: Since when, as far as this process knows: by whoever asked, and by victims for whom nobody did.
@@ -70,8 +72,9 @@ class Evictions:
         return uid in self._rooms
 
     def recalls(self) -> Mapping[str, Recall]:
-        """All that are under way."""
-        return dict(self._recalls)
+        """All that are under way, plan by plan: whoever acted on a part of one would have it forgotten by a restart."""
+        with self._lock:
+            return dict(self._recalls)
 
     def rooms(self) -> Mapping[str, Room]:
         """All that somebody waits for."""

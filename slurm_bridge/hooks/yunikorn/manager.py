@@ -37,7 +37,7 @@ class Manager:
         self.ahead = Ahead()
         self._backstage = backstage
         self.engine = Engine(backstage)
-        self.evictions = Evictions()
+        self.evictions = Evictions(self.lock)
         self._by_name: dict[str, Member] = {}
         self._entered = self._let_in = 0
         self._woken: list[str] = []

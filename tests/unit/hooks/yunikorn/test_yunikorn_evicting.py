@@ -1,5 +1,7 @@
 """The core says who has to go; the manager keeps that until it is done, and a new one takes it over."""
 
+import threading
+
 import pytest
 
 from slurm_bridge.hooks.background import Backstage
@@ -116,6 +118,18 @@ def test_whoever_comes_from_the_future_waits_from_now_on() -> None:
     scene.manager.enter(demand("mine", "root.team.a", cpus=2, created=scene.clock.wall() + 600))
     scene.later(6)
     assert scene.victims == {"b3": "mine", "b4": "mine"}
+
+
+def test_a_plan_is_seen_whole_or_not_at_all() -> None:
+    """Whoever asks while the core is telling waits until it has said everything."""
+    scene, seen = full(), list[str]()
+    asker = threading.Thread(target=lambda: seen.extend(scene.manager.evictions.recalls()))
+    with scene.manager.lock:
+        asker.start()
+        asker.join(0.05)
+        assert seen == []
+    asker.join()
+    assert sorted(seen) == ["b3", "b4"]
 
 
 def test_what_they_leave_is_kept_for_whoever_asked() -> None:
