@@ -179,16 +179,18 @@ def test_a_guarantee_takes_back_what_is_borrowed_and_nothing_else(
         one_by_one(world, older, old),
         at_once(world, cheaper, dearer) as (least_of_all, _),
         one_by_one(world, newest, borrower(world, "due", "root.team.team-c")) as (new, _),
-        pods(world, pod(world, "rival", "root.rival")) as (rival,),
+        pods(world, pod(world, "rival", "root.rival"), nowhere(world)) as (rival, lost),
         support_observer.observing(world) as observer,
     ):
         world.await_placeholder(rival["metadata"]["uid"])
+        world.await_pod("lost", "reason", support_world.waits_for("Unschedulable"), SECONDS)
         with pods(world, pod(world, "mine", "root.team.team-a", cpu="2")) as (mine,):
             bound = world.await_pod("mine", "a node", support_world.is_bound, SECONDS)
             assert bound["spec"]["nodeName"] == node
             assert sorted(gate.done("evict")) == ["cheap", "new"]
-            assert staying(world) == {"older", "old", "dear", "due", "mine", "rival", "foreign"}
-            assert not support_world.is_bound(rival)
+            assert staying(world) == {"older", "old", "dear", "due", "mine", "rival", "lost", "foreign"}
+            assert not any(map(support_world.is_bound, map(world.kube.get, paths(world, "rival", "lost"))))
+            assert not said_to(world, lost, "PreemptionStarted")
             assert said_to(world, mine, "PreemptionStarted") == [WORDS.format("team.team-a", "2 workloads")]
             assert said_to(world, new, "Preempted") == [f"Preempted by {world.namespace}/mine on node {node}"]
             assert [world.placeholder(one["metadata"]["uid"]) for one in (least_of_all, new)] == [None, None]
@@ -200,6 +202,18 @@ def test_a_guarantee_takes_back_what_is_borrowed_and_nothing_else(
         world.await_pod("rival", "a node", support_world.is_bound, SECONDS)
     assert observer.seen.wrong == set()
     assert sorted(gate.done("evict")) == ["cheap", "new"]
+
+
+def nowhere(world: World) -> Json:
+    """A pod that is entitled to what it asks for, and that no node would take."""
+    made = pod(world, "lost", "root.team.team-a", cpu="2")
+    made["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "nowhere"}
+    return made
+
+
+def paths(world: World, *names_: str) -> list[str]:
+    """Where these pods are."""
+    return [f"{world.path}/{name}" for name in names_]
 
 
 @contextlib.contextmanager

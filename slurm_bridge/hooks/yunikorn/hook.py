@@ -15,7 +15,7 @@ from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Node
 from slurm_bridge.hooks.evictions import Recall, Room
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.yunikorn import admin, demands, people, picture, reasons, scoring, setup
+from slurm_bridge.hooks.yunikorn import admin, demands, people, picture, scoring, setup, waiting
 from slurm_bridge.hooks.yunikorn.manager import Manager
 from slurm_bridge.hooks.yunikorn.members import Member, Stage
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
@@ -24,13 +24,13 @@ from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.hooks.yunikorn.setup import LOCAL, OFF
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.queues.committed import Partition
 from slurm_bridge.queues.sorting import NodePolicy, node_policy
 
-#: What is said of a queue changes without an event for those who wait in it.
-SAID_AGAIN = 120.0
+#: Whether any node would take one that waits is asked no more often.
+_LOOK_AGAIN = 60.0
 _NO_SCORES = Scores(nodes={})
 _NO_FIELDS = Fields()
+_HELD = Admit(note="held by another hook before; it enters its queue when no other holds it")
 _SOON = 1.0
 
 
@@ -152,8 +152,12 @@ class Yunikorn:
             )
         member = self._member(manager, session, ask)
         if member is None:
-            return Admit(note="held by another hook before; it enters its queue when no other holds it")
+            return _HELD
         answer = self._answer(manager, member, session)
+        if isinstance(answer, Wait) and self._goes_nowhere(manager, member, session, ask):
+            self._stopped.add(uid)
+            manager.leave(uid)
+            return _HELD
         if isinstance(answer, Admit) and not session.placed and session.mode is Mode.REAL:
             self._trying = uid
         return answer
@@ -231,6 +235,14 @@ class Yunikorn:
             manager.seen(member)
         return member
 
+    def _goes_nowhere(self, manager: Manager, member: Member, session: Session, ask: Ask) -> bool:
+        """Others might have to go for it, although no node would take it then: what keeps it is not its queue."""
+        due = session.mode is Mode.REAL and not session.placed and session.now >= member.looked + _LOOK_AGAIN
+        if not due or not waiting.may_preempt(manager, member):
+            return False
+        member.looked = session.now
+        return not session.filter_nodes(ask, session.snapshot.names)
+
     def _has_made_room(self, manager: Manager, session: Session, uid: str) -> bool:
         """It had to go, and has no job any more, or not yet: it lines up anew, behind the one that it made room for."""
         return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
@@ -248,33 +260,7 @@ class Yunikorn:
             # Who only tries out wants to know what comes after the queue.
             return GO
         manager.look_around()
-        return self._waiting(manager, member, session.now)
-
-    def _waiting(self, manager: Manager, member: Member, now: float) -> Wait:
-        def look(partition: Partition) -> Wait | None:
-            application = partition.applications.get(member.name)
-            if application is None:
-                return None
-            path, total = application.queue.path, member.demand.total
-            never = reasons.never(application, total)
-            if never:
-                return Wait(reason="QueueTooSmall", message=never, retry_after=SAID_AGAIN, warning=True)
-            held = reasons.waits(partition, application, total) or _behind(path, manager, now)
-            return Wait(reason="QueueWaiting", message=f"in queue {path}: {held}", retry_after=SAID_AGAIN)
-
-        found = manager.committed(look)
-        return (
-            found
-            if isinstance(found, Wait)
-            else Wait(reason="QueueWaiting", message="enters its queue", retry_after=SAID_AGAIN)
-        )
-
-
-def _behind(path: str, manager: Manager, now: float) -> str:
-    most = manager.setup.ahead
-    if most and manager.ahead.count(now) >= most:
-        return f"{most} workloads are ahead and wait for nodes; the next one follows when one of them starts"
-    return f"waits for its turn in {path}"
+        return waiting.waits(manager, member, session.now)
 
 
 def _holds(member: Member, wanted: demands.Demand) -> bool:

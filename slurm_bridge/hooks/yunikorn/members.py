@@ -36,6 +36,8 @@ class Member:
     placed: bool = False
     #: All its pods have nodes, as the core has been told.
     started: bool = False
+    #: When it was asked whether any node would take it, by Unix time.
+    looked: float = -math.inf
 
 
 class Ahead:

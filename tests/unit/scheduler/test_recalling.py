@@ -138,6 +138,20 @@ def test_nobody_goes_for_pods_that_do_not_want_it(bridge: Bridge) -> None:
     assert evictions(bridge) == 0
 
 
+def test_nobody_goes_for_one_that_no_node_would_take(bridge: Bridge) -> None:
+    """It says why itself, holds up nobody behind it, and enters its queue when there is such a node."""
+    queues = borrowed(bridge)
+    queues.pod("lost", "root.team.a", cpu="2", spec={"nodeSelector": {"disk": "ssd"}})
+    go(bridge, 60)
+    assert evictions(bridge) == 0
+    assert queues.said("lost")[0] == "Unschedulable"
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: bridge.node_of("mine"))
+    bridge.delete("mine", grace=0)
+    bridge.kube.merge(kinds.NODES, ("", "n1"), {"metadata": {"labels": {"disk": "ssd"}}})
+    until(bridge, lambda: "lost" in queues.submitted())
+
+
 def test_who_replaces_a_victim_does_not_get_its_room(bridge: Bridge) -> None:
     """It waits in its queue while the victim runs its grace period out, and after that, too."""
     queues = borrowed(bridge)
