@@ -49,8 +49,8 @@ class Evicts(Protocol):
     def gone(self, workload: str) -> None:
         """The victim keeps nothing any more."""
 
-    def spared(self, workload: str) -> None:
-        """It cannot be evicted, or need not be."""
+    def spared(self, workload: str, *, refused: bool) -> None:
+        """It cannot be evicted just now, or need not be."""
 
     def count(self, what: str, amount: int = 1) -> None:
         """Something happened to an eviction."""

@@ -154,7 +154,9 @@ class Entering:
         for release in update.releases:
             self._release(update.rm, release, telling)
         for spared in update.spared:
-            self._spare(spared)
+            self._spare(spared, refused=True)
+        for excused in update.excused:
+            self._spare(excused, refused=False)
         for withdrawn in update.withdrawn:
             self._withdraw(update.rm, withdrawn, telling)
         for named in update.removed_applications:
@@ -212,11 +214,11 @@ class Entering:
         known.leaving = True
         self._ledger.leave(partition, leave, named.name)
 
-    def _spare(self, spared: AskId) -> None:
+    def _spare(self, spared: AskId, *, refused: bool) -> None:
         """Its room is no longer expected; one that nobody wants gone is left alone."""
         partition = self._ledger.partitions.get(spared.partition)
         if partition is not None and partition.spare(spared):
-            self._ledger.broadcast(events.ToGo(partition=partition.name, id=spared, spared=True, refused=True))
+            self._ledger.broadcast(events.ToGo(partition=partition.name, id=spared, spared=True, refused=refused))
 
 
 def _subject(thing: Thing, one: AskId) -> Subject:

@@ -49,6 +49,7 @@ def update_inside(update: Update) -> Update:
         ),
         releases=tuple(Release(id=inside(one.id), why=one.why) for one in update.releases),
         spared=tuple(map(inside, update.spared)),
+        excused=tuple(map(inside, update.excused)),
         withdrawn=tuple(map(inside, update.withdrawn)),
         removed_applications=tuple(map(inside, update.removed_applications)),
         removed_nodes=tuple(map(inside, update.removed_nodes)),

@@ -172,8 +172,9 @@ class Update:
 
     `standing` is what runs already, for example after a restart: it is taken over whatever the limits say. Of these and
     of others, `started` have their nodes from the scheduler behind us: whoever has not makes room first. `spared` are
-    allocations that could not be evicted when the core asked for it. `evicting` are those that were asked for before a
-    restart, even if the victim has gone: nobody is asked again, and their askers get what becomes free.
+    allocations that could not be evicted when the core asked for it, `excused` those that need not go. `evicting` are
+    those that were asked for before a restart, even if the victim has gone: nobody is asked again, and their askers get
+    what becomes free.
     """
 
     rm: str
@@ -186,6 +187,7 @@ class Update:
     evicting: tuple["Eviction", ...] = ()
     releases: tuple[Release, ...] = ()
     spared: tuple[AskId, ...] = ()
+    excused: tuple[AskId, ...] = ()
     withdrawn: tuple[AskId, ...] = ()
     removed_applications: tuple[Named, ...] = ()
     removed_nodes: tuple[Named, ...] = ()

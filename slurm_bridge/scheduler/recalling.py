@@ -6,6 +6,9 @@
     leaving   the pods run to their end; the job of a group is ended when all of them have gone
     gone      it has no job and no pod on a node any more: the hook hears of it, and what it used is the asker's
 
+While one of those who go for somebody is refused, nobody else is told: without him the room is not enough, and who had
+gone would have gone for nothing. If he is spared, so are they. Who was refused before is asked first.
+
 A victim that has not started is not evicted: its job is taken back by the cycle, which knows that nothing is bound just
 then, and it waits anew. A victim that the API server does not let go is spared after a while, as is one that nobody has
 been told of yet when its asker waits no longer. Nothing but what is ours is ever told to go.
@@ -14,7 +17,7 @@ been told of yet when its asker waits no longer. Nothing but what is ours is eve
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from loguru import logger
 
@@ -52,6 +55,8 @@ class Recalling:
         self._cases: dict[str, Case] = {}
         #: Who says on his pods that others go for him, and of whom he was told.
         self._noted: dict[str, frozenset[str]] = {}
+        #: Who was refused at some time.
+        self._kept: set[str] = set()
         self._swept = False
 
     def begin(self) -> None:
@@ -93,10 +98,27 @@ class Recalling:
         for asker in {one.asker for one in recalls.values()}:
             self._clearing.keep(asker, self._nodes(asker, recalls), self._until(hook))
         ready = {uid for uid, room in rooms.items() if self._prepared(uid, room, recalls)}
-        for uid, recall in recalls.items():
-            wanted = not recall.asker or recall.asker in rooms
-            if not recall.asker or not wanted or recall.asker in ready:
-                self._try(uid, functools.partial(self._turn, recall, hook, wanted=wanted))
+        self._turn_all(hook, recalls, ready, rooms.keys())
+
+    def _turn_all(
+        self, hook: Evicts, recalls: Mapping[str, Recall], ready: Collection[str], waiting: Collection[str]
+    ) -> None:
+        self._kept = {uid for uid in self._kept if self._census.crew(uid) is not None}
+        held, given_up = set[str](), set[str]()
+        for uid, recall in sorted(recalls.items(), key=lambda one: one[0] not in self._kept):
+            wanted = not recall.asker or recall.asker in waiting
+            case = self._cases.setdefault(uid, Case())
+            late = recall.asker in held | given_up and not self._is_leaving(case)
+            if recall.asker and wanted and (recall.asker not in ready or late):
+                continue
+            self._try(uid, functools.partial(self._turn, recall, case, hook, wanted=wanted))
+            if case.refused is not None:
+                self._kept.add(uid)
+                (held if uid in self._cases else given_up).add(recall.asker)
+        for recall in (one for one in recalls.values() if one.asker and one.asker in given_up):
+            other = self._cases.get(recall.victim)
+            if other is not None and not self._is_leaving(other):
+                self._spare(recall, hook, "another one who was to go with it was refused", refused=False)
 
     def _prepared(self, uid: str, room: Room, recalls: Mapping[str, Recall]) -> bool:
         """It is written who goes for it, on all of them, and others know what they keep away from."""
@@ -174,17 +196,16 @@ class Recalling:
 
     # -- one victim --------------------------------------------------------------------------------------------------
 
-    def _turn(self, recall: Recall, hook: Evicts, *, wanted: bool) -> bool:
+    def _turn(self, recall: Recall, case: Case, hook: Evicts, *, wanted: bool) -> bool:
         """`wanted`: whoever it is to go for still waits."""
         uid = recall.victim
-        case = self._cases.setdefault(uid, Case())
         # Asked first: whoever is looked at from now on knows that it is to go, and gets no job.
         idle = self._queue.idle((uid,))
         crew = self._census.crew(uid)
         placed = crew.pods(*PLACED) if crew is not None else ()
         case.pods.update({pod.uid: pod for pod in placed})
         if not wanted and not self._is_leaving(case):
-            self._spare(recall, hook, f"{recall.whom} does not wait any more")
+            self._spare(recall, hook, f"{recall.whom} does not wait any more", refused=False)
         elif case.pods:
             self._evict(recall, case, hook)
         elif not self._has_job(uid):
@@ -219,7 +240,7 @@ class Recalling:
             told = self._evictor.told(case.pods, recall.whom, hook.count)
         except errors.NotAuthorized as missing:
             logger.bind(workload=recall.victim).error("eviction: {}; deploy/yunikorn has the rights", missing)
-            self._spare(recall, hook, "the right to evict is missing")
+            self._spare(recall, hook, "the right to evict is missing", refused=True)
             return
         if not told:
             self._refused(recall, case, hook)
@@ -233,7 +254,7 @@ class Recalling:
         now = self._tools.clock.now()
         case.refused = now if case.refused is None else case.refused
         if now - case.refused >= hook.evict_seconds and not self._is_leaving(case):
-            self._spare(recall, hook, f"its eviction was refused for {hook.evict_seconds:.0f} s")
+            self._spare(recall, hook, f"its eviction was refused for {hook.evict_seconds:.0f} s", refused=True)
 
     def _is_over(self, recall: Recall, case: Case) -> bool:
         """No pod is left, nobody has come after them, and no job."""
@@ -256,10 +277,10 @@ class Recalling:
         if self._census.crew(recall.victim) is not None:
             self._queue.activate(recall.victim, urgent=False)
 
-    def _spare(self, recall: Recall, hook: Evicts, why: str) -> None:
+    def _spare(self, recall: Recall, hook: Evicts, why: str, *, refused: bool) -> None:
         """It stays, and says so."""
         logger.bind(workload=recall.victim).warning("eviction: it is spared: {}", why)
         hook.count("spared")
-        hook.spared(recall.victim)
-        case = self._cases.get(recall.victim)
-        self._take_back(recall.victim, case.pods.values() if case is not None else ())
+        hook.spared(recall.victim, refused=refused)
+        crew = self._census.crew(recall.victim)
+        self._take_back(recall.victim, crew.pods(*PLACED, Standing.WANTING) if crew is not None else ())

@@ -61,7 +61,12 @@ def capped(cpus: int) -> Json:
 
 def configured(cap: int = 4) -> list[Json]:
     """Everybody may submit everywhere."""
-    trees = shared("team", 6, 2, queue("team-c", resources=least(1))), shared("gangs", 4, 2), shared("kept", 2, 1)
+    trees = (
+        shared("team", 6, 2, queue("team-c", resources=least(1))),
+        shared("gangs", 4, 2),
+        shared("kept", 2, 1),
+        shared("pair", 2, 2),
+    )
     made = hook(*trees, queue("rival"), capped(cap), evict_seconds=EVICT_SECONDS)
     (partition,) = made[0]["options"]["configuration"]["partitions"]
     partition["preemption"] = {"quotapreemptionenabled": True}
@@ -259,24 +264,48 @@ def test_a_gang_goes_as_a_whole(world: World, gate: Gate) -> None:
 @pytest.mark.real
 def test_what_a_budget_keeps_is_spared_and_another_one_goes(world: World, gate: Gate) -> None:
     """The newest is asked again for as long as is configured, and then left alone; nothing is left on it."""
-    budgets = f"/apis/policy/v1/namespaces/{world.namespace}/poddisruptionbudgets"
     old, new = borrower(world, "old", "root.kept.kept-b"), borrower(world, "new", "root.kept.kept-b")
     new["metadata"]["labels"] = {"app": "kept"}
-    with one_by_one(world, old, new):
-        kept = {"selector": {"matchLabels": {"app": "kept"}}, "minAvailable": 1}
-        world.kube.create(budgets, {"metadata": {"name": "keeps"}, "spec": kept})
-        waiting.until(lambda: world.kube.get(f"{budgets}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
-        with support_observer.observing(world) as observer, pods(world, pod(world, "mine", "root.kept.kept-a")):
-            waiting.until(lambda: gate.refused("evict"), "refusal", SECONDS)
-            assert staying(world) == {"old", "new", "mine"}
-            world.await_pod("new", "freedom", lambda _: "new" not in notes(world), SECONDS)
-            assert gate.done("evict") == []
-            words = "queue root.kept uses 2 of 2 vcore, and this asks for 1; others in root.kept have to end first"
-            world.await_pod("mine", words, says("QueueWaiting", f"in queue root.kept.kept-a: {words}"), SECONDS)
-            world.await_pod("mine", "a node", support_world.is_bound, SECONDS)
-            assert (gate.done("evict"), staying(world)) == (["old"], {"new", "mine"})
-        world.kube.delete(f"{budgets}/keeps")
+    mine = pod(world, "mine", "root.kept.kept-a")
+    with (
+        one_by_one(world, old, new),
+        budget(world),
+        support_observer.observing(world) as observer,
+        pods(world, mine),
+    ):
+        waiting.until(lambda: gate.refused("evict"), "refusal", SECONDS)
+        assert staying(world) == {"old", "new", "mine"}
+        world.await_pod("new", "freedom", lambda _: "new" not in notes(world), SECONDS)
+        assert gate.done("evict") == []
+        words = "queue root.kept uses 2 of 2 vcore, and this asks for 1; others in root.kept have to end first"
+        world.await_pod("mine", words, says("QueueWaiting", f"in queue root.kept.kept-a: {words}"), SECONDS)
+        world.await_pod("mine", "a node", support_world.is_bound, SECONDS)
+        assert (gate.done("evict"), staying(world)) == (["old"], {"new", "mine"})
     assert observer.seen.wrong == set()
+
+
+@contextlib.contextmanager
+def budget(world: World) -> Iterator[None]:
+    """None of the pods that are labelled may go."""
+    path = f"/apis/policy/v1/namespaces/{world.namespace}/poddisruptionbudgets"
+    kept = {"selector": {"matchLabels": {"app": "kept"}}, "minAvailable": 1}
+    world.kube.create(path, {"metadata": {"name": "keeps"}, "spec": kept})
+    try:
+        waiting.until(lambda: world.kube.get(f"{path}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
+        yield
+    finally:
+        world.kube.delete(f"{path}/keeps")
+
+
+@pytest.mark.real
+def test_nobody_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: Gate) -> None:
+    """Without the one that is refused there is no room; so the other one is not told, and both stay."""
+    old, new = borrower(world, "old", "root.pair.pair-b"), borrower(world, "new", "root.pair.pair-b")
+    new["metadata"]["labels"] = {"app": "kept"}
+    with one_by_one(world, old, new), budget(world), pods(world, pod(world, "mine", "root.pair.pair-a", cpu="2")):
+        waiting.until(lambda: gate.refused("evict"), "refusal", SECONDS)
+        waiting.until(lambda: not notes(world), "end of what was noted", SECONDS)
+        assert (gate.done("evict"), staying(world)) == ([], {"old", "new", "mine"})
 
 
 @pytest.mark.real

@@ -125,10 +125,10 @@ class Yunikorn:
         if self._manager is not None:
             self._manager.gone(workload)
 
-    def spared(self, workload: str) -> None:
+    def spared(self, workload: str, *, refused: bool) -> None:
         """The queues may want somebody else to go."""
         if self._manager is not None:
-            self._manager.spared(workload)
+            self._manager.spared(workload, refused=refused)
 
     def count(self, what: str, amount: int = 1) -> None:
         """In the metric of what hooks do beside the passes."""

@@ -276,12 +276,13 @@ class Manager:
         if there:
             self._backstage.wake(uid)
 
-    def spared(self, uid: str) -> None:
+    def spared(self, uid: str, *, refused: bool = True) -> None:
         """It stays, and the core may think of somebody else."""
         with self.lock:
             member = self.members.get(uid)
             if self.evictions.spared(uid) and member is not None:
-                self.engine.send(Update(rm=RM, spared=(telling.id_of(member.name),)))
+                one = (telling.id_of(member.name),)
+                self.engine.send(Update(rm=RM, spared=one) if refused else Update(rm=RM, excused=one))
 
     # -- what is shown -----------------------------------------------------------------------------------------------
 

@@ -306,6 +306,45 @@ def test_whom_a_budget_keeps_is_spared_and_another_one_goes(bridge: Bridge) -> N
     assert notes(bridge, "b4", names.ANNOTATION_MAKES_ROOM) == {}
 
 
+def keeps(bridge: Bridge, name: str) -> None:
+    """A budget that lets this pod never go."""
+    bridge.kube.merge(kinds.PODS, (NAMESPACE, name), {"metadata": {"labels": {"app": "db"}}})
+    spec = {"selector": {"matchLabels": {"app": "db"}}, "minAvailable": 1}
+    bridge.kube.create(kinds.PODDISRUPTIONBUDGETS, {"metadata": {"name": "x", "namespace": NAMESPACE}, "spec": spec})
+
+
+def test_nobody_else_is_told_to_go_while_one_is_refused(bridge: Bridge) -> None:
+    """Without him the room is not enough: whoever had gone already would have gone for nothing."""
+    queues = Queues(bridge, *teams(most="2"), evict_seconds=20)
+    for name in ("b1", "b2"):
+        queues.pod(name, "root.team.b")
+        bridge.run(2)
+    keeps(bridge, "b2")
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: evictions(bridge))
+    go(bridge, 25)
+    assert [notes(bridge, name, key) for name in ("b1", "b2", "mine") for key in MARKS] == [{}] * 6
+    go(bridge, 170)
+    assert left(bridge, "b1", "b2") == []
+
+
+def test_whom_a_budget_kept_before_is_asked_first(bridge: Bridge) -> None:
+    """So that others go in vain at most once, however often it is tried."""
+    queues = Queues(bridge, *teams(most="2"), evict_seconds=20)
+    for name in ("b1", "b2"):
+        queues.pod(name, "root.team.b")
+        bridge.run(2)
+    keeps(bridge, "b1")
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: bridge.leaving("b2"))
+    queues.pod("b3", "root.team.b")
+    until(bridge, lambda: bridge.node_of("b3"), 120)
+    before = evictions(bridge)
+    until(bridge, lambda: evictions(bridge) > before, 120)
+    go(bridge, 60)
+    assert left(bridge, "b1", "b3") == []
+
+
 def test_without_the_right_to_evict_everybody_is_spared(bridge: Bridge) -> None:
     """And nothing is kept for whoever asked."""
     queues = borrowed(bridge)
