@@ -17,6 +17,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 
 T = TypeVar("T", bound=Object)
@@ -63,6 +64,25 @@ class Slurm(Protocol):
 
         Of a heterogeneous job only the leader's is.
         """
+
+    def assign(self, job_id: JobId, owner: Owner, reservation: str, priority: int | None) -> Outcome:
+        """Rewrite the owner record of a job of ours, and with it the reservation that it uses, "" for none.
+
+        A job that runs keeps its nodes. A priority, where one is given, takes the place of the one that Slurm worked
+        out, for good; a job that runs has no use for one.
+        """
+
+    def reserve(self, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
+        """Keep these nodes for jobs of this user that name the reservation, for so long from now.
+
+        Whoever is there stays. Where there is one of that name it is changed. It goes by itself, and does no job any harm.
+        """
+
+    def unreserve(self, name: str) -> Outcome:
+        """Give the nodes back, if they are kept; refused (BUSY) for as long as a job names the reservation."""
+
+    def reservations(self) -> Sequence[Reservation]:
+        """All that there are, whoever made them."""
 
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
         """The state words of these jobs, or of all; ids that Slurm does not know are left out.

@@ -226,6 +226,7 @@ class JobView:
     gres: str = ""
     licenses: str = ""
     mcs_label: str = ""
+    reservation: str = ""
     het_job_id: JobId | None = None
     het_offset: int = 0
     torn: bool = False

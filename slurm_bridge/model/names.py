@@ -4,6 +4,9 @@ from typing import NewType
 
 JobId = NewType("JobId", int)
 
+#: In the outcome of an order that is about no job.
+NO_JOB = JobId(0)
+
 SCHEDULER_NAME = "slurm-bridge-scheduler"
 
 JOB_PREFIX = "slurmjob.slinky.slurm.net/"

@@ -14,6 +14,7 @@ from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
+from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 
 T = TypeVar("T", bound=Object)
@@ -60,6 +61,21 @@ class FencedSlurm:
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
         self._fence.check("note")
         return self._inner.note(job_id, owner)
+
+    def assign(self, job_id: JobId, owner: Owner, reservation: str, priority: int | None) -> Outcome:
+        self._fence.check("assign")
+        return self._inner.assign(job_id, owner, reservation, priority)
+
+    def reserve(self, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
+        self._fence.check("reserve")
+        return self._inner.reserve(name, nodes, user, seconds)
+
+    def unreserve(self, name: str) -> Outcome:
+        self._fence.check("unreserve")
+        return self._inner.unreserve(name)
+
+    def reservations(self) -> Sequence[Reservation]:
+        return self._inner.reservations()
 
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
         return self._inner.states(job_ids)

@@ -13,6 +13,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 
 T = TypeVar("T", bound=Object)
@@ -89,6 +90,19 @@ class MeteredSlurm:
 
     def note(self, job_id: JobId, owner: Owner) -> Outcome:
         return self._meter.order("note", lambda: self._inner.note(job_id, owner))
+
+    def assign(self, job_id: JobId, owner: Owner, reservation: str, priority: int | None) -> Outcome:
+        return self._meter.order("assign", lambda: self._inner.assign(job_id, owner, reservation, priority))
+
+    def reserve(self, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
+        return self._meter.order("reserve", lambda: self._inner.reserve(name, nodes, user, seconds))
+
+    def unreserve(self, name: str) -> Outcome:
+        return self._meter.order("unreserve", lambda: self._inner.unreserve(name))
+
+    def reservations(self) -> Sequence[Reservation]:
+        with self._meter.reading("reservations"):
+            return self._inner.reservations()
 
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
         with self._meter.reading("states" if job_ids is not None else "states_all"):

@@ -22,12 +22,12 @@ ALL_STATES = Call(method="GET", path="/jobs/state/", lane=Lane.READ)
 def submit(components: Sequence[Mapping[str, object]]) -> Call:
     """One job, or the components of a heterogeneous one."""
     body = {"jobs": components} if len(components) > 1 else {"job": components[0]}
-    return _order("POST", "/job/submit", body)
+    return order("POST", "/job/submit", body)
 
 
 def update(job_id: JobId, changes: Mapping[str, object]) -> Call:
     """Change one job."""
-    return _order("POST", f"/job/{job_id}", changes)
+    return order("POST", f"/job/{job_id}", changes)
 
 
 def cancel(job_id: JobId) -> Call:
@@ -37,7 +37,7 @@ def cancel(job_id: JobId) -> Call:
 
 def cancel_many(job_ids: Iterable[JobId]) -> Call:
     """End several jobs."""
-    return _order("DELETE", "/jobs/", {"jobs": [str(job_id) for job_id in job_ids]})
+    return order("DELETE", "/jobs/", {"jobs": [str(job_id) for job_id in job_ids]})
 
 
 def states(job_ids: Iterable[JobId]) -> Call:
@@ -71,5 +71,6 @@ def chunks(job_ids: Sequence[JobId]) -> Iterable[Sequence[JobId]]:
     return (job_ids[start : start + MOST_IDS] for start in range(0, len(job_ids), MOST_IDS))
 
 
-def _order(method: str, path: str, body: Mapping[str, object]) -> Call:
+def order(method: str, path: str, body: Mapping[str, object]) -> Call:
+    """Anything that Slurm is to do."""
     return Call(method=method, path=path, lane=Lane.ORDER, body=msgspec.json.encode(body))

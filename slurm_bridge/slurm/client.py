@@ -21,10 +21,23 @@ from slurm_bridge.model.job import (
 )
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
+from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 from slurm_bridge.runtime import retrying
-from slurm_bridge.slurm import answers, calls, conf, error_numbers, fields, het, outcomes, readback, replies, shapes
+from slurm_bridge.slurm import (
+    answers,
+    calls,
+    conf,
+    error_numbers,
+    fields,
+    het,
+    outcomes,
+    readback,
+    replies,
+    reservations,
+    shapes,
+)
 from slurm_bridge.slurm.dialogue import Dialogue
 from slurm_bridge.slurm.kept import Kept
 from slurm_bridge.slurm.settings import SlurmSettings
@@ -104,6 +117,19 @@ class SlurmClient:
             ended |= self._end(calls.cancel_many(chunk), chunk)
         return ended
 
+    def assign(self, job_id: JobId, owner: Owner, reservation: str, priority: int | None) -> Outcome:
+        try:
+            call = calls.update(job_id, fields.assign(owner, reservation, priority))
+        except ValueError as mistake:
+            return Refused(why=Refusal.INVALID, code=0, message=str(mistake))
+        return self._order(call, lambda answer: outcomes.of_update(answer, job_id), job_id)
+
+    def reserve(self, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
+        return reservations.reserve(self._give, name, nodes, user, seconds)
+
+    def unreserve(self, name: str) -> Outcome:
+        return reservations.unreserve(self._give, name)
+
     # Reads: tried again a few times, then raised.
 
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
@@ -145,6 +171,9 @@ class SlurmClient:
     def heterogeneous(self) -> bool:
         return not self._no_components and het.served_by(self._ping.get().version)
 
+    def reservations(self) -> Sequence[Reservation]:
+        return reservations.read(self._read(reservations.LIST, reservations.Rows))
+
     def nodes(self) -> Sequence[SlurmNode]:
         return self._nodes.get()
 
@@ -167,6 +196,10 @@ class SlurmClient:
             return judge(self._dialogue.ask(call))
         except errors.BridgeError as problem:
             return outcomes.of_problem(problem, job_id)
+
+    def _give(self, call: Call, judge: Callable[[Answer], Outcome]) -> Outcome:
+        """An order that is about no job."""
+        return self._order(call, judge, None)
 
     def _end(self, call: Call, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
         try:

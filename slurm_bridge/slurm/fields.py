@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slurm_bridge.model import hostlist, marks
 from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
+from slurm_bridge.model.marks import Owner
 from slurm_bridge.slurm import gres_text
 
 Pairs = Iterable[tuple[str, object]]
@@ -200,6 +201,12 @@ def update(request: JobRequest) -> dict[str, object]:
     """The whole shape of a placeholder that still waits; ValueError as above."""
     check(request)
     return dict(pair for field in FIELDS for pair in field.update(request))
+
+
+def assign(owner: Owner, reservation: str, priority: int | None) -> dict[str, object]:
+    """What is changed of a job that stays as it is: who has to keep away for it, and its turn; None leaves that."""
+    turn = {} if priority is None else {"priority": _number(priority)}
+    return {"admin_comment": marks.write(owner), "reservation": reservation, **turn}
 
 
 def check(request: JobRequest) -> None:

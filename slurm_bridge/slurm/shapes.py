@@ -165,6 +165,7 @@ class JobRow(Shape, frozen=True, gc=False, kw_only=True):
     tres_per_task: str | None = None
     licenses: str | None = None
     mcs_label: str | None = None
+    resv_name: str | None = None
     het_job_id: MaybeNumber = None
     het_job_offset: MaybeNumber = None
     het_job_id_set: str | None = None

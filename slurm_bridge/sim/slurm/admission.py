@@ -44,7 +44,7 @@ def examine(world: World, application: Application) -> state.Ask | int:
 
 def place(world: World, ask: state.Ask, application: Application) -> Admitted | int:
     """Whether the ask could ever be satisfied; a number when not."""
-    number = _reservation(world, ask, application.user)
+    number = reservation(world, ask.reservation, application.user)
     if number:
         return number
     partitions = [world.partitions[name] for name in ask.partitions]
@@ -253,10 +253,11 @@ def licenses(world: World, values: asking.Values) -> int:
 # -- checks that look at the nodes -----------------------------------------------------------------------------------
 
 
-def _reservation(world: World, ask: state.Ask, user: str) -> int:
-    if not ask.reservation:
+def reservation(world: World, name: str, user: str) -> int:
+    """There is one, and this user may enter it; none is always right."""
+    if not name:
         return 0
-    reservation = world.reservations.get(ask.reservation)
-    if reservation is None:
+    found = world.reservations.get(name)
+    if found is None:
         return 2053
-    return 0 if reservation.admits(user) else 2052
+    return 0 if found.admits(user) else 2052

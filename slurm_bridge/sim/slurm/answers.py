@@ -56,7 +56,13 @@ _TEXTS = (
 
 def state_words(record: state.Job) -> list[str]:
     """The base state and what stands beside it."""
-    return [record.state, "CONFIGURING"] if record.configuring else [record.state]
+    beside = [word for word, there in _beside(record) if there]
+    return [record.state, *beside]
+
+
+def _beside(record: state.Job) -> tuple[tuple[str, bool], ...]:
+    deleted = record.pending and record.reason == state.RESERVATION_DELETED
+    return ("CONFIGURING", record.configuring), ("RESV_DEL_HOLD", deleted)
 
 
 def job_state(record: state.Job) -> Json:

@@ -7,7 +7,17 @@ from typing import Any
 
 import msgspec
 
-from slurm_bridge.sim.slurm import cancelling, fields, nodework, reading, replies, requeueing, submitting, updating
+from slurm_bridge.sim.slurm import (
+    cancelling,
+    fields,
+    nodework,
+    reading,
+    replies,
+    requeueing,
+    reserving,
+    submitting,
+    updating,
+)
 from slurm_bridge.sim.slurm.call import Verb
 from slurm_bridge.sim.wire import Request
 
@@ -56,12 +66,14 @@ ROUTES = (
     Route(method="GET", pattern="partition/{partition_name}", name="partition", verb=reading.partition),
     Route(method="GET", pattern="reservations", name="reservations", verb=reading.reservations),
     Route(method="GET", pattern="reservation/{reservation_name}", name="reservations", verb=reading.reservation),
+    Route(method="POST", pattern="reservation", name="reserve", verb=reserving.put, since="v0.0.43"),
+    Route(method="DELETE", pattern="reservation/{reservation_name}", name="unreserve", verb=reserving.delete),
     Route(method="GET", pattern="licenses", name="licenses", verb=reading.licenses),
     Route(method="GET", pattern="reconfigure", name="reconfigure", verb=nodework.reconfigure),
 )
 
 #: Verbs whose documented path does not end in a slash, though no identifier stands there.
-_NO_SLASH = ("submit", "conf")
+_NO_SLASH = ("submit", "conf", "reserve")
 
 _PATH = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/(.*?)/?")
 _JOB_ID = re.compile(r"\d+(\+\d+)?")

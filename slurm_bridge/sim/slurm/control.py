@@ -156,14 +156,12 @@ class Control:
     def reserve(self, reservation: state.Reservation) -> None:
         """Keep nodes for some users."""
         with self._lock:
-            self._world.reservations[reservation.name] = reservation
-            self._world.dirty = True
+            self._world.reserve(reservation)
 
     def unreserve(self, name: str) -> None:
         """Give them back."""
         with self._lock:
-            del self._world.reservations[name]
-            self._world.dirty = True
+            self._world.unreserve(name)
 
     # -- slurmctld itself --------------------------------------------------------------------------------------------
 

@@ -55,6 +55,8 @@ VOICES: Mapping[str, Voice] = {
         fields={"licenses": [], **_NO_UPDATE},
     ),
     "reservations": Voice(description="Unable to query reservations", source="slurm_load_reservations()"),
+    "reserve": Voice(description="Error creating reservation", source="slurm_create_reservation"),
+    "unreserve": Voice(description="Error deleting reservation {reservation_name}", source="slurm_delete_reservation"),
     "diag": Voice(description="slurm_get_statistics() failed to get slurmctld statistics", source="op_handler_diag"),
     "conf": Voice(description="slurm_load_ctl_conf() failed", source="_dump_config"),
     "cancel": Voice(description="Signal request failed", source="slurm_kill_jobs()", fields={"status": []}, outage=1),

@@ -233,16 +233,28 @@ def _finish_configuring(world: World) -> None:
 
 
 def _close_reservations(world: World) -> None:
-    """A reservation that is over goes away and, unless it was a flexible one, takes its jobs with it."""
+    """A reservation that is over goes away and, unless it was a flexible one, takes its jobs with it.
+
+    Jobs that wait for it go on waiting without it, and are held unless it says otherwise.
+    """
     over = [reservation for reservation in world.reservations.values() if reservation.end <= world.now]
     for reservation in over:
-        del world.reservations[reservation.name]
-        world.dirty = True
+        world.unreserve(reservation.name)
+        for job in [world.jobs[job_id] for job_id in world.pending]:
+            if job.ask.reservation == reservation.name:
+                world.put(_left_by(reservation, job))
         if "FLEX" not in reservation.flags:
             running = [world.jobs[job_id] for job_id in world.running]
             for job in running:
                 if job.ask.reservation == reservation.name:
                     world.end(job, "TIMEOUT", reason="TimeLimit")
+
+
+def _left_by(reservation: state.Reservation, job: state.Job) -> state.Job:
+    left = dataclasses.replace(job, ask=dataclasses.replace(job.ask, reservation=""))
+    if "NO_HOLD_JOBS_AFTER_END" in reservation.flags:
+        return left
+    return dataclasses.replace(left, priority=0, reason=state.RESERVATION_DELETED)
 
 
 def _time_alone_matters(world: World) -> bool:

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 #: How Slurm writes that there is nothing to explain.
 NO_REASON = "None"
 
+#: Why a job is held whose reservation has ended before it started.
+RESERVATION_DELETED = "ReservationDeleted"
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gres:

@@ -25,7 +25,7 @@ _PENDING_ONLY = (
 ).split()
 _NODE_FIELDS = ("nodes", "minimum_nodes", "maximum_nodes", "required_nodes")
 #: Also a running job takes these.
-_ANY_TIME = ("admin_comment", "comment", "extra", "name", "nice", "time_limit")
+_ANY_TIME = ("admin_comment", "comment", "extra", "name", "nice", "reservation", "time_limit")
 
 
 def update(call: Call) -> replies.Reply:
@@ -76,6 +76,10 @@ def _may(call: Call, job: state.Job, values: Mapping[str, Any]) -> int:
 
 
 # -- pending ---------------------------------------------------------------------------------------------------------
+
+
+def _reserved(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+    return admission.reservation(world, values.get("reservation", ""), job.user)
 
 
 def _apply_pending(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
@@ -134,6 +138,7 @@ _CHECKS: tuple[Callable[[World, state.Job, Mapping[str, Any]], int], ...] = (
     _licenses,
     _gres,
     _moves,
+    _reserved,
     _priority,
 )
 

@@ -262,6 +262,18 @@ class World:
             return [job]
         return [self.jobs[job_id] for job_id in job.components if job_id in self.jobs]
 
+    def reserve(self, reservation: state.Reservation) -> None:
+        """Keep nodes for some users, from now on or otherwise than before."""
+        self.reservations[reservation.name] = reservation
+        self.nodes_changed = self.now
+        self.dirty = True
+
+    def unreserve(self, name: str) -> None:
+        """They are for everybody."""
+        del self.reservations[name]
+        self.nodes_changed = self.now
+        self.dirty = True
+
     def closed_nodes(self, reservation: str) -> set[str]:
         """Nodes that are reserved now, by another reservation than this."""
         now = self.now
