@@ -75,7 +75,8 @@ class Slurm(Protocol):
     def reserve(self, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
         """Keep these nodes for jobs of this user that name the reservation, for so long from now.
 
-        Whoever is there stays. Where there is one of that name it is changed. It goes by itself, and does no job any harm.
+        Whoever is there stays. Where there is one of that name it is changed. It goes by itself, and
+        does no job any harm.
         """
 
     def unreserve(self, name: str) -> Outcome:

@@ -27,6 +27,7 @@ from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.orderly import Orderly
 from slurm_bridge.hooks.planned import Plan
 from slurm_bridge.hooks.reach import Reach
+from slurm_bridge.hooks.reserving import Reserves
 from slurm_bridge.hooks.room import Rooms
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.sieve import Avoid, Sieved
@@ -55,6 +56,10 @@ class Chain:
         #: Who says that workloads have to go; None where nobody does.
         self.evicts: Evicts | None = next(
             (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Evicts)), None
+        )
+        #: Who says for whom nodes are to be kept, likewise.
+        self.reserves: Reserves | None = next(
+            (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Reserves)), None
         )
 
     @property

@@ -17,7 +17,8 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     """Which incarnation of which workload a placeholder stands for.
 
     `request` is a digest of what was asked for and `plan` says which attempt at which nodes it was, so that a restart
-    sees what has changed since and goes on where it was. `note` is the last word on an ended job.
+    sees what has changed since and goes on where it was. `note` is the last word on an ended job. `reserved` says
+    which nodes are kept for it while it waits, and until when.
     """
 
     cluster: str
@@ -30,6 +31,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     request: str = ""
     plan: str = ""
     note: str = ""
+    reserved: str = ""
 
     def same_workload(self, other: "Owner") -> bool:
         """Both speak of the same object, whatever the attempt."""

@@ -7,16 +7,15 @@ no longer than a while after the last one has gone: whoever asked may have got o
 import dataclasses
 from collections.abc import Iterable
 
+from slurm_bridge.hooks.kubescheduler.preempting.parties import priority_of
 from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.members import Standing
-from slurm_bridge.scheduler.promised import HIGHEST, Promise
+from slurm_bridge.scheduler.members import Crew, Standing
+from slurm_bridge.scheduler.promised import HIGHEST, WHY, Promise
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.tools import Tools
 
 #: Those who are told to keep away are waited for at most so long.
 HOLD_SECONDS = 30.0
-#: Who makes these promises.
-_BY = "queues"
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -29,17 +28,30 @@ class _Kept:
     others: tuple[str, ...] = ()
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """`by` names who promises, `why` is what others are told.
+
+    `outranked`: one of a higher priority goes there all the same. What a queue is entitled to has nothing to do with
+    the priority of whoever is next in another one.
+    """
+
+    by: str
+    why: str = WHY
+    outranked: bool = False
+
+
 class Clearing:
     """Used by one thread at a time. Promises of other workloads, and by others, are left alone."""
 
-    def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
-        self._tools, self._census, self._queue = tools, census, queue
+    def __init__(self, tools: Tools, census: Census, queue: Queue, terms: Terms) -> None:
+        self._tools, self._census, self._queue, self._terms = tools, census, queue, terms
         self._kept: dict[str, _Kept] = {}
 
     def begin(self) -> None:
         """A leadership begins, and nothing is promised."""
         self._kept.clear()
-        self._tools.promised.clear(_BY)
+        self._tools.promised.clear(self._terms.by)
 
     def nodes(self, uid: str) -> frozenset[str]:
         """What is promised to this workload."""
@@ -56,8 +68,7 @@ class Clearing:
         kept = self._kept.setdefault(uid, _Kept(nodes=every, until=until))
         kept.until = until
         if every != before:
-            # What a queue is entitled to has nothing to do with the priority of whoever is next in another one.
-            self._tools.promised.make(Promise(uid=uid, priority=HIGHEST, nodes=every, by=_BY))
+            self._tools.promised.make(self._promise(uid, crew, every))
             kept.nodes, kept.since, kept.others = every, self._tools.clock.now(), self._look_again(uid)
 
     def holds(self, uid: str) -> bool:
@@ -77,8 +88,13 @@ class Clearing:
     def end(self, uid: str) -> None:
         """Its nodes are free to all."""
         if self._kept.pop(uid, None) is not None:
-            self._tools.promised.end(uid, _BY)
+            self._tools.promised.end(uid, self._terms.by)
             self._look_again(uid)
+
+    def _promise(self, uid: str, crew: Crew, nodes: frozenset[str]) -> Promise:
+        terms = self._terms
+        priority = max(map(priority_of, crew.pods(Standing.WANTING))) if terms.outranked else HIGHEST
+        return Promise(uid=uid, priority=priority, nodes=nodes, by=terms.by, why=terms.why)
 
     def _look_again(self, but: str) -> tuple[str, ...]:
         """Those whose jobs wait tell Slurm what they keep away from; the others learn of it in their turn."""

@@ -22,12 +22,9 @@ from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.preempting import Preempting
 from slurm_bridge.scheduler.queue import Filed, Queue
 from slurm_bridge.scheduler.recalling import Recalling
+from slurm_bridge.scheduler.reserving import Reserving
 from slurm_bridge.scheduler.tools import Config, Tools
 
-#: Reasons with which a kubelet refuses a pod that was bound to it: the node is to blame, not the pod.
-KUBELET_REFUSALS = frozenset(
-    {"NodeAffinity", "NodeSelector", "NodePorts", "TaintToleration", "UnexpectedAdmissionError"}
-)
 #: Changes of nodes are gathered for so long before those who wait are looked at.
 NODES_SETTLE = 1.0
 #: So many of those who wait for pods to come or go are looked at in a second, however many do.
@@ -44,6 +41,7 @@ class Core:
         self.cycle = Cycle(tools, census, self._activate)
         self.preempting = Preempting(tools, census, queue)
         self.recalling = Recalling(tools, census, queue)
+        self.reserving = Reserving(tools, census, queue)
         self._nodes_changed: float | None = None
         self._pods_changed: float | None = None
         self._stirred = 0
@@ -150,12 +148,12 @@ class Core:
 
     def _learn_from(self, pod: Pod) -> None:
         """A kubelet that refuses a pod will refuse its replacement too."""
-        reason = pod.status.reason or ""
         controller = next((one.uid for one in pod.metadata.owner_references if one.controller), pod.uid)
         crew = self.census.crew(self.census.root_of(pod.uid) or "")
         makers = {controller, crew.root.object_uid} if crew is not None else {controller}
-        if pod.bound and pod.status.phase == "Failed" and (reason in KUBELET_REFUSALS or reason.startswith("OutOf")):
-            now, text = self.tools.clock.now(), f"its kubelet refused pod {pod.metadata.name}: {reason}"
+        if news.refused(pod):
+            text = f"its kubelet refused pod {pod.metadata.name}: {pod.status.reason}"
+            now = self.tools.clock.now()
             for uid in makers:
                 self.tools.avoided.add(uid, pod.spec.node_name, text, now)
                 self.tools.avoided.stumble(uid)
@@ -176,6 +174,7 @@ class Core:
         self._restore(self.tools.config, fresh=True)
         self.preempting.begin()
         self.recalling.begin()
+        self.reserving.begin()
         for uid in {*self.census.roots(), *self.tools.table.uids()}:
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
 
@@ -273,6 +272,7 @@ class Core:
         """Make room for whoever may have it, where that is configured."""
         self.recalling.step()
         self.preempting.step()
+        self.reserving.step()
 
     def tell_step(self) -> None:
         """Those who line up and are not let in learn why."""

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 
+#: Reasons with which a kubelet refuses a pod that was bound to it.
+REFUSALS = frozenset({"NodeAffinity", "NodeSelector", "NodePorts", "TaintToleration", "UnexpectedAdmissionError"})
+
 
 def regrouped(old: Pod, new: Pod) -> bool:
     """What a pod says of itself has changed: perhaps to whom it belongs, too."""
@@ -23,6 +26,12 @@ def matters(old: Pod | None, new: Pod) -> bool:
         return False
     promised = old.status.nominated_node_name != new.status.nominated_node_name
     return old.spec != new.spec or old.gated != new.gated or promised or regrouped(old, new)
+
+
+def refused(pod: Pod) -> bool:
+    """Its kubelet did not take it: the node is to blame, not the pod."""
+    reason = pod.status.reason or ""
+    return pod.bound and pod.status.phase == "Failed" and (reason in REFUSALS or reason.startswith("OutOf"))
 
 
 def stirs(old: Pod | None, new: Pod | None) -> bool:

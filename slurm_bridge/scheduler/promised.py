@@ -12,12 +12,16 @@ HIGHEST = 2**31
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """`nodes` are for the workload with this uid, of this priority; `by` names who makes it and will end it."""
+    """`nodes` are for the workload with this uid, of this priority; `by` names who makes it and will end it.
+
+    `why` is what others are told, after a number of nodes.
+    """
 
     uid: str
     priority: int
     nodes: frozenset[str]
     by: str = ""
+    why: str = WHY
 
 
 class Promised:
@@ -71,4 +75,4 @@ class Promised:
             every = tuple(self._promises.values())
         mine = frozenset[str]().union(*(one.nodes for one in every if one.uid == uid))
         theirs = [one for one in every if one.uid != uid and one.priority >= priority]
-        return {node: WHY for one in theirs for node in one.nodes - mine}
+        return {node: one.why for one in theirs for node in one.nodes - mine}

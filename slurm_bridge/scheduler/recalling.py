@@ -27,7 +27,7 @@ from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import notes
 from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.clearing import Clearing
+from slurm_bridge.scheduler.clearing import Clearing, Terms
 from slurm_bridge.scheduler.evicting import Evictor
 from slurm_bridge.scheduler.marking import Marks
 from slurm_bridge.scheduler.members import PLACED, Standing
@@ -50,7 +50,7 @@ class Recalling:
     def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
         self._tools, self._census, self._queue = tools, census, queue
         self._evictor, self._marks = Evictor(tools, census), Marks(tools, census)
-        self._clearing = Clearing(tools, census, queue)
+        self._clearing = Clearing(tools, census, queue, Terms(by="queues"))
         self._lock = threading.Lock()
         self._cases: dict[str, Case] = {}
         #: Who says on his pods that others go for him, and of whom he was told.

@@ -26,9 +26,11 @@ def with_note(owner: Owner, note: str) -> Owner:
     return msgspec.structs.replace(owner, note=note[:MOST_NOTE])
 
 
-def for_attempt(owner: Owner, attempt: int, *, request: str, plan: str, members: str = "") -> Owner:
+def for_attempt(owner: Owner, attempt: int, *, request: str, plan: str, members: str = "", reserved: str = "") -> Owner:
     """The record of one attempt at one request."""
-    return msgspec.structs.replace(owner, attempt=attempt, request=request, plan=plan, members=members)
+    return msgspec.structs.replace(
+        owner, attempt=attempt, request=request, plan=plan, members=members, reserved=reserved
+    )
 
 
 def members_of(pods: Iterable[Pod], places: int | None = None) -> str:

@@ -32,6 +32,11 @@ _CLOSED = frozenset(
 )
 
 
+def closed(slurm: SlurmNode, *, reserved: bool = False) -> bool:
+    """No job starts there; one that is `reserved` for us is open to us."""
+    return bool(slurm.states & (_CLOSED - {"RESERVED"} if reserved else _CLOSED))
+
+
 class Sites:
     """The nodes as they are now, for one workload that asks for so much per pod."""
 
@@ -62,7 +67,7 @@ class Sites:
     def _site(self, name: str, partitions: frozenset[str]) -> Site | None:
         facts = self._snapshot.nodes.get(name)
         slurm = facts.slurm if facts is not None else None
-        if facts is None or slurm is None or slurm.states & _CLOSED:
+        if facts is None or slurm is None or closed(slurm):
             return None
         if partitions and partitions.isdisjoint(slurm.partitions):
             return None

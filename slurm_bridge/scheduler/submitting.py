@@ -168,6 +168,7 @@ def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int) -> JobRequest:
         request=wishes.mark(wish, planned),
         plan=planned.state.text,
         members=wishes.members(wish),
+        reserved=tools.reserved.get(wish.workload.root.uid, ""),
     )
     ids = tools.limits.ids
     return dataclasses.replace(planned.request, owner=owner, job_id=ids.choose(owner) if ids else None)

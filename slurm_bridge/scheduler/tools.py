@@ -144,6 +144,8 @@ class Tools:
     plans: dict[str, PlanState] = dataclasses.field(default_factory=dict)
     #: Nodes that are cleared for somebody.
     promised: Promised = dataclasses.field(default_factory=Promised)
+    #: What owner records say of nodes that are kept for a workload, by uid.
+    reserved: dict[str, str] = dataclasses.field(default_factory=dict)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
     #: When they were read last.

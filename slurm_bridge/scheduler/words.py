@@ -5,10 +5,14 @@ from collections.abc import Iterable, Sequence
 
 from slurm_bridge.model.job import JobRequest, JobView, Phase
 from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.scheduler import withheld
 from slurm_bridge.translate.translator import Value
 
 #: Annotations that an event names.
 MOST_SAID = 6
+
+#: Nodes that a sentence names.
+MOST_NODES = 4
 
 #: Slurm's pending reasons that a user can do something about, or will ask about. Others are shown as they are.
 REASONS = {
@@ -52,7 +56,7 @@ def waiting(placeholder: Placeholder) -> str:
     view = placeholder.view
     if view is None or placeholder.phase is not Phase.PENDING:
         return head
-    return head + _reason(view) + _start(view)
+    return head + _reason(view) + _start(view) + _kept(placeholder)
 
 
 def _reason(view: JobView) -> str:
@@ -69,6 +73,17 @@ def _start(view: JobView) -> str:
     return f", estimated start {when:%Y-%m-%d %H:%M} UTC"
 
 
+def _kept(placeholder: Placeholder) -> str:
+    """Which nodes are kept for it, and until when."""
+    kept = withheld.read(placeholder.owner.reserved)
+    if kept is None:
+        return ""
+    more = f" and {len(kept.nodes) - MOST_NODES} more" if len(kept.nodes) > MOST_NODES else ""
+    nodes = f"node{'s' * (len(kept.nodes) > 1)} {', '.join(kept.nodes[:MOST_NODES])}{more}"
+    until = dt.datetime.fromtimestamp(kept.until, tz=dt.UTC)
+    return f"; {nodes} {'are' if len(kept.nodes) > 1 else 'is'} kept for it until {until:%H:%M} UTC"
+
+
 def refused(placeholder: Placeholder) -> bool:
     """Slurm has looked at it, and had no nodes for it."""
     return placeholder.view is not None and placeholder.view.reason not in ("", "None")
@@ -82,7 +97,7 @@ def nowhere(wanted: Sequence[str], text: str) -> str:
 def key(placeholder: Placeholder) -> str:
     """What has to change before the same waiting is worth another write; the estimate alone is not."""
     reason = placeholder.view.reason if placeholder.view is not None else ""
-    return f"{placeholder.job_id} {placeholder.phase.value} {reason}"
+    return f"{placeholder.job_id} {placeholder.phase.value} {reason} {placeholder.owner.reserved}".rstrip()
 
 
 def end_word(placeholder: Placeholder) -> str:

@@ -15,11 +15,12 @@ from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Node
 from slurm_bridge.hooks.evictions import Recall, Room
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.yunikorn import admin, demands, people, picture, scoring, setup, waiting
+from slurm_bridge.hooks.yunikorn import admin, demands, people, picture, restoring, scoring, setup, waiting
 from slurm_bridge.hooks.yunikorn.manager import Manager
 from slurm_bridge.hooks.yunikorn.members import Member, Stage
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
 from slurm_bridge.hooks.yunikorn.picture import Picture
+from slurm_bridge.hooks.yunikorn.reserving import Passed
 from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.hooks.yunikorn.setup import LOCAL, OFF
 from slurm_bridge.model.verdict import Reject, Wait
@@ -45,7 +46,10 @@ class Yunikorn:
     def __init__(self, options: YunikornOptions, backstage: Backstage) -> None:
         self.desk = admin.Desk(setup.make(options, backstage.clock.wall()), backstage.heirloom)
         self._setup = self.desk.setup
-        self.evict_seconds = options.evict_seconds
+        self.evict_seconds, self.reserve_seconds = options.evict_seconds, options.reserve_seconds
+        #: Where Slurm decides who is next, nobody is passed.
+        self.reservations = options.reservations if options.mode == LOCAL else 0
+        self._passed = Passed(options.reserve_after)
         self._backstage = backstage
         self._manager: Manager | None = None
         self._lock = threading.Lock()
@@ -63,7 +67,7 @@ class Yunikorn:
         """Whoever has a job or runs counts before anybody else is let in."""
         namespaces = views.get(Need.NAMESPACES)
         options = self._setup.options
-        known = [_known(one, demands.demand(one.ask, options, namespaces)) for one in held]
+        known = [restoring.known(one, demands.demand(one.ask, options, namespaces)) for one in held]
         with self._lock:
             inherited = self._backstage.heirloom.value
             if isinstance(inherited, Manager) and not fresh:
@@ -133,6 +137,14 @@ class Yunikorn:
     def count(self, what: str, amount: int = 1) -> None:
         """In the metric of what hooks do beside the passes."""
         self._backstage.tally.happened(self.name, what, amount)
+
+    # -- for whom nodes are kept -------------------------------------------------------------------------------------
+
+    def passed(self) -> Sequence[str]:
+        """Those that wait in Slurm while others, which queues let in later, have started."""
+        if self._manager is None or not self.reservations:
+            return ()
+        return self._passed.now(self._manager, self._backstage.clock.now())
 
     # -- phases ------------------------------------------------------------------------------------------------------
 
@@ -266,17 +278,6 @@ class Yunikorn:
 def _holds(member: Member, wanted: demands.Demand) -> bool:
     """What the core knows is still true; one that was refused is asked for again with whatever has changed."""
     return member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
-
-
-def _known(one: Held, demand: demands.Demand) -> Known:
-    return Known(
-        demand=demand,
-        started=one.started,
-        makes_room_for=one.makes_room_for,
-        leaves=one.leaves,
-        waits=one.waits,
-        room_made_by=one.room_made_by,
-    )
 
 
 def _not_yet() -> Wait:

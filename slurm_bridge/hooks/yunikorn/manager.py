@@ -39,7 +39,7 @@ class Manager:
         self.engine = Engine(backstage)
         self.evictions = Evictions(self.lock)
         self._by_name: dict[str, Member] = {}
-        self._entered = self._let_in = 0
+        self._entered = self._let_in = self.latest = 0
         self._woken: list[str] = []
         self._quiet = ""
 
@@ -167,6 +167,7 @@ class Manager:
                 member.started = True
                 self.engine.send(Update(rm=RM, started=(telling.id_of(member.name),)))
             if self.ahead.leave(member.name):
+                self.latest = max(self.latest, member.turn)
                 self.engine.nudge()
 
     def seen(self, member: Member) -> None:

@@ -57,6 +57,10 @@ class Ahead:
         """Slurm has a job of it: it is ahead until that starts."""
         self._until[name] = math.inf
 
+    def has(self, name: str) -> bool:
+        """It is ahead, and has not started."""
+        return name in self._until
+
     def leave(self, name: str) -> bool:
         """It has started, or is gone; whether it was there."""
         return self._until.pop(name, None) is not None

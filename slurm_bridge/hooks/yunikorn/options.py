@@ -50,6 +50,12 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     """Workloads line up to be submitted in the order in which queues let them in; `false` leaves it to another hook."""
     evict_seconds: Annotated[float, pydantic.Field(gt=0)] = 120.0
     """A workload that is to make room and that the API server does not let go stays after so many seconds."""
+    reservations: Annotated[int, pydantic.Field(ge=0)] = 1
+    """For so many workloads at once nodes are kept when others pass them; 0: for none."""
+    reserve_after: Annotated[float, pydantic.Field(ge=0)] = 60.0
+    """A workload waits in Slurm for so many seconds before nodes are kept for it."""
+    reserve_seconds: Annotated[float, pydantic.Field(gt=0)] = 600.0
+    """Nodes that it has not used within so many seconds are for all again, and others have their turn."""
     users: tuple[UserOptions, ...] = ()
     """Who workloads belong to; the first entry that matches counts."""
     map: Mapping[str, TargetOptions] = {}

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.yunikorn import telling
 from slurm_bridge.hooks.yunikorn.demands import Demand
 from slurm_bridge.hooks.yunikorn.engine import RM
@@ -20,6 +21,18 @@ class Known:
     leaves: bool = False
     waits: bool = False
     room_made_by: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def known(one: Held, demand: Demand) -> Known:
+    """What the scheduler has found on both sides."""
+    return Known(
+        demand=demand,
+        started=one.started,
+        makes_room_for=one.makes_room_for,
+        leaves=one.leaves,
+        waits=one.waits,
+        room_made_by=one.room_made_by,
+    )
 
 
 Pairs = Sequence[tuple[Known, Member]]

@@ -1,0 +1,20 @@
+"""Nodes that are kept for workloads which others pass: a hook says for whom, and the scheduler does it."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Reserves(Protocol):
+    """A hook with a say in for whom nodes are kept; called by any thread."""
+
+    #: For so many workloads at once; 0: for none.
+    reservations: int
+    #: Nodes that are not used within so many seconds are for all again, and others have their turn.
+    reserve_seconds: float
+
+    def passed(self) -> Sequence[str]:
+        """Who waits for nodes for long enough while others have come by, by uid; whose turn it is first."""
+
+    def count(self, what: str, amount: int = 1) -> None:
+        """Something happened to a reservation."""

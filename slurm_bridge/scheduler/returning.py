@@ -1,0 +1,87 @@
+"""Giving back what Slurm keeps for workloads that need it no more: for certain, and also what an earlier life left."""
+
+import dataclasses
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from slurm_bridge.model.job import Outcome, Phase, Refusal, Refused, Unknown
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.scheduler import withheld
+from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.tools import Tools
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Debt:
+    """A reservation to be given back, and whose job has to leave it first. `priority` is to be the job's again."""
+
+    name: str
+    uid: str = ""
+    priority: int | None = None
+
+
+class Returning:
+    """Used by one thread at a time."""
+
+    def __init__(self, tools: Tools, queue: Queue) -> None:
+        self._tools, self._queue = tools, queue
+        self._owed: dict[str, Debt] = {}
+        self._swept = False
+
+    def begin(self) -> None:
+        """A leadership begins."""
+        self._owed.clear()
+        self._swept = False
+
+    def owe(self, debt: Debt) -> None:
+        """It is to be given back."""
+        self._owed[debt.name] = debt
+
+    def keep(self, name: str) -> None:
+        """It is needed again."""
+        self._owed.pop(name, None)
+
+    @property
+    def owed(self) -> tuple[Debt, ...]:
+        """What is left to do."""
+        return tuple(self._owed.values())
+
+    def settle(self, debt: Debt) -> None:
+        """Its job leaves, then the reservation goes; for as long as that fails it is owed."""
+        stay = [one for one in self._inside(debt) if not self._leave(debt, one)]
+        if not stay and not _open(self._tools.slurm.unreserve(debt.name)):
+            self._owed.pop(debt.name, None)
+
+    def _inside(self, debt: Debt) -> Iterator[Placeholder]:
+        """Jobs that say that nodes are kept for them, or that are in there."""
+        for one in self._tools.table.of(debt.uid):
+            entered = one.view is not None and one.view.reservation == debt.name
+            if one.alive and (one.owner.reserved or entered):
+                yield one
+
+    def _leave(self, debt: Debt, one: Placeholder) -> bool:
+        """It keeps its nodes where it has some, and its place in Slurm's queue is its own again where it waits."""
+        says = withheld.read(one.owner.reserved)
+        before = says.priority if says is not None and says.priority is not None else debt.priority
+        owner = msgspec.structs.replace(one.owner, reserved="")
+        outcome = self._tools.slurm.assign(one.job_id, owner, "", before if one.phase is Phase.PENDING else None)
+        self._tools.mirror.look(one.job_id, one.owner, tell=False)
+        self._queue.activate(debt.uid, urgent=True)
+        return not _open(outcome)
+
+    def sweep(self, needed: Collection[str]) -> None:
+        """Once: reservations of ours that no job speaks of, because an earlier life ended between the two."""
+        if self._swept:
+            return
+        mine = withheld.prefix(self._tools.config.rules.cluster_id)
+        found = [one.name for one in self._tools.slurm.reservations() if one.name.startswith(mine)]
+        for name in found:
+            if name not in needed:
+                self._owed.setdefault(name, Debt(name=name))
+        self._swept = True
+
+
+def _open(outcome: Outcome) -> bool:
+    """It has to be tried again: nobody knows whether it was done, or it could not be done just now."""
+    return isinstance(outcome, Unknown) or (isinstance(outcome, Refused) and outcome.why is Refusal.BUSY)

@@ -1,0 +1,374 @@
+"""Nodes are kept for a workload that others pass: by promise among ours, by Slurm's reservation among all."""
+
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from slurm_bridge.model import marks
+from slurm_bridge.scheduler import withheld
+from slurm_bridge.sim import faults
+from slurm_bridge.sim.slurm import state
+from tests.simulation.observer import CLUSTER_ID
+from tests.simulation.world import NAMESPACE
+from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, queue
+from tests.unit.scheduler.bridging import Bridge
+
+#: How long a workload waits before nodes are kept for it, and for how long they are.
+AFTER, LASTS = 10.0, 120.0
+OPTIONS = {"reserve_after": AFTER, "reserve_seconds": LASTS}
+#: Small pods are preferred by Slurm, by so much.
+PREFERRED = 100
+
+
+@pytest.fixture
+def bridge(tmp_path: pathlib.Path) -> Bridge:
+    """Four nodes of four cpus, on one of which somebody else has a pod for good."""
+    made = Bridge(tmp_path)
+    for job in [job for job in made.slurm.world.jobs.values() if not job.over]:
+        made.world.end_job(job)
+    return made
+
+
+class Traffic:
+    """Small pods that Slurm prefers: each time one ends, the next one has come already."""
+
+    def __init__(self, bridge: Bridge, **options: Any) -> None:
+        self.bridge = bridge
+        self.queues = Queues(bridge, queue("a"), **(OPTIONS | options))
+        self.made: list[str] = []
+        for _ in range(7):
+            self.come()
+        for _ in range(6):
+            self.step(0.5)
+
+    def come(self) -> str:
+        """One more."""
+        name = f"small-{len(self.made)}"
+        self.made.append(name)
+        self.queues.pod(name, cpu="2")
+        return name
+
+    def flow(self, seconds: float) -> None:
+        """Every two seconds one comes, and then the oldest one ends."""
+        for number in range(round(seconds / 0.5)):
+            if number % 4 == 0:
+                self.come()
+            if number % 4 == 1:
+                self.end()
+            self.step(0.5)
+
+    def step(self, seconds: float) -> None:
+        """Some time passes; what is small comes first in Slurm as soon as it is there."""
+        self.bridge.step(seconds)
+        self.bridge.core.preempt_step()
+        for job in self.bridge.jobs():
+            owner = self.bridge.world.observer.owner(job)
+            if job.pending and job.priority == 1 and owner is not None and owner.name.startswith("small"):
+                self.bridge.slurm.control.prioritise(job.job_id, PREFERRED)
+
+    def end(self) -> None:
+        """The oldest one that runs succeeds."""
+        running = [name for name in self.made if self.bridge.phase(name) == "Running"]
+        for name in running[:1]:
+            self.bridge.status(name, phase="Succeeded")
+
+    def until(self, condition: Callable[[], object], seconds: float = 90.0) -> None:
+        """Until it holds."""
+        end = self.bridge.clock.now() + seconds
+        while not condition():
+            assert self.bridge.clock.now() < end, "it never came to that:\n" + "\n".join(
+                self.bridge.world.journal[-20:]
+            )
+            self.flow(2)
+
+    def held(self) -> None:
+        """A large pod waits, and nodes are kept for it."""
+        self.queues.pod("large", cpu="4")
+        self.until(lambda: reserved(self.bridge))
+        self.bridge.step(0.5)
+
+
+def reserved(bridge: Bridge) -> list[state.Reservation]:
+    """What Slurm keeps for us."""
+    mine = withheld.prefix(CLUSTER_ID)
+    return [one for one in bridge.slurm.world.reservations.values() if one.name.startswith(mine)]
+
+
+def record(bridge: Bridge, job: state.Job) -> marks.Owner:
+    """Its owner record, as Slurm has it."""
+    found = bridge.world.observer.owner(bridge.of(job))
+    assert found is not None
+    return found
+
+
+def restart(traffic: Traffic, **options: Any) -> None:
+    """Another process in the same world, with the same queues."""
+    bridge = traffic.bridge
+    bridge.start()
+    traffic.queues = Queues(bridge, queue("a"), **(OPTIONS | options))
+    while not all(feed.store.synced for feed in bridge.feeds):
+        bridge.hear()
+    bridge.recover()
+
+
+def test_without_it_a_large_workload_waits_for_as_long_as_small_ones_come(bridge: Bridge) -> None:
+    """Each of them finds room for itself, and never is a whole node free."""
+    traffic = Traffic(bridge, reservations=0)
+    traffic.queues.pod("large", cpu="4")
+    traffic.flow(120)
+    assert not bridge.node_of("large")
+    assert reserved(bridge) == []
+
+
+def test_a_large_workload_starts_although_small_ones_keep_coming(bridge: Bridge) -> None:
+    """Nobody else comes to the node that is kept, and nothing of that is left when it has it."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    (kept,) = reserved(bridge)
+    (slurm_node,) = kept.nodes
+    job = bridge.job("large")
+    assert bridge.of(job).ask.reservation == kept.name
+    assert record(bridge, job).reserved.split()[1] == slurm_node
+    before = {one.job_id for one in bridge.slurm.world.jobs_on(slurm_node)}
+    seen = set(before)
+
+    def started() -> bool:
+        seen.update(one.job_id for one in bridge.slurm.world.jobs_on(slurm_node))
+        return bool(bridge.node_of("large"))
+
+    traffic.until(started)
+    assert seen == before | {job.job_id}
+    traffic.flow(3)
+    assert reserved(bridge) == []
+    assert record(bridge, job).reserved == ""
+    assert bridge.core.reserving.cases == ()
+    assert bridge.core.tools.promised.nodes == frozenset()
+
+
+def test_it_is_not_begun_before_somebody_has_passed(bridge: Bridge) -> None:
+    """Whoever waits because nothing has started since is the next one anyway."""
+    traffic = Traffic(bridge)
+    for number in range(160):
+        if number == 80:
+            traffic.queues.pod("large", cpu="4")
+        traffic.step(0.5)
+    assert reserved(bridge) == []
+
+
+def test_others_of_ours_do_not_ask_for_the_nodes(bridge: Bridge) -> None:
+    """Their jobs leave them out, and those that wait are told why; its own pods say which nodes are kept."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    (slurm_node,) = reserved(bridge)[0].nodes
+    traffic.flow(4)
+    newest = bridge.jobs(bridge.uid(traffic.made[-1]))[-1]
+    assert slurm_node in newest.ask.excluded
+    reason, message = bridge.condition("large")
+    assert reason == "SlurmJobPending"
+    assert f"; node {slurm_node} is kept for it until " in message
+
+
+def test_jobs_that_are_not_ours_do_not_get_the_nodes(bridge: Bridge) -> None:
+    """A native job of the highest priority waits for it like everybody."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    (slurm_node,) = reserved(bridge)[0].nodes
+    fields: dict[str, Any] = {
+        "required_nodes": [slurm_node],
+        "priority": {"set": True, "number": 10_000},
+        "user_id": "alice",
+    }
+    native = bridge.world.submit("rival", **fields)
+    traffic.until(lambda: bridge.node_of("large"))
+    assert bridge.slurm.world.jobs[native].pending
+
+
+def test_nodes_are_for_all_again_when_its_time_is_over(bridge: Bridge) -> None:
+    """The job waits on in its place; for a while nothing is kept for it."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    job = bridge.job("large")
+    for _ in range(round(LASTS)):
+        bridge.step(1)
+        bridge.core.preempt_step()
+    assert reserved(bridge) == []
+    assert bridge.job("large").job_id == job.job_id
+    assert (bridge.of(job).ask.reservation, record(bridge, job).reserved) == ("", "")
+    traffic.flow(20)
+    assert reserved(bridge) == []
+
+
+def test_it_is_prolonged_for_as_long_as_it_is_needed(bridge: Bridge) -> None:
+    """It would go by itself long before its time is over."""
+    traffic = Traffic(bridge, reserve_seconds=600)
+    traffic.held()
+    ends = reserved(bridge)[0].end
+    for _ in range(200):
+        bridge.step(1)
+        bridge.core.preempt_step()
+    assert reserved(bridge)[0].end > ends + 120
+
+
+def test_a_workload_that_has_gone_leaves_nothing(bridge: Bridge) -> None:
+    """Neither in Slurm nor among promises."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    bridge.delete("large", grace=0)
+    traffic.flow(4)
+    assert reserved(bridge) == []
+    assert bridge.core.tools.promised.nodes == frozenset()
+
+
+def test_nodes_that_it_may_not_have_any_more_are_given_up(bridge: Bridge) -> None:
+    """An administrator drains the node: another one is kept."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    (before,) = reserved(bridge)[0].nodes
+    bridge.slurm.control.drain(before)
+    bridge.core.tools.refresh_facts()
+    traffic.until(lambda: reserved(bridge) and reserved(bridge)[0].nodes != (before,))
+    traffic.until(lambda: bridge.node_of("large"))
+
+
+def test_a_restart_goes_on(bridge: Bridge) -> None:
+    """The same reservation, for as long as it was to last; nobody comes to the node meanwhile."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    (kept,) = reserved(bridge)
+    says = record(bridge, bridge.job("large")).reserved
+    restart(traffic)
+    assert bridge.core.tools.promised.nodes == {bridge.core.tools.keeper.snapshot().by_slurm[kept.nodes[0]]}
+    traffic.flow(2)
+    assert [one.name for one in reserved(bridge)] == [kept.name]
+    assert record(bridge, bridge.job("large")).reserved == says
+    traffic.until(lambda: bridge.node_of("large"))
+    traffic.flow(2)
+    assert reserved(bridge) == []
+
+
+def test_a_restart_gives_back_what_was_used(bridge: Bridge) -> None:
+    """It started while nobody looked."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    (node,) = reserved(bridge)[0].nodes
+    for job in bridge.slurm.world.jobs_on(node):
+        bridge.slurm.control.end(job.job_id)
+    bridge.world.pass_time(2)
+    assert bridge.job("large").running
+    restart(traffic)
+    traffic.flow(2)
+    assert reserved(bridge) == []
+    assert record(bridge, bridge.job("large")).reserved == ""
+
+
+def test_a_restart_removes_what_nobody_speaks_of(bridge: Bridge) -> None:
+    """The process before ended between reservation and record; those of others stay."""
+    traffic = Traffic(bridge)
+    for name in (f"{withheld.prefix(CLUSTER_ID)}left", f"{withheld.prefix('another')}theirs", "held-by-hand"):
+        bridge.slurm.control.reserve(state.Reservation(name=name, nodes=("n2",)))
+    restart(traffic)
+    traffic.flow(2)
+    assert reserved(bridge) == []
+    assert {f"{withheld.prefix('another')}theirs", "held-by-hand"} <= bridge.slurm.world.reservations.keys()
+
+
+def test_after_a_crash_the_reservation_goes_by_itself(bridge: Bridge) -> None:
+    """Its job is not held, and waits on."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    job = bridge.job("large")
+    bridge.world.pass_time(130)
+    assert reserved(bridge) == []
+    assert (bridge.of(job).pending, bridge.of(job).held) == (True, False)
+
+
+@pytest.mark.parametrize("order", ["reserve", "assign", "unreserve", "leave"])
+def test_orders_that_are_not_answered_are_given_again(bridge: Bridge, order: str) -> None:
+    """Nothing is made twice, and nothing is left behind."""
+    traffic = Traffic(bridge)
+    lost = faults.Drop()
+    where = {"reserve": ("POST", "/reservation"), "unreserve": ("DELETE", "/reservation/")}.get(order)
+    if order in ("assign", "leave"):
+        traffic.queues.pod("large", cpu="4")
+        traffic.until(lambda: bridge.jobs(bridge.uid("large")))
+        where = ("POST", f"/job/{bridge.job('large').job_id}")
+    if order == "leave":
+        traffic.until(lambda: reserved(bridge))
+    assert where is not None
+    bridge.slurm_calls.plan(lost, method=where[0], target=where[1], times=2)
+    if order in ("reserve", "unreserve"):
+        traffic.queues.pod("large", cpu="4")
+    traffic.until(lambda: bridge.node_of("large"), 180)
+    traffic.flow(10)
+    assert reserved(bridge) == []
+    assert record(bridge, bridge.job("large")).reserved == ""
+
+
+def test_without_the_right_others_of_ours_keep_away_and_the_job_is_first(bridge: Bridge) -> None:
+    """Its own priority comes back when it is over."""
+    traffic = Traffic(bridge)
+    bridge.slurm_calls.plan(_refused(2010), method="POST", target="/reservation", times=1000)
+    traffic.queues.pod("large", cpu="4")
+    traffic.until(lambda: bridge.core.reserving.cases)
+    traffic.flow(1)
+    job = bridge.job("large")
+    assert bridge.of(job).priority > 1_000_000_000
+    assert bridge.core.tools.promised.nodes
+    assert record(bridge, job).reserved.split()[2:] == ["1"]
+    for _ in range(round(LASTS)):
+        bridge.step(1)
+        bridge.core.preempt_step()
+    assert (bridge.of(job).priority, record(bridge, job).reserved) == (1, "")
+
+
+def test_without_the_right_a_large_workload_starts_all_the_same(bridge: Bridge) -> None:
+    """As long as nobody takes the nodes who is not ours."""
+    traffic = Traffic(bridge)
+    bridge.slurm_calls.plan(_refused(2010), method="POST", target="/reservation", times=1000)
+    traffic.queues.pod("large", cpu="4")
+    traffic.until(lambda: bridge.node_of("large"), 120)
+
+
+def test_nodes_are_kept_for_a_group(bridge: Bridge) -> None:
+    """As many as hold all of it."""
+    traffic = Traffic(bridge)
+    together = {"scheduler.slinky.slurm.net/group": "pair", "scheduler.slinky.slurm.net/group-size": "2"}
+    for name in ("g1", "g2"):
+        traffic.queues.pod(name, cpu="3", labels=together)
+    traffic.until(lambda: reserved(bridge))
+    assert len(reserved(bridge)[0].nodes) == 2
+    traffic.until(lambda: bridge.node_of("g1") and bridge.node_of("g2"), 200)
+    traffic.flow(2)
+    assert reserved(bridge) == []
+    (job,) = bridge.jobs(f"Group:{NAMESPACE}/pair")
+    assert record(bridge, job).reserved == ""
+
+
+def test_only_so_many_at_once(bridge: Bridge) -> None:
+    """The second one has its turn when the first has its nodes; a node that was kept in vain comes last after that."""
+    traffic = Traffic(bridge, reserve_seconds=40)
+    traffic.held()
+    traffic.queues.pod("larger", cpu="4")
+    traffic.flow(6)
+    assert len(reserved(bridge)) == 1
+    traffic.until(lambda: bridge.node_of("large"))
+    assert not bridge.node_of("larger")
+    traffic.until(lambda: bridge.node_of("larger"), 200)
+
+
+def test_a_configuration_without_it_gives_everything_back(bridge: Bridge) -> None:
+    """At the next step."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    traffic.queues.configure(queue("a"), reservations=0)
+    traffic.flow(1)
+    assert reserved(bridge) == []
+
+
+def _refused(number: int) -> faults.Answer:
+    """An error of slurmctld."""
+    error = {"error_number": number, "error": "Invalid user id", "description": "Error creating", "source": "x"}
+    return faults.Answer(422, json.dumps({"errors": [error], "warnings": []}).encode())
