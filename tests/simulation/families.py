@@ -60,6 +60,8 @@ QUEUES: Mapping[str, Any] = {
     "options": {
         "ahead": 6,
         "order": False,
+        "reserve_after": 3.0,
+        "reserve_seconds": 30.0,
         "configuration": {
             "partitions": [
                 {

@@ -1,5 +1,8 @@
 """What users read about a placeholder: Slurm's word, ours beside it, and nothing twice."""
 
+import dataclasses
+
+import msgspec
 import pytest
 
 from slurm_bridge.model.job import BASE_STATES, Phase
@@ -32,6 +35,19 @@ def test_no_reason_is_no_text(reason: str) -> None:
 def test_the_estimated_start_is_told_in_universal_time() -> None:
     """A container's own time zone is nobody's."""
     assert pending(start_time=1_700_000_000).endswith(", estimated start 2023-11-14 22:13 UTC")
+
+
+def test_nodes_that_are_kept_are_named_with_their_end() -> None:
+    """A few of them; it is worth a write when they are others."""
+    few, many = ("1700000000 n1", "1700000000 n[1-6]")
+    one, other, none = (
+        dataclasses.replace(known, owner=msgspec.structs.replace(known.owner, reserved=text))
+        for known in (placeholder(view=view(reason="Priority")),)
+        for text in (few, many, "")
+    )
+    assert words.waiting(one).endswith("; node n1 is kept for it until 22:13 UTC")
+    assert words.waiting(other).endswith("; nodes n1, n2, n3, n4 and 2 more are kept for it until 22:13 UTC")
+    assert len({words.key(known) for known in (one, other, none)}) == 3
 
 
 def test_a_job_that_no_longer_pends_has_no_pending_reason() -> None:

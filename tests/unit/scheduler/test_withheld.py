@@ -1,0 +1,53 @@
+"""What an owner record says of nodes that are kept, and how reservations are called."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_bridge.model import marks
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.scheduler import withheld
+from slurm_bridge.scheduler.withheld import Withheld
+
+OWNER = Owner(cluster="east", kind="Pod", namespace="team", name="train", uid="u1")
+
+
+@given(
+    nodes=st.sets(st.from_regex(r"[a-z]{1,3}[0-9]{1,3}", fullmatch=True), min_size=1, max_size=20),
+    until=st.integers(0, 2**40),
+    priority=st.none() | st.integers(1, 2**32),
+)
+def test_what_was_written_is_read(nodes: set[str], until: int, priority: int | None) -> None:
+    """In any order of the nodes."""
+    says = Withheld(nodes=tuple(sorted(nodes)), until=until, priority=priority)
+    found = withheld.read(says.text)
+    assert found is not None
+    assert (set(found.nodes), found.until, found.priority) == (nodes, until, priority)
+
+
+@pytest.mark.parametrize("text", ["", "x", "12 n[1-", "12 n1 high", "soon n1"])
+def test_what_nobody_can_read_says_nothing(text: str) -> None:
+    """An empty one is the usual case."""
+    assert withheld.read(text) is None
+
+
+def test_more_than_a_record_holds_is_not_written() -> None:
+    """The record of a job that says this is still one."""
+    many = Withheld(nodes=tuple(f"{'x' * (number % 40 + 1)}{number * 7}" for number in range(200)), until=1)
+    assert many.text == ""
+    largest = Withheld(nodes=tuple(f"node{number * 2}" for number in range(150)), until=1)
+    assert 0 < len(largest.text) <= withheld.MOST_BYTES
+    record = Owner(cluster="east", kind="Pod", namespace="n" * 63, name="a" * 253, uid="u" * 36, reserved=largest.text)
+    assert marks.read(marks.write(record)) == record
+
+
+def test_names_tell_bridges_and_workloads_apart() -> None:
+    """They are Slurm's words, and the same in every life of the daemon."""
+    others = [
+        Owner(cluster="west", kind="Pod", namespace="team", name="train", uid="u1"),
+        Owner(cluster="east", kind="Pod", namespace="team", name="train", uid="u2"),
+    ]
+    every = [withheld.name(one) for one in (OWNER, *others)]
+    assert len(set(every)) == 3
+    assert [name.startswith(withheld.prefix("east")) for name in every] == [True, False, True]
+    assert every[0] == withheld.name(Owner(cluster="east", kind="Pod", namespace="team", name="train", uid="u1"))
