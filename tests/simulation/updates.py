@@ -1,7 +1,7 @@
 """Who changes a job that waits, and why: scores move with every pod that comes or goes, and that must cost nothing.
 
     I8  an update takes a job to a later attempt of the same course; or something changed that is not who runs where:
-        a node, a partition, the workload itself, the configuration, the daemon, or an answer was lost
+        a node, a partition, a reservation, the workload itself, the configuration, the daemon, or an answer was lost
     I9  of one course the attempt in a job's record is never an earlier one than before, while the hooks are the same
 
 Where no fence keeps an old leader from writing, both have their own idea of one job (candidates are drawn, and who was
@@ -27,6 +27,7 @@ from tests.simulation.broken import Broken
 from tests.simulation.observer import Observer
 
 _JOB = re.compile(r"/slurm/v[0-9.]+/job/([0-9]+)")
+_KEPT = re.compile(r"/slurm/v[0-9.]+/reservation(/.*)?")
 
 #: What a denied node costs those who keep away from it: they hear of it, and later it is forgotten.
 DENIED = 2
@@ -82,6 +83,9 @@ class Updates:
             except BaseException:
                 self.reasons += 1
                 raise
+            if _KEPT.fullmatch(request.path) and request.method != "GET":
+                # Others keep away from the nodes, or do so no more.
+                self.reasons += 1
             if request.path.endswith("/job/submit"):
                 self._learn(who)
             elif job is not None and request.method == "POST" and response.status == OK and job.state == state.PENDING:
@@ -102,6 +106,8 @@ class Updates:
         if before is None or after is None:
             return
         overwritten = self._is_overwritten(job, who)
+        if before.reserved != after.reserved:
+            return
         old, new = PlanState.of_running(before.plan), PlanState.of_running(after.plan)
         if old.version == new.version and new.attempt > old.attempt:
             self._same.add(job.job_id)

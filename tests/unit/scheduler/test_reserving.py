@@ -1,5 +1,6 @@
 """Nodes are kept for a workload that others pass: by promise among ours, by Slurm's reservation among all."""
 
+import contextlib
 import json
 import pathlib
 from collections.abc import Callable
@@ -7,17 +8,20 @@ from typing import Any
 
 import pytest
 
+from slurm_bridge import errors
 from slurm_bridge.model import marks
 from slurm_bridge.scheduler import withheld
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.observer import CLUSTER_ID
-from tests.simulation.world import NAMESPACE
+from tests.simulation.weather import Killed, Odds
+from tests.simulation.world import NAMESPACE, World
 from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, queue
 from tests.unit.scheduler.bridging import Bridge
 
 #: How long a workload waits before nodes are kept for it, and for how long they are.
 AFTER, LASTS = 10.0, 120.0
+QUEUE = {"slurmjob.slinky.slurm.net/queue": "root.a"}
 OPTIONS = {"reserve_after": AFTER, "reserve_seconds": LASTS}
 #: Small pods are preferred by Slurm, by so much.
 PREFERRED = 100
@@ -366,6 +370,114 @@ def test_a_configuration_without_it_gives_everything_back(bridge: Bridge) -> Non
     traffic.queues.configure(queue("a"), reservations=0)
     traffic.flow(1)
     assert reserved(bridge) == []
+
+
+class Play:
+    """Full nodes, a large pod that is passed, and a daemon that may die; small ones end when nodes are kept."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.small = [f"small-{number}" for number in range(6)]
+        self._start()
+        for name in self.small:
+            bridge.pod(name, cpu="2", annotations=QUEUE)
+        self.until(lambda: all(map(bridge.node_of, self.small)))
+
+    def _start(self) -> None:
+        """With the queue, in this process and in each that follows."""
+        Queues(self.bridge, queue("a"), **OPTIONS)
+
+    def until(self, condition: Callable[[], object], seconds: float = 200.0) -> None:
+        """Whoever dies is followed by another one; nothing is ever kept twice."""
+        end = self.bridge.clock.now() + seconds
+        while not condition():
+            assert self.bridge.clock.now() < end, "it never came to that"
+            self.go(0.5)
+
+    def go(self, seconds: float) -> None:
+        """Time passes."""
+        for _ in range(round(seconds / 0.5)):
+            try:
+                self.bridge.step(0.5)
+                self.bridge.core.preempt_step()
+            except (Killed, errors.BridgeError):
+                self.again()
+            assert len(reserved(self.bridge)) <= 1
+
+    def again(self) -> None:
+        """Another daemon, as often as it takes."""
+        for _ in range(50):
+            try:
+                self.bridge.start()
+                self._start()
+                while not all(feed.store.synced for feed in self.bridge.feeds):
+                    self.bridge.hear()
+                self.bridge.recover()
+            except (Killed, errors.BridgeError):
+                continue
+            return
+        raise AssertionError("no daemon comes up")
+
+    def run(self) -> None:
+        """From when the large one comes until it has been bound for a while."""
+        self.bridge.pod("large", cpu="4", annotations=QUEUE)
+        self.until(lambda: self.bridge.jobs(self.bridge.uid("large")))
+        self.bridge.pod("late", cpu="1", annotations=QUEUE)
+        self.until(lambda: self.bridge.node_of("late"))
+        # Whom a daemon has seen come by it does not tell the next one: then nothing is kept.
+        self.go(3 * AFTER)
+        for name in self.small:
+            self.bridge.status(name, phase="Succeeded")
+        self.until(lambda: self.bridge.node_of("large"))
+        self.go(20)
+
+    def see(self) -> None:
+        """It has its node by one job, and nothing else is left."""
+        (job,) = [one for one in self.bridge.jobs(self.bridge.uid("large")) if not one.over]
+        assert (job.ask.reservation, record(self.bridge, job).reserved) == ("", "")
+        assert reserved(self.bridge) == []
+        assert self.bridge.core.reserving.cases == ()
+        assert self.bridge.core.tools.promised.nodes == frozenset()
+
+
+def test_a_daemon_that_is_killed_after_any_order_leaves_nothing_and_keeps_nothing_twice(tmp_path: pathlib.Path) -> None:
+    """Whichever was its last one."""
+    whole = Play(Bridge(tmp_path))
+    began, weather = whole.bridge.world.weather.calls, whole.bridge.world.weather
+    whole.run()
+    whole.see()
+    assert sum("/reservation" in line and "GET" not in line for line in whole.bridge.world.journal) == 2
+    kept = 0
+    for call in [call for call in weather.orders if call > began]:
+        one = Play(Bridge(tmp_path))
+        one.bridge.world.weather.after(call, one.bridge.world.weather.kill)
+        try:
+            one.run()
+            one.see()
+        except AssertionError as broken:
+            pytest.fail(f"killed after call {call}: {broken}")
+        kept += any("POST" in line and "/reservation" in line for line in one.bridge.world.journal)
+    assert kept > len(weather.orders) // 4
+
+
+ROUGH = Odds(lost=0.03, unanswered=0.03, orders_unanswered=0.05, killed=0.02)
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_whatever_is_lost_it_starts_and_nothing_is_left(tmp_path: pathlib.Path, seed: int) -> None:
+    """Calls, answers and daemons."""
+    play = Play(Bridge(tmp_path, world=World(seed, tmp_path / "token")))
+    play.bridge.world.weather.odds = ROUGH
+    with contextlib.suppress(AssertionError):
+        # It may take longer than that.
+        play.run()
+    play.bridge.world.weather.calm()
+    play.again()
+    for name in play.small:
+        play.bridge.status(name, phase="Succeeded")
+    play.until(lambda: play.bridge.node_of("large"))
+    play.go(30)
+    play.see()
 
 
 def _refused(number: int) -> faults.Answer:
