@@ -128,8 +128,8 @@ class Reserving:
         self._rests = {uid: until for uid, until in self._rests.items() if until > now}
         for uid in [uid for uid in self._in_vain if self._census.crew(uid) is None]:
             del self._in_vain[uid]
-        passed = hook.passed() if len(self._cases) < hook.reservations else ()
-        for uid in sorted(passed, key=lambda uid: uid in self._in_vain):
+        # Asked every time: the hook counts from when it saw somebody wait.
+        for uid in sorted(hook.passed(), key=lambda uid: uid in self._in_vain):
             if len(self._cases) < hook.reservations and uid not in self._cases and uid not in self._rests:
                 self._try(uid, functools.partial(self._begin, uid, hook))
 
