@@ -75,7 +75,8 @@ class Reserving:
         self._rests: dict[str, float] = {}
         #: Nodes that were kept for a workload, and were not free in time.
         self._in_vain: dict[str, frozenset[str]] = {}
-        self._told = ""
+        #: What Slurm has refused it for, by error number: said once.
+        self._told: set[int] = set()
 
     def begin(self) -> None:
         """A leadership begins: owner records say what was kept; what nobody knows of is swept by the first step."""
@@ -250,8 +251,8 @@ class Reserving:
 
     def _refused(self, uid: str, case: Case, outcome: Refused) -> None:
         case.reserved, case.refused = False, True
-        if self._told != outcome.message:
-            self._told = outcome.message
+        if outcome.code not in self._told:
+            self._told.add(outcome.code)
             text = "Slurm reserves no nodes, so that jobs that are not ours may take those that are kept: {}"
             logger.bind(workload=uid).warning("reservation: " + text, outcome.message)
 

@@ -20,7 +20,7 @@ from tests.e2e.support_world import World
 PRIORITY = 1000
 #: So many of them wait at any time.
 BACKLOG = 4
-SECONDS = 3
+SECONDS = 8
 PERIOD = 0.5
 _TOKEN = "X-SLURM-USER-TOKEN"
 

@@ -141,7 +141,7 @@ class Yunikorn:
     # -- for whom nodes are kept -------------------------------------------------------------------------------------
 
     def passed(self) -> Sequence[str]:
-        """Those that wait in Slurm while others, which queues let in later, have started."""
+        """Those that wait in Slurm while smaller ones, which queues let in later, have started."""
         if self._manager is None or not self.reservations:
             return ()
         return self._passed.now(self._manager, self._backstage.clock.now())

@@ -18,7 +18,7 @@ from slurm_bridge.hooks.yunikorn import restoring, telling
 from slurm_bridge.hooks.yunikorn.demands import Demand
 from slurm_bridge.hooks.yunikorn.engine import RM, Engine
 from slurm_bridge.hooks.yunikorn.evicting import Evictions
-from slurm_bridge.hooks.yunikorn.members import Ahead, Member, Stage
+from slurm_bridge.hooks.yunikorn.members import Ahead, Member, Stage, pass_by
 from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.hooks.yunikorn.setup import PARTITION, Setup
 from slurm_bridge.queues import records
@@ -39,7 +39,7 @@ class Manager:
         self.engine = Engine(backstage)
         self.evictions = Evictions(self.lock)
         self._by_name: dict[str, Member] = {}
-        self._entered = self._let_in = self.latest = 0
+        self._entered = self._let_in = 0
         self._woken: list[str] = []
         self._quiet = ""
 
@@ -167,7 +167,7 @@ class Manager:
                 member.started = True
                 self.engine.send(Update(rm=RM, started=(telling.id_of(member.name),)))
             if self.ahead.leave(member.name):
-                self.latest = max(self.latest, member.turn)
+                pass_by(member, map(self._by_name.get, self.ahead.names))
                 self.engine.nudge()
 
     def seen(self, member: Member) -> None:

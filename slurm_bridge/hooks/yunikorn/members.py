@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from slurm_bridge.hooks.yunikorn.demands import Demand
 
@@ -38,6 +38,19 @@ class Member:
     started: bool = False
     #: When it was asked whether any node would take it, by Unix time.
     looked: float = -math.inf
+    #: One that came later and asks for less has started before it.
+    passed: bool = False
+
+
+def pass_by(started: Member, waiting: Iterable[Member | None]) -> None:
+    """Those that were let in before it, and ask for more of something, see it come by.
+
+    Whom equal ones pass Slurm has put behind them: for that there are priorities.
+    """
+    for one in waiting:
+        if one is not None and one.turn < started.turn:
+            less = started.demand.total
+            one.passed = one.passed or any(less.get(kind, 0) < most for kind, most in one.demand.total.items())
 
 
 class Ahead:
@@ -57,9 +70,10 @@ class Ahead:
         """Slurm has a job of it: it is ahead until that starts."""
         self._until[name] = math.inf
 
-    def has(self, name: str) -> bool:
-        """It is ahead, and has not started."""
-        return name in self._until
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(self._until)
 
     def leave(self, name: str) -> bool:
         """It has started, or is gone; whether it was there."""

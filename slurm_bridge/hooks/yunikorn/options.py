@@ -51,7 +51,7 @@ class YunikornOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attri
     evict_seconds: Annotated[float, pydantic.Field(gt=0)] = 120.0
     """A workload that is to make room and that the API server does not let go stays after so many seconds."""
     reservations: Annotated[int, pydantic.Field(ge=0)] = 1
-    """For so many workloads at once nodes are kept when others pass them; 0: for none."""
+    """For so many workloads at once nodes are kept when smaller ones pass them; 0: for none."""
     reserve_after: Annotated[float, pydantic.Field(ge=0)] = 60.0
     """A workload waits in Slurm for so many seconds before nodes are kept for it."""
     reserve_seconds: Annotated[float, pydantic.Field(gt=0)] = 600.0

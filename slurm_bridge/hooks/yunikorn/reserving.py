@@ -1,4 +1,4 @@
-"""Who is passed: it waits in Slurm for long enough, and one that its queues let in later has started since."""
+"""Who is passed: it waits in Slurm for long enough, and a smaller one that queues let in later has started since."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,12 @@ class Passed:
     def now(self, manager: Manager, now: float) -> Sequence[str]:
         """By uid, the most important first, and of equal ones whom the queues let in first."""
         with manager.lock:
-            waiting = [one for one in manager.members.values() if one.placed and manager.ahead.has(one.name)]
+            ahead = frozenset(manager.ahead.names)
+            waiting = [one for one in manager.members.values() if one.placed and one.name in ahead]
             # Whoever others go for gets their nodes.
-            mine = [one for one in waiting if not manager.evictions.has_room(one.demand.uid)]
-            latest = manager.latest
+            mine = [one for one in waiting if one.passed and not manager.evictions.has_room(one.demand.uid)]
         self._since = {one.name: self._since.get(one.name, now) for one in waiting}
-        found = [one for one in mine if one.turn < latest and now - self._since[one.name] >= self._after]
+        found = [one for one in mine if now - self._since[one.name] >= self._after]
         return [one.demand.uid for one in sorted(found, key=_first)]
 
 

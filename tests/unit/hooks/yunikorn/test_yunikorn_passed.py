@@ -1,4 +1,4 @@
-"""Who is passed: it waits in Slurm for long enough, and one that queues let in later has started."""
+"""Who is passed: it waits in Slurm for long enough, and a smaller one that queues let in later has started."""
 
 import pathlib
 
@@ -10,6 +10,8 @@ from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, document, made, qu
 from tests.unit.scheduler.bridging import Bridge
 
 AFTER = 10.0
+#: Each asks for less than the one before.
+SIZES = (3, 2, 1)
 MODES = ("local", "slurm")
 
 
@@ -23,7 +25,9 @@ def waiting(bridge: Bridge, *names: str, **options: float) -> Queues:
     """These wait in Slurm, let in in this order."""
     bridge.slurm.control.pause()
     queues = Queues(bridge, queue("a"), reserve_after=AFTER, **options)
-    queues.one_by_one(*names)
+    for number, name in enumerate(names):
+        queues.pod(name, cpu=str(SIZES[number]))
+        bridge.run(2)
     queues.hook.passed()
     return queues
 
@@ -73,6 +77,21 @@ def test_nobody_is_passed_before_its_time(bridge: Bridge) -> None:
     assert passed(bridge, queues) == ["one"]
 
 
+def test_nobody_is_passed_by_what_asks_for_as_much(bridge: Bridge) -> None:
+    """Of one thing less is less."""
+    bridge.slurm.control.pause()
+    queues = Queues(bridge, queue("a"), reserve_after=AFTER)
+    for name in ("one", "two", "three"):
+        queues.pod(name, cpu="1" if name == "three" else "2")
+        bridge.run(2)
+    start(bridge, "two")
+    queues.hook.passed()
+    bridge.run(AFTER)
+    assert passed(bridge, queues) == []
+    start(bridge, "three")
+    assert passed(bridge, queues) == ["one"]
+
+
 def test_nobody_is_passed_by_those_before(bridge: Bridge) -> None:
     """The one that was let in first starts first."""
     queues = waiting(bridge, "one", "two", "three")
@@ -86,7 +105,7 @@ def test_the_most_important_comes_first_and_then_who_was_first(bridge: Bridge) -
     bridge.slurm.control.pause()
     queues = Queues(bridge, queue("a"), reserve_after=AFTER)
     for name, priority in (("one", 0), ("two", 5), ("three", 0)):
-        queues.pod(name, spec={"priority": priority})
+        queues.pod(name, cpu="1" if name == "three" else "2", spec={"priority": priority})
         bridge.run(2)
     queues.hook.passed()
     start(bridge, "three")
