@@ -40,8 +40,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Cases of the same servers run one after the other; those of Kubernetes need not wait for those of Slurm."""
+    here = Path(__file__).parent
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(item.path.relative_to(Path(__file__).parent).parts[0]))
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(here).parts[0]))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
