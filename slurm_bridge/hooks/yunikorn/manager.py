@@ -10,6 +10,7 @@ business, and what holds a workload here are its queues alone, and how many othe
 Each time a workload enters it is another application: what leaves needs a while, and two must not be confused.
 """
 
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
@@ -39,7 +40,7 @@ class Manager:
         self.engine = Engine(backstage)
         self.evictions = Evictions(self.lock)
         self._by_name: dict[str, Member] = {}
-        self._entered = self._let_in = 0
+        self._entered, self._turns = 0, itertools.count(1)
         self._woken: list[str] = []
         self._quiet = ""
 
@@ -64,7 +65,7 @@ class Manager:
 
     def _in_slurm(self, member: Member, *, started: bool) -> None:
         member.placed, member.stage = True, Stage.GIVEN
-        member.turn, member.started = self._next_turn(), started
+        member.turn, member.started = next(self._turns), started
         if not started:
             self.ahead.seen(member.name)
 
@@ -230,7 +231,7 @@ class Manager:
     def _given(self, allocation: Allocation) -> None:
         member = self._by_name.get(allocation.ask.application)
         if member is not None and member.stage is Stage.ASKED:
-            member.stage, member.turn = Stage.GIVEN, self._next_turn()
+            member.stage, member.turn = Stage.GIVEN, next(self._turns)
             if member.placed:
                 self.ahead.seen(member.name)
             self._backstage.tally.happened("yunikorn", "let in")
@@ -295,7 +296,3 @@ class Manager:
     def rejected(self) -> tuple[RejectedApplication, ...]:
         """The last ones that no queue took."""
         return self.engine.rejected
-
-    def _next_turn(self) -> int:
-        self._let_in += 1
-        return self._let_in
