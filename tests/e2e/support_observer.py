@@ -15,9 +15,8 @@ import http.client
 import threading
 from collections.abc import Iterator, Sequence
 
-from tests.e2e import support_servers, support_slots, support_world
+from tests.e2e import support_evicted, support_servers, support_slots, support_world
 from tests.e2e.support_servers import Json, SlurmJob
-from tests.simulation import evicted
 
 #: A full list of hundreds of jobs costs slurmctld a third of a second: often enough to see every job that ever lived
 #: (ended ones stay in the list for half a minute), seldom enough not to be the load.
@@ -123,7 +122,7 @@ def _evicted(pod: Json, pods: Sequence[Json], job: SlurmJob) -> bool:
     """By the API server's word, and for one that waits and says that this workload goes for it."""
     group = {support_slots.where(one) for one in support_slots.bound_by(pods).get(job.job_id, ())}
     waiting = [one for one in pods if not support_world.is_bound(one)]
-    return evicted.properly(pod, str(job.owner["uid"]), group, waiting)
+    return support_evicted.properly(pod, str(job.owner["uid"]), group, waiting)
 
 
 @contextlib.contextmanager
