@@ -97,14 +97,8 @@ class Manager:
             member = self._member(demand)
             member.placed = placed
             self._quiet = demand.uid
-            self.engine.send(
-                Update(
-                    rm=RM,
-                    nodes=self.engine.widened(demand.total),
-                    applications=(telling.application(member),),
-                    asks=(telling.ask(member),),
-                )
-            )
+            nodes, applications = self.engine.widened(demand.total), (telling.application(member),)
+            self.engine.send(Update(rm=RM, nodes=nodes, applications=applications, asks=(telling.ask(member),)))
             self._quiet = ""
             return member
 
@@ -263,20 +257,22 @@ class Manager:
     # -- who has to go -----------------------------------------------------------------------------------------------
 
     def _order(self, eviction: records.Eviction) -> None:
-        """One that is not there any more has left already, and the core hears of that."""
+        """Who is not there any more has left already, and the core hears of that. Nobody goes for one that has."""
         victim = self._by_name.get(eviction.victim.application)
         asker = self._by_name.get(eviction.asker.application) if eviction.asker else None
-        if victim is not None:
+        if victim is not None and eviction.asker and asker is None:
+            self.engine.send(Update(rm=RM, spared=(telling.id_of(victim.name),)))
+        elif victim is not None:
             self.evictions.order(victim, asker, eviction.message, self._backstage.clock.wall())
             self._wake(victim)
 
     def gone(self, uid: str) -> None:
-        """The victim keeps nothing any more; where it is to come back it enters its queue anew."""
+        """The victim keeps nothing any more; where it is to come back it enters its queue anew, unless it has."""
         with self.lock:
-            there = self.evictions.recall(uid) is not None
+            if self.evictions.recall(uid) is None:
+                return
             self.leave(uid)
-        if there:
-            self._backstage.wake(uid)
+        self._backstage.wake(uid)
 
     def spared(self, uid: str, *, refused: bool = True) -> None:
         """It stays, and the core may think of somebody else."""

@@ -6,12 +6,13 @@ import pytest
 
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.evictions import Evicts, Recall
-from slurm_bridge.hooks.yunikorn import setup
+from slurm_bridge.hooks.yunikorn import setup, telling
 from slurm_bridge.hooks.yunikorn.demands import Demand
 from slurm_bridge.hooks.yunikorn.manager import Manager
 from slurm_bridge.hooks.yunikorn.members import Stage
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
 from slurm_bridge.hooks.yunikorn.restoring import Known
+from slurm_bridge.queues.records import Eviction, News
 from slurm_bridge.runtime.clock import VirtualClock
 from tests.unit.hooks.yunikorn.yunikorn_scenes import document, made, queue
 
@@ -183,6 +184,26 @@ def test_whoever_others_went_for_has_a_place_ahead() -> None:
     scene.manager.gone("b3")
     scene.manager.gone("b4")
     assert scene.manager.members["mine"].stage is Stage.GIVEN
+
+
+def test_nobody_goes_for_one_that_left_while_the_core_was_about_to_say_so() -> None:
+    """It would go as if a maximum had been lowered, which needs nobody who asks."""
+    scene = full()
+    asker, victim = (telling.id_of(scene.manager.members[uid].name) for uid in ("mine", "b4"))
+    scene.manager.leave("mine")
+    scene.manager.spared("b3")
+    scene.manager.spared("b4")
+    scene.manager.update(News(evictions=(Eviction(victim=victim, asker=asker, message="preempted for it"),)))
+    assert scene.victims == {}
+
+
+def test_whoever_is_not_to_go_any_more_keeps_its_place() -> None:
+    """The word that it has gone comes late: it has entered its queue anew, and may have a job by now."""
+    scene = full()
+    scene.manager.enter(scene.manager.members["b4"].demand)
+    entered = scene.manager.members["b4"]
+    scene.manager.gone("b4")
+    assert scene.manager.members["b4"] is entered
 
 
 def test_a_lowered_maximum_names_no_asker() -> None:
