@@ -51,6 +51,7 @@ class Evictor:
     def _evict(self, pod: Pod, whom: str, count: Count) -> bool:
         if not self._ours(pod):
             return True
+        self._forget()
         try:
             self._tools.cluster.evict(*pod.key, pod.uid)
         except (errors.NotFound, errors.Conflict):
@@ -66,6 +67,11 @@ class Evictor:
         self._gone.add(pod.uid)
         self._say(pod, whom, count)
         return True
+
+    def _forget(self) -> None:
+        """Those that are not there any more: of whom nobody asks again would be known for ever."""
+        for known in self._unsure, self._gone:
+            known.difference_update([uid for uid in known if self._census.get(uid) is None])
 
     def _say(self, pod: Pod, whom: str, count: Count) -> None:
         text = f"Preempted by {whom} on node {pod.spec.node_name}"

@@ -110,6 +110,17 @@ def test_a_queue_gets_back_what_is_guaranteed_to_it(bridge: Bridge) -> None:
     assert notes(bridge, "mine", names.ANNOTATION_ROOM) == {}
 
 
+def test_nothing_is_remembered_of_those_who_have_gone(bridge: Bridge) -> None:
+    """Though a workload that is over is one that nobody asks about again: else memory grows with each eviction."""
+    queues = borrowed(bridge)
+    for number in range(2):
+        queues.pod(f"mine-{number}", "root.team.a")
+        until(bridge, lambda name=f"mine-{number}": bridge.node_of(name))
+        bridge.run(10)
+    assert evictions(bridge) == 2
+    assert len(bridge.core.recalling._evictor._gone) == 1
+
+
 def test_nobody_is_told_twice_although_a_watch_is_slow(bridge: Bridge) -> None:
     """The API server has said yes, and the pods look as before."""
     queues = borrowed(bridge)
