@@ -267,11 +267,16 @@ def ended(world: World) -> int:
     return sum(map(support_world.is_over, world.pods()))
 
 
+def example() -> list[Json]:
+    """The hooks of the example, as they are."""
+    found: list[Json] = yaml.safe_load((PROJECT / "examples" / "hooks" / "yunikorn.yaml").read_text())["hooks"]
+    return found
+
+
 @pytest.mark.real
 def test_the_example_works_as_it_is(open_world: OpenWorld, farm: Farm) -> None:
     """Physicists: their queue takes them, the chemists' does not, so they go to the others; nobody fills one alone."""
-    example = yaml.safe_load((PROJECT / "examples" / "hooks" / "yunikorn.yaml").read_text())
-    theirs = open_world("physics", hooks=example["hooks"], defaults={"partition": farm.partition})
+    theirs = open_world("physics", hooks=example(), defaults={"partition": farm.partition})
     anybody = pod(theirs, "anybody", "")
     del anybody["metadata"]["annotations"][support_queues.QUEUE]
     others = pod(theirs, "others", "root.teams.chemistry")
@@ -287,3 +292,29 @@ def test_the_example_works_as_it_is(open_world: OpenWorld, farm: Farm) -> None:
         with pods(theirs, pod(theirs, "more", "root.teams.physics", cpu=str(CPUS))):
             said = theirs.await_pod("more", "word", support_world.waits_for("QueueWaiting"), SECONDS)
             assert "(by the limit of *)" in support_families.message(said)
+
+
+@pytest.mark.real
+def test_in_the_example_who_has_borrowed_gives_back(
+    kube: support_servers.Kubernetes, slurm: support_servers.Slurm, open_world: OpenWorld
+) -> None:
+    """Chemists have 80 of the 100, physicists ask for 32 of their 50: the chemist who came last goes, nobody else."""
+    with support_families.granted(kube, "yunikorn"), support_farm.built(kube, slurm, *[0] * 4, cpus=2 * CPUS) as farm:
+        physics = open_world("physics", hooks=example(), defaults={"partition": farm.partition})
+        # Another team's namespace; its pods name the daemon of the first.
+        chemistry = open_world("chemistry", hooks=example(), defaults={"partition": farm.partition})
+        with contextlib.ExitStack() as stack:
+            for number in range(5):
+                one = pod(chemistry, f"borrows-{number}", "root.teams.chemistry", cpu=str(CPUS))
+                one["spec"]["schedulerName"] = physics.daemon.scheduler
+                stack.enter_context(pods(chemistry, one))
+                bound(chemistry, f"borrows-{number}")
+            mine = [pod(physics, f"mine-{number}", "root.teams.physics", cpu=str(CPUS)) for number in range(2)]
+            stack.enter_context(pods(physics, *mine))
+            bound(physics, "mine-0", "mine-1")
+            left = {one["metadata"]["name"] for one in chemistry.pods() if not one["metadata"].get("deletionTimestamp")}
+            assert left == {f"borrows-{number}" for number in range(4)}
+            assert {path: used(physics, f"root.teams.{path}") for path in ("physics", "chemistry")} == {
+                "physics": 2 * CPUS,
+                "chemistry": 4 * CPUS,
+            }
