@@ -87,6 +87,7 @@ def _queues_options(parser: argparse.ArgumentParser) -> None:
     reload = commands.add_parser("reload", help="have a daemon read the configuration from its storage again")
     reload.set_defaults(run=_queues_reload)
     config = commands.add_parser("config", help="print the configuration in force")
+    config.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="for machines")
     config.set_defaults(run=_queues_config)
     for command in (validate, reload, config):
         _door_options(command, default=argparse.SUPPRESS)

@@ -102,8 +102,9 @@ def test_a_changed_file_is_taken_over_and_a_broken_one_is_not(
     office.queues.write_text(administered("a", "b"))
     assert office.command("reload") == 0
     capsys.readouterr()
-    assert office.command("--json", "config") == 0
-    assert json.loads(capsys.readouterr().out)["error"] is None
+    for words in (("--json", "config"), ("config", "--json")):
+        assert office.command(*words) == 0
+        assert json.loads(capsys.readouterr().out)["error"] is None
 
 
 def test_a_file_that_changes_is_followed_without_being_asked(office: Office) -> None:
