@@ -42,7 +42,7 @@ def lines(found: Yielding | None) -> Iterator[str]:
         )
     if found.makes_room_for:
         cause = "" if found.unasked else ", whose queue is entitled to what this one has borrowed"
-        yield f"it has to go for {found.makes_room_for}{cause}" if cause else f"it has to go: {found.makes_room_for}"
+        yield f"it has to go for {found.makes_room_for}{cause}"
         yield (
             "its pods are evicted, and end within their grace period"
             if found.placed

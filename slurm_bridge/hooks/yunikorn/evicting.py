@@ -26,7 +26,7 @@ class Evictions:
         uid = victim.demand.uid
         if asker is None:
             self._since.setdefault(uid, now)
-            self._recalls[uid] = Recall(victim=uid, asker="", whom=message.removeprefix("preempted because "))
+            self._recalls[uid] = Recall(victim=uid, asker="", whom=message.removeprefix("preempted by "))
             return
         # First for whom: one that goes for nobody who waits would be spared by whoever looks just then.
         self.add(asker, {uid: victim.demand.title}, now)

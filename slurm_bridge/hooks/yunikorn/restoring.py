@@ -89,5 +89,5 @@ def _victims(asker: Known, pairs: Mapping[str, tuple[Known, Member]]) -> Mapping
 
 
 def _eviction(victim: AskId, asker: Member | None) -> Eviction:
-    message = "its eviction was asked for before a restart"
+    message = "preempted by whoever asked for it before a restart"
     return Eviction(victim=victim, asker=telling.id_of(asker.name) if asker else None, message=message)

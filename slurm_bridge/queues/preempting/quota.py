@@ -140,5 +140,5 @@ def plan(queue: Queue, standing: Callable[[Queue], Iterable[Standing]]) -> tuple
 
 
 def _planned(queue: Queue, claim: Claim) -> Planned:
-    message = f"preempted because queue {queue.path} is over its maximum"
+    message = f"preempted by queue {queue.path} (over its maximum)"
     return Planned(asker=None, queue=queue.path, nodes=(), victims=parts(claim.victims), message=message)

@@ -95,7 +95,7 @@ def test_who_waits_for_others_to_go_is_told_who(told: Callable[[str], Explanatio
     ("uid", "cause", "said"),
     [
         ("u", "team/mine", "it has to go for team/mine, whose queue is entitled to what this one has borrowed"),
-        ("", "queue root.a is over its maximum", "it has to go: queue root.a is over its maximum"),
+        ("", "queue root.a (over its maximum)", "it has to go for queue root.a (over its maximum)"),
     ],
 )
 def test_who_has_to_go_is_told_for_whom(

@@ -45,7 +45,7 @@ def test_a_plan_names_the_queue_that_is_over_its_maximum() -> None:
     cluster.queue("team").resize({"cpu": 6})
     plan = quota.plan(cluster.queue("team"), cluster.standing)[0]
     assert (plan.asker, plan.queue, plan.nodes) == (None, "root.team", ())
-    assert plan.message == "preempted because queue root.team is over its maximum"
+    assert plan.message == "preempted by queue root.team (over its maximum)"
 
 
 def test_what_is_being_taken_back_is_not_taken_twice() -> None:

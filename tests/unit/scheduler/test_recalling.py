@@ -398,7 +398,7 @@ def test_a_lowered_maximum_takes_back_what_is_too_much(bridge: Bridge) -> None:
     go(bridge, 30)
     (gone,) = left(bridge, *ALL)
     told = [note for reason, note in bridge.events(gone) if reason == "Preempted"]
-    assert told[0].startswith("Preempted by queue root.b is over its maximum on node n")
+    assert told[0].startswith("Preempted by queue root.b (over its maximum) on node n")
 
 
 def test_without_the_hook_what_was_begun_ends(bridge: Bridge) -> None:

@@ -218,7 +218,7 @@ def test_a_lowered_maximum_names_no_asker() -> None:
     scene.later(2)
     ((uid, asker),) = scene.victims.items()
     assert asker == ""
-    assert scene.manager.evictions.recalls()[uid].whom == "queue root.team.b is over its maximum"
+    assert scene.manager.evictions.recalls()[uid].whom == "queue root.team.b (over its maximum)"
 
 
 def waits(*victims: str) -> Known:
