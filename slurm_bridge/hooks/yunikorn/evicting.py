@@ -39,6 +39,11 @@ class Evictions:
         already = known.victims if known is not None else {}
         self._rooms[asker.demand.uid] = Room(where=asker.queue, victims={**already, **victims})
 
+    def call_off(self) -> None:
+        """Nobody is to go for anybody any more; the scheduler sees who is leaving already, and goes to the end."""
+        for uid in tuple(self._rooms):
+            self.served(uid)
+
     def spared(self, uid: str) -> bool:
         """The victim stays, and makes no room; whether there was one."""
         recall = self._recalls.get(uid)

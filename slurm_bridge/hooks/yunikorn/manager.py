@@ -73,6 +73,8 @@ class Manager:
         """The configuration is another one: limits hold from now on, and whoever was refused may try again."""
         with self.lock:
             self.setup = setup
+            if not setup.preempts:
+                self.evictions.call_off()
             for uid in [uid for uid, one in self.members.items() if one.stage is Stage.REFUSED]:
                 self._drop(self.members.pop(uid))
             self.engine.send(Update(rm=RM, configuration=setup.document))

@@ -38,6 +38,11 @@ class Setup:
         """How many may wait in Slurm; 0 for any number, as where Slurm decides."""
         return self.options.ahead if self.options.mode == LOCAL else 0
 
+    @property
+    def preempts(self) -> bool:
+        """Others have to go for guarantees; never where Slurm decides."""
+        return self.options.mode == LOCAL and self.written.preemption.enabled
+
     def target(self, path: str) -> tuple[str, TargetOptions]:
         """What a queue is in Slurm, and which entry says so; the one nearest to it counts."""
         return next(

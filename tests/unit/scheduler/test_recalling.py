@@ -356,6 +356,23 @@ def test_whom_a_budget_kept_before_is_asked_first(bridge: Bridge) -> None:
     assert left(bridge, "b1", "b3") == []
 
 
+OFF: dict[str, Any] = {"preemption": {"enabled": False}}
+
+
+@pytest.mark.parametrize("options", [{"configuration": document(*teams(), **OFF)}, {"mode": "slurm"}])
+def test_whoever_was_not_told_stays_when_preemption_is_switched_off(bridge: Bridge, options: Any) -> None:
+    """At once, and not when it has been refused for long enough: its operator does not want it to go."""
+    queues = borrowed(bridge)
+    bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=3)
+    queues.pod("mine", "root.team.a", cpu="2")
+    until(bridge, lambda: evictions(bridge))
+    queues.configure(**{"configuration": document(*teams()), "evict_seconds": 20, **options})
+    told = evictions(bridge)
+    go(bridge, 30)
+    assert (evictions(bridge), left(bridge, *ALL), bridge.core.recalling.cases) == (told, [], ())
+    assert [notes(bridge, name, key) for name in ("b3", "b4", "mine") for key in MARKS] == [{}] * 6
+
+
 def test_without_the_right_to_evict_everybody_is_spared(bridge: Bridge) -> None:
     """And nothing is kept for whoever asked."""
     queues = borrowed(bridge)
