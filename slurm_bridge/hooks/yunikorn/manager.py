@@ -263,7 +263,7 @@ class Manager:
         victim = self._by_name.get(eviction.victim.application)
         asker = self._by_name.get(eviction.asker.application) if eviction.asker else None
         if victim is not None and eviction.asker and asker is None:
-            self.engine.send(Update(rm=RM, spared=(telling.id_of(victim.name),)))
+            self.engine.send(Update(rm=RM, excused=(telling.id_of(victim.name),)))
         elif victim is not None:
             self.evictions.order(victim, asker, eviction.message, self._backstage.clock.wall())
             self._wake(victim)
