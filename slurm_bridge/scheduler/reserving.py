@@ -7,8 +7,8 @@
     over      used (it has nodes), withdrawn (its job is another one, has gone, or may not come to them any more), or
               timed out: the job leaves the reservation, and the nodes are everybody's
 
-Reservations are short, and prolonged for as long as they are needed: one that nobody looks after goes by itself, and
-its job goes on waiting. What is to be given back is given back for certain; what an earlier life left behind, too.
+Reservations are short, and prolonged while they are needed: one that nobody looks after goes by itself, and its job
+goes on waiting. What is to be given back is given back for certain; what an earlier life left behind, too.
 """
 
 import dataclasses
@@ -32,7 +32,6 @@ from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.returning import Debt, Returning
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
-from slurm_bridge.scheduler.withheld import Withheld
 
 #: A reservation lasts for so long, and is prolonged when so much of it is over.
 SECONDS, RENEWED = 120, 40.0
@@ -55,7 +54,7 @@ class Case:
 
     job_id: JobId
     name: str
-    says: Withheld
+    says: withheld.Withheld
     reserved: bool = False
     refused: bool = False
     silent: bool = False
@@ -139,7 +138,7 @@ class Reserving:
         if placeholder is None or placeholder.view is None or not isinstance(wish, Wish):
             return
         nodes = self._choose(wish, placeholder.view, self._in_vain.get(uid, frozenset()))
-        says = Withheld(nodes=nodes, until=int(self._tools.clock.wall() + hook.reserve_seconds))
+        says = withheld.Withheld(nodes=nodes, until=int(self._tools.clock.wall() + hook.reserve_seconds))
         if not nodes or not says.text:
             self._rests[uid] = self._tools.clock.now() + REST
             return
@@ -187,7 +186,7 @@ class Reserving:
         nodes = (known[name] for name in case.says.nodes if name in known)
         self._clearing.keep(uid, nodes, self._tools.clock.now() + left)
 
-    def _resume(self, one: Placeholder, says: Withheld) -> None:
+    def _resume(self, one: Placeholder, says: withheld.Withheld) -> None:
         """As the record of its job says; of one that has started all that is left is to leave."""
         uid, name = one.owner.uid, withheld.name(one.owner)
         if one.phase is Phase.PENDING and uid not in self._cases:
@@ -291,8 +290,7 @@ class Reserving:
         if hook is not None and how == "timed out":
             self._rests[uid] = self._tools.clock.now() + REST
             self._in_vain[uid] = before.union(case.says.nodes)
-        debt = Debt(name=case.name, uid=uid, priority=case.says.priority)
-        self._returning.owe(debt)
+        self._returning.owe(debt := Debt(name=case.name, uid=uid, priority=case.says.priority))
         self._returning.settle(debt)
 
 
