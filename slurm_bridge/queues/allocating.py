@@ -53,6 +53,11 @@ def _is_open(waiting: Waiting, node: Node) -> bool:
     return own or node.is_open()
 
 
+def has_room(waiting: Waiting, node: Node) -> bool:
+    """As far as room is concerned, a member of it may run there now."""
+    return amounts.fit_in(waiting.ask.resource, node.free) and _is_open(waiting, node)
+
+
 def place(waiting: Waiting, nodes: Iterable[Node], may: May, score: Score) -> tuple[str, ...]:
     """A node for every member, each the first in the order that has room; nothing unless all have one."""
     found = _members(waiting, nodes, may, score) if waiting.ask.members > 1 else _alone(waiting, nodes, may)

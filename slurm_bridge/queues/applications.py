@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Iterator
 
-from slurm_bridge.queues import amounts, priorities, records, sorting
+from slurm_bridge.queues import amounts, priorities, records
 from slurm_bridge.queues.amounts import Amount
 from slurm_bridge.queues.records import Allocation, Ask, AskId
 from slurm_bridge.queues.tree import Queue
@@ -16,7 +16,7 @@ from slurm_bridge.queues.tree import Queue
 #: What asks have in common that find the same as long as only room counts. A text, because millions are looked up.
 Size = str
 
-#: In which state of the partition nothing could be placed, and until when that stands.
+#: How often its leaf had been opened when nothing of it could be placed, and until when that stands.
 Blocked = tuple[int, float]
 NEVER: Blocked = (-1, -math.inf)
 
@@ -139,52 +139,6 @@ class Application:
         allocation = self.allocations.pop(key)
         self.allocated = amounts.minus(self.allocated, total(allocation))
         return allocation
-
-
-class Leaf:
-    """The applications of one leaf queue, in its order."""
-
-    __slots__ = ("_order", "_priorities", "_said", "blocked", "queue")
-
-    def __init__(self, queue: Queue) -> None:
-        self.queue = queue
-        self._order: sorting.Applications[Application] = sorting.Applications(queue)
-        #: How many applications wait with each priority, and with which one each of them does.
-        self._priorities: dict[int, int] = {}
-        self._said: dict[str, int] = {}
-        self.blocked: Blocked = NEVER
-
-    def __len__(self) -> int:
-        return len(self._said)
-
-    def in_order(self) -> Iterator[Application]:
-        """Those that wait for something."""
-        return iter(self._order)
-
-    def put(self, application: Application) -> None:
-        """A new one, or one that has changed: its place and that of the queue follow."""
-        self._order.put(application)
-        self._forget(application.name)
-        self._said[application.name] = application.priority
-        self._priorities[application.priority] = self._priorities.get(application.priority, 0) + 1
-        self._tell()
-
-    def drop(self, application: Application) -> None:
-        """It is gone."""
-        self._order.drop(application)
-        self._forget(application.name)
-        self._tell()
-
-    def _forget(self, name: str) -> None:
-        said = self._said.pop(name, None)
-        if said is None:
-            return
-        self._priorities[said] -= 1
-        if not self._priorities[said]:
-            del self._priorities[said]
-
-    def _tell(self) -> None:
-        self.queue.set_waiting(priorities.highest(self._priorities))
 
 
 def total(allocation: Allocation) -> dict[str, int]:

@@ -206,7 +206,7 @@ class Lane:
                 node.elsewhere.discard(event.by)
             if node.name in event.nodes and event.by < self._setting.number:
                 self.partition.give_up(node.name)
-        self.partition.grown += 1
+        self.partition.unsettle()
 
     # -- passes ------------------------------------------------------------------------------------------------------
 

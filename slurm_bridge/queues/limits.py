@@ -97,6 +97,8 @@ class Limits:
         self._limits: Mapping[str, tuple[documents.Limit, ...]] = {}
         self._usages: dict[tuple[str, str, str], _Usage] = {}
         self._members: dict[str, _Member] = {}
+        #: How often something that they count was given back.
+        self.returned = 0
         self.configure(root)
 
     def configure(self, root: documents.Queue) -> None:
@@ -143,6 +145,7 @@ class Limits:
 
     def finish(self, application: str) -> None:
         """The inverse of `start`."""
+        self.returned += 1
         self._members[application].runs = False
         for usage in self._members[application].usages:
             usage.applications.discard(application)
@@ -157,6 +160,7 @@ class Limits:
 
     def release(self, application: str, amount: Known) -> None:
         """The inverse of `allocate`."""
+        self.returned += 1
         self.allocate(application, amounts.times(amount, -1))
 
     def room(self, application: str) -> Known:

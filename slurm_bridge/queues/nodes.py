@@ -5,7 +5,8 @@ Orders are kept: a change of a node moves that node in them and leaves the other
 
 import bisect
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from slurm_bridge.queues import amounts, records, sorting
 from slurm_bridge.queues.amounts import Amount, Known
@@ -79,6 +80,9 @@ class Nodes:
         self._orders: dict[str, list[tuple[float, str]]] = {}
         self._places: dict[str, dict[str, tuple[float, str]]] = {}
         self.total: dict[str, int] = {}
+        #: How often a node has got room again; and which ones, the last one last, with the count then.
+        self.freed = 0
+        self._freed: dict[str, int] = {}
         self._unstated = 0
 
     @property
@@ -123,6 +127,7 @@ class Nodes:
         node = self._nodes.pop(name, None)
         if node is None:
             return None
+        self._freed.pop(name, None)
         self.total = amounts.minus(self.total, node.size)
         self._unstated -= not node.stated
         for sort, places in self._places.items():
@@ -146,6 +151,18 @@ class Nodes:
                 node.allocations.pop(allocation.ask.id, None)
                 node.allocated = amounts.minus(node.allocated, allocation.ask.resource)
                 self._changed(node)
+                self._count_freed(name)
+
+    def freed_since(self, count: int) -> Iterator[Node]:
+        """The nodes that have got room since so many had."""
+        late = itertools.takewhile(lambda name: self._freed[name] > count, reversed(self._freed))
+        return (self._nodes[name] for name in late)
+
+    def _count_freed(self, name: str) -> None:
+        if self.are_shared_out:
+            self.freed += 1
+            self._freed.pop(name, None)
+            self._freed[name] = self.freed
 
     def hold(self, name: str, holder: AskId, since: float) -> None:
         """Reserve it."""
@@ -166,6 +183,12 @@ class Nodes:
     def ordered(self, sort: str) -> Iterator[Node]:
         """All of them, by ascending score, then by name."""
         return (self._nodes[name] for _, name in self._order(sort))
+
+    def some_ordered(self, sort: str, names: Collection[str]) -> Iterator[Node]:
+        """Some of them, in the same order."""
+        self._order(sort)
+        places = self._places[sort]
+        return (self._nodes[name] for _, name in sorted(places[name] for name in names if name in places))
 
     def score(self, sort: str, node: Node, taken: Amount) -> tuple[float, str]:
         """Where the node would stand with so much more on it."""

@@ -1,16 +1,18 @@
 """The scheduler's state of one partition: its queues, applications, nodes and reservations, with what is in flight.
 
 Everything here has its inverse. `grown` counts what may have made something possible: as long as it stays the same,
-what could not be placed cannot be placed now either, and need not be looked at again.
+what could not be placed cannot be placed now either, and need not be looked at again. `unsettled` counts what may have
+done so in any way; else only those are looked at again for whom something has changed.
 """
 
 import dataclasses
 from collections.abc import Hashable, Mapping
 
 from slurm_bridge.queues import amounts, applications, records
-from slurm_bridge.queues.applications import NEVER, Application, Leaf, Waiting
+from slurm_bridge.queues.applications import Application, Waiting
 from slurm_bridge.queues.config import documents
 from slurm_bridge.queues.flights import Flights
+from slurm_bridge.queues.leaves import Leaf
 from slurm_bridge.queues.limits import Limits
 from slurm_bridge.queues.nodes import Nodes, NodeSort
 from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode
@@ -51,7 +53,7 @@ class Partition:
         self.standing = Standings(behind=rules.mode is Mode.ALLOCATABLE)
         self.flights = Flights()  # for whom somebody is to go
         self.vain: dict[Hashable, float] = {}  # kinds of asks for which nobody can make room, until when
-        self.grown = 0
+        self.grown = self.unsettled = 0
         self._leaves: dict[Queue, Leaf] = {}
 
     def follow(self, rules: Rules, sorts: Mapping[str, NodeSort], configured: documents.Queue) -> None:
@@ -60,7 +62,7 @@ class Partition:
         self.nodes.sort_by(sorts)
         self.limits.configure(configured)
         self.limited = _limits_somebody(configured)
-        self.grown += 1
+        self.unsettle()
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -90,7 +92,7 @@ class Partition:
             self.root.resize(self.nodes.total)
         elif self.nodes.total != self.root.measured:
             self.root.measure(self.nodes.total)
-        self.grown += 1
+        self.unsettle()
 
     # -- applications ------------------------------------------------------------------------------------------------
 
@@ -144,7 +146,7 @@ class Partition:
         self.withdraw(application, ask.key)
         waiting = application.add(ask)
         application.queue.add_pending(waiting.total)
-        self.leaf(application.queue).blocked = NEVER
+        self.leaf(application.queue).wake(application)
         self._refresh(application)
         return waiting
 
@@ -179,7 +181,7 @@ class Partition:
             del self.holders[waiting.id]
             self.applications[waiting.ask.application].holders -= 1
         self.nodes.let_go(node, waiting.id)
-        self.grown += 1
+        self.unsettle()
 
     def give_up(self, name: str) -> None:
         """Nobody holds the node any more."""
@@ -212,6 +214,7 @@ class Partition:
         self.standing.add(application.queue, allocation)
         if not application.running:
             application.running = True
+            self.leaf(application.queue).wake(application)
             application.queue.start(application.name)
             self.limits.start(application.name)
         self._refresh(application)
@@ -239,6 +242,8 @@ class Partition:
         if application is None:
             return
         self.release(allocation.ask.id)
+        # Whoever undoes it may also say anew how long it pauses.
+        self.leaf(application.queue).wake(application)
         if application.running and not application.ran and not application.allocations:
             application.running = False
             application.queue.finish()
@@ -273,6 +278,11 @@ class Partition:
         """Somebody wants it gone, and it is still there."""
         application = self.applications.get(allocation_id.application)
         return application is not None and allocation_id.key in application.preempting
+
+    def unsettle(self) -> None:
+        """Whoever waits is to be looked at again."""
+        self.unsettled += 1
+        self.grown += 1
 
     def land(self) -> int:
         """A pass is over: whoever had nobody left to wait for was tried; how many there were."""

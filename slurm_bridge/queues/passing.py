@@ -5,22 +5,25 @@
        a  each on what it holds      b  each on the nodes that nobody holds
     2  queues by their policy, in a leaf the applications by its policy, in an application the asks
 
-What cannot be placed is passed over and holds nobody up. It is not looked at again before something has grown, or the
-time has come for it to reserve: a pass over many that wait costs little more than those for whom something changed.
+What cannot be placed is passed over and holds nobody up. It is not looked at again before something has grown that it
+waits for, or the time has come for it to reserve: a pass over many that wait costs little more than those for whom
+something changed.
 """
 
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator
 
-from slurm_bridge.queues import allocating, amounts, applications, crowding, sorting, tree
+from slurm_bridge.queues import allocating, amounts, crowding, sorting, tree
 from slurm_bridge.queues.allocating import May
 from slurm_bridge.queues.amounts import Amount, Known
-from slurm_bridge.queues.applications import Application, Leaf, Size, Waiting
+from slurm_bridge.queues.applications import Application, Waiting
+from slurm_bridge.queues.leaves import Leaf
 from slurm_bridge.queues.nodes import Node
 from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.preempting.attempts import CHECK_EVERY
 from slurm_bridge.queues.records import Allocation, AskId
+from slurm_bridge.queues.searches import Searches
 from slurm_bridge.queues.tree import Queue, State
 from slurm_bridge.queues.visits import Visit
 
@@ -48,11 +51,8 @@ class Passing:
 
     def __init__(self, partition: Partition, may: May | None = None) -> None:
         self._partition = partition
-        self._alike = may is None
+        self._searches = Searches(partition, alike=may is None)
         self._may = may or allocating.anywhere
-        #: What was searched for in vain in this state, and whether a node to hold was, too.
-        self._in_vain: dict[Size, bool] = {}
-        self._state = -1
 
     def step(self, now: float) -> Result | None:
         """One result, None where there is none to be had."""
@@ -128,70 +128,81 @@ class Passing:
         return [node for node in nodes if node is not None and (node.schedulable or waiting.ask.required_node)]
 
     def _elsewhere(self, waiting: Waiting) -> Result | None:
-        if self._was_in_vain(waiting, reserving=False):
+        if self._searches.is_vain(waiting, reserving=False):
             return None
-        found = allocating.pick(
-            waiting, self._in_order(waiting), reserving=False, may=self._may, score=self._score(waiting)
-        )
+        found = self._pick(waiting, reserving=False)
         return self._allocate(waiting, found.nodes) if found.nodes else None
 
     # -- 2: everybody ------------------------------------------------------------------------------------------------
 
     def _regular(self, now: float) -> Result | None:
         for leaf, room in self._walk(self._partition.root, None):
-            if not self._is_blocked(leaf.blocked, now):
-                found = self._of_leaf(leaf, room, now)
+            if leaf.grown != self._partition.grown:
+                self._look_whether_open(leaf, room)
+            if now > leaf.until:
+                found = self._of_leaf(Visit(leaf, room, self._partition), now)
                 if found is not None:
                     return found
         return None
 
-    def _of_leaf(self, leaf: Leaf, room: Known, now: float) -> Result | None:
-        state, until, visit = self._partition.grown, math.inf, Visit(leaf, room, self._partition)
+    def _look_whether_open(self, leaf: Leaf, room: Known) -> None:
+        """Something has grown; whether that is of any use to this leaf."""
+        if not Visit(leaf, room, self._partition).stands(self._searches):
+            leaf.open()
+        leaf.grown, leaf.unsettled = self._partition.grown, self._partition.unsettled
+
+    def _of_leaf(self, visit: Visit, now: float) -> Result | None:
+        leaf, until = visit.leaf, math.inf
         for application in leaf.in_order():
-            if not self._is_blocked(application.blocked, now):
+            if application.blocked[0] != leaf.opened or now > application.blocked[1]:
                 found = self._of_application(application, visit, now)
                 if found is not None:
                     return found
             until = min(until, application.blocked[1])
-        leaf.blocked = state, until
+        leaf.until = until
         return None
-
-    def _is_blocked(self, blocked: applications.Blocked, now: float) -> bool:
-        return blocked[0] == self._partition.grown and now <= blocked[1]
 
     def _of_application(self, application: Application, visit: Visit, now: float) -> Result | None:
         """Its asks in order; where nothing comes of any, it is remembered until when that is so."""
-        state, until = self._partition.grown, math.inf
+        state, until = visit.leaf.opened, math.inf
         paused = max(application.not_before, application.refused_until)
         if now <= paused:
             application.blocked = state, paused
             return None
         if application.running or self._may_start(application, visit):
             for waiting in self._tried(application, visit, now):
-                found = self._of_ask(waiting, now)
+                found = self._of_ask(waiting, visit, now)
                 if found is not None:
                     return found
                 until = min(until, self._turns_old(waiting, now))
         if visit.keeps:
             # What a guarantee has left for it becomes less without anything having grown.
             until = min(until, now + CHECK_EVERY)
+            visit.leaf.obstacles.other = True
         application.blocked = state, max(until, application.not_before)
         return None
 
     def _may_start(self, application: Application, visit: Visit) -> bool:
         """No queue and no limit of its user has as many applications as it may."""
+        met, limits = visit.leaf.obstacles, self._partition.limits
         if not visit.starts:
-            return False
-        return not self._partition.limited or self._partition.limits.may_start(application.name) is None
+            met.start = True
+        elif self._partition.limited and limits.may_start(application.name) is not None:
+            met.limits = limits.returned
+        else:
+            return True
+        return False
 
     def _tried(self, application: Application, visit: Visit, now: float) -> Iterator[Waiting]:
         """The asks that fit the queue and its user's limits, until too many of them have found no node."""
-        count = 0
+        count, met = 0, visit.leaf.obstacles
         allowed = self._partition.limits.room(application.name) if self._partition.limited else None
         for waiting in application.in_order():
-            if visit.fits(waiting) and amounts.fit_in_max_undefined(waiting.total, allowed):
-                if visit.crowded and visit.keeps_back(waiting, now):
-                    continue
+            if not visit.fits(waiting):
+                met.does_not_fit(waiting)
+            elif allowed is not None and not amounts.fit_in_max_undefined(waiting.total, allowed):
+                met.limits = self._partition.limits.returned
+            elif not (visit.crowded and visit.keeps_back(waiting, now)):
                 yield waiting
                 count += 1
                 if count == visit.backoff:
@@ -203,21 +214,23 @@ class Passing:
         old = waiting.ask.created + self._partition.rules.reservation_delay
         return old if now <= old and not waiting.ask.required_node else math.inf
 
-    def _of_ask(self, waiting: Waiting, now: float) -> Result | None:
+    def _of_ask(self, waiting: Waiting, visit: Visit, now: float) -> Result | None:
+        met = visit.leaf.obstacles
         if waiting.ask.required_node:
+            met.other = True
             return self._required(waiting, now)
         delay, own = self._partition.rules.reservation_delay, self._own(waiting) if waiting.on else ()
         reserving = allocating.may_reserve(waiting, own, now=now, delay=delay)
-        if self._was_in_vain(waiting, reserving=reserving):
+        if self._searches.is_vain(waiting, reserving=reserving):
+            met.in_vain(self._searches.key(waiting), reserving=reserving)
             return None
-        found = allocating.pick(
-            waiting, self._in_order(waiting), reserving=reserving, may=self._may, score=self._score(waiting)
-        )
+        found = self._pick(waiting, reserving=reserving)
         if found.nodes:
             return self._allocate(waiting, found.nodes)
         if found.reserve:
             return self._reserve(waiting, found.reserve, now)
-        self._in_vain[self._key(waiting)] = reserving
+        self._searches.failed(waiting, reserving=reserving)
+        met.in_vain(self._searches.key(waiting), reserving=reserving)
         return None
 
     def _required(self, waiting: Waiting, now: float) -> Result | None:
@@ -241,8 +254,9 @@ class Passing:
         for child in sorting.sorted_queues(queue) if queue.children else ():
             yield from self._walk(child, room)
 
-    def _in_order(self, waiting: Waiting) -> Iterable[Node]:
-        return self._partition.nodes.ordered(self._sort(waiting))
+    def _pick(self, waiting: Waiting, *, reserving: bool) -> allocating.Pick:
+        among = self._searches.nodes(waiting, self._sort(waiting), reserving=reserving)
+        return allocating.pick(waiting, among, reserving=reserving, may=self._may, score=self._score(waiting))
 
     def _sort(self, waiting: Waiting) -> str:
         return self._partition.applications[waiting.ask.application].node_sort
@@ -265,14 +279,3 @@ class Passing:
     def _reserve(self, waiting: Waiting, node: str, now: float) -> Result:
         self._partition.reserve(waiting, node, now)
         return Reserved(ask=waiting.id, node=node)
-
-    def _key(self, waiting: Waiting) -> Size:
-        return waiting.size if self._alike else waiting.kind
-
-    def _was_in_vain(self, waiting: Waiting, *, reserving: bool) -> bool:
-        """One like it has found nothing since something grew; what remains has only become less."""
-        if self._state != self._partition.grown:
-            self._state = self._partition.grown
-            self._in_vain.clear()
-        known = self._in_vain.get(self._key(waiting))
-        return known is not None and (known or not reserving)

@@ -4,8 +4,10 @@ from collections.abc import Hashable
 
 from slurm_bridge.queues import amounts, crowding, tree
 from slurm_bridge.queues.amounts import Known
-from slurm_bridge.queues.applications import Leaf, Size, Waiting
+from slurm_bridge.queues.applications import Size, Waiting
+from slurm_bridge.queues.leaves import Leaf
 from slurm_bridge.queues.partition import Partition
+from slurm_bridge.queues.searches import Searches
 
 
 class Visit:
@@ -24,6 +26,15 @@ class Visit:
         self._partition = partition
         self._fits: dict[Size, bool] = {}
         self._kept: dict[Hashable, bool] = {}
+
+    def stands(self, searches: Searches) -> bool:
+        """What the leaf's applications met when they were last looked at would be met again."""
+        met, partition = self.leaf.obstacles, self._partition
+        if self.leaf.unsettled != partition.unsettled or met.other or (met.start and self.starts):
+            return False
+        if met.limits not in (None, partition.limits.returned) or any(map(self.fits, met.unfit.values())):
+            return False
+        return all(searches.are_vain(size, reserving=reserving) for size, reserving in met.vain.items())
 
     def fits(self, waiting: Waiting) -> bool:
         """It fits the headroom; where only the cluster is too full, also whoever can hold nodes until it is not."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.queues import allocating, nodes, records
-from slurm_bridge.queues.applications import NEVER, Waiting
+from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.nodes import Nodes
 from slurm_bridge.queues.partition import Partition, Rules
 from slurm_bridge.queues.passing import Allocated, Passing, Reserved
@@ -70,8 +70,7 @@ class Forgetful(Passing):
     def step(self, now: float) -> Allocated | Reserved | None:
         partition = self._partition
         for one in partition.applications.values():
-            one.blocked = NEVER
-            partition.leaf(one.queue).blocked = NEVER
+            partition.leaf(one.queue).open()
         return Passing(partition).step(now)
 
 

@@ -1,0 +1,210 @@
+"""What a pass remembers of those before it saves time, and decides nothing."""
+
+import dataclasses
+from collections.abc import Callable
+
+import hypothesis
+from hypothesis import strategies as st
+
+from slurm_bridge.queues import nodes, recalling
+from slurm_bridge.queues.allocating import May
+from slurm_bridge.queues.applications import Waiting
+from slurm_bridge.queues.config import documents
+from slurm_bridge.queues.nodes import Node
+from slurm_bridge.queues.partition import Partition, Rules
+from slurm_bridge.queues.passing import Allocated, Passing
+from slurm_bridge.queues.plans import Plan
+from slurm_bridge.queues.records import Allocation, Ask, Mode
+from slurm_bridge.queues.settings import Settings, SortPolicy
+from slurm_bridge.queues.tree import Queue, find
+from tests.unit.queues.support_core import application, ask, ask_id, node
+
+#: The queue and the user of each application.
+APPLICATIONS = {"a1": ("root.p.a", "ann"), "a2": ("root.p.a", "bob"), "b1": ("root.p.b", "ann"), "b2": ("root.p.b", "bob")}
+APPLICATIONS |= {"c1": ("root.c", "ann"), "c2": ("root.c", "eve")}
+
+Results = list[tuple[str, object]]
+
+
+class World:
+    """A partition, the time, and the pass over it: one that remembers, or one that begins anew with every step."""
+
+    def __init__(self, mode: Mode, *, limited: bool, ahead: int, remembers: bool) -> None:
+        root = Queue("root")
+        above = Queue("p", root, settings=Settings(max={"vcore": 9_000}, max_applications=3))
+        Queue("a", above, leaf=True, settings=Settings(max={"vcore": 5_000}, sort_policy=SortPolicy.FAIR))
+        Queue("b", above, leaf=True, settings=Settings(backoff=2, backoff_delay=5))
+        Queue("c", root, leaf=True, settings=Settings(max_applications=1))
+        self.document = _limits() if limited else documents.Queue(name="root")
+        self.partition = Partition(root, nodes.sorts(), Rules(mode=mode, reservation_timeout=50), self.document)
+        self.now = 100.0
+        self._ahead, self._remembers = ahead, remembers
+        self._passing = Passing(self.partition, self.may)
+        for number, size in enumerate((3_000, 5_000, 8_000)):
+            self.partition.put_node(node(f"n{number}", size))
+        for name in APPLICATIONS:
+            self.enter(name)
+
+    @property
+    def may(self) -> May | None:
+        return self._has_place if self._ahead else None
+
+    def _has_place(self, waiting: Waiting, one: Node, reserving: bool) -> bool:
+        """As many may be there as there are places ahead; some kinds never go to the first node."""
+        there = sum(len(known.allocations) for known in self.partition.applications.values())
+        return there < self._ahead and not (waiting.ask.shape == "shy" and one.name == "n0") and not reserving
+
+    def enter(self, name: str) -> None:
+        if name not in self.partition.applications:
+            queue, user = APPLICATIONS[name]
+            leaf = find(self.partition.root, queue)
+            assert leaf is not None
+            self.partition.add_application(application(name, queue, user=user), leaf)
+
+    def results(self) -> Results:
+        """A whole pass."""
+        found: Results = []
+        while (one := self._step()) is not None:
+            assert len(found) < 100
+            if isinstance(one, Allocated):
+                found.append((f"{one.allocation.ask.application} {one.allocation.ask.key}", one.allocation.nodes))
+            else:
+                found.append((f"{one.ask.application} {one.ask.key}", one.node))
+        return [*found, ("landed", self.partition.land())]
+
+    def _step(self) -> object:
+        if self._remembers:
+            return self._passing.step(self.now)
+        for one in self.partition.applications.values():
+            self.partition.leaf(one.queue).open()
+        return Passing(self.partition, self.may).step(self.now)
+
+
+def _limits() -> documents.Queue:
+    """Ann may have so much below p, bob so many applications, and eve may start two anywhere."""
+    ann = documents.Limit(users=("ann",), max_resources={"vcore": 4_000})
+    bob = documents.Limit(users=("bob",), max_applications=1)
+    eve = documents.Limit(users=("eve",), max_applications=2, max_resources={"vcore": 3_000})
+    return documents.Queue(name="root", limits=(eve,), queues=(documents.Queue(name="p", limits=(ann, bob)),))
+
+
+Action = Callable[[World], None]
+
+
+def asks(name: str, key: str, vcore: int, members: int, old: float, **fields: str) -> Action:
+    """One more waits, or another one of its key."""
+
+    def act(world: World) -> None:
+        world.enter(name)
+        world.partition.add_ask(ask(name, key, vcore, members=members, created=world.now - old, **fields))
+
+    return act
+
+
+def releases(name: str, key: str) -> Action:
+    return lambda world: world.partition.release(ask_id(name, key)) and None
+
+
+def withdraws(name: str, key: str) -> Action:
+    def act(world: World) -> None:
+        known = world.partition.applications.get(name)
+        if known is not None:
+            world.partition.withdraw(known, key)
+
+    return act
+
+
+def undoes(name: str, key: str, again: bool, pause: float) -> Action:
+    """Others have refused what it was given."""
+
+    def act(world: World) -> None:
+        known = world.partition.applications.get(name)
+        if known is not None and key in known.allocations:
+            world.partition.undo(known.allocations[key], again=again)
+            known.refused_until = world.now + pause
+
+    return act
+
+
+def stands(name: str, on: str) -> Action:
+    """Something that was decided elsewhere, as large as it may be."""
+
+    def act(world: World) -> None:
+        standing: Ask = ask(name, "stands", 1_500)
+        world.enter(name)
+        if "stands" not in world.partition.applications[name].allocations and world.partition.nodes.get(on):
+            world.partition.adopt(Allocation(ask=standing, nodes=(on,)))
+
+    return act
+
+
+def evicts(victim: str, key: str, asker: str, asks: str, on: str) -> Action:
+    plan = Plan(victims=(ask_id(victim, key),), message="room", asker=ask_id(asker, asks), node=on)
+    return lambda world: recalling.carry_out(world.partition, plan, world.now) and None
+
+
+def lowers(path: str, maximum: int) -> Action:
+    """Or raises: the queue is configured otherwise."""
+
+    def act(world: World) -> None:
+        queue = find(world.partition.root, path)
+        assert queue is not None
+        queue.configure(dataclasses.replace(queue.settings, max={"vcore": maximum}))
+        world.partition.follow(world.partition.rules, nodes.sorts(), world.document)
+
+    return act
+
+
+def passes_time(seconds: float) -> Action:
+    def act(world: World) -> None:
+        world.now += seconds
+
+    return act
+
+
+NAMES, KEYS, NODES = st.sampled_from([*APPLICATIONS]), st.sampled_from("xyz"), st.sampled_from(["n0", "n1", "n2"])
+SIZES = st.sampled_from([500, 1_500, 3_000, 5_000])
+ASKS: st.SearchStrategy[Action] = st.builds(
+    asks,
+    NAMES,
+    KEYS,
+    SIZES,
+    st.sampled_from([1, 1, 1, 2, 3]),
+    st.sampled_from([0.0, 0.0, 9.0]),
+    required_node=st.sampled_from(["", "", "", "", "n0"]),
+    shape=st.sampled_from(["", "shy", "any"]),
+)
+ACTIONS: st.SearchStrategy[Action] = st.one_of(
+    ASKS,
+    ASKS,
+    st.builds(releases, NAMES, KEYS),
+    st.builds(releases, NAMES, st.just("stands")),
+    st.builds(withdraws, NAMES, KEYS),
+    st.builds(undoes, NAMES, KEYS, st.booleans(), st.sampled_from([-1.0, 3.0])),
+    st.builds(stands, NAMES, NODES),
+    st.builds(evicts, NAMES, KEYS, NAMES, KEYS, st.sampled_from(["", "n1", "n2"])),
+    st.builds(lowers, st.sampled_from(["root.p", "root.p.b", "root.c"]), st.sampled_from([2_000, 6_000])),
+    st.builds(lambda name: lambda world: world.partition.remove_application(name), NAMES),
+    st.builds(lambda name, size: lambda world: world.partition.put_node(node(name, size)), NODES, SIZES),
+    st.builds(lambda name: lambda world: world.partition.remove_node(name), NODES),
+    st.builds(passes_time, st.sampled_from([1.0, 4.0, 30.0])),
+)
+
+
+@hypothesis.settings(max_examples=200, deadline=None)
+@hypothesis.given(
+    st.lists(st.lists(ACTIONS, min_size=1, max_size=4), max_size=16),
+    st.sampled_from(Mode),
+    st.booleans(),
+    st.sampled_from([0, 0, 3, 6]),
+)
+def test_a_pass_that_remembers_gives_what_one_gives_that_begins_anew(
+    rounds: list[list[Action]], mode: Mode, limited: bool, ahead: int
+):
+    """The same, in the same order, on the same nodes, whatever happens between passes."""
+    worlds = [World(mode, limited=limited, ahead=ahead, remembers=remembers) for remembers in (True, False)]
+    for actions in rounds:
+        for world in worlds:
+            for action in actions:
+                action(world)
+        assert worlds[0].results() == worlds[1].results()
