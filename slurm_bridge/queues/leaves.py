@@ -43,7 +43,7 @@ class Obstacles:
 class Leaf:
     """The applications of one leaf queue, in its order."""
 
-    __slots__ = ("_order", "_priorities", "_said", "grown", "obstacles", "opened", "queue", "until", "unsettled")
+    __slots__ = ("_order", "_priorities", "_said", "grown", "obstacles", "opened", "queue", "unsettled", "until")
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue

@@ -101,6 +101,10 @@ class Limits:
         self.returned = 0
         self.configure(root)
 
+    def __bool__(self) -> bool:
+        """They limit somebody."""
+        return bool(self._limits)
+
     def configure(self, root: documents.Queue) -> None:
         """From now on these limits hold. Usage stays; for which group an application counts is found anew."""
         self._limits = {path: queue.limits for path, queue in documents.walk(root) if queue.limits}

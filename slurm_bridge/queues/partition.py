@@ -45,7 +45,7 @@ class Partition:
         self.rules = rules
         self.limits = Limits(configured or _UNLIMITED)
         # Most partitions need not ask for every application.
-        self.limited = _limits_somebody(configured or _UNLIMITED)
+        self.limited = bool(self.limits)
         self.nodes = Nodes(sorts, rules.mode)
         self.applications: dict[str, Application] = {}
         #: Asks that hold nodes.
@@ -61,7 +61,7 @@ class Partition:
         self.rules = rules
         self.nodes.sort_by(sorts)
         self.limits.configure(configured)
-        self.limited = _limits_somebody(configured)
+        self.limited = bool(self.limits)
         self.unsettle()
 
     # -- nodes -------------------------------------------------------------------------------------------------------
@@ -305,7 +305,3 @@ class Partition:
     def pending(self) -> bool:
         """Somebody waits."""
         return not amounts.is_empty(self.root.pending)
-
-
-def _limits_somebody(configured: documents.Queue) -> bool:
-    return any(queue.limits for _, queue in documents.walk(configured))

@@ -73,6 +73,4 @@ class Searches:
 
     def failed(self, waiting: Waiting, *, reserving: bool) -> None:
         """It has found nothing just now."""
-        key = self.key(waiting)
-        before = self._searches.get(key)
-        self._searches[key] = _Search(waiting, reserving=reserving or (before is not None and before.reserving))
+        self._searches[self.key(waiting)] = _Search(waiting, reserving=reserving)

@@ -20,8 +20,14 @@ from slurm_bridge.queues.tree import Queue, find
 from tests.unit.queues.support_core import application, ask, ask_id, node
 
 #: The queue and the user of each application.
-APPLICATIONS = {"a1": ("root.p.a", "ann"), "a2": ("root.p.a", "bob"), "b1": ("root.p.b", "ann"), "b2": ("root.p.b", "bob")}
-APPLICATIONS |= {"c1": ("root.c", "ann"), "c2": ("root.c", "eve")}
+APPLICATIONS = {
+    "a1": ("root.p.a", "ann"),
+    "a2": ("root.p.a", "bob"),
+    "b1": ("root.p.b", "ann"),
+    "b2": ("root.p.b", "bob"),
+    "c1": ("root.c", "ann"),
+    "c2": ("root.c", "eve"),
+}
 
 Results = list[tuple[str, object]]
 
@@ -29,14 +35,15 @@ Results = list[tuple[str, object]]
 class World:
     """A partition, the time, and the pass over it: one that remembers, or one that begins anew with every step."""
 
-    def __init__(self, mode: Mode, *, limited: bool, ahead: int, remembers: bool) -> None:
+    def __init__(self, mode: Mode, *, limited: bool, patient: bool, ahead: int, remembers: bool) -> None:
         root = Queue("root")
         above = Queue("p", root, settings=Settings(max={"vcore": 9_000}, max_applications=3))
         Queue("a", above, leaf=True, settings=Settings(max={"vcore": 5_000}, sort_policy=SortPolicy.FAIR))
         Queue("b", above, leaf=True, settings=Settings(backoff=2, backoff_delay=5))
         Queue("c", root, leaf=True, settings=Settings(max_applications=1))
         self.document = _limits() if limited else documents.Queue(name="root")
-        self.partition = Partition(root, nodes.sorts(), Rules(mode=mode, reservation_timeout=50), self.document)
+        rules = Rules(mode=mode, reservation_delay=1_000 if patient else 2, reservation_timeout=50)
+        self.partition = Partition(root, nodes.sorts(), rules, self.document)
         self.now = 100.0
         self._ahead, self._remembers = ahead, remembers
         self._passing = Passing(self.partition, self.may)
@@ -60,6 +67,11 @@ class World:
             leaf = find(self.partition.root, queue)
             assert leaf is not None
             self.partition.add_application(application(name, queue, user=user), leaf)
+
+    def allocation(self, number: int) -> list[Allocation]:
+        """The one of this number, none where there is none at all."""
+        there = [one for known in self.partition.applications.values() for one in known.allocations.values()]
+        return [there[number % len(there)]] if there else []
 
     def results(self) -> Results:
         """A whole pass."""
@@ -101,27 +113,34 @@ def asks(name: str, key: str, vcore: int, members: int, old: float, **fields: st
     return act
 
 
-def releases(name: str, key: str) -> Action:
-    return lambda world: world.partition.release(ask_id(name, key)) and None
+def releases(number: int) -> Action:
+    """One of those that there are."""
 
-
-def withdraws(name: str, key: str) -> Action:
     def act(world: World) -> None:
-        known = world.partition.applications.get(name)
-        if known is not None:
-            world.partition.withdraw(known, key)
+        for one in world.allocation(number):
+            world.partition.release(one.ask.id)
 
     return act
 
 
-def undoes(name: str, key: str, again: bool, pause: float) -> Action:
-    """Others have refused what it was given."""
+def withdraws(number: int) -> Action:
+    """One of those that wait."""
 
     def act(world: World) -> None:
-        known = world.partition.applications.get(name)
-        if known is not None and key in known.allocations:
-            world.partition.undo(known.allocations[key], again=again)
-            known.refused_until = world.now + pause
+        waiting = [one for known in world.partition.applications.values() for one in known.in_order()]
+        for one in waiting[number % len(waiting) :][:1] if waiting else ():
+            world.partition.withdraw(world.partition.applications[one.ask.application], one.ask.key)
+
+    return act
+
+
+def undoes(number: int, again: bool, pause: float) -> Action:
+    """Others have refused what was given."""
+
+    def act(world: World) -> None:
+        for one in world.allocation(number):
+            world.partition.undo(one, again=again)
+            world.partition.applications[one.ask.application].refused_until = world.now + pause
 
     return act
 
@@ -138,9 +157,15 @@ def stands(name: str, on: str) -> Action:
     return act
 
 
-def evicts(victim: str, key: str, asker: str, asks: str, on: str) -> Action:
-    plan = Plan(victims=(ask_id(victim, key),), message="room", asker=ask_id(asker, asks), node=on)
-    return lambda world: recalling.carry_out(world.partition, plan, world.now) and None
+def evicts(number: int, asker: str, key: str, on: str) -> Action:
+    """One is to go for an ask, if that waits."""
+
+    def act(world: World) -> None:
+        victims = tuple(one.ask.id for one in world.allocation(number))
+        plan = Plan(victims=victims, message="room", asker=ask_id(asker, key), node=on)
+        recalling.carry_out(world.partition, plan, world.now)
+
+    return act
 
 
 def lowers(path: str, maximum: int) -> Action:
@@ -156,6 +181,8 @@ def lowers(path: str, maximum: int) -> Action:
 
 
 def passes_time(seconds: float) -> Action:
+    """So much of it goes by."""
+
     def act(world: World) -> None:
         world.now += seconds
 
@@ -163,7 +190,7 @@ def passes_time(seconds: float) -> Action:
 
 
 NAMES, KEYS, NODES = st.sampled_from([*APPLICATIONS]), st.sampled_from("xyz"), st.sampled_from(["n0", "n1", "n2"])
-SIZES = st.sampled_from([500, 1_500, 3_000, 5_000])
+SIZES, NUMBERS = st.sampled_from([500, 1_500, 3_000, 5_000]), st.integers(0, 30)
 ASKS: st.SearchStrategy[Action] = st.builds(
     asks,
     NAMES,
@@ -174,37 +201,44 @@ ASKS: st.SearchStrategy[Action] = st.builds(
     required_node=st.sampled_from(["", "", "", "", "n0"]),
     shape=st.sampled_from(["", "shy", "any"]),
 )
+#: What gives something back, and little else.
+RETURNS: st.SearchStrategy[Action] = st.one_of(
+    st.builds(releases, NUMBERS),
+    st.builds(withdraws, NUMBERS),
+    st.builds(undoes, NUMBERS, st.booleans(), st.sampled_from([-1.0, 3.0])),
+    st.builds(lambda name: lambda world: world.partition.remove_application(name), NAMES),
+)
 ACTIONS: st.SearchStrategy[Action] = st.one_of(
     ASKS,
-    ASKS,
-    st.builds(releases, NAMES, KEYS),
-    st.builds(releases, NAMES, st.just("stands")),
-    st.builds(withdraws, NAMES, KEYS),
-    st.builds(undoes, NAMES, KEYS, st.booleans(), st.sampled_from([-1.0, 3.0])),
+    RETURNS,
+    RETURNS,
     st.builds(stands, NAMES, NODES),
-    st.builds(evicts, NAMES, KEYS, NAMES, KEYS, st.sampled_from(["", "n1", "n2"])),
+    st.builds(evicts, NUMBERS, NAMES, KEYS, st.sampled_from(["", "n1", "n2"])),
     st.builds(lowers, st.sampled_from(["root.p", "root.p.b", "root.c"]), st.sampled_from([2_000, 6_000])),
-    st.builds(lambda name: lambda world: world.partition.remove_application(name), NAMES),
     st.builds(lambda name, size: lambda world: world.partition.put_node(node(name, size)), NODES, SIZES),
     st.builds(lambda name: lambda world: world.partition.remove_node(name), NODES),
     st.builds(passes_time, st.sampled_from([1.0, 4.0, 30.0])),
 )
 
 
-@hypothesis.settings(max_examples=200, deadline=None)
+@hypothesis.settings(max_examples=300, deadline=None)
 @hypothesis.given(
-    st.lists(st.lists(ACTIONS, min_size=1, max_size=4), max_size=16),
+    st.lists(ASKS, min_size=4, max_size=18),
+    st.lists(st.lists(ACTIONS, min_size=1, max_size=2), max_size=12),
     st.sampled_from(Mode),
-    st.booleans(),
-    st.sampled_from([0, 0, 3, 6]),
+    st.tuples(st.booleans(), st.booleans()),
+    st.sampled_from([0, 0, 0, 4, 8]),
 )
 def test_a_pass_that_remembers_gives_what_one_gives_that_begins_anew(
-    rounds: list[list[Action]], mode: Mode, limited: bool, ahead: int
+    first: list[Action], later: list[list[Action]], mode: Mode, how: tuple[bool, bool], ahead: int
 ):
     """The same, in the same order, on the same nodes, whatever happens between passes."""
-    worlds = [World(mode, limited=limited, ahead=ahead, remembers=remembers) for remembers in (True, False)]
-    for actions in rounds:
-        for world in worlds:
+    limited, patient = how
+    remembers, forgets = (
+        World(mode, limited=limited, patient=patient, ahead=ahead, remembers=one) for one in (True, False)
+    )
+    for actions in (first, *later):
+        for world in (remembers, forgets):
             for action in actions:
                 action(world)
-        assert worlds[0].results() == worlds[1].results()
+        assert remembers.results() == forgets.results()
