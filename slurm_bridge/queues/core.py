@@ -13,11 +13,11 @@ from slurm_bridge.queues import nodes
 from slurm_bridge.queues.cache import Cache
 from slurm_bridge.queues.lane import Lane, Setting
 from slurm_bridge.queues.nodes import NodeSort
-from slurm_bridge.queues.partition import Rules
 from slurm_bridge.queues.plans import Preemptor
 from slurm_bridge.queues.ports import Callback, Clock, Report
 from slurm_bridge.queues.proxy import Proxy
 from slurm_bridge.queues.records import Registration, Update
+from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.scheduler import Scheduler
 
 #: A thread's life, until the event is set.

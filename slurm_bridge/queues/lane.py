@@ -15,12 +15,13 @@ from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.config import building, documents, reloading
 from slurm_bridge.queues.events import Answer, CommitEvent, EventQueue, Leave, Leaving, SchedulerEvent
 from slurm_bridge.queues.nodes import Node, NodeSort
-from slurm_bridge.queues.partition import Partition, Rules
+from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.passing import Allocated, Passing
 from slurm_bridge.queues.plans import Plan, Preemptor
 from slurm_bridge.queues.ports import Clock, Report
 from slurm_bridge.queues.preemption import Preemption
 from slurm_bridge.queues.records import Allocation, AskId, Origin, Question
+from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.sorting import NodePolicy
 from slurm_bridge.queues.tree import Queue, find
 

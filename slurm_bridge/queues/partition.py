@@ -16,21 +16,9 @@ from slurm_bridge.queues.leaves import Leaf
 from slurm_bridge.queues.limits import Limits
 from slurm_bridge.queues.nodes import Nodes, NodeSort
 from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode
+from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.standings import Standings
 from slurm_bridge.queues.tree import Queue, upward
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """How it allocates, in seconds. `node_sort`: of applications without their own; `alike`: without predicates."""
-
-    mode: Mode = Mode.FREE
-    node_sort: str = "fair"
-    reservation_delay: float = 2.0
-    reservation_timeout: float = 3600.0
-    preempts: bool = False
-    alike: bool = False
-
 
 _UNLIMITED = documents.Queue(name=documents.ROOT)
 

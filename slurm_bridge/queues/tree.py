@@ -281,11 +281,6 @@ def effective_max(queue: Queue) -> Known:
     return amounts.smaller(queue.max, effective_max(queue.parent)) if queue.parent else queue.max
 
 
-def fair_max(queue: Queue) -> Known:
-    """What a share is measured against where nothing is guaranteed; it is kept with the queue."""
-    return queue.fair_max
-
-
 def fair_max_under(maximum: Known, above: Known) -> Known:
     """Its own maximum replaces what it inherits type by type, even with more; with nothing on one side, as above."""
     return {**above, **maximum} if above and maximum else above

@@ -7,9 +7,10 @@ from typing import Any
 from slurm_bridge.queues import allocating, nodes, records, tree
 from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.nodes import Nodes
-from slurm_bridge.queues.partition import Partition, Rules
+from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.passing import Passing
 from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode
+from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.settings import Settings, SortPolicy
 from slurm_bridge.queues.tree import Queue
 from tests.conformance.fields import Fields, Malformed

@@ -1,5 +1,6 @@
 """yunikorn: what follows from the tree of queues: limits, priorities, who may do what."""
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -65,7 +66,7 @@ HEADROOM: Mapping[str, Operation] = {
     "headroom": _each(tree.headroom),
     "max_headroom": _each(tree.max_headroom),
     "effective_max": _each(tree.effective_max),
-    "fair_max": _each(tree.fair_max),
+    "fair_max": _each(operator.attrgetter("fair_max")),
     "can_run": _can_run,
 }
 

@@ -12,9 +12,10 @@ from slurm_bridge.queues.allocating import May
 from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.config import documents
 from slurm_bridge.queues.nodes import Node, sorts
-from slurm_bridge.queues.partition import Partition, Rules
+from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.passing import Allocated, Passing
 from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode
+from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.settings import Settings, SortPolicy
 from slurm_bridge.queues.tree import Queue
 

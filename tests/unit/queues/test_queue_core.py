@@ -6,8 +6,8 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.queues import ledger
-from slurm_bridge.queues.partition import Rules
 from slurm_bridge.queues.records import Allocation, Mode, Release, Thing
+from slurm_bridge.queues.rules import Rules
 from tests.unit.queues.support_configs import partition, queue
 from tests.unit.queues.support_core import (
     World,

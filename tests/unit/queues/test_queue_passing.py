@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from slurm_bridge.queues import allocating, nodes, records
 from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.nodes import Nodes
-from slurm_bridge.queues.partition import Partition, Rules
+from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.passing import Allocated, Passing, Reserved
 from slurm_bridge.queues.records import Allocation, Ask, Mode
+from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.settings import Settings
 from slurm_bridge.queues.tree import Queue
 from tests.unit.queues.support_core import application, ask, node

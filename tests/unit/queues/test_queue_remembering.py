@@ -11,10 +11,11 @@ from slurm_bridge.queues.allocating import May
 from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.config import documents
 from slurm_bridge.queues.nodes import Node
-from slurm_bridge.queues.partition import Partition, Rules
+from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.passing import Allocated, Passing
 from slurm_bridge.queues.plans import Plan
 from slurm_bridge.queues.records import Allocation, Ask, Mode
+from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.settings import Settings, SortPolicy
 from slurm_bridge.queues.tree import Queue, find
 from tests.unit.queues.support_core import application, ask, ask_id, node

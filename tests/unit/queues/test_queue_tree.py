@@ -109,7 +109,7 @@ class TestLimits:
     def test_without_any_maximum_there_is_no_limit(self):
         """None, which differs from nothing left."""
         leaf = at(root_of("a.x"), "root.a.x")
-        assert tree.headroom(leaf) is tree.max_headroom(leaf) is tree.effective_max(leaf) is tree.fair_max(leaf) is None
+        assert tree.headroom(leaf) is tree.max_headroom(leaf) is tree.effective_max(leaf) is leaf.fair_max is None
 
     def test_the_effective_maximum_is_the_smallest_by_type(self):
         """Of all on the path."""
@@ -130,7 +130,7 @@ class TestLimits:
         for queue in tree.downward(root):
             above = queue.parent.fair_max if queue.parent else None
             inherited = {**above, **queue.max} if above and queue.max else above
-            assert tree.fair_max(queue) == (inherited if queue.parent else queue.max)
+            assert queue.fair_max == (inherited if queue.parent else queue.max)
 
 
 class TestPriorities:

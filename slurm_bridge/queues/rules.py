@@ -1,0 +1,17 @@
+"""The rules of a partition, as its configuration and its resource manager set them."""
+
+import dataclasses
+
+from slurm_bridge.queues.records import Mode
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How it allocates, in seconds. `node_sort`: of applications without their own; `alike`: without predicates."""
+
+    mode: Mode = Mode.FREE
+    node_sort: str = "fair"
+    reservation_delay: float = 2.0
+    reservation_timeout: float = 3600.0
+    preempts: bool = False
+    alike: bool = False
