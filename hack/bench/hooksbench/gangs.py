@@ -112,9 +112,10 @@ SHAPES: Mapping[str, Callable[[int, int], tuple[Asked, ...]]] = {
 
 
 def _odd(number: int) -> PodSpec:
+    # However many turns there are, it fits where nothing else is: only the memory is never the same.
     requests: dict[str, str | int | float] = {
-        "cpu": f"{100 + number + number % 5 * 400}m",
-        "memory": f"{256 + number}Mi",
+        "cpu": f"{100 + number % 1000 + number % 5 * 400}m",
+        "memory": f"{(256 << 10) + number}Ki",
     }
     return _spec(requests, **dict(_wishes(number)))
 

@@ -56,7 +56,7 @@ class World:
     def choose(self, pod: Pod, among: Collection[str] | None, excluded: Sequence[str]) -> str:
         """A node that Slurm might take: one of these, or the next in turn that is not excluded (sorted).
 
-        One with room, or the first of them once our pods there have ended: that is what Slurm waits for.
+        One with room, or the first that has room once our pods there have ended: that is what Slurm waits for.
         """
         nodes, requests = self.keeper.snapshot().nodes, resources.requests_of(pod)
         turn = (name for name in itertools.islice(self._turn, len(self.names)) if not _has(excluded, name))
@@ -64,9 +64,13 @@ class World:
         for name in found:
             if not facts.lacking(nodes[name], requests, free=True):
                 return name
-        first = next(iter(found))
-        self._end([uid for uid, node in self._placed.items() if node == first])
-        return first
+        # The others of the turn, too: the first few may all be too small for it.
+        for name in itertools.chain(found, () if among else turn):
+            self._end([uid for uid, node in self._placed.items() if node == name])
+            if not facts.lacking(self.keeper.snapshot().nodes[name], requests, free=True):
+                return name
+        # Somebody else is in the way, whom the hooks may know to leave.
+        return next(iter(found))
 
     def place(self, pod: Pod, node: str) -> None:
         """The pod counts there from now on; on a cluster that has as many as it keeps, the oldest one ends."""
