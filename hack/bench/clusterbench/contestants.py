@@ -23,8 +23,8 @@ from slurm_bridge.slurm.versions import WIRES
 USER = "slurm-bridge"
 DAEMON = pathlib.Path(sys.executable).with_name("slurm-bridge")
 KUBECTL = PROJECT / "hack" / "cluster" / "kubectl"
-#: What the hook "kube-scheduler" has to see beside what every daemon sees.
-RIGHTS = PROJECT / "deploy" / "kube-scheduler" / "rbac.yaml"
+#: What hooks have to see beside what every daemon sees.
+DEPLOY = PROJECT / "deploy"
 
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 30.0
@@ -121,19 +121,26 @@ def _ours(arena: Arena, **settings: object) -> Iterator[Running]:
 @contextlib.contextmanager
 def _rated(arena: Arena) -> Iterator[Running]:
     """With kube-scheduler's standard predicates and priorities as hooks, and the rights to see what they look at."""
-    with _granted(arena.bed.env), _ours(arena, **RULES) as running:
+    with _granted(arena.bed.env, "kube-scheduler"), _ours(arena, **RULES) as running:
         yield running
 
 
 @contextlib.contextmanager
-def _granted(env: Mapping[str, str]) -> Iterator[None]:
+def _all_families(arena: Arena) -> Iterator[Running]:
+    """With all families of hooks at once."""
+    with _granted(arena.bed.env, "kube-scheduler", "yunikorn"), _ours(arena, **ALL_RULES) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def _granted(env: Mapping[str, str], *components: str) -> Iterator[None]:
     command = [str(KUBECTL), f"--kubeconfig={env['KUBECONFIG']}"]
+    files = [f"--filename={DEPLOY / component / 'rbac.yaml'}" for component in components]
     try:
-        subprocess.run([*command, "apply", f"--filename={RIGHTS}"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*command, "apply", *files], check=True, stdout=subprocess.DEVNULL)
         yield
     finally:
-        gone = [*command, "delete", "--ignore-not-found", f"--filename={RIGHTS}"]
-        subprocess.run(gone, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*command, "delete", "--ignore-not-found", *files], check=True, stdout=subprocess.DEVNULL)
 
 
 def configuration(env: Mapping[str, str], port: int, others: Mapping[str, object]) -> dict[str, object]:
@@ -167,9 +174,35 @@ OURS = Contestant(name="slurm-bridge", scheduler="bench-slurm-bridge", enter=_ou
 RATED = Contestant(name="bridge and rules", scheduler="bench-slurm-bridge-rules", enter=_rated)
 RULES: Mapping[str, object] = {"scheduler_names": [RATED.scheduler], "hooks": [{"name": "kube-scheduler"}]}
 
+ALL = Contestant(name="bridge, all", scheduler="bench-slurm-bridge-all", enter=_all_families)
+#: Any number is ahead, as without queues: what is measured is the way of a pod, and not how queues throttle.
+_QUEUES = {
+    "name": "root",
+    "submitacl": "*",
+    "queues": [{"name": "default", "resources": {"max": {"vcore": "1000000"}}}],
+}
+_FIXED = {"name": "fixed", "value": "root.default"}
+ALL_RULES: Mapping[str, object] = {
+    "scheduler_names": [ALL.scheduler],
+    "hooks": [
+        {
+            "name": "yunikorn",
+            "options": {
+                "order": False,
+                "ahead": 0,
+                "configuration": {"partitions": [{"name": "default", "placementrules": [_FIXED], "queues": [_QUEUES]}]},
+            },
+        },
+        {"name": "kai", "options": {"topologies": [{"name": "zones", "levels": ["topology.kubernetes.io/zone"]}]}},
+        {"name": "vela"},
+        {"name": "kube-scheduler", "options": {"tiers": 1}},
+    ],
+}
+
 CONTESTANTS: Mapping[str, Contestant] = {
     "ours": OURS,
     "rated": RATED,
+    "all": ALL,
     "raw": RAW,
     "kube-scheduler": KUBE_SCHEDULER,
 }

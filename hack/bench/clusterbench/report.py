@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from clusterbench import figures, turns
-from clusterbench.contestants import KUBE_SCHEDULER, OURS, RATED, RAW
+from clusterbench.contestants import ALL, KUBE_SCHEDULER, OURS, RATED, RAW
 from localcluster.config import Config
 
-_WHO = (OURS.name, RATED.name, RAW.name, KUBE_SCHEDULER.name)
+_WHO = (OURS.name, RATED.name, ALL.name, RAW.name, KUBE_SCHEDULER.name)
 
 #: Who is compared with whom.
-_PAIRS = ((OURS.name, RAW.name), (OURS.name, KUBE_SCHEDULER.name), (RATED.name, OURS.name))
+_PAIRS = ((OURS.name, RAW.name), (OURS.name, KUBE_SCHEDULER.name), (RATED.name, OURS.name), (ALL.name, OURS.name))
 
 #: Percentiles of these two, one figure for each of the rest.
 _FIGURES: Sequence[tuple[str, Callable[[figures.Turn], float | None]]] = (
