@@ -78,7 +78,7 @@ cluster-test: $(READY) ## start, hurt, repair and stop a second local cluster, a
 
 contract: $(READY) ## the same cases on the pocket servers and on the real ones
 	@echo "make contract: one suite per port, on the pocket servers and on the local cluster"
-	@$(BIN)/pytest -q -n 2 --dist loadgroup tests/contract --servers both
+	@$(BIN)/pytest -q tests/contract --servers both
 
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"

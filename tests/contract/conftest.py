@@ -10,7 +10,6 @@ writes.
 import os
 from collections import Counter
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
@@ -36,14 +35,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the mark that both port suites may use."""
     config.addinivalue_line("markers", "streams: needs a watch that stays open")
     config.addinivalue_line("markers", "patient: waits for minutes where time cannot be passed")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Cases of the same servers run one after the other; those of Kubernetes need not wait for those of Slurm."""
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.is_relative_to(here):
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(here).parts[0]))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
