@@ -24,7 +24,7 @@ from slurm_bridge.hooks.reserving import Reserves
 from slurm_bridge.model.job import Done, JobView, Phase, Refusal, Refused
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty, Placeholder
-from slurm_bridge.scheduler import candidates, sites, soonest, withheld
+from slurm_bridge.scheduler import sites, soonest, withheld
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.clearing import Clearing, Terms
 from slurm_bridge.scheduler.members import PLACED, Standing
@@ -39,8 +39,6 @@ SECONDS, RENEWED = 120, 40.0
 AGAIN = 5.0
 #: A workload that could be helped by no node, or whose nodes were not free in time, is looked at again after so long.
 REST = 30.0
-#: Before everybody else: no priority that Slurm works out is that high.
-FIRST = 4_000_000_000
 #: What others of ours are told.
 WHY = "node(s) are kept for a workload that has waited for longer"
 
@@ -143,7 +141,9 @@ class Reserving:
             self._rests[uid] = self._tools.clock.now() + REST
             return
         case = Case(job_id=placeholder.job_id, name=withheld.name(placeholder.owner), says=says)
-        self._returning.keep(case.name)
+        if self._returning.owes(case.name):
+            # What is still to be given back is its priority, too: that of before would be forgotten.
+            return
         hook.count("reserved")
         logger.bind(workload=str(wish.workload.root)).info("reservation: nodes {} are kept for it", ", ".join(nodes))
         self._keep(uid, case)
@@ -159,7 +159,7 @@ class Reserving:
             return None
         view, (found,) = living[0].view, living
         waits = found.phase is Phase.PENDING and found.certainty is Certainty.SEEN and view is not None
-        return found if waits and view is not None and _supported(view) else None
+        return found if waits and view is not None and soonest.supported(view) else None
 
     def _choose(self, wish: Wish, view: JobView, last: frozenset[str]) -> tuple[str, ...]:
         snapshot = self._tools.keeper.snapshot()
@@ -241,6 +241,9 @@ class Reserving:
             return
         outcome = self._tools.slurm.reserve(case.name, case.says.nodes, user, SECONDS)
         case.due = now + (RENEWED if isinstance(outcome, Done) else AGAIN)
+        if isinstance(outcome, Done) and case.reserved and job is not None:
+            # Where Slurm was away for longer than it lasted this is another one, and its job is not in there.
+            self._tools.mirror.look(job.job_id, job.owner, tell=False)
         case.reserved = case.reserved or isinstance(outcome, Done)
         if isinstance(outcome, Refused) and outcome.why in _FINAL:
             self._refused(uid, case, outcome)
@@ -260,11 +263,15 @@ class Reserving:
         view, name = job.view, case.name if case.reserved else ""
         if view is None or (job.owner.reserved == case.says.text and view.reservation == name):
             return
+        # Ids come back for others after a crash, and a job that is held has another priority than its own.
+        known, view = self._tools.mirror.look(job.job_id, job.owner, tell=False), None
+        if known is None or known.phase is not Phase.PENDING or (view := known.view) is None or view.held:
+            return
         if case.refused and not case.reserved and case.says.priority is None:
             case.says = dataclasses.replace(case.says, priority=view.priority)
             self._tools.reserved[uid] = case.says.text
-        owner = msgspec.structs.replace(job.owner, reserved=case.says.text)
-        outcome = self._tools.slurm.assign(job.job_id, owner, name, None if case.reserved else FIRST)
+        owner = msgspec.structs.replace(known.owner, reserved=case.says.text)
+        outcome = self._tools.slurm.assign(job.job_id, owner, name, None if case.reserved else withheld.FIRST)
         if isinstance(outcome, Refused) and outcome.why in _FINAL:
             self._not_assigned(uid, case, outcome)
         self._tools.mirror.look(job.job_id, job.owner, tell=False)
@@ -287,14 +294,9 @@ class Reserving:
         if hook is not None:
             hook.count(f"reservation {how}")
         before = self._in_vain.pop(uid, frozenset())
-        if hook is not None and how == "timed out":
+        if how != "used":
             self._rests[uid] = self._tools.clock.now() + REST
+        if how == "timed out":
             self._in_vain[uid] = before.union(case.says.nodes)
         self._returning.owe(debt := Debt(name=case.name, uid=uid, priority=case.says.priority))
         self._returning.settle(debt)
-
-
-def _supported(view: JobView) -> bool:
-    """It waits for nodes; Slurm alone knows where features are, and what somebody else has reserved for it."""
-    lacks = view.reason in candidates.LACKING and not view.held
-    return lacks and not (view.constraints or view.reservation or view.licenses) and view.het_job_id is None

@@ -38,9 +38,9 @@ class Returning:
         """It is to be given back."""
         self._owed[debt.name] = debt
 
-    def keep(self, name: str) -> None:
-        """It is needed again."""
-        self._owed.pop(name, None)
+    def owes(self, name: str) -> bool:
+        """It is still to be given back."""
+        return name in self._owed
 
     @property
     def owed(self) -> tuple[Debt, ...]:
@@ -54,16 +54,26 @@ class Returning:
             self._owed.pop(debt.name, None)
 
     def _inside(self, debt: Debt) -> Iterator[Placeholder]:
-        """Jobs that say that nodes are kept for them, or that are in there."""
-        for one in self._tools.table.of(debt.uid):
+        """Jobs that say that nodes are kept for them, are in there, or are the first of all: as Slurm says now.
+
+        What was not answered may have been done, and ids come back for others after a crash.
+        """
+        for known in self._tools.table.of(debt.uid):
+            one = self._tools.mirror.look(known.job_id, known.owner, tell=False) if known.alive else None
+            if one is None or not one.alive:
+                continue
             entered = one.view is not None and one.view.reservation == debt.name
-            if one.alive and (one.owner.reserved or entered):
+            first = one.view is not None and debt.priority is not None and one.view.priority == withheld.FIRST
+            if one.owner.reserved or entered or first:
                 yield one
 
     def _leave(self, debt: Debt, one: Placeholder) -> bool:
         """It keeps its nodes where it has some, and its place in Slurm's queue is its own again where it waits."""
         says = withheld.read(one.owner.reserved)
         before = says.priority if says is not None and says.priority is not None else debt.priority
+        if one.view is not None and one.view.held:
+            # Whoever holds it has given it another one.
+            before = None
         owner = msgspec.structs.replace(one.owner, reserved="")
         outcome = self._tools.slurm.assign(one.job_id, owner, "", before if one.phase is Phase.PENDING else None)
         self._tools.mirror.look(one.job_id, one.owner, tell=False)

@@ -13,7 +13,7 @@ from slurm_bridge.hooks import emitter
 from slurm_bridge.hooks.facts import NOTHING, Amounts, NodeFacts
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobView, MemoryPer
-from slurm_bridge.scheduler import sites
+from slurm_bridge.scheduler import candidates, sites
 from slurm_bridge.translate import layout, resources, shapes
 from slurm_bridge.translate.shapes import Needs, Shape
 
@@ -95,3 +95,9 @@ def _when_free(facts: NodeFacts, ends: Mapping[str, int]) -> tuple[Fraction, flo
     slurm = facts.slurm
     assert slurm is not None
     return Fraction(slurm.used_cpus, max(1, slurm.cpus)), ends.get(facts.slurm_name) or math.inf, facts.slurm_name
+
+
+def supported(view: JobView) -> bool:
+    """It waits for nodes; Slurm alone knows where features are, and what somebody else has reserved for it."""
+    lacks = view.reason in candidates.LACKING and not view.held
+    return lacks and not (view.constraints or view.reservation or view.licenses) and view.het_job_id is None

@@ -8,6 +8,8 @@ from slurm_bridge.model.marks import Owner
 
 #: The record has to stay small: names that need more than this are not written.
 MOST_BYTES = 900
+#: Before everybody else: no priority that Slurm works out is that high.
+FIRST = 4_000_000_000
 _PREFIX = "slurm-bridge"
 
 

@@ -11,6 +11,7 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.model import marks
 from slurm_bridge.scheduler import withheld
+from slurm_bridge.scheduler.reserving import SECONDS
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.observer import CLUSTER_ID
@@ -287,6 +288,17 @@ def test_after_a_crash_the_reservation_goes_by_itself(bridge: Bridge) -> None:
     bridge.world.pass_time(130)
     assert reserved(bridge) == []
     assert (bridge.of(job).pending, bridge.of(job).held) == (True, False)
+
+
+def test_its_job_enters_again_what_had_to_be_made_anew(bridge: Bridge) -> None:
+    """Slurm was away for longer than it lasted, and what is known of the job is of before."""
+    traffic = Traffic(bridge, reserve_seconds=600)
+    traffic.held()
+    job = bridge.job("large")
+    bridge.world.pass_time(SECONDS + 10)
+    assert (reserved(bridge), bridge.of(job).ask.reservation) == ([], "")
+    bridge.core.preempt_step()
+    assert bridge.of(job).ask.reservation == reserved(bridge)[0].name
 
 
 @pytest.mark.parametrize("order", ["reserve", "assign", "unreserve", "leave"])
