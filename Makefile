@@ -82,7 +82,7 @@ contract: $(READY) ## the same cases on the pocket servers and on the real ones
 
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
-	@$(BIN)/pytest -q -n 3 --dist loadgroup -m "not disruptive" tests/e2e $(AS_SHIPPED:%=--ignore=%)
+	@$(BIN)/pytest -q -n 3 --dist loadfile -m "not disruptive" tests/e2e $(AS_SHIPPED:%=--ignore=%)
 	@$(BIN)/pytest -q $(AS_SHIPPED)
 	@$(BIN)/pytest -q -m disruptive tests/e2e
 

@@ -24,7 +24,8 @@ from tests.e2e.support_queues import most, pod, queue, refused
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-pytestmark = pytest.mark.real
+#: The account that all daemons share gets a right here without which others want to see it: nobody else is at work.
+pytestmark = [pytest.mark.real, pytest.mark.disruptive]
 
 PROGRAM = pathlib.Path(sys.executable).with_name("slurm-bridge")
 SECONDS = 60.0

@@ -322,7 +322,7 @@ def test_a_lowered_maximum_takes_back_what_is_beyond_it(world: World, gate: Gate
             assert shown(world)["root.capped"]["max"]["vcore"] == 1000 * cap
         gone = gate.done("evict")[0]
         said = {str(one["message"]) for one in world.kube.items(events(world)) if one["involvedObject"]["name"] == gone}
-        assert f"Preempted by queue root.capped is over its maximum on node {node_of(said)}" in said
+        assert f"Preempted by queue root.capped (over its maximum) on node {node_of(said)}" in said
         waiting.until(lambda: not notes(world), "end of what was noted")
     assert observer.seen.wrong == set()
 
