@@ -17,7 +17,7 @@ from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.kube import manifests
-from slurm_bridge.runtime import threads
+from slurm_bridge.runtime import garbage, threads
 from slurm_bridge.settings import shown
 from slurm_bridge.telemetry import logs
 
@@ -159,7 +159,7 @@ def _queues_config(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     configuration = _configuration(options)
-    _logged(options, configuration)
+    _serves(options, configuration)
     with app.daemon(configuration) as daemon:
         threads.install_signals(daemon.supervisor.stop)
         return daemon.run()
@@ -167,14 +167,15 @@ def _run(options: argparse.Namespace) -> int:
 
 def _agent(options: argparse.Namespace) -> int:
     configuration = _configuration(options)
-    _logged(options, configuration)
+    _serves(options, configuration)
     with app.agent(configuration) as agent:
         threads.install_signals(agent.supervisor.stop)
         return agent.run()
 
 
-def _logged(options: argparse.Namespace, configuration: app.Configuration) -> None:
-    """As the configuration says, or the command line where it says more."""
+def _serves(options: argparse.Namespace, configuration: app.Configuration) -> None:
+    """A process that stays. It logs as the configuration says, or the command line where it says more."""
+    garbage.collect_seldom()
     log = configuration.load().log
     logs.configure(verbosity=max(options.verbosity, log.verbosity), as_json=options.log_json or log.as_json)
 

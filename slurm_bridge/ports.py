@@ -76,7 +76,7 @@ class Slurm(Protocol):
         """Keep these nodes for jobs of this user that name the reservation, for so long from now.
 
         Whoever is there stays. Where there is one of that name it is changed. It goes by itself, and
-        does no job any harm.
+        does no job any harm. Refused (OVERLAP) where another one has a node just then.
         """
 
     def unreserve(self, name: str) -> Outcome:

@@ -11,3 +11,9 @@ def until(condition: Callable[[], object], what: str, seconds: float = 60.0, *, 
     while not condition():
         assert time.monotonic() < end, f"no {what} within {seconds} s"
         pause.wait(every)
+
+
+def next_second() -> None:
+    """What is made after this is newer for everybody: API servers write down whole seconds."""
+    now = int(time.time())
+    until(lambda: int(time.time()) > now, "next second", every=0.01)

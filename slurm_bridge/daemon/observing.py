@@ -15,7 +15,7 @@ from slurm_bridge.settings.model import Settings
 from slurm_bridge.telemetry import logs
 from slurm_bridge.telemetry.metrics import Metrics
 
-_FINE = (calls.Outcome.OK.value, calls.Outcome.SLOW.value)
+_FINE = (calls.Outcome.OK, calls.Outcome.SLOW)
 
 
 class Observer:
@@ -23,9 +23,14 @@ class Observer:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        #: Looked up once: hooks are called a dozen times for each workload.
+        self._durations: dict[tuple[str, str], Callable[[float], None]] = {}
 
     def called(self, hook: str, phase: str, outcome: str, seconds: float) -> None:
-        self._metrics.hook_duration.labels(hook, phase).observe(seconds)
+        observe = self._durations.get((hook, phase))
+        if observe is None:
+            observe = self._durations[hook, phase] = self._metrics.hook_duration.labels(hook, phase).observe
+        observe(seconds)
         if outcome not in _FINE:
             self._metrics.hook_errors.labels(hook, phase).inc()
 
@@ -63,6 +68,7 @@ def surroundings(
         post=post,
         logs=lambda hook: logger.bind(hook=hook),
         finest=finest,
+        shows_scores=logs.every_node,
         limits=configuration.attempt_limits(settings),
         settle=configuration.settle(settings),
     )

@@ -27,8 +27,8 @@ from slurm_bridge.translate.translator import Value
 Nodes = frozenset[str]
 
 
-class Phase(enum.Enum):
-    """What a hook is asked, in the order in which the chain asks."""
+class Phase(enum.StrEnum):
+    """What a hook is asked, in the order in which the chain asks: each is the name of its method."""
 
     ADMIT = "admit"
     ORDER = "order"
@@ -239,7 +239,7 @@ class Fields:
 
     def given(self) -> dict[str, str | int]:
         """What is set, by field name of the request."""
-        names = (field.name for field in dataclasses.fields(self) if field.name != "source")
+        names = (name for name in self.__slots__ if name != "source")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 

@@ -8,11 +8,10 @@ A gang that has room on fewer nodes than Slurm might take tries those few first,
     other number of members    is looked at anew: that is an update in any case
 """
 
-import dataclasses
 import re
 from collections.abc import Callable
 
-from slurm_bridge.hooks.attempts import PLAIN, Attempt, Course, PlanState, Then
+from slurm_bridge.hooks.attempts import PLAIN, Attempt, Course, PlanState, Then, rewritten
 
 #: For how many seconds the fewest nodes alone are tried. Slurm has looked when it begins: what had the room then has
 #: started, and what has not waits only for jobs that are just ending. Any longer delays a gang that can start on more.
@@ -46,6 +45,6 @@ def bounded(course: Course, previous: PlanState | None, tasks: int, fewest: Call
 
 def _bounded(course: Course, most: int, tasks: int) -> Course:
     first = (Attempt(most=most, name="fewest nodes", window_seconds=FEW_SECONDS, then=Then.WIDEN),)
-    others = tuple(dataclasses.replace(one, most=tasks) for one in course.attempts)
-    attempts = (*first, *others) if most < tasks else others
+    others = [rewritten(one, one.window_seconds, one.then, tasks) for one in course.attempts]
+    attempts = (*first, *others) if most < tasks else tuple(others)
     return Course(attempts=attempts, version=f"{course.version}.{most}-{tasks}")

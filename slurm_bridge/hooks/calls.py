@@ -10,7 +10,7 @@ import enum
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.hooks import base, sound
@@ -31,7 +31,7 @@ class OnError(enum.Enum):
     REJECT = "reject"
 
 
-class Outcome(enum.Enum):
+class Outcome(enum.StrEnum):
     """How a call ended; `slow` answered, but beyond its budget."""
 
     OK = "ok"
@@ -142,8 +142,7 @@ class Hook:
                 self.worker.close()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(NamedTuple):
     """What a hook said, and how long it took."""
 
     value: Any
@@ -159,20 +158,18 @@ class Caller:
 
     def call(self, hook: Hook, phase: Phase, *arguments: object) -> Answer:
         """The answer, of a type that the phase allows; HookFailed otherwise."""
-        method = getattr(hook.hook, phase.value)
+        method = getattr(hook.hook, phase)
         began = self.clock.now()
-        outcome = Outcome.OK
         try:
             value = hook.worker.call(method, arguments, hook.budget_seconds) if hook.worker else method(*arguments)
             self._check(value, phase)
-            outcome = Outcome.SLOW if self.clock.now() - began > hook.budget_seconds else Outcome.OK
         except Exception as error:  # a hook is foreign code: whatever it raises is its own failure, and on_error rules
             outcome = _outcome(error)
+            self.observer.called(hook.name, phase, outcome, self.clock.now() - began)
             raise HookFailed(hook, phase, _describe(error), outcome) from error
-        finally:
-            seconds = self.clock.now() - began
-            self.observer.called(hook.name, phase.value, outcome.value, seconds)
-        return Answer(value=value, seconds=seconds)
+        seconds = self.clock.now() - began
+        self.observer.called(hook.name, phase, Outcome.SLOW if seconds > hook.budget_seconds else Outcome.OK, seconds)
+        return Answer(value, seconds)
 
     @staticmethod
     def _check(value: object, phase: Phase) -> None:

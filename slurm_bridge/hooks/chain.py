@@ -47,7 +47,7 @@ class Chain:
         self.hooks = tuple(hooks)
         self._around = around
         self._caller = Caller(around.clock, around.observer)
-        self._layers = Layers(self.hooks, self._caller, around.logs, around.dice)
+        self._layers = Layers(self.hooks, self._caller, around.logs, around.dice, around.shows_scores)
         self._emitter = emitter.Emitter()
         self._fewest = Fewest()
         self._rooms = Rooms()

@@ -8,7 +8,7 @@ from slurm_bridge.hooks.rating import Ranking
 from slurm_bridge.hooks.room import Rooms
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest
-from slurm_bridge.translate.translator import Translated, changed
+from slurm_bridge.translate.translator import Translated, numbered
 
 
 def single(request: JobRequest) -> bool:
@@ -20,8 +20,10 @@ def limited(settled: Translated, attempt: Attempt) -> Translated:
     """With the attempt's node maximum; of a single task all that there is to say is said."""
     if attempt.most is None:
         return settled
-    limited = changed(settled, "maximum_nodes", attempt.most, attempt.name or "as many as there are pods")
-    return changed(limited, "minimum_nodes", 1, "one node for one task") if single(settled.request) else limited
+    numbers = {"maximum_nodes": (attempt.most, attempt.name or "as many as there are pods")}
+    if single(settled.request):
+        numbers["minimum_nodes"] = 1, "one node for one task"
+    return numbered(settled, numbers)
 
 
 def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores, rooms: Rooms) -> Ranking:

@@ -21,9 +21,13 @@ def layer(outer: NodeSet, answer: Subsets) -> tuple[NodeSet, ...]:
 
 
 def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
+    nodes = _both(outer.nodes, inner.nodes)
+    if not (outer.name or outer.required or outer.parts or inner.parts) and len(nodes) == len(inner.nodes):
+        # All of it is within a set of which nobody has said anything.
+        return inner
     name = "/".join(part for part in (outer.name, inner.name) if part)
     return NodeSet(
-        nodes=_both(outer.nodes, inner.nodes),
+        nodes=nodes,
         name=name,
         required=outer.required or inner.required,
         parts=_parts(outer, inner),

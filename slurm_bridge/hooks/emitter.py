@@ -61,23 +61,24 @@ class Territory:
         """Kubernetes' names of those that it knows."""
         return self.members.nodes(self.inside)
 
-    def _rows_of(self, nodes: Nodes) -> NDArray[np.intp]:
-        """Of few nodes that are here."""
-        index = self.members.index
-        rows = np.array([row for name in nodes if (row := index.get(name)) is not None], np.intp)
-        return rows[self.inside[rows]]
+    def _few(self, nodes: Nodes) -> list[str]:
+        """Slurm's names of those of a few nodes that are here."""
+        index, names = self.members.index, self.by_row
+        rows = [row for name in nodes if (row := index.get(name)) is not None]
+        return [name for row in rows if (name := names[row])]
 
     def within(self, nodes: Nodes) -> Nodes:
         """Those of these nodes that are here; the very same set where all are."""
-        if len(nodes) <= FEW and len(self._rows_of(nodes)) == len(nodes):
+        known = self.members.known(nodes)
+        if known is None and len(nodes) <= FEW and len(self._few(nodes)) == len(nodes):
             return nodes
-        inside = self.members.mask(nodes) & self.inside
+        inside = (self.members.mask(nodes) if known is None else known) & self.inside
         return nodes if np.count_nonzero(inside) == len(nodes) else self.members.nodes(inside)
 
     def named(self, nodes: Nodes) -> _Names:
         """Slurm's names."""
         if len(nodes) <= FEW:
-            return tuple(sorted(self.by_row[self._rows_of(nodes)].tolist()))
+            return tuple(sorted(self._few(nodes)))
         return tuple(self.slurm_names[self.members.mask(nodes)[self.rows]].tolist())
 
     def without(self, nodes: Nodes) -> _Names:
@@ -110,9 +111,11 @@ class Emitter:
 
     def reach(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Nodes:
         """Those of these nodes that the request's partitions have."""
-        territory = self._territory(request.partition, snapshot)
         key = (request.partition or "", id(nodes))
-        return self._within.get(snapshot.version, key, lambda: (nodes, territory.within(nodes)))[1]
+        within = self._within.get(
+            snapshot.version, key, lambda: (nodes, self._territory(request.partition, snapshot).within(nodes))
+        )
+        return within[1]
 
     def emit(
         self, request: JobRequest, snapshot: ClusterSnapshot, eligible: Nodes, candidates: Nodes | None = None

@@ -1,8 +1,8 @@
 """What each hook said, in lines: for the pod's owner, or only for those who run the bridge."""
 
 import collections
-import dataclasses
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from slurm_bridge.hooks.base import Audience, Denied, Nodes, Phase
 
@@ -13,8 +13,7 @@ UNSCHEDULABLE = "Unschedulable"
 _WITHHELD = "node(s) were ruled out by this cluster's rules"
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(NamedTuple):
     """One hook in one phase: nodes in, nodes out, why, and how long it took; `members` where it was about some only."""
 
     hook: str

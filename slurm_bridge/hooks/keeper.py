@@ -207,7 +207,9 @@ class Keeper:
         before = self._nodes.get(facts.name)
         if before is None:
             self._names = None
-        if before is None or _link(before) != _link(facts):
+        # For every pod that comes or goes: what it keeps of a node has no part in how the node is linked.
+        same = before is not None and before.slurm is facts.slurm and before.slurm_name == facts.slurm_name
+        if before is None or not (same or _link(before) == _link(facts)):
             self._by_slurm = None
         self._nodes[facts.name] = facts
         self._touched.add(facts.name)
@@ -243,8 +245,7 @@ class Keeper:
         for name in changed:
             facts = self._nodes.get(name)
             if facts is not None:
-                there = self._holding.there(name)
-                self._write(dataclasses.replace(facts, used=there.used, placed=there.placed, pods=there.pods))
+                self._write(self._holding.there(name).noted(facts))
                 self._use_version += 1
 
 

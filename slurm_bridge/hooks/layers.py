@@ -28,10 +28,19 @@ class Stopped(Exception):
 class Layers:
     """The hooks of a chain by phase, and what outlives a pass: who calls them, where they log, what they may see."""
 
-    def __init__(self, hooks: tuple[Hook, ...], caller: Caller, logs: LogOf, dice: random.Random) -> None:
+    def __init__(
+        self,
+        hooks: tuple[Hook, ...],
+        caller: Caller,
+        logs: LogOf,
+        dice: random.Random,
+        shows_scores: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.hooks = hooks
         self.caller = caller
         self.dice = dice
+        #: Somebody reads how scores came about, also those from which nothing follows.
+        self.shows_scores = shows_scores
         self.views: Mapping[Need, View] = {}
         self.own_log = logs("chain")
         self.logs = {hook.name: logs(hook.name) for hook in hooks}

@@ -2,12 +2,12 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.hooks.base import Nodes, Scores
+from slurm_bridge.hooks.base import Nodes, Scores, Tiers
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Numbers
 
 _Values = NDArray[np.float64]
@@ -21,9 +21,19 @@ def added(said: Sequence[Scores], nodes: Nodes) -> Scores:
         return Scores(nodes={})
     if len(said) == 1:
         return said[0]
-    tiers = next((one.tiers for one in said if one.tiers is not None), None)
+    tiers = _tiers(said)
     total = {name: sum(one.nodes.get(name, 0.0) for one in said) for name in nodes}
     return Scores(nodes=total, note="; ".join(one.note for one in said if one.note), tiers=tiers)
+
+
+def single(said: Iterable[Scores]) -> bool:
+    """All nodes are to be tried at once, whatever their scores."""
+    tiers = _tiers(said)
+    return tiers is not None and tiers.count == 1
+
+
+def _tiers(said: Iterable[Scores]) -> Tiers | None:
+    return next((one.tiers for one in said if one.tiers is not None), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

@@ -56,9 +56,9 @@ def reach(
     inside = [_inside(session, *pair, emitter) for pair in zip(requests, kinds, strict=True)]
     if obstacle := sieve.nowhere(session, inside):
         return obstacle
-    parts = tuple(one.nodes for one in inside)
-    least = tuple(one.minimum_nodes or 1 for one in requests)
-    count = sum(one.minimum_nodes or one.maximum_nodes or 1 for one in requests)
+    parts = tuple([one.nodes for one in inside])
+    least = tuple([one.minimum_nodes or 1 for one in requests])
+    count = sum([one.minimum_nodes or one.maximum_nodes or 1 for one in requests])
     every = functools.reduce(operator.or_, parts)
     reached = Reach(parts=parts, least=least, every=every, count=count, partial=session.partial)
     return reached if reached.suits(reached.every) else _too_few(session, inside, least)

@@ -16,5 +16,8 @@ class Reserves(Protocol):
     def passed(self) -> Sequence[str]:
         """Who waits for nodes for long enough while others have come by, by uid; whose turn it is first."""
 
+    def keeps(self, nodes: frozenset[str]) -> None:
+        """These are reserved in Slurm for such workloads just now, by the names that Kubernetes has for them."""
+
     def count(self, what: str, amount: int = 1) -> None:
         """Something happened to a reservation."""

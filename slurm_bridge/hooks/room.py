@@ -4,8 +4,10 @@ A node that is full, drained or reserved may be the best of all by some score, a
 are idle waits for nothing. It is no reason to exclude it: the job may have it when its turn comes.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from slurm_bridge.hooks.columns.coded import units_given
 from slurm_bridge.hooks.columns.kept import Kept
 from slurm_bridge.hooks.facts import NOTHING, NodeFacts
 from slurm_bridge.hooks.fewest import takes
+from slurm_bridge.hooks.memo import ByPod
 from slurm_bridge.hooks.recent import Recent
 from slurm_bridge.model.job import JobRequest, MemoryPer
 from slurm_bridge.model.pod import Pod
@@ -23,6 +26,9 @@ from slurm_bridge.translate import resources
 
 #: For so many kinds of pods it is remembered which nodes have room: a byte for each node.
 MOST_KINDS = 64
+
+#: So many kinds are sorted out once, whoever asks: more than anybody remembers, or what he remembers is lost to him.
+_MOST_SORTED = 16 * MOST_KINDS
 
 #: More than one node in so many are many: one pass over the arrays takes no longer then.
 _MANY = 8
@@ -39,64 +45,86 @@ _Enough = tuple[Whole, Whole | None, int]
 _Wanted = tuple[tuple[str, int], ...]
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Kind:
+    """What is wanted, sorted out once: what Slurm's node is asked for, and what Kubernetes' node.
+
+    One object for each, so that to look it up takes no time.
+    """
+
+    wanted: _Wanted
+    slurm: tuple[tuple[Callable[[SlurmNode | None], int], int], ...]
+    kube: _Wanted
+
+
 def now(columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
     """The nodes that could take one such pod of this request at this moment."""
-    return _now(columns, _wanted(pod, request))
+    return _now(columns, _kind(pod, request))
 
 
 def among(columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
     """The same of the nodes in these rows, by place."""
-    return _among(columns, rows, _wanted(pod, request))
+    return _among(columns, rows, _kind(pod, request))
 
 
 class Rooms:
     """The same for all nodes, of which only those that changed are looked at again; used from any thread."""
 
     def __init__(self) -> None:
-        self._kept: Kept[_Wanted] = Kept(MOST_KINDS)
+        self._kept: Kept[_Kind] = Kept(MOST_KINDS)
         #: What was asked about some nodes only.
-        self._once: Recent[_Wanted, bool] = Recent(MOST_KINDS)
+        self._once: Recent[_Kind, bool] = Recent(MOST_KINDS)
 
     def now(self, columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
         """As `room.now`."""
-        return self._now(columns, _wanted(pod, request))
+        return self._now(columns, _kind(pod, request))
 
     def among(self, columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
         """As `room.among`. All nodes are looked at for many of them, and for pods of a kind that came before."""
-        wanted = _wanted(pod, request)
-        if len(rows) * _MANY >= len(columns) or self._once.get(wanted):
-            return self._now(columns, wanted)[rows]
-        self._once.put(wanted, True)
-        return _among(columns, rows, wanted)
+        kind = _kind(pod, request)
+        if len(rows) * _MANY >= len(columns) or self._once.get(kind):
+            return self._now(columns, kind)[rows]
+        self._once.put(kind, True)
+        return _among(columns, rows, kind)
 
-    def _now(self, columns: NodeColumns, wanted: _Wanted) -> Mask:
-        return self._kept.get(wanted, columns, lambda: _now(columns, wanted), lambda facts: _fits(facts, wanted))
+    def _now(self, columns: NodeColumns, kind: _Kind) -> Mask:
+        return self._kept.get(kind, columns, lambda: _now(columns, kind), lambda facts: _fits(facts, kind))
 
 
-def _now(columns: NodeColumns, wanted: _Wanted) -> Mask:
+def _now(columns: NodeColumns, kind: _Kind) -> Mask:
     room: Mask = columns.present
-    for there, used, least in _enough(columns, wanted):
+    for there, used, least in _enough(columns, kind.wanted):
         room = room & ((there if used is None else there - used) >= least)
     return room
 
 
-def _among(columns: NodeColumns, rows: Rows, wanted: _Wanted) -> Mask:
+def _among(columns: NodeColumns, rows: Rows, kind: _Kind) -> Mask:
     room: Mask = columns.present[rows]
-    for there, used, least in _enough(columns, wanted):
+    for there, used, least in _enough(columns, kind.wanted):
         room = room & ((there[rows] if used is None else there[rows] - used[rows]) >= least)
     return room
 
 
-def _fits(facts: NodeFacts, wanted: _Wanted) -> bool:
+def _kind(pod: Pod, request: JobRequest) -> _Kind:
+    return _sorted_out(_wanted(pod, request))
+
+
+@functools.lru_cache(maxsize=_MOST_SORTED)
+def _sorted_out(wanted: _Wanted) -> _Kind:
+    slurm = tuple((of, least) for name, least in wanted if (of := _slurm(name)) is not None)
+    return _Kind(wanted, slurm, tuple((name, least) for name, least in wanted if _slurm(name) is None))
+
+
+def _fits(facts: NodeFacts, kind: _Kind) -> bool:
     """Counted as columns count."""
-    return all(_left(facts, name) >= least for name, least in wanted)
-
-
-def _left(facts: NodeFacts, name: str) -> int:
-    of = _slurm(name)
-    if of is not None:
-        return of(facts.slurm)
-    return units_given(name, facts.allocatable.get(name, NOTHING)) - units(name, facts.used.get(name, NOTHING))
+    slurm, there, used = facts.slurm, facts.allocatable, facts.used
+    for of, least in kind.slurm:
+        if of(slurm) < least:
+            return False
+    for name, least in kind.kube:
+        if units_given(name, there.get(name, NOTHING)) - units(name, used.get(name, NOTHING)) < least:
+            return False
+    return True
 
 
 def _enough(columns: NodeColumns, wanted: _Wanted) -> Iterator[_Enough]:
@@ -111,12 +139,20 @@ def _enough(columns: NodeColumns, wanted: _Wanted) -> Iterator[_Enough]:
 def _wanted(pod: Pod, request: JobRequest) -> _Wanted:
     """Who may use a reservation finds its nodes reserved, and that is where the job belongs."""
     found = [("room known" if request.reservation else "room open", 1)]
-    found += [(name, units(name, amount)) for name, amount in resources.requests_of(pod).items() if amount > 0]
+    found += [(name, amount) for name, amount in requested(pod).items() if amount > 0]
     found.append(("room cpus", request.cpus_per_task))
     if request.tasks == 1:
         found.append(("room memory", _mib(request)))
     found += [(f"{_GRES}{one.name}:{one.type}", one.count) for one in request.gres]
     return tuple(found)
+
+
+def _requested(pod: Pod) -> Mapping[str, int]:
+    return MappingProxyType({name: units(name, amount) for name, amount in resources.requests_of(pod).items()})
+
+
+#: What a pod asks for in all, in the units of columns.
+requested: ByPod[Mapping[str, int]] = ByPod(_requested)
 
 
 def _slurm(name: str) -> Callable[[SlurmNode | None], int] | None:

@@ -106,10 +106,15 @@ class Session(Pass):
         return self.rate_nodes(ask, nodes).nodes
 
     def rate_nodes(self, ask: Ask, nodes: Nodes) -> Scores:
-        """The same with what the hooks want to be made of it."""
+        """The same with what the hooks want to be made of it.
+
+        Once one wants a single tier nothing follows from scores: the others are asked only where somebody reads them.
+        """
         self._alive()
         said: list[Scores] = []
         for hook in self._layers.by_phase[Phase.SCORE]:
+            if rating.single(said) and not self._layers.shows_scores():
+                break
             answer = self._ask(hook, Phase.SCORE, ask, nodes)
             if answer is not None:
                 said.append(answer.value)
@@ -255,18 +260,7 @@ class Session(Pass):
         counts: tuple[int, int] = (0, 0),
         seconds: float = 0.0,
     ) -> None:
-        self.lines.append(
-            Line(
-                hook=name,
-                phase=phase,
-                nodes_in=counts[0],
-                nodes_out=counts[1],
-                reason=reason,
-                milliseconds=seconds * 1000,
-                audience=audience,
-                members=self.members,
-            )
-        )
+        self.lines.append(Line(name, phase, *counts, reason, seconds * 1000, audience, self.members))
 
 
 def _divided(said: base.Subsets) -> str:

@@ -37,7 +37,8 @@ class ClusterSnapshot:
     @property
     def columns(self) -> NodeColumns:
         """The nodes as columns, worked out when somebody asks, from those of another snapshot where there is one."""
-        return self._columns.get(self.nodes, self.names)
+        made = self._columns.made
+        return made if made is not None else self._columns.get(self.nodes, self.names)
 
     def follow(self, follower: Follower) -> None:
         """Work out the columns from those of the keeper's other snapshots."""

@@ -35,6 +35,8 @@ class Surroundings:
     post: Post = background.nowhere
     tally: Tally = dataclasses.field(default_factory=background.Untold)
     finest: background.Finest = background.unheard
+    #: Somebody reads how scores came about, also those from which nothing follows.
+    shows_scores: Callable[[], bool] = lambda: True
     #: False: everything is done where it is asked for, at once.
     threads: bool = True
     #: What hooks hand on when a chain takes the place of another, by their names.

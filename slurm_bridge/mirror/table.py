@@ -20,6 +20,7 @@ class Table:
         self._by_uid: dict[str, dict[JobId, None]] = {}
         self._living: dict[JobId, Placeholder] = {}
         self._ended: dict[JobId, Placeholder] = {}
+        self._kept_for: dict[JobId, Placeholder] = {}
         self._phases = dict.fromkeys(Phase, 0)
         self._listener = listener
 
@@ -47,6 +48,7 @@ class Table:
             old = self._by_id.pop(job_id, None)
             self._living.pop(job_id, None)
             self._ended.pop(job_id, None)
+            self._kept_for.pop(job_id, None)
             self._count(old, -1)
             if old is not None:
                 self._unfile(old)
@@ -55,6 +57,10 @@ class Table:
         joined, left = (self._living, self._ended) if new.alive else (self._ended, self._living)
         joined[new.job_id] = new
         left.pop(new.job_id, None)
+        if new.alive and new.owner.reserved:
+            self._kept_for[new.job_id] = new
+        else:
+            self._kept_for.pop(new.job_id, None)
 
     def _unfile(self, old: Placeholder) -> None:
         filed = self._by_uid[old.owner.uid]
@@ -91,6 +97,11 @@ class Table:
         """Those that are over and not forgotten yet: few, at any moment."""
         with self._lock:
             return tuple(self._ended.values())
+
+    def kept_for(self) -> tuple[Placeholder, ...]:
+        """Living ones whose record says that nodes are kept for them: few, at any moment."""
+        with self._lock:
+            return tuple(self._kept_for.values())
 
     def forget_ended(self, before: float) -> None:
         """Drop those that have been over since before that moment."""

@@ -267,6 +267,7 @@ class Refusal(enum.Enum):
     OVER = "the job has ended"
     NO_SUCH_JOB = "no such job"
     UNKNOWN_NODE = "the request names a node that Slurm does not know"
+    OVERLAP = "somebody else has reserved a node that the request names"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

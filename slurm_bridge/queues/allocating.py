@@ -49,8 +49,9 @@ def pick(waiting: Waiting, nodes: Iterable[Node], *, reserving: bool, may: May, 
 
 def _is_open(waiting: Waiting, node: Node) -> bool:
     """To everybody; a gang counts on what it holds, too."""
-    own = waiting.ask.members > 1 and node.schedulable and node.held.keys() == {waiting.id}
-    return own or node.is_open()
+    if node.is_open():
+        return True
+    return waiting.ask.members > 1 and node.schedulable and node.held.keys() == {waiting.id}
 
 
 def has_room(waiting: Waiting, node: Node) -> bool:
@@ -66,8 +67,10 @@ def place(waiting: Waiting, nodes: Iterable[Node], may: May, score: Score) -> tu
 
 def _alone(waiting: Waiting, nodes: Iterable[Node], may: May) -> tuple[str, ...]:
     resource = waiting.ask.resource
-    fits = (node for node in nodes if amounts.fit_in(resource, node.free) and may(waiting, node, False))
-    return tuple(node.name for node in itertools.islice(fits, 1))
+    for node in nodes:
+        if amounts.fit_in(resource, node.free) and may(waiting, node, False):
+            return (node.name,)
+    return ()
 
 
 def _members(waiting: Waiting, nodes: Iterable[Node], may: May, score: Score) -> tuple[str, ...]:

@@ -58,7 +58,10 @@ def smaller(left: Known, right: Known) -> Known:
 
 def is_positive(amount: Known) -> bool:
     """There is something of one type at least, and less than nothing of none."""
-    return amount is not None and any(amount.values()) and min(amount.values()) >= 0
+    if not amount:
+        return False
+    least = min(amount.values())
+    return least > 0 or (least == 0 and any(amount.values()))
 
 
 def is_empty(amount: Known) -> bool:
@@ -164,6 +167,9 @@ def share_key(ascending: Sequence[float]) -> tuple[float, ...]:
     a 0, which a positive share exceeds and a negative one does not reach, and then what exceeds all: if the other side
     has a 0 in that place, only negative ones can follow there.
     """
+    if not ascending or ascending[0]:
+        # As a rule there is something of everything.
+        return (*ascending[::-1], *_END)
     last = next((place for place, share in enumerate(ascending) if share), len(ascending))
     return (*reversed(ascending[last:]), *_END)
 

@@ -4,6 +4,7 @@ Sums are kept with every change. An ask keeps the place that its priority, age a
 """
 
 import bisect
+import functools
 import math
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from slurm_bridge.queues.tree import Queue
 
 #: What asks have in common that find the same as long as only room counts. A text, because millions are looked up.
 Size = str
+
+#: Of so many that text is remembered.
+_MOST_SIZES = 4096
 
 #: How often its leaf had been opened when nothing of it could be placed, and until when that stands.
 Blocked = tuple[int, float]
@@ -29,13 +33,17 @@ class Waiting:
     def __init__(self, ask: Ask, node_sort: str) -> None:
         self.ask = ask
         self.id: AskId = ask.id
-        self.total: Amount = amounts.times(ask.resource, ask.members)
+        self.total: Amount = of_members(ask, ask.members)
         self.on: dict[str, float] = {}
         # What a gang finds depends on what it holds.
-        own = f"{self.id}" if ask.members > 1 else ""
-        self.size: Size = sys.intern(f"{node_sort} {sorted(ask.resource.items())} {own}")
+        self.size = _size(node_sort, tuple(ask.resource.items()), f"{self.id}" if ask.members > 1 else "")
         #: And also where the resource manager is asked.
         self.kind: Size = sys.intern(f"{self.size} {ask.shape}" if ask.shape else f"{self.size} {self.id}")
+
+
+@functools.lru_cache(maxsize=_MOST_SIZES)
+def _size(node_sort: str, resource: tuple[tuple[str, int], ...], own: str) -> Size:
+    return sys.intern(f"{node_sort} {sorted(resource)} {own}")
 
 
 class Application:
@@ -122,12 +130,13 @@ class Application:
         waiting = self.asks.pop(key, None)
         if waiting is None:
             return None
-        first = (-waiting.ask.priority, waiting.ask.created)
-        start = bisect.bisect_left(self._order, first)
-        place = next(at for at in range(start, len(self._order)) if self._order[at][-1] == key)
-        del self._order[place]
+        del self._order[self._place(waiting.ask) if self.asks else 0]
         self.pending = amounts.minus(self.pending, waiting.total)
         return waiting
+
+    def _place(self, ask: Ask) -> int:
+        start = bisect.bisect_left(self._order, (-ask.priority, ask.created))
+        return next(at for at in range(start, len(self._order)) if self._order[at][-1] == ask.key)
 
     def take(self, allocation: Allocation) -> None:
         """Count what it got."""
@@ -141,6 +150,11 @@ class Application:
         return allocation
 
 
-def total(allocation: Allocation) -> dict[str, int]:
+def total(allocation: Allocation) -> Amount:
     """What all members of an allocation hold together."""
-    return amounts.times(allocation.ask.resource, len(allocation.nodes))
+    return of_members(allocation.ask, len(allocation.nodes))
+
+
+def of_members(ask: Ask, members: int) -> Amount:
+    """What so many of them take together: mostly there is one."""
+    return ask.resource if members == 1 else amounts.times(ask.resource, members)

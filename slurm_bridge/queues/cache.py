@@ -44,11 +44,15 @@ class Cache:
         with self.ledger.lock:
             return tuple(self.ledger.rejected)
 
-    def handle(self) -> int:
-        """All events of both queues; how many there were."""
-        return self._handle(self.from_managers, self._from_manager) + self._handle(
-            self.from_schedulers, self._from_scheduler
-        )
+    @property
+    def has_events(self) -> bool:
+        """One of the queues holds something."""
+        return bool(self.from_managers or self.from_schedulers)
+
+    def handle(self) -> None:
+        """All events of both queues."""
+        self._handle(self.from_managers, self._from_manager)
+        self._handle(self.from_schedulers, self._from_scheduler)
 
     def serve_managers(self, stop: threading.Event) -> None:
         """Requests of resource managers, until it is told to stop."""
@@ -63,15 +67,13 @@ class Cache:
             queue.wait(_LOOK_AROUND)
             self._handle(queue, handle)
 
-    def _handle(self, queue: EventQueue[E], handle: Callable[[E], None]) -> int:
-        taken = queue.take()
-        for event in taken:
+    def _handle(self, queue: EventQueue[E], handle: Callable[[E], None]) -> None:
+        for event in queue.take():
             try:
                 with self.ledger.lock:
                     handle(event)
             except Exception as error:  # noqa: BLE001 - one event must not take those behind it along
                 self._report(f"cache: {type(event).__name__}", error)
-        return len(taken)
 
     def _from_manager(self, event: CacheEvent) -> None:
         if isinstance(event, Registered):

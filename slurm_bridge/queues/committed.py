@@ -160,19 +160,22 @@ class Partition:
         application = self.applications.get(ask.application)
         if application is None or application.leaving:
             return f"application {ask.application} is not in partition {self.title} any more"
-        if ask.key in application.going or application.asks.get(ask.key) != ask:
+        known = application.asks.get(ask.key)
+        if ask.key in application.going or (known is not ask and known != ask):
             return f"ask {ask.key} of application {ask.application} does not wait, or has changed"
         return self._node_obstacle(allocation) or self._queue_obstacle(application, allocation)
 
     def _node_obstacle(self, allocation: Allocation) -> str:
-        for name, members in collections.Counter(allocation.nodes).items():
+        nodes = allocation.nodes
+        counts = collections.Counter(nodes) if len(nodes) > 1 else dict.fromkeys(nodes, 1)
+        for name, members in counts.items():
             node = self.nodes.get(name)
             if node is None or node.leaving:
                 return f"node {name} is not in partition {self.title} any more"
             if not node.record.schedulable and not allocation.ask.required_node:
                 return f"node {name} is not schedulable any more"
             free = self._free(node)
-            if not amounts.fit_in(amounts.times(allocation.ask.resource, members), free):
+            if not amounts.fit_in(applications.of_members(allocation.ask, members), free):
                 wanted = f"{members} x {waiting.said(allocation.ask.resource)}"
                 return f"node {name} has {waiting.said(free)} left; {wanted} are asked for"
         return ""

@@ -94,17 +94,23 @@ class Core:
 
     def drain(self) -> None:
         """Handle events until there are none; no pass is made."""
-        while self._handled():
-            pass
+        self._handle()
+        # In this order nothing is left but what was sent meanwhile, and that begins with the cache.
+        while self.cache.has_events:
+            self._handle()
 
     def settle(self) -> None:
         """Handle events and make passes until nothing comes of either."""
         self.drain()
-        while sum(lane.run() for lane in self.lanes()):
+        due = self.lanes()
+        while sum(lane.run() for lane in due):
             self.drain()
+            due = tuple(lane for lane in self.lanes() if not lane.settled)
 
-    def _handled(self) -> int:
-        """One round of all queues; how many events it was."""
-        routed = self.cache.handle() + sum(one.route() for one in self.schedulers)
-        handled = sum(lane.handle() for lane in self.lanes())
-        return routed + handled + self._proxy.route() + self._proxy.deliver()
+    def _handle(self) -> None:
+        """One round of all queues."""
+        self.cache.handle()
+        for scheduler in self.schedulers:
+            scheduler.handle()
+        self._proxy.route()
+        self._proxy.deliver()

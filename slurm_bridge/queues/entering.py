@@ -8,6 +8,7 @@ from slurm_bridge.queues.configuring import Configuring
 from slurm_bridge.queues.events import Leave
 from slurm_bridge.queues.ledger import Ledger, Telling
 from slurm_bridge.queues.records import Allocation, Ask, AskId, Eviction, Named, Release, Subject, Thing, Update
+from slurm_bridge.queues.tree import Queue
 
 #: In the words of people.
 _GANG = {
@@ -74,20 +75,19 @@ class Entering:
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
-        obstacle, path = self._placed(partition, application)
-        if obstacle:
-            self._ledger.remember(rm, telling.reject(subject, obstacle))
+        leaf = self._placed(partition, application)
+        if isinstance(leaf, str):
+            self._ledger.remember(rm, telling.reject(subject, leaf))
             return
-        leaf = partition.leaf(path)
         partition.add_application(application, leaf)
         self._ledger.broadcast(events.Added(partition=partition.name, application=application, queue=leaf.path))
         telling.accept(subject, queue=leaf.path)
 
-    def _placed(self, partition: Partition, application: records.Application) -> tuple[str, str]:
-        """Why it cannot enter, and else its queue."""
+    def _placed(self, partition: Partition, application: records.Application) -> Queue | str:
+        """Its queue, or why it cannot enter."""
         obstacle = admitting.application_obstacle(application, partition, self._sorts)
         if obstacle:
-            return obstacle, ""
+            return obstacle
         candidate = placement.Candidate(
             user=application.user,
             groups=application.groups,
@@ -97,16 +97,16 @@ class Entering:
         )
         placed = placement.place(partition.root, partition.settings.rules, candidate)
         if isinstance(placed, placement.Rejected):
-            return f"application {application.name}: {placed.why}", ""
+            return f"application {application.name}: {placed.why}"
         try:
-            leaf = partition.leaf(placed.path)
+            leaf = placed.queue or partition.leaf(placed.path)
         except ValueError as cannot:
-            return f"application {application.name}: {cannot}", ""
+            return f"application {application.name}: {cannot}"
         gang = allocating.gang_obstacle(leaf, application.placeholders)
         if gang:
             partition.retire(leaf)
-            return f"application {application.name}: queue {leaf.path} {_GANG[gang]}", ""
-        return "", leaf.path
+            return f"application {application.name}: queue {leaf.path} {_GANG[gang]}"
+        return leaf
 
     def _standing(self, rm: str, allocation: Allocation, telling: Telling) -> None:
         ask = allocation.ask

@@ -220,15 +220,18 @@ class EventQueue(Generic[E]):
         self._changed = threading.Condition()
         self._events: collections.deque[E] = collections.deque()
         self._woken = False
+        self._waiting = 0
 
     def __len__(self) -> int:
         return len(self._events)
 
     def put(self, event: E) -> None:
         """Append it."""
-        with self._changed:
-            self._events.append(event)
-            self._changed.notify()
+        self._events.append(event)
+        # Whoever is about to wait says so before looking for the last time: it sees the event, or is seen here.
+        if self._waiting:
+            with self._changed:
+                self._changed.notify()
 
     def wake(self) -> None:
         """Whoever waits here goes on, even without an event."""
@@ -237,14 +240,19 @@ class EventQueue(Generic[E]):
             self._changed.notify()
 
     def take(self) -> tuple[E, ...]:
-        """All that there is now."""
-        with self._changed:
-            taken = tuple(self._events)
-            self._events.clear()
-            return taken
+        """All that there is now; what is appended meanwhile stays for the next time. One at a time takes."""
+        events = self._events
+        count = len(events)
+        if count > 1:
+            return tuple([events.popleft() for _ in range(count)])
+        return (events.popleft(),) if count else ()
 
     def wait(self, seconds: float) -> None:
         """Until there is something, somebody wakes, or so much time has passed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._events or self._woken, seconds)
+            self._waiting += 1
+            try:
+                self._changed.wait_for(lambda: self._events or self._woken, seconds)
+            finally:
+                self._waiting -= 1
             self._woken = False

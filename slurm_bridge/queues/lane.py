@@ -10,7 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable, Mapping
 
-from slurm_bridge.queues import events, nodes, recalling, records
+from slurm_bridge.queues import events, nodes, recalling, records, rules
 from slurm_bridge.queues.applications import Waiting
 from slurm_bridge.queues.config import building, documents, reloading
 from slurm_bridge.queues.events import Answer, CommitEvent, EventQueue, Leave, Leaving, SchedulerEvent
@@ -22,7 +22,6 @@ from slurm_bridge.queues.ports import Clock, Report
 from slurm_bridge.queues.preemption import Preemption
 from slurm_bridge.queues.records import Allocation, AskId, Origin, Question
 from slurm_bridge.queues.rules import Rules
-from slurm_bridge.queues.sorting import NodePolicy
 from slurm_bridge.queues.tree import Queue, find
 
 #: So many results one pass gives at most, before it listens again.
@@ -64,26 +63,32 @@ class Lane:
         self.inbox: EventQueue[SchedulerEvent] = EventQueue()
         self._setting = setting
         self._plan = building.plan(settings)
-        root = building.build(self._plan)
-        self.partition = Partition(root, self._sorts(settings), self._rules(settings), settings.root)
+        self.partition = Partition(
+            building.build(self._plan), self._sorts(settings), self._rules(settings), settings.root
+        )
         self._preemption = Preemption(settings.preemption, self._would_do)
         self._passing = Passing(self.partition, self._may if origin.predicates else None)
-        #: Proposed and not answered; whether the ask is to wait again if it is refused.
-        self._flying: dict[AskId, bool] = {}
+        #: Proposed and not answered; the ask that is to wait if it is refused.
+        self._flying: dict[AskId, records.Ask | None] = {}
         self._held: frozenset[str] = frozenset()
+        #: Another pass would come to nothing now: the last one has come to its end, and nothing has happened since.
+        self.settled = False
 
     # -- events ------------------------------------------------------------------------------------------------------
 
-    def handle(self) -> int:
-        """All that has come in; how much it was. An event that fails is reported, and the others are handled."""
+    def handle(self) -> None:
+        """All that has come in. An event that fails is reported, and the others are handled."""
         with self.lock:
-            taken = self.inbox.take()
-            for event in taken:
+            for event in self.inbox.take():
+                self.settled = self.settled and self._is_expected(event)
                 try:
                     self._handle(event)
                 except Exception as error:  # noqa: BLE001 - one event must not take the partition with it
                     self._setting.report(f"partition {self.name}: {type(event).__name__}", error)
-            return len(taken)
+
+    def _is_expected(self, event: SchedulerEvent) -> bool:
+        """What was proposed here stands, as it has counted since: no further pass comes to anything by that."""
+        return isinstance(event, Answer) and event.by == self._setting.number and not event.refused
 
     def _handle(self, event: SchedulerEvent) -> None:
         match event:
@@ -110,9 +115,9 @@ class Lane:
         """What stands has its nodes, or is to go."""
         if isinstance(event, events.Started):
             self.partition.standing.start(event.id)
-            return
-        is_mine = event.ask is not None and self._is_mine(event.ask.application)
-        recalling.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
+        else:
+            is_mine = event.ask is not None and self._is_mine(event.ask.application)
+            recalling.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
 
     def _configure(self, settings: documents.Partition) -> None:
         self._plan = building.plan(settings)
@@ -121,19 +126,11 @@ class Lane:
         for queue in gone:
             self.partition.forget(queue)
         self.partition.follow(self._rules(settings), self._sorts(settings), settings.root)
-        found = (find(self.partition.root, path) for path in changes.lowered)
-        lowered = [queue for queue in found if queue is not None]
+        lowered = [one for path in changes.lowered if (one := find(self.partition.root, path)) is not None]
         self._preemption.follow(settings.preemption, lowered, self._setting.clock.wall())
 
     def _rules(self, settings: documents.Partition) -> Rules:
-        node_sort = settings.node_sort.policy or NodePolicy.FAIR.value
-        return dataclasses.replace(
-            self._setting.rules,
-            mode=self.origin.mode,
-            node_sort=node_sort,
-            preempts=settings.preemption.enabled and self._setting.preemptor is None,
-            alike=not self.origin.predicates,
-        )
+        return rules.configured(self._setting.rules, settings, self.origin, plans=self._setting.preemptor is None)
 
     def _sorts(self, settings: documents.Partition) -> Mapping[str, NodeSort]:
         """The orders that are built in, with the partition's weights, and the others."""
@@ -143,12 +140,18 @@ class Lane:
         return find(self.partition.root, path) or building.create(self.partition.root, self._plan, path)
 
     def _ask(self, ask: records.Ask) -> None:
-        """Asks of the other schedulers' applications are theirs."""
-        if self._is_mine(ask.application):
+        """Asks of the other schedulers' applications are theirs. One that is proposed is not proposed a second time.
+
+        The cache refuses what has been asked for otherwise since, and then this one waits.
+        """
+        if ask.id in self._flying:
+            self._flying[ask.id] = ask
+        elif self._is_mine(ask.application):
             self.partition.add_ask(ask)
 
     def _is_mine(self, application: str) -> bool:
-        return zlib.crc32(application.encode()) % self._setting.schedulers == self._setting.number
+        count = self._setting.schedulers
+        return count == 1 or zlib.crc32(application.encode()) % count == self._setting.number
 
     def _adopt(self, allocation: Allocation) -> None:
         """Count what is committed, as far as its application and its nodes have not left already."""
@@ -163,7 +166,7 @@ class Lane:
         if answer.by != self._setting.number:
             self._adopt(answer.allocation)
             return
-        again = self._flying.pop(answer.allocation.ask.id, False)
+        again = self._flying.pop(answer.allocation.ask.id, None)
         application = self.partition.applications.get(answer.allocation.ask.application)
         if application is None:
             return
@@ -190,7 +193,7 @@ class Lane:
         elif application is not None:
             self.partition.withdraw(application, leaving.key)
             if one in self._flying:
-                self._flying[one] = False
+                self._flying[one] = None
         self._setting.send(events.Removed(by=self._setting.number, leaving=leaving))
 
     def _retire(self, leaf: Queue) -> None:
@@ -201,12 +204,11 @@ class Lane:
     def _leave_out(self, event: events.HeldElsewhere) -> None:
         """Nodes of other schedulers are no candidates; where two hold the same one, the first scheduler keeps it."""
         for node in self.partition.nodes:
+            node.elsewhere.discard(event.by)
             if node.name in event.nodes:
                 node.elsewhere.add(event.by)
-            else:
-                node.elsewhere.discard(event.by)
-            if node.name in event.nodes and event.by < self._setting.number:
-                self.partition.give_up(node.name)
+                if event.by < self._setting.number:
+                    self.partition.give_up(node.name)
         self.partition.unsettle()
 
     # -- passes ------------------------------------------------------------------------------------------------------
@@ -214,14 +216,16 @@ class Lane:
     def run(self, most: int = MOST_RESULTS) -> int:
         """One pass; the number of its results. What was decided before it fails is proposed all the same."""
         with self.lock:
-            now = self._setting.clock.wall()
+            now, self.settled = self._setting.clock.wall(), False
             proposals: list[Allocation] = []
             try:
                 count = self._steps(proposals, most, now)
             finally:
                 self._propose(proposals)
             # What was just proposed may have to go: the cache has to know it before.
-            return count if count == most else count + self._preempt(now)
+            followed = self._preempt(now) if count < most else 0
+            self.settled = count < most and not followed
+            return count + followed
 
     def _steps(self, proposals: list[Allocation], most: int, now: float) -> int:
         for count in range(most):
@@ -230,7 +234,7 @@ class Lane:
                 return count
             if isinstance(result, Allocated):
                 proposals.append(result.allocation)
-                self._flying[result.allocation.ask.id] = True
+                self._flying[result.allocation.ask.id] = result.allocation.ask
         return most
 
     def _propose(self, proposals: list[Allocation]) -> None:

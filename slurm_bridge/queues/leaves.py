@@ -27,9 +27,14 @@ class Obstacles:
         #: What was searched for in vain, and whether a node to hold was, too.
         self.vain: dict[Size, bool] = {}
         self.start = False
-        #: What limits had given back then.
+        #: What limits had given back when they stopped somebody first.
         self.limits: int | None = None
         self.other = False
+
+    def limited(self, returned: int) -> None:
+        """Limits do not let somebody have it. Who was stopped before may get what they have given back since."""
+        if self.limits is None:
+            self.limits = returned
 
     def does_not_fit(self, waiting: Waiting) -> None:
         """There is not as much left as it asks for."""
@@ -78,9 +83,12 @@ class Leaf:
     def put(self, application: Application) -> None:
         """A new one, or one that has changed: its place and that of the queue follow."""
         self._order.put(application)
-        self._forget(application.name)
-        self._said[application.name] = application.priority
-        self._priorities[application.priority] = self._priorities.get(application.priority, 0) + 1
+        name, priority = application.name, application.priority
+        if self._said.get(name) == priority:
+            return
+        self._forget(name)
+        self._said[name] = priority
+        self._priorities[priority] = self._priorities.get(priority, 0) + 1
         self._tell()
 
     def drop(self, application: Application) -> None:
@@ -98,4 +106,6 @@ class Leaf:
             del self._priorities[said]
 
     def _tell(self) -> None:
-        self.queue.set_waiting(priorities.highest(self._priorities))
+        highest = priorities.highest(self._priorities)
+        if highest != self.queue.waiting:
+            self.queue.set_waiting(highest)

@@ -53,6 +53,10 @@ class Telling:
         self._released: list[Released] = []
         self._evictions: list[Eviction] = []
 
+    def __bool__(self) -> bool:
+        """There is something to tell."""
+        return bool(self._accepted or self._rejected or self._new or self._released or self._evictions)
+
     def accept(self, subject: Subject, queue: str = "") -> None:
         """It is part of the state now."""
         self._accepted.append(Accepted(subject=subject, queue=queue))
@@ -138,9 +142,9 @@ class Ledger:
 
     def tell(self, rm: str, telling: Telling) -> None:
         """The resource manager hears it, if there is anything to hear and somebody to hear it."""
-        manager, news = self.managers.get(rm), telling.news()
-        if manager is not None and news != News():
-            self._tell(Told(rm=rm, incarnation=manager.incarnation, news=news))
+        manager = self.managers.get(rm)
+        if manager is not None and telling:
+            self._tell(Told(rm=rm, incarnation=manager.incarnation, news=telling.news()))
 
     def remember(self, rm: str, rejected: Rejected) -> None:
         """Keep it to be shown, as one of the last ones."""

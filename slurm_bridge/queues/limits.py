@@ -4,11 +4,13 @@ A user is measured by the limit that names it in a queue, or else by that of `*`
 counts for one: from its queue upward the first one that a limit names and its user is in, in the order of the limits;
 without any for `*`, if a limit has that. An application that counts for no group is measured as its user only.
 
-Usage is kept for every user, limited or not: a limit that comes later finds it.
+What applications have is kept for every user, limited or not: a limit that comes later finds it. Where nobody is
+limited it is added up only when somebody looks.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 
 from slurm_bridge.queues import amounts
 from slurm_bridge.queues.amounts import Amount, Known
@@ -18,6 +20,8 @@ from slurm_bridge.queues.quantities import VCORE
 
 _USERS = "user"
 _GROUPS = "group"
+#: Of so many queues it is remembered what is above them: every application asks it twice.
+_MOST_PATHS = 4096
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,12 @@ class _Usage:
         """So much more is in use; what is left is worked out when somebody asks."""
         amounts.add(self.allocated, amount)
         self._room = None
+
+    def count(self, name: str, member: "_Member") -> None:
+        """An application that is there already."""
+        self.add(member.allocated)
+        if member.runs:
+            self.applications.add(name)
 
     def room(self) -> Known:
         """What is left of each type that the limit defines: many applications ask between two changes."""
@@ -112,9 +122,7 @@ class Limits:
         for name, member in self._members.items():
             self._attach(member)
             for usage in member.usages:
-                usage.add(member.allocated)
-                if member.runs:
-                    usage.applications.add(name)
+                usage.count(name, member)
 
     # -- applications ------------------------------------------------------------------------------------------------
 
@@ -182,14 +190,28 @@ class Limits:
 
     def used(self) -> tuple[Used, ...]:
         """What every user and group has in every queue, sorted by queue."""
-        return tuple(map(_shown, sorted(self._usages.values(), key=lambda usage: (usage.queue, usage.subject))))
+        found = self._usages.values() if self._limits else self._counted()
+        return tuple(map(_shown, sorted(found, key=lambda usage: (usage.queue, usage.subject))))
+
+    def _counted(self) -> Iterable[_Usage]:
+        """What users have, where nobody is measured; then nobody counts for a group."""
+        found: dict[tuple[str, str], _Usage] = {}
+        for name, member in self._members.items():
+            for path in _upward(member.queue):
+                if (path, member.user) not in found:
+                    found[path, member.user] = _Usage(queue=path, kind=_USERS, name=member.user, limit=None)
+                found[path, member.user].count(name, member)
+        return found.values()
 
     # -- who is measured by what -------------------------------------------------------------------------------------
 
     def _attach(self, member: _Member) -> None:
-        """Find everything that counts the application, from its queue upward."""
-        group = self._group(member)
-        paths = tuple(_upward(member.queue))
+        """Find everything that counts the application, from its queue upward; nothing does where nobody is limited."""
+        if not self._limits:
+            member.usages = member.limited = ()
+            return
+        paths = _upward(member.queue)
+        group = self._group(member, paths)
         users = [self._usage(path, _USERS, member.user) for path in paths]
         groups = [self._usage(path, _GROUPS, group) for path in paths] if group else []
         member.usages = (*users, *groups)
@@ -205,15 +227,15 @@ class Limits:
 
     def _limit(self, queue: str, kind: str, name: str) -> documents.Limit | None:
         """The one that names it, else the one of all others."""
-        limits = self._limits.get(queue, ())
+        limits = self._limits.get(queue)
+        if limits is None:
+            return None
         named = (limit for wanted in (name, WILDCARD) for limit in limits if wanted in _names(limit, kind))
         return next(named, None)
 
-    def _group(self, member: _Member) -> str:
+    def _group(self, member: _Member, paths: Iterable[str]) -> str:
         """The group for which it counts, "" for none."""
-        listed = [
-            name for path in _upward(member.queue) for limit in self._limits.get(path, ()) for name in limit.groups
-        ]
+        listed = [name for path in paths for limit in self._limits.get(path, ()) for name in limit.groups]
         own = (name for name in listed if name in member.groups)
         return next(own, WILDCARD if WILDCARD in listed else "")
 
@@ -222,11 +244,11 @@ def _names(limit: documents.Limit, kind: str) -> tuple[str, ...]:
     return limit.users if kind == _USERS else limit.groups
 
 
-def _upward(path: str) -> Iterator[str]:
+@functools.lru_cache(maxsize=_MOST_PATHS)
+def _upward(path: str) -> tuple[str, ...]:
     """The path of a queue, then those of all above it."""
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
+    above = path.rpartition(".")[0]
+    return (path, *_upward(above)) if above else (path,)
 
 
 def _one_more(usage: _Usage, application: str) -> Refusal | None:

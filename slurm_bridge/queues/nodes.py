@@ -204,10 +204,13 @@ class Nodes:
         free = self._mode is Mode.FREE
         node.free = amounts.minus(node.capacity, node.allocated) if free else node.capacity
         for sort, places in self._places.items():
-            if node.name in places:
-                self._leave(sort, places[node.name])
-            places[node.name] = self.score(sort, node, {})
-            bisect.insort(self._orders[sort], places[node.name])
+            before, place = places.get(node.name), self.score(sort, node, {})
+            if place == before:
+                continue
+            if before is not None:
+                self._leave(sort, before)
+            places[node.name] = place
+            bisect.insort(self._orders[sort], place)
 
     def _leave(self, sort: str, place: tuple[float, str]) -> None:
         order = self._orders[sort]

@@ -140,17 +140,21 @@ class Partition:
 
     def withdraw(self, application: Application, key: str) -> None:
         """It waits no longer, and holds nothing."""
-        one = AskId(partition=application.record.partition, application=application.name, key=key)
-        if one in self.flights:
-            self.flights.end(one)
+        if self._take_out(application, key):
+            self._refresh(application)
+
+    def _take_out(self, application: Application, key: str) -> bool:
+        """Whether there was one; the place of its application has to follow."""
+        record = application.record
+        if self.flights and self.flights.end(AskId(partition=record.partition, application=record.name, key=key)):
             self.grown += 1
         waiting = application.asks.get(key)
         if waiting is None:
-            return
+            return False
         self.unreserve_all(waiting)
         application.drop(key)
         application.queue.remove_pending(waiting.total)
-        self._refresh(application)
+        return True
 
     # -- reservations ------------------------------------------------------------------------------------------------
 
@@ -186,14 +190,13 @@ class Partition:
     def allocate(self, waiting: Waiting, nodes: tuple[str, ...]) -> Allocation:
         """The ask has its nodes; whether that stands, others say."""
         allocation = Allocation(ask=waiting.ask, nodes=nodes)
-        self.withdraw(self.applications[waiting.ask.application], waiting.ask.key)
         self.adopt(allocation)
         return allocation
 
     def adopt(self, allocation: Allocation) -> None:
         """Count what stands, whoever decided it; its ask, if it still waited here, waits no longer."""
         application = self.applications[allocation.ask.application]
-        self.withdraw(application, allocation.ask.key)
+        self._take_out(application, allocation.ask.key)
         application.take(allocation)
         amount = applications.total(allocation)
         application.queue.allocate(amount)
@@ -224,8 +227,8 @@ class Partition:
         self.grown += 1
         return allocation
 
-    def undo(self, allocation: Allocation, *, again: bool) -> None:
-        """The inverse of `allocate`; the ask waits `again`, as old as it is, even if its node has gone meanwhile."""
+    def undo(self, allocation: Allocation, *, again: Ask | None) -> None:
+        """The inverse of `allocate`, even if its node has gone meanwhile; this ask waits `again`, as old as it is."""
         application = self.applications.get(allocation.ask.application)
         if application is None:
             return
@@ -236,8 +239,8 @@ class Partition:
             application.running = False
             application.queue.finish()
             self.limits.finish(application.name)
-        if again:
-            self.add_ask(allocation.ask)
+        if again is not None:
+            self.add_ask(again)
 
     # -- preemption --------------------------------------------------------------------------------------------------
 

@@ -56,6 +56,8 @@ class Passing:
 
     def step(self, now: float) -> Result | None:
         """One result, None where there is none to be had."""
+        if not self._partition.pending():
+            return None
         found = self._promised(now) if self._partition.flights else None
         if found is None and self._partition.holders:
             found = self._reserved(now)
@@ -188,7 +190,7 @@ class Passing:
         if not visit.starts:
             met.start = True
         elif self._partition.limited and limits.may_start(application.name) is not None:
-            met.limits = limits.returned
+            met.limited(limits.returned)
         else:
             return True
         return False
@@ -201,7 +203,7 @@ class Passing:
             if not visit.fits(waiting):
                 met.does_not_fit(waiting)
             elif allowed is not None and not amounts.fit_in_max_undefined(waiting.total, allowed):
-                met.limits = self._partition.limits.returned
+                met.limited(self._partition.limits.returned)
             elif not (visit.crowded and visit.keeps_back(waiting, now)):
                 yield waiting
                 count += 1

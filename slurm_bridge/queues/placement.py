@@ -68,9 +68,9 @@ def place(root: tree.Queue, rules: Sequence[Rule], candidate: Candidate) -> Plac
         answer = _evaluate(root, rule, candidate)
         if answer.error:
             return Rejected(why=f"{_named(rule)}: {answer.why}", error=answer.error)
-        obstacle = answer.why or _obstacle(root, answer.path, candidate)
+        queue = _find(root, answer.path) if answer.path else None
+        obstacle = answer.why or _obstacle(root, answer.path, queue, candidate)
         if not obstacle:
-            queue = _find(root, answer.path)
             return Placed(path=queue.path if queue else answer.path, queue=queue)
         reasons.append(f"{_named(rule)}: {obstacle}")
     return _without_rule(root, candidate, reasons)
@@ -80,7 +80,7 @@ def _without_rule(root: tree.Queue, candidate: Candidate, reasons: Sequence[str]
     if candidate.forced:
         return Placed(path=acl.RECOVERY, queue=_find(root, acl.RECOVERY))
     fallback = _find(root, DEFAULT)
-    obstacle = _obstacle(root, DEFAULT, candidate) if fallback else f"{DEFAULT} does not exist"
+    obstacle = _obstacle(root, DEFAULT, fallback, candidate) if fallback else f"{DEFAULT} does not exist"
     if not obstacle:
         return Placed(path=DEFAULT, queue=fallback)
     return Rejected(why=f"no queue for user {candidate.user}: {'; '.join((*reasons, obstacle))}")
@@ -91,9 +91,8 @@ def _find(root: tree.Queue, path: str) -> tree.Queue | None:
     return tree.find(root, path) or tree.find(root, path.lower())
 
 
-def _obstacle(root: tree.Queue, path: str, candidate: Candidate) -> str:
-    """Why this queue does not take the application, "" where it does."""
-    queue = _find(root, path)
+def _obstacle(root: tree.Queue, path: str, queue: tree.Queue | None, candidate: Candidate) -> str:
+    """Why this queue, None where it is to be made, does not take the application; "" where it does."""
     if queue is not None and not queue.leaf:
         return f"{path} is a parent, and applications go into leaves"
     if queue is not None and queue.state is not tree.State.ACTIVE:
@@ -142,7 +141,7 @@ def _path(root: tree.Queue, rule: Rule, value: str, candidate: Candidate) -> _An
     if qualified:
         return _Answer(path=name)
     above = _above(root, rule, candidate)
-    return dataclasses.replace(above, path=f"{above.path}.{name}") if above.path else above
+    return _Answer(path=f"{above.path}.{name}") if above.path else above
 
 
 def _above(root: tree.Queue, rule: Rule, candidate: Candidate) -> _Answer:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from slurm_bridge import errors
 from slurm_bridge.queues import naming
 from slurm_bridge.queues.events import CacheEvent, EventQueue, Registered, Told, Updated
+from slurm_bridge.queues.naming import Names
 from slurm_bridge.queues.ports import Callback, Report
 from slurm_bridge.queues.records import News, Question, Registration, Thing, Update
 from slurm_bridge.runtime.threads import Supervisor
@@ -24,6 +25,7 @@ class _Door:
     def __init__(self, rm: str, incarnation: int, callback: Callback, report: Report) -> None:
         self.incarnation = incarnation
         self.callback = callback
+        self.names = Names(rm)
         self._rm = rm
         self._report = report
         self._news: EventQueue[News] = EventQueue()
@@ -32,16 +34,14 @@ class _Door:
     def put(self, news: News) -> None:
         self._news.put(news)
 
-    def deliver(self) -> int:
+    def deliver(self) -> None:
         """Everything that there is to hear; a callback that fails is reported, and has missed that."""
         with self._busy:
-            taken = self._news.take()
-            for news in taken:
+            for news in self._news.take():
                 try:
-                    self.callback.update(naming.news_outside(self._rm, news))
+                    self.callback.update(self.names.outside(news))
                 except Exception as error:  # noqa: BLE001 - a manager that cannot listen must not stop the core
                     self._report(f"resource manager {self._rm}: callback", error)
-            return len(taken)
 
     def serve(self, stop: threading.Event) -> None:
         while not stop.is_set():
@@ -83,27 +83,26 @@ class Proxy:
     def update(self, update: Update) -> None:
         """Pass it on; NotFound where nobody of that name is registered."""
         with self._lock:
-            if update.rm not in self._doors:
+            door = self._doors.get(update.rm)
+            if door is None:
                 known = ", ".join(sorted(self._doors)) or "none"
                 raise errors.NotFound(f"resource manager {update.rm}: is not registered; there are {known}")
-            self._post(Updated(update=naming.update_inside(update)))
+            self._post(Updated(update=door.names.inside(update)))
 
     def predicate(self, rm: str, question: Question) -> str:
         """Ask the resource manager; one that is not there any more takes nothing."""
         door = self._doors.get(rm)
         if door is None:
             return f"resource manager {rm} is not registered"
-        return door.callback.predicate(naming.question_outside(rm, question))
+        return door.callback.predicate(door.names.question(question))
 
     # -- news --------------------------------------------------------------------------------------------------------
 
-    def route(self) -> int:
-        """Hand on all news to those whom they are for; how many there were. It waits for nobody."""
-        taken = self.events.take()
-        for told in taken:
+    def route(self) -> None:
+        """Hand on all news to those whom they are for. It waits for nobody."""
+        for told in self.events.take():
             with self._lock:
                 self._hand_on(told)
-        return len(taken)
 
     def _hand_on(self, told: Told) -> None:
         door = self._doors.get(told.rm)
@@ -117,10 +116,11 @@ class Proxy:
             else:
                 self._gone.append(door)
 
-    def deliver(self) -> int:
+    def deliver(self) -> None:
         """Let everybody hear what there is, one after the other, without threads."""
         gone, self._gone = self._gone, []
-        return sum(door.deliver() for door in (*self._doors.values(), *gone))
+        for door in (*self._doors.values(), *gone):
+            door.deliver()
 
     def serve(self, stop: threading.Event) -> None:
         """Hand on news, and keep a thread for every resource manager, until it is told to stop."""

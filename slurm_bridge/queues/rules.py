@@ -2,7 +2,9 @@
 
 import dataclasses
 
-from slurm_bridge.queues.records import Mode
+from slurm_bridge.queues.config import documents
+from slurm_bridge.queues.records import Mode, Origin
+from slurm_bridge.queues.sorting import NodePolicy
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,3 +17,14 @@ class Rules:
     reservation_timeout: float = 3600.0
     preempts: bool = False
     alike: bool = False
+
+
+def configured(rules: Rules, settings: documents.Partition, origin: Origin, *, plans: bool) -> Rules:
+    """Those of a partition; `plans`: nobody else plans its preemption."""
+    return dataclasses.replace(
+        rules,
+        mode=origin.mode,
+        node_sort=settings.node_sort.policy or NodePolicy.FAIR.value,
+        preempts=settings.preemption.enabled and plans,
+        alike=not origin.predicates,
+    )

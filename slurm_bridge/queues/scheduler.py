@@ -8,6 +8,8 @@ from slurm_bridge.queues.lane import Lane, Setting
 from slurm_bridge.runtime.threads import Supervisor
 
 _LOOK_AROUND = 0.5
+#: Those that name the incarnation that they are for.
+_OF_ONE = (events.Answer, events.Leaving)
 
 
 class Scheduler:
@@ -20,12 +22,16 @@ class Scheduler:
         self._threads: dict[str, Supervisor] = {}
         self._serving = False
 
-    def route(self) -> int:
-        """Hand on every event that has come in; how many there were. It waits for no partition."""
-        taken = self.events.take()
-        for event in taken:
+    def handle(self) -> None:
+        """All events, also those of the partitions, without threads."""
+        self.route()
+        for lane in tuple(self.lanes.values()):
+            lane.handle()
+
+    def route(self) -> None:
+        """Hand on every event that has come in. It waits for no partition."""
+        for event in self.events.take():
             self._hand_on(event)
-        return len(taken)
 
     def _hand_on(self, event: SchedulerEvent) -> None:
         lane = self.lanes.get(event.partition)
@@ -69,6 +75,6 @@ class Scheduler:
 
 def _concerns(event: SchedulerEvent, lane: Lane) -> bool:
     """Answers and removals for an earlier partition of the name concern nobody any more."""
-    if isinstance(event, events.Answer | events.Leaving):
+    if isinstance(event, _OF_ONE):
         return event.incarnation == lane.origin.incarnation
     return True

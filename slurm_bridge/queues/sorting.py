@@ -38,6 +38,9 @@ def sorted_queues(parent: Queue) -> tuple[Queue, ...]:
 
 def _sorted_queues(parent: Queue) -> Iterable[Queue]:
     ranked = [(rank, child) for child in parent.children.values() if (rank := _rank(parent, child)) is not None]
+    if len(ranked) == 1:
+        # Mostly one waits while the others have what they asked for.
+        return (ranked[0][1],)
     ranked.sort(key=_first)
     if parent.sort_policy is SortPolicy.FIFO:
         return (child for _, child in ranked)
@@ -200,12 +203,13 @@ class Applications(Generic[A]):
 
     def _place(self, application: A) -> tuple[Key, int, A] | None:
         """Work out its place; None where nothing of it waits, or where it is gone."""
-        self._places.pop(application, None)
-        if application not in self._arrived or not amounts.is_positive(application.pending):
+        arrived, leaf = self._arrived.get(application), self._leaf
+        if arrived is None or not amounts.is_positive(application.pending):
+            self._places.pop(application, None)
             return None
-        leaf = self._leaf
         key = application_key(application, leaf.sort_policy, by_priority=leaf.priority_sorting, total=leaf.guaranteed)
-        return self._places.setdefault(application, (key, self._arrived[application], application))
+        place = self._places[application] = (key, arrived, application)
+        return place
 
 
 # -- nodes -----------------------------------------------------------------------------------------------------------

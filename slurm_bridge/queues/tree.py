@@ -37,6 +37,7 @@ class Queue:
         "fair_max",
         "guaranteed",
         "leaf",
+        "lineage",
         "managed",
         "max",
         "max_applications",
@@ -69,6 +70,7 @@ class Queue:
     ) -> None:
         self.name = name
         self.parent = parent
+        self.lineage: tuple[Queue, ...] = (self, *parent.lineage) if parent else (self,)
         self.path: str = f"{parent.path}{SEPARATOR}{name}" if parent else name
         self.leaf = leaf
         self.managed = True  # False: nobody configured it, an application needed it
@@ -149,7 +151,7 @@ class Queue:
 
     def allocate(self, amount: Known) -> None:
         """So much more is in use, here and above."""
-        for queue in upward(self):
+        for queue in self.lineage:
             amounts.add(queue.allocated, amount)
             queue.changes += 1
 
@@ -159,7 +161,7 @@ class Queue:
 
     def mark_preempting(self, amount: Known) -> None:
         """So much of what is in use is being taken back, here and above."""
-        for queue in upward(self):
+        for queue in self.lineage:
             amounts.add(queue.preempting, amount)
             queue.changes += 1
 
@@ -169,7 +171,7 @@ class Queue:
 
     def add_pending(self, amount: Known) -> None:
         """So much more waits to be allocated, here and above."""
-        for queue in upward(self):
+        for queue in self.lineage:
             amounts.add(queue.pending, amount)
             queue.changes += 1
 
@@ -181,33 +183,36 @@ class Queue:
         """This is now the highest priority that waits below; those above learn what they have to."""
         self.waiting = highest
         passed = priorities.passed_up(highest, self.offset, self.priority_policy)
-        if passed != self.priority:
-            self.priority = passed
-            self._count_change()  # also above: the order of its siblings is another one, whoever is the highest of them
-            if self.parent is not None:
-                self.parent.set_waiting(priorities.highest(child.priority for child in self.parent.children.values()))
+        if passed == self.priority:
+            return
+        before, self.priority = self.priority, passed
+        self._count_change()  # also above: the order of its siblings is another one, whoever is the highest of them
+        if self.parent is not None and passed > self.parent.waiting:
+            self.parent.set_waiting(passed)
+        elif self.parent is not None and before == self.parent.waiting:
+            self.parent.set_waiting(priorities.highest(child.priority for child in self.parent.children.values()))
 
     # -- applications ------------------------------------------------------------------------------------------------
 
     def accept(self, application: str) -> None:
         """The application may start: it counts here and above before it runs."""
-        for queue in upward(self):
+        for queue in self.lineage:
             queue.allocating_accepted.add(application)
 
     def withdraw(self, application: str) -> None:
         """The inverse of `accept`."""
-        for queue in upward(self):
+        for queue in self.lineage:
             queue.allocating_accepted.discard(application)
 
     def start(self, application: str) -> None:
         """The application runs, here and above; it is no longer one that may start."""
-        for queue in upward(self):
+        for queue in self.lineage:
             queue.allocating_accepted.discard(application)
             queue.running += 1
 
     def finish(self) -> None:
         """One running application less, here and above."""
-        for queue in upward(self):
+        for queue in self.lineage:
             queue.running -= 1
 
     def _entitle(self) -> None:
@@ -219,7 +224,7 @@ class Queue:
         self._count_change()
 
     def _count_change(self) -> None:
-        for queue in upward(self):
+        for queue in self.lineage:
             queue.changes += 1
 
 
@@ -228,10 +233,7 @@ class Queue:
 
 def upward(queue: Queue) -> Iterator[Queue]:
     """The queue and all above it, up to the root."""
-    here: Queue | None = queue
-    while here is not None:
-        yield here
-        here = here.parent
+    return iter(queue.lineage)
 
 
 def downward(queue: Queue) -> Iterator[Queue]:
@@ -288,9 +290,8 @@ def fair_max_under(maximum: Known, above: Known) -> Known:
 
 def can_run(queue: Queue, application: str) -> bool:
     """One more application may start; one that was told so before always may."""
-    return all(
-        not above.max_applications
-        or application in above.allocating_accepted
-        or above.running + len(above.allocating_accepted) < above.max_applications
-        for above in upward(queue)
-    )
+    for here in queue.lineage:
+        most, accepted = here.max_applications, here.allocating_accepted
+        if most and application not in accepted and here.running + len(accepted) >= most:
+            return False
+    return True

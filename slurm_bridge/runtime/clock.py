@@ -17,6 +17,11 @@ class SystemClock:
         return stop.wait(max(0.0, seconds))
 
 
+def thread_seconds() -> float:
+    """What the processor has spent on this thread so far: how long work is, whoever else keeps the machine busy."""
+    return time.thread_time()
+
+
 class VirtualClock:
     """Moves only by `advance`, or by the waits of its single-threaded user; repeatable to the last digit."""
 

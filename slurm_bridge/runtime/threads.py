@@ -14,12 +14,17 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Final
 
 #: Runs until the event is set.
 Target = Callable[[threading.Event], None]
 
 #: Called with the thread's name and what it died of, None when it ended without being told to.
 Report = Callable[[str, Exception | None], None]
+
+
+#: How long a signal may go unnoticed.
+LOOK: Final = 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +67,9 @@ class Supervisor:
     def live(self, drain: Callable[[], None], *, seconds: float) -> int:
         """Start, serve, drain, stop; the exit status. Stopping takes at most so many seconds, beside the drain."""
         self.start()
-        self.stop.wait()
+        while not self.stop.wait(LOOK):
+            # Waking is what runs a signal's handler: see `install_signals`.
+            pass
         deadline = time.monotonic() + seconds
         late = self._join(self.stop, deadline)
         try:
@@ -103,6 +110,9 @@ def install_signals(stop: threading.Event) -> None:
 
     The handler runs in the main thread, which may be inside `stop.wait` and hold the event's lock: setting it from
     there could wait for itself for ever. Therefore a thread sets it.
+
+    The system may hand the signal to any thread, and does so when many come and go. Python notes that, and the main
+    thread runs the handler once it wakes: it must never wait without an end.
     """
 
     def handle(number: int, _frame: FrameType | None) -> None:

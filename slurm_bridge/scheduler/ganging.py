@@ -20,13 +20,13 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import MemberLost, Workload
 from slurm_bridge.scheduler import records
-from slurm_bridge.scheduler.binding import Binder
+from slurm_bridge.scheduler.binding import ECHO, Binder
 from slurm_bridge.scheduler.ending import Ender
 from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
-from slurm_bridge.scheduler.withdrawing import Replacer
+from slurm_bridge.scheduler.withdrawing import Replacer, bound_by
 
 #: Members that never stop coming are waited for only so many times as long as it takes to settle.
 RESTLESS = 10
@@ -215,12 +215,19 @@ class Ganger:
         text = f"not all pods of {crew.root} could be bound within {seconds} s; those that were are taken back"
 
         def act() -> Filed:
+            if self._complete_after_all(crew, placeholder):
+                return Filed(after=ECHO)
             self._undone[crew.root.uid] = placeholder.job_id
             ended = self._ender.end_all(crew, placeholder, "NOTBOUND", text)
             # Where nobody has a node any more nobody's end wakes us.
             return ended if crew.on(placeholder.job_id) else AT_ONCE
 
         return act
+
+    def _complete_after_all(self, crew: Crew, placeholder: Placeholder) -> bool:
+        """Bindings of which no watch has told: a start that came to its end is not undone for that."""
+        bound = {pod.uid for pod in bound_by(self._tools, placeholder)}
+        return _complete(crew, placeholder, more=sum(pod.uid in bound for pod in crew.pods(Standing.WANTING)))
 
     def in_time(self, crew: Crew, placeholder: Placeholder, filed: Filed) -> Filed:
         """Nobody else may be woken before the time of a start is over."""
@@ -238,10 +245,10 @@ class Ganger:
             return self.in_time(crew, placeholder, Filed(after=self._tools.pause(crew.root.uid)))
 
 
-def _complete(crew: Crew, placeholder: Placeholder) -> bool:
-    """As many as the job was asked for have had a place."""
+def _complete(crew: Crew, placeholder: Placeholder, *, more: int = 0) -> bool:
+    """As many as the job was asked for have had a place; `more` have it and are not known by the crew yet."""
     job_id = placeholder.job_id
-    return crew.ever.get(job_id, 0) - crew.losses.get(job_id, 0) >= records.starters_of(placeholder.owner)
+    return more + crew.ever.get(job_id, 0) - crew.losses.get(job_id, 0) >= records.starters_of(placeholder.owner)
 
 
 def _all_of(crew: Crew, placeholder: Placeholder) -> Iterator[Pod]:

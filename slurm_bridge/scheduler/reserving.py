@@ -4,25 +4,22 @@
               first to be free are promised to it: others of ours keep away
     reserved  Slurm's reservation keeps all other jobs away, too; where Slurm refuses it, the job is first in its queue
     assigned  its job enters the reservation, and its owner record says which nodes, and until when: so a restart knows
-    over      used (it has nodes), withdrawn (its job is another one, has gone, or may not come to them any more), or
-              timed out: the job leaves the reservation, and the nodes are everybody's
+    over      used (it has nodes), withdrawn (its job is another one, has gone, or may not come to them any more or not
+              enter; or others have reserved them), or timed out: the job leaves, and the nodes are everybody's
 
 Reservations are short, and prolonged while they are needed: one that nobody looks after goes by itself, and its job
 goes on waiting. What is to be given back is given back for certain; what an earlier life left behind, too.
 """
 
-import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-import msgspec
 from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.hooks.reserving import Reserves
-from slurm_bridge.model.job import Done, JobView, Phase, Refusal, Refused
-from slurm_bridge.model.names import JobId
+from slurm_bridge.model.job import JobView, Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import sites, soonest, withheld
 from slurm_bridge.scheduler.census import Census
@@ -32,31 +29,12 @@ from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.returning import Debt, Returning
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.scheduler.withholding import Case, Withholding
 
-#: A reservation lasts for so long, and is prolonged when so much of it is over.
-SECONDS, RENEWED = 120, 40.0
-#: What was not answered, or could not be done just now, is tried again after so long.
-AGAIN = 5.0
 #: A workload that could be helped by no node, or whose nodes were not free in time, is looked at again after so long.
 REST = 30.0
 #: What others of ours are told.
 WHY = "node(s) are kept for a workload that has waited for longer"
-
-#: Slurm will say the same when it is asked again soon.
-_FINAL = frozenset({Refusal.INVALID, Refusal.FORBIDDEN})
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Case:
-    """Nodes that are kept for one workload and its job. `reserved`: Slurm keeps them; `refused`: it will not."""
-
-    job_id: JobId
-    name: str
-    says: withheld.Withheld
-    reserved: bool = False
-    refused: bool = False
-    silent: bool = False
-    due: float = 0.0
 
 
 class Reserving:
@@ -67,13 +45,11 @@ class Reserving:
         self._clearing = Clearing(tools, census, queue, Terms(by="reserving", why=WHY, outranked=True))
         self._lock = threading.Lock()
         self._cases: dict[str, Case] = {}
-        self._returning = Returning(tools, queue)
+        self._withholding, self._returning = Withholding(tools, queue), Returning(tools, queue)
         #: Who has had his time, or could be helped by no node: nothing is kept for him until then.
         self._rests: dict[str, float] = {}
-        #: Nodes that were kept for a workload, and were not free in time.
+        #: Nodes that were kept for a workload, and were not free in time, or that could not be kept for it.
         self._in_vain: dict[str, frozenset[str]] = {}
-        #: What Slurm has refused it for, by error number: said once.
-        self._told: set[int] = set()
 
     def begin(self) -> None:
         """A leadership begins: owner records say what was kept; what nobody knows of is swept by the first step."""
@@ -82,10 +58,8 @@ class Reserving:
                 state.clear()
             self._clearing.begin()
             self._returning.begin()
-            for one in self._tools.table.all():
-                says = withheld.read(one.owner.reserved)
-                if says is not None and one.alive:
-                    self._resume(one, says)
+            for one in self._tools.table.kept_for():
+                self._resume(one)
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -100,15 +74,20 @@ class Reserving:
     def _step(self) -> None:
         hook = self._tools.config.chain.reserves
         self._clearing.settle()
-        if self._tools.mirror.failing or (hook is None and not self._cases and not self._returning.owed):
+        if self._tools.mirror.failing:
+            return
+        self._returning.find(self._cases.keys())
+        if hook is None and not self._cases and not self._returning.owing:
             return
         self._try("", functools.partial(self._returning.sweep, {case.name for case in self._cases.values()}))
         for uid, case in tuple(self._cases.items()):
             self._try(uid, functools.partial(self._follow, uid, case, hook))
-        for debt in self._returning.owed:
+        for debt in self._returning.due:
             self._try(debt.uid, functools.partial(self._returning.settle, debt))
         if hook is not None:
             self._begin_some(hook)
+            kept = (self._clearing.nodes(uid) for uid, case in self._cases.items() if case.reserved)
+            hook.keeps(frozenset().union(*kept))
 
     def _try(self, uid: str, act: Callable[[], None]) -> None:
         """Both sides may be away; the next step tries again."""
@@ -166,16 +145,8 @@ class Reserving:
         taken = self._tools.promised.nodes
         names = (snapshot.by_slurm.get(name, "") for name in soonest.allowed(view, snapshot))
         facts = (snapshot.nodes[name] for name in names if name and name not in taken)
-        return soonest.choose(soonest.task(wish.translated.shapes, view), view, facts, last=last, ends=self._ends())
-
-    def _ends(self) -> Mapping[str, int]:
-        """When the last of our jobs ends on each node at the latest, where Slurm has said so."""
-        found: dict[str, int] = {}
-        for one in self._tools.table.alive():
-            view = one.view
-            if view is not None and one.phase is Phase.RUNNING and view.state.phase is Phase.RUNNING:
-                found |= {node: max(view.end_time, found.get(node, 0)) for node in view.nodes}
-        return found
+        ends = soonest.ends_of(self._tools.table.alive())
+        return soonest.choose(soonest.task(wish.translated.shapes, view), view, facts, last=last, ends=ends)
 
     def _keep(self, uid: str, case: Case) -> None:
         """Others of ours keep away for as long as it may last."""
@@ -186,13 +157,11 @@ class Reserving:
         nodes = (known[name] for name in case.says.nodes if name in known)
         self._clearing.keep(uid, nodes, self._tools.clock.now() + left)
 
-    def _resume(self, one: Placeholder, says: withheld.Withheld) -> None:
-        """As the record of its job says; of one that has started all that is left is to leave."""
-        uid, name = one.owner.uid, withheld.name(one.owner)
-        if one.phase is Phase.PENDING and uid not in self._cases:
-            self._keep(uid, Case(job_id=one.job_id, name=name, says=says))
-        else:
-            self._returning.owe(Debt(name=name, uid=uid))
+    def _resume(self, one: Placeholder) -> None:
+        """As the record of its job says; one that has started is found by whoever gives back."""
+        uid, says = one.owner.uid, withheld.read(one.owner.reserved)
+        if says is not None and one.phase is Phase.PENDING and uid not in self._cases:
+            self._keep(uid, Case(job_id=one.job_id, name=withheld.name(one.owner), says=says))
 
     # -- one of them -------------------------------------------------------------------------------------------------
 
@@ -201,12 +170,12 @@ class Reserving:
         if over is not None:
             self._end(uid, case, over, hook)
             return
-        now = self._tools.clock.now()
-        if now >= case.due:
-            self._reserve(uid, case, now)
-        placeholder = self._job(uid, case)
-        if placeholder is not None and not case.silent and (case.reserved or case.refused):
-            self._assign(uid, case, placeholder)
+        for act in (self._withholding.reserve, self._withholding.assign):
+            job = self._job(uid, case)
+            if job is not None and not case.vain:
+                act(uid, case, job)
+        if case.vain:
+            self._end(uid, case, "withdrawn", hook)
 
     def _over(self, uid: str, case: Case, hook: Reserves | None) -> str | None:
         """In a word, None for as long as it has to last."""
@@ -233,58 +202,6 @@ class Reserving:
         usable = all(one is not None and not sites.closed(one, reserved=True) for one in there.values())
         return usable and there.keys() <= soonest.allowed(job.view, snapshot)
 
-    def _reserve(self, uid: str, case: Case, now: float) -> None:
-        """Make it, or prolong it. Without it, others of ours keep away all the same."""
-        job = self._job(uid, case)
-        user = job.view.user if job is not None and job.view is not None else ""
-        if not user:
-            return
-        outcome = self._tools.slurm.reserve(case.name, case.says.nodes, user, SECONDS)
-        case.due = now + (RENEWED if isinstance(outcome, Done) else AGAIN)
-        if isinstance(outcome, Done) and case.reserved and job is not None:
-            # Where Slurm was away for longer than it lasted this is another one, and its job is not in there.
-            self._tools.mirror.look(job.job_id, job.owner, tell=False)
-        case.reserved = case.reserved or isinstance(outcome, Done)
-        if isinstance(outcome, Refused) and outcome.why in _FINAL:
-            self._refused(uid, case, outcome)
-            case.due = now + RENEWED
-        elif isinstance(outcome, Refused) and outcome.why is Refusal.UNKNOWN_NODE:
-            self._tools.refresh_facts()
-
-    def _refused(self, uid: str, case: Case, outcome: Refused) -> None:
-        case.reserved, case.refused = False, True
-        if outcome.code not in self._told:
-            self._told.add(outcome.code)
-            text = "Slurm reserves no nodes, so that jobs that are not ours may take those that are kept: {}"
-            logger.bind(workload=uid).warning("reservation: " + text, outcome.message)
-
-    def _assign(self, uid: str, case: Case, job: Placeholder) -> None:
-        """Its job says what is kept for it, and enters the reservation, or is the first of all."""
-        view, name = job.view, case.name if case.reserved else ""
-        if view is None or (job.owner.reserved == case.says.text and view.reservation == name):
-            return
-        # Ids come back for others after a crash, and a job that is held has another priority than its own.
-        known, view = self._tools.mirror.look(job.job_id, job.owner, tell=False), None
-        if known is None or known.phase is not Phase.PENDING or (view := known.view) is None or view.held:
-            return
-        if case.refused and not case.reserved and case.says.priority is None:
-            case.says = dataclasses.replace(case.says, priority=view.priority)
-            self._tools.reserved[uid] = case.says.text
-        owner = msgspec.structs.replace(known.owner, reserved=case.says.text)
-        outcome = self._tools.slurm.assign(job.job_id, owner, name, None if case.reserved else withheld.FIRST)
-        if isinstance(outcome, Refused) and outcome.why in _FINAL:
-            self._not_assigned(uid, case, outcome)
-        self._tools.mirror.look(job.job_id, job.owner, tell=False)
-        self._queue.activate(uid, urgent=True)
-
-    def _not_assigned(self, uid: str, case: Case, outcome: Refused) -> None:
-        """The reservation has gone meanwhile, or is not for this job; or its record cannot be written."""
-        if case.reserved:
-            case.reserved, case.due = False, 0.0
-        else:
-            case.silent = True
-        logger.bind(workload=uid).info("reservation: its job {} stays as it is: {}", case.job_id, outcome.message)
-
     def _end(self, uid: str, case: Case, how: str, hook: Reserves | None) -> None:
         """Its nodes are everybody's, and it leaves what kept them for it."""
         logger.bind(workload=uid).info("reservation: {}", how)
@@ -296,7 +213,7 @@ class Reserving:
         before = self._in_vain.pop(uid, frozenset())
         if how != "used":
             self._rests[uid] = self._tools.clock.now() + REST
-        if how == "timed out":
+        if how == "timed out" or case.vain:
             self._in_vain[uid] = before.union(case.says.nodes)
         self._returning.owe(debt := Debt(name=case.name, uid=uid, priority=case.says.priority))
         self._returning.settle(debt)

@@ -5,11 +5,15 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from slurm_bridge.model.job import Outcome, Phase, Refusal, Refused, Unknown
-from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.job import Done, Outcome, Phase, Refusal, Refused, Unknown
+from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import withheld
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.withholding import AGAIN
+
+#: There is nobody any more who could leave.
+_GONE = frozenset({Refusal.OVER, Refusal.NO_SUCH_JOB})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +31,14 @@ class Returning:
     def __init__(self, tools: Tools, queue: Queue) -> None:
         self._tools, self._queue = tools, queue
         self._owed: dict[str, Debt] = {}
+        #: Those that were tried in vain wait until then.
+        self._pauses: dict[str, float] = {}
         self._swept = False
 
     def begin(self) -> None:
         """A leadership begins."""
         self._owed.clear()
+        self._pauses.clear()
         self._swept = False
 
     def owe(self, debt: Debt) -> None:
@@ -43,15 +50,29 @@ class Returning:
         return name in self._owed
 
     @property
-    def owed(self) -> tuple[Debt, ...]:
-        """What is left to do."""
-        return tuple(self._owed.values())
+    def owing(self) -> bool:
+        """Something is left to do."""
+        return bool(self._owed)
+
+    @property
+    def due(self) -> tuple[Debt, ...]:
+        """What is to be done now."""
+        now = self._tools.clock.now()
+        return tuple(debt for name, debt in self._owed.items() if now >= self._pauses.get(name, now))
 
     def settle(self, debt: Debt) -> None:
-        """Its job leaves, then the reservation goes; for as long as that fails it is owed."""
+        """Its job leaves, then the reservation goes; for as long as that fails it is owed.
+
+        One that Slurm will not remove goes by itself: nobody prolongs it. A job that stays in there keeps it from being
+        removed (2055), and waits on when it has gone.
+        """
+        self._pauses[debt.name] = self._tools.clock.now() + AGAIN
         stay = [one for one in self._inside(debt) if not self._leave(debt, one)]
         if not stay and not _open(self._tools.slurm.unreserve(debt.name)):
             self._owed.pop(debt.name, None)
+            self._pauses.pop(debt.name, None)
+            # Until they are read again its nodes look reserved, which closes them to everybody.
+            self._tools.refresh_facts()
 
     def _inside(self, debt: Debt) -> Iterator[Placeholder]:
         """Jobs that say that nodes are kept for them, are in there, or are the first of all: as Slurm says now.
@@ -68,7 +89,12 @@ class Returning:
                 yield one
 
     def _leave(self, debt: Debt, one: Placeholder) -> bool:
-        """It keeps its nodes where it has some, and its place in Slurm's queue is its own again where it waits."""
+        """It keeps its nodes where it has some, and its place in Slurm's queue is its own again where it waits.
+
+        A refusal is final only where there is no such job any more: whoever is the first of all would stay it for ever.
+        The place is given back as a number, and does not age: to have it worked out anew forgets what the job was given
+        by annotation or by an administrator, and may put it behind everybody.
+        """
         says = withheld.read(one.owner.reserved)
         before = says.priority if says is not None and says.priority is not None else debt.priority
         if one.view is not None and one.view.held:
@@ -78,7 +104,19 @@ class Returning:
         outcome = self._tools.slurm.assign(one.job_id, owner, "", before if one.phase is Phase.PENDING else None)
         self._tools.mirror.look(one.job_id, one.owner, tell=False)
         self._queue.activate(debt.uid, urgent=True)
-        return not _open(outcome)
+        return isinstance(outcome, Done) or (isinstance(outcome, Refused) and outcome.why in _GONE)
+
+    def find(self, needed: Collection[str]) -> None:
+        """Whoever says that nodes are kept for him, and has no part in what goes on now.
+
+        It has started while nobody looked; or a late order, of the leader before or of our own, has brought its record
+        back.
+        """
+        for one in self._tools.table.kept_for():
+            debt = Debt(name=withheld.name(one.owner), uid=one.owner.uid)
+            known = self._owed.get(debt.name)
+            if one.certainty is Certainty.SEEN and debt.uid not in needed and (known is None or not known.uid):
+                self._owed[debt.name] = debt
 
     def sweep(self, needed: Collection[str]) -> None:
         """Once: reservations of ours that no job speaks of, because an earlier life ended between the two."""

@@ -12,7 +12,8 @@ from fractions import Fraction
 from slurm_bridge.hooks import emitter
 from slurm_bridge.hooks.facts import NOTHING, Amounts, NodeFacts
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
-from slurm_bridge.model.job import JobView, MemoryPer
+from slurm_bridge.model.job import JobView, MemoryPer, Phase
+from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler import candidates, sites
 from slurm_bridge.translate import layout, resources, shapes
 from slurm_bridge.translate.shapes import Needs, Shape
@@ -101,3 +102,13 @@ def supported(view: JobView) -> bool:
     """It waits for nodes; Slurm alone knows where features are, and what somebody else has reserved for it."""
     lacks = view.reason in candidates.LACKING and not view.held
     return lacks and not (view.constraints or view.reservation or view.licenses) and view.het_job_id is None
+
+
+def ends_of(alive: Iterable[Placeholder]) -> Mapping[str, int]:
+    """When the last of our jobs ends on each node at the latest, where Slurm has said so."""
+    found: dict[str, int] = {}
+    for one in alive:
+        view = one.view
+        if view is not None and one.phase is Phase.RUNNING and view.state.phase is Phase.RUNNING:
+            found |= {node: max(view.end_time, found.get(node, 0)) for node in view.nodes}
+    return found

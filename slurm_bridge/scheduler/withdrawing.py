@@ -1,10 +1,13 @@
 """Giving a job back: noted first why, so that nobody takes it for an administrator's wish, then cancelled."""
 
+from collections.abc import Sequence
+
 from loguru import logger
 
 from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, Phase, Refusal, Refused
 from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
@@ -42,8 +45,13 @@ class Replacer:
         if owner.kind == kinds.PODS.kind:
             now = self._tools.cluster.get(kinds.PODS, owner.namespace, owner.name)
             return now is not None and now.uid == owner.uid and now.bound
-        scope = Scope(namespace=owner.namespace, labels=f"{names.LABEL_JOB_ID}={placeholder.job_id}")
-        return any(pod.bound and not pod.terminal for pod in self._tools.cluster.list(kinds.PODS, scope).items)
+        return any(not pod.terminal for pod in bound_by(self._tools, placeholder))
+
+
+def bound_by(tools: Tools, placeholder: Placeholder) -> Sequence[Pod]:
+    """The pods that this job gave nodes to, as the API server has them now, whatever the watch has told."""
+    scope = Scope(namespace=placeholder.owner.namespace, labels=f"{names.LABEL_JOB_ID}={placeholder.job_id}")
+    return [pod for pod in tools.cluster.list(kinds.PODS, scope).items if pod.bound]
 
 
 def withdraw(tools: Tools, placeholder: Placeholder, why: str, *, noted: bool = False) -> bool:

@@ -23,11 +23,14 @@ class Withheld:
 
     @property
     def text(self) -> str:
-        """As it is written, "" when that would be too long."""
-        words = [str(self.until), hostlist.compress(self.nodes)]
-        words += [] if self.priority is None else [str(self.priority)]
-        written = " ".join(words)
-        return written if len(written.encode()) <= MOST_BYTES else ""
+        """As it is written, "" when that would be too long.
+
+        That does not depend on the priority, which is known later: it must not be what is lost then.
+        """
+        written = f"{self.until} {hostlist.compress(self.nodes)}"
+        if len(f"{written} {FIRST}".encode()) > MOST_BYTES:
+            return ""
+        return written if self.priority is None else f"{written} {self.priority}"
 
 
 def read(text: str) -> Withheld | None:

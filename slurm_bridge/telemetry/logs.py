@@ -18,8 +18,20 @@ FINEST = 3
 LEVELS: Mapping[int, str | int] = {0: "INFO", 4: "DEBUG", 7: "TRACE", 10: FINEST}
 
 
+class _Reached:
+    """How far the lines that are shown go, as it was configured last."""
+
+    verbosity = 0
+
+
+def every_node() -> bool:
+    """Somebody reads what is told of every node."""
+    return LEVELS[_Reached.verbosity] == FINEST
+
+
 def configure(*, verbosity: int = 0, as_json: bool = False, sink: TextIO = sys.stderr) -> None:
     """Send all lines from here on to one sink; a second call replaces the first."""
     reached = max(step for step in LEVELS if step <= max(0, verbosity))
+    _Reached.verbosity = reached
     logger.remove()
     logger.add(sink, level=LEVELS[reached], format=_HUMAN, serialize=as_json, diagnose=False, backtrace=False)

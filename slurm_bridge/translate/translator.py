@@ -74,14 +74,28 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
 
 def changed(translated: Translated, field: str, value: object, why: str, shown: str = "") -> Translated:
     """With another value for a field of the request, and the earlier source before ours, where there was one."""
-    before = next((one for one in translated.values if one.field == field), Value(field=field, value="", source=""))
+    request = dataclasses.replace(translated.request, **{field: value})  # type: ignore[arg-type]
+    values = _sourced(translated.values, field, shown or show(value), why)
+    return dataclasses.replace(translated, request=request, values=values)
+
+
+def numbered(translated: Translated, numbers: Mapping[str, tuple[int, str]]) -> Translated:
+    """With several other numbers at once, each with why: a request is large, and takes time to be written again."""
+    request = dataclasses.replace(translated.request, **{field: number for field, (number, _) in numbers.items()})  # type: ignore[arg-type]
+    values = translated.values
+    for field, (number, why) in numbers.items():
+        values = _sourced(values, field, str(number), why)
+    return dataclasses.replace(translated, request=request, values=values)
+
+
+def _sourced(values: tuple[Value, ...], field: str, shown: str, why: str) -> tuple[Value, ...]:
+    """With another value for a field, as the last one."""
+    before = next((one for one in values if one.field == field), None)
+    if before is None:
+        return (*values, Value(field=field, value=shown, source=why))
     source = f"{before.source}; {why}" if before.source else why
-    after = dataclasses.replace(before, value=shown or show(value), source=source)
-    return dataclasses.replace(
-        translated,
-        request=dataclasses.replace(translated.request, **{field: value}),  # type: ignore[arg-type]
-        values=(*(one for one in translated.values if one.field != field), after),
-    )
+    after = Value(field=field, value=shown, source=source, key=before.key, subject=before.subject)
+    return (*[one for one in values if one.field != field], after)
 
 
 def show(value: object) -> str:

@@ -78,7 +78,8 @@ def gather(root: Root, members: Members, given: Given, *, started: bool = False)
 
     `started`: members that have nodes are among them. They stay together whatever is known since, in any number.
     """
-    given = dataclasses.replace(given, started=started)
+    if given.started != started:
+        given = dataclasses.replace(given, started=started)
     try:
         first = members.any()
     except LookupError:

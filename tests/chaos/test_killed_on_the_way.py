@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import pathlib
 import random
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -121,8 +120,7 @@ class Preempted:
 
     def _run(self, made: Sequence[Json]) -> list[Json]:
         """Each lot in another second than the one before it."""
-        now = int(time.time())
-        waiting.until(lambda: int(time.time()) > now, "next second", every=0.01)
+        waiting.next_second()
         names_ = [one["metadata"]["name"] for one in self.world.create(*made)]
         return [self.world.await_pod(name, "a node", support_world.is_bound, SECONDS) for name in names_]
 

@@ -13,13 +13,19 @@ from collections.abc import Generator
 
 import pytest
 
+from tests import revival
+
 KINDS = ("pocket", "direct", "real")
 
 #: Who takes one of these asks a port, and not HTTP.
 PORTS = frozenset({"port", "each_port", "cluster_port", "callers"})
 
+#: No case was run any more, because a real server was gone for good.
+LOST = pytest.StashKey[bool]()
+
 _cases: Counter[str] = Counter()
 _seconds: Counter[str] = Counter()
+_guard = revival.Guard(revival.of_the_cluster)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,10 +43,37 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "patient: waits for minutes where time cannot be passed")
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A case on real servers finds them well; what that takes is not counted against the time that a case may take."""
+    if _kind(item) == "real" and "real" in chosen(item.config):
+        try:
+            _guard.look()
+        except revival.Lost as lost:
+            item.config.stash[LOST] = True
+            pytest.exit(f"the real servers are lost: {lost}", returncode=pytest.ExitCode.TESTS_FAILED)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
+    """Whoever clears away on servers that are lost fails: that must not cost the summary, which says why."""
+    try:
+        return (yield)
+    except Exception:
+        if not session.config.stash.get(LOST, False):
+            raise
+        return []
+
+
+def _kind(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("server_kind") if callspec else None
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """On real servers time passes as it does: whoever has it asks for it."""
-    callspec = getattr(item, "callspec", None)
-    real = callspec is not None and callspec.params.get("server_kind") == "real"
+    real = _kind(item) == "real"
     if real and item.get_closest_marker("patient") and not item.config.getoption("--patient"):
         pytest.skip("waits for minutes on real servers: needs --patient")
 
@@ -76,14 +109,15 @@ def asks_a_port(metafunc: pytest.Metafunc) -> bool:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Write the kind of server into the report, which travels where the item does not."""
     report = yield
-    callspec = getattr(item, "callspec", None)
-    report.server_kind = callspec.params.get("server_kind") if callspec else None
+    report.server_kind = _kind(item)
     return report
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Count cases and time per kind of server."""
+    """Count cases and time per kind of server; whatever fails on a real one may be that server's fault."""
     kind = getattr(report, "server_kind", None)
+    if kind == "real" and report.failed:
+        _guard.suspect(f"since {report.nodeid}")
     if kind is None or report.skipped:
         return
     _cases[kind] += report.when == "call"
@@ -91,7 +125,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say it in one line."""
+    """Say it in one line, and which servers had to be brought back."""
+    for story in _guard.stories:
+        terminalreporter.write_line(story, yellow=True)
     told = [f"{_cases[kind]} cases on {kind} servers in {_seconds[kind]:.1f} s" for kind in KINDS if _cases[kind]]
     if told:
         terminalreporter.write_line("contract: " + ", ".join(told))

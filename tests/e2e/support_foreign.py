@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import uuid
 from collections.abc import Iterator, Mapping
 
 from tests import waiting
@@ -43,11 +44,15 @@ class Foreign:
         return {what: _facts(known.get(job_id)) for what, job_id in self.jobs.items()}
 
     def await_saved(self) -> None:
-        """Until slurmctld has written them down: a kill -9 may cost everybody what is younger."""
-        youngest = max(one.text["submit_time"]["number"] for one in self.slurm.jobs())
-        waiting.until(
-            lambda: int(self.slurm.command("stat", "--format=%Y", _STATE_FILE)) > youngest, "saved state", every=0.5
-        )
+        """Until slurmctld has written them down: a kill -9 may cost everybody what is younger.
+
+        What is looked for is a word of ours in its file. The file's time cannot tell whether it was written before
+        or after a job of the same second, and where nothing changes any more, no later file comes.
+        """
+        word = f"saved-{uuid.uuid4().hex}"
+        self.slurm.command("scontrol", "update", f"job={self.jobs['native job']}", f"comment={word}")
+        look = f"grep --text --only-matching {word} {_STATE_FILE} || true"  # slurmctld takes it away for a moment
+        waiting.until(lambda: word in self.slurm.command("sh", "-c", look), "saved state", every=0.5)
 
     @contextlib.contextmanager
     def nothing_else_saved(self) -> Iterator[None]:

@@ -14,9 +14,12 @@ SECONDS = 30.0
 HET_SECONDS = 45.0
 
 
-def awaited(world: World, prefix: str, count: int, holds: Callable[[Json], object], what: str) -> list[Json]:
+def awaited(
+    world: World, prefix: str, count: int, holds: Callable[[Json], object], what: str, seconds: float = SECONDS
+) -> list[Json]:
     """So many living members of one object, all of which are like this; otherwise why not, in the daemon's words."""
-    return _until(world, lambda: support_kinds.members(world, prefix), count, holds, f"{count} {what} pods {prefix}*")
+    said = f"{count} {what} pods {prefix}*"
+    return _until(world, lambda: support_kinds.members(world, prefix), count, holds, said, seconds)
 
 
 def placed(world: World, prefix: str, count: int, seconds: float = SECONDS) -> list[Json]:

@@ -5,12 +5,13 @@ fails wherever it needs that one next, and says nothing of why.
 """
 
 import datetime as dt
+import os
 from collections.abc import Iterable
 
-from localcluster import kubernetes, parts, process
+from localcluster import kubernetes, locking, parts, process
 from localcluster.config import Config
 from localcluster.server import Server
-from tests import waiting
+from tests import revival, waiting
 from tests.e2e import support_servers
 from tests.e2e.support_servers import Json
 
@@ -19,12 +20,19 @@ STORY = "revived.log"
 
 _USABLE_SECONDS = 30.0
 
+_slurm = revival.Guard(lambda: revival.of_slurm(Config.resolve(os.environ)))
+
 
 def tend(config: Config) -> None:
-    """Start whatever has ended since the last look."""
+    """Start whatever has ended since the last look, and bring back a slurmctld that hangs."""
     for one in parts.PARTS:
         if isinstance(one, Server) and process.running(one.places(config).pid) is None:
             _revive(config, one, "start", "had ended by itself")
+    # Modules run side by side in processes of their own: none may kill what another has just started.
+    with locking.exclusive(config.pids, "tests"):
+        _slurm.suspect("before a module")
+        for story in _slurm.look():
+            _write_down(config, story)
 
 
 def await_usable(config: Config, kube: support_servers.Kubernetes, nodes: Iterable[str]) -> None:
@@ -58,6 +66,10 @@ def _owing(node: Json) -> Iterable[Server]:
 
 def _revive(config: Config, one: Server, verb: str, why: str) -> None:
     last = process.quote(one.places(config).log)
-    with (config.logs / STORY).open("a") as story:
-        story.write(f"{dt.datetime.now(dt.UTC):%H:%M:%S} {one.name} {why}: {verb}. {last}")
+    _write_down(config, f"{one.name} {why}: {verb}. {last}")
     support_servers.part(one.name, verb)
+
+
+def _write_down(config: Config, story: str) -> None:
+    with (config.logs / STORY).open("a") as written:
+        written.write(f"{dt.datetime.now(dt.UTC):%H:%M:%S} {story}")

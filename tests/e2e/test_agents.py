@@ -17,7 +17,7 @@ NODES = 1000
 QUESTIONS = 300
 CALLERS = 8
 #: How long a client waits for an agent that hangs.
-PATIENCE = 1.0
+PATIENCE = 3.0
 
 #: It tolerates what keeps all others away from the nodes of these tests.
 POD: Json = {

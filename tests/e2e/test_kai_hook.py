@@ -30,9 +30,13 @@ REQUIRED, PREFERRED = (f"kai.scheduler/topology-{word}-placement" for word in ("
 CPUS, RACKS, RACK_SIZE = 8, 3, 2
 #: Rack 1 and 2 are one block, rack 3 is the other.
 BLOCKS = ("b1", "b1", "b2")
-WINDOW = 4.0
+#: Longer than the pause between two backfill cycles, in which alone heterogeneous jobs start: a shorter one may end
+#: each time before Slurm has tried.
+WINDOW = 7.0
 #: Three attempts of two windows each, and Slurm's own rhythm.
-SECONDS = 60.0
+SECONDS = 90.0
+
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +179,7 @@ def test_full_racks_are_waited_for_in_slurm(world: World, farm: Farm) -> None:
             f"unschedulable on cluster: Job {world.namespace}/{name} has required one {RACK} for its 2 pods; Slurm job"
         )
         members = support_groups.awaited(
-            world, name, 2, lambda one: support_families.message(one).startswith(said), "waiting"
+            world, name, 2, lambda one: support_families.message(one).startswith(said), "waiting", SECONDS
         )
         assert "halls" not in support_families.message(members[0])
         assert "Resources" in support_families.message(members[0])
@@ -209,7 +213,7 @@ def test_a_subgroup_stays_in_its_rack(world: World, farm: Farm) -> None:
     """Leader and workers are components of one job: the workers fill a rack, the leader is elsewhere in the block."""
     first, _ = rack(farm, 1)
     with taken(world.slurm, farm, first, rack(farm, 3)[0], cpus=3), led(world, required=BLOCK) as name:
-        leader, workers = parted(support_groups.placed(world, name, 3, support_groups.HET_SECONDS))
+        leader, workers = parted(support_groups.placed(world, name, 3, 2 * SECONDS))
         assert workers == {*rack(farm, 2)}
         assert leader <= {*rack(farm, 1)}
 

@@ -305,6 +305,7 @@ def test_in_the_example_who_has_borrowed_gives_back(
         chemistry = open_world("chemistry", hooks=example(), defaults={"partition": farm.partition})
         with contextlib.ExitStack() as stack:
             for number in range(5):
+                waiting.next_second()
                 one = pod(chemistry, f"borrows-{number}", "root.teams.chemistry", cpu=str(CPUS))
                 one["spec"]["schedulerName"] = physics.daemon.scheduler
                 stack.enter_context(pods(chemistry, one))

@@ -2,7 +2,6 @@
 
 import contextlib
 import pathlib
-import time
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -120,20 +119,14 @@ def one_by_one(world: World, *manifests: Json) -> Iterator[list[Json]]:
         for one in manifests:
             made += stack.enter_context(pods(world, one))
             world.await_pod(one["metadata"]["name"], "a node", support_world.is_bound, SECONDS)
-            next_second()
+            waiting.next_second()
         yield made
-
-
-def next_second() -> None:
-    """API servers write down seconds when something was made."""
-    now = int(time.time())
-    waiting.until(lambda: int(time.time()) > now, "next second", every=0.01)
 
 
 @contextlib.contextmanager
 def at_once(world: World, *manifests: Json) -> Iterator[list[Json]]:
     """Pods that run, all made in the same second."""
-    next_second()
+    waiting.next_second()
     with pods(world, *manifests) as made:
         assert len({one["metadata"]["creationTimestamp"] for one in made}) == 1, "the API server is too slow for this"
         for one in made:

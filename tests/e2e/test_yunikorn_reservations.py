@@ -84,23 +84,30 @@ def left_behind(world: World) -> object:
     return reservations(world) or records(world)
 
 
+@contextlib.contextmanager
+def watched(world: World) -> Iterator[tuple[support_observer.Observer, contextlib.ExitStack]]:
+    """Until the gangs that come into it are deleted: for a moment after that their jobs live, and nothing is wrong."""
+    with contextlib.ExitStack() as gangs, support_observer.observing(world) as observer:
+        yield observer, gangs
+
+
 @pytest.mark.real
 @pytest.mark.timeout(240)
 def test_a_large_workload_starts_although_small_ones_keep_arriving(opened: functools.partial[World]) -> None:
     """And a native job, however important, does not get a node that is kept; nothing is left when it has started."""
     world = opened("kept", hooks=configured())
-    with Traffic(world, "2") as traffic, support_observer.observing(world) as observer:
+    with Traffic(world, "2") as traffic, watched(world) as (observer, gangs):
         waiting.until(lambda: traffic.started >= 2 * NODES, "full nodes", SECONDS)
         begun = traffic.started
-        with gang(world, "large", 2, "3"):
-            waiting.until(lambda: reservations(world), "reservation", SECONDS, every=0.5)
-            (nodes,) = reservations(world).values()
-            assert len(nodes) == 2
-            with native(world, min(nodes)) as job:
-                support_groups.placed(world, "large", 2, SECONDS)
-                assert "PENDING" in {one.job_id: one for one in world.slurm.jobs()}[job].states
-            assert traffic.started > begun
-            waiting.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
+        gangs.enter_context(gang(world, "large", 2, "3"))
+        waiting.until(lambda: reservations(world), "reservation", SECONDS, every=0.5)
+        (nodes,) = reservations(world).values()
+        assert len(nodes) == 2
+        with native(world, min(nodes)) as job:
+            support_groups.placed(world, "large", 2, SECONDS)
+            assert "PENDING" in {one.job_id: one for one in world.slurm.jobs()}[job].states
+        assert traffic.started > begun
+        waiting.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
     assert observer.seen.wrong == set()
     world.await_pods("end of all small pods", small_is_over, 2 * SECONDS)
 
@@ -148,33 +155,33 @@ def test_killed_daemons_neither_double_nor_leave_behind_what_is_kept(opened: fun
     """Whenever that is: there is one reservation of the same nodes, one job, and in the end nothing but the pods."""
     world = opened("killed", hooks=configured(reserve_seconds=600))
     fillers = [support_queues.pod(world, f"filler-{number}", "root.all", cpu="2") for number in range(2 * NODES)]
-    with support_observer.observing(world) as observer, pods(world, *fillers[1:]) as made:
+    with watched(world) as (observer, gangs), pods(world, *fillers[1:]) as made:
         world.await_bound(len(made))
         # The last two places are passed on before the eyes of the large one.
-        with gang(world, "large", 2, "4"):
-            waiting.until(lambda: support_groups.living_of(world, "Job", "large"), "job of the gang", SECONDS)
-            passing = world.create(fillers[0])
-            world.await_pod("filler-0", "a node", support_world.is_bound, SECONDS)
-            waiting.until(lambda: reservations(world), "reservation", SECONDS, every=0.2)
-            kept = reservations(world)
-            support_groups.awaited(world, "large", 2, is_told, "told")
-            for number in range(KILLS):
-                world.daemon.kill()
-                world.daemon.start()
-                if number % 2:
-                    world.daemon.await_ready()
-                assert reservations(world) == kept
-            world.daemon.await_ready()
-            (job,) = support_groups.living_of(world, "Job", "large")
-            assert reservations(world) == kept
-            assert len(records(world)) == 1
-            world.finish([*made, *passing])
+        gangs.enter_context(gang(world, "large", 2, "4"))
+        waiting.until(lambda: support_groups.living_of(world, "Job", "large"), "job of the gang", SECONDS)
+        passing = world.create(fillers[0])
+        world.await_pod("filler-0", "a node", support_world.is_bound, SECONDS)
+        waiting.until(lambda: reservations(world), "reservation", SECONDS, every=0.2)
+        kept = reservations(world)
+        support_groups.awaited(world, "large", 2, is_told, "told")
+        for number in range(KILLS):
             world.daemon.kill()
             world.daemon.start()
-            world.daemon.await_ready()
-            support_groups.placed(world, "large", 2, SECONDS)
-            assert [one.job_id for one in support_groups.living_of(world, "Job", "large")] == [job.job_id]
-            waiting.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
+            if number % 2:
+                world.daemon.await_ready()
+            assert reservations(world) == kept
+        world.daemon.await_ready()
+        (job,) = support_groups.living_of(world, "Job", "large")
+        assert reservations(world) == kept
+        assert len(records(world)) == 1
+        world.finish([*made, *passing])
+        world.daemon.kill()
+        world.daemon.start()
+        world.daemon.await_ready()
+        support_groups.placed(world, "large", 2, SECONDS)
+        assert [one.job_id for one in support_groups.living_of(world, "Job", "large")] == [job.job_id]
+        waiting.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
     assert observer.seen.wrong == set()
 
 

@@ -77,7 +77,7 @@ def test_the_page_gets_a_column_for_each_size() -> None:
         "|---|---|---|",
         "| all sorted anew; quotas; fair | 40 | 50 |",
         "| one has ended; quotas; fair | 20 | 20 |",
-        "| no news; quotas; fair | 1 | 1 |",
+        "| no news; quotas; fair | 1.0 | 1.0 |",
         "",
         "| admission by the queue core, workloads/s | 100 nodes | 1000 nodes |",
         "|---|---|---|",

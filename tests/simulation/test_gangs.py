@@ -25,6 +25,8 @@ PARTS = 8
 
 #: A larger house: so many troupes come and go on so many machines.
 CROWD, MACHINES = 200, 40
+#: So many acts there are for each troupe of the crowd: some of them bring none.
+ACTS_EACH = 8
 
 
 def play(scene: machine.Scene, seed: int, acts: int) -> machine.Scene:
@@ -46,7 +48,7 @@ def test_two_hundred_gangs(tmp_path: pathlib.Path, request: pytest.FixtureReques
     """The same in one long run, with a crowd of them at once; fewer where fewer runs are asked for."""
     crowd = min(CROWD, request.config.getoption("--runs"))
     scene = machine.Scene(1, tmp_path / "token", machines=MACHINES, house=House(troupes=50, lasting_cpus=60))
-    play(scene, 1, 7 * crowd)
+    play(scene, 1, ACTS_EACH * crowd)
     assert scene.company.entered >= crowd
 
 

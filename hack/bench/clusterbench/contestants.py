@@ -119,16 +119,9 @@ def _ours(arena: Arena, **settings: object) -> Iterator[Running]:
 
 
 @contextlib.contextmanager
-def _rated(arena: Arena) -> Iterator[Running]:
-    """With kube-scheduler's standard predicates and priorities as hooks, and the rights to see what they look at."""
-    with _granted(arena.bed.env, "kube-scheduler"), _ours(arena, **RULES) as running:
-        yield running
-
-
-@contextlib.contextmanager
-def _all_families(arena: Arena) -> Iterator[Running]:
-    """With all families of hooks at once."""
-    with _granted(arena.bed.env, "kube-scheduler", "yunikorn"), _ours(arena, **ALL_RULES) as running:
+def _hooked(arena: Arena, settings: Mapping[str, object], *components: str) -> Iterator[Running]:
+    """With these hooks, and the rights of these components to see what they look at."""
+    with _granted(arena.bed.env, *components), _ours(arena, **settings) as running:
         yield running
 
 
@@ -171,10 +164,18 @@ RAW = Contestant(name="raw loop", scheduler="bench-raw", enter=_raw)
 KUBE_SCHEDULER = Contestant(name="kube-scheduler", scheduler="bench-kube-scheduler", enter=_kube_scheduler)
 OURS = Contestant(name="slurm-bridge", scheduler="bench-slurm-bridge", enter=_ours)
 
-RATED = Contestant(name="bridge and rules", scheduler="bench-slurm-bridge-rules", enter=_rated)
+RATED = Contestant(
+    name="bridge and rules",
+    scheduler="bench-slurm-bridge-rules",
+    enter=lambda arena: _hooked(arena, RULES, "kube-scheduler"),
+)
 RULES: Mapping[str, object] = {"scheduler_names": [RATED.scheduler], "hooks": [{"name": "kube-scheduler"}]}
 
-ALL = Contestant(name="bridge, all", scheduler="bench-slurm-bridge-all", enter=_all_families)
+ALL = Contestant(
+    name="bridge, all",
+    scheduler="bench-slurm-bridge-all",
+    enter=lambda arena: _hooked(arena, ALL_RULES, "kube-scheduler", "yunikorn"),
+)
 #: Any number is ahead, as without queues: what is measured is the way of a pod, and not how queues throttle.
 _QUEUES = {
     "name": "root",
@@ -182,26 +183,36 @@ _QUEUES = {
     "queues": [{"name": "default", "resources": {"max": {"vcore": "1000000"}}}],
 }
 _FIXED = {"name": "fixed", "value": "root.default"}
-ALL_RULES: Mapping[str, object] = {
-    "scheduler_names": [ALL.scheduler],
-    "hooks": [
-        {
-            "name": "yunikorn",
-            "options": {
-                "order": False,
-                "ahead": 0,
-                "configuration": {"partitions": [{"name": "default", "placementrules": [_FIXED], "queues": [_QUEUES]}]},
-            },
+_EVERY_HOOK: Sequence[Mapping[str, object]] = (
+    {
+        "name": "yunikorn",
+        "options": {
+            "order": False,
+            "ahead": 0,
+            "configuration": {"partitions": [{"name": "default", "placementrules": [_FIXED], "queues": [_QUEUES]}]},
         },
-        {"name": "kai", "options": {"topologies": [{"name": "zones", "levels": ["topology.kubernetes.io/zone"]}]}},
-        {"name": "vela"},
-        {"name": "kube-scheduler", "options": {"tiers": 1}},
-    ],
+    },
+    {"name": "kai", "options": {"topologies": [{"name": "zones", "levels": ["topology.kubernetes.io/zone"]}]}},
+    {"name": "vela"},
+    {"name": "kube-scheduler", "options": {"tiers": 1}},
+)
+ALL_RULES: Mapping[str, object] = {"scheduler_names": [ALL.scheduler], "hooks": list(_EVERY_HOOK)}
+
+UNRATED = Contestant(
+    name="bridge, no rules",
+    scheduler="bench-slurm-bridge-unrated",
+    enter=lambda arena: _hooked(arena, UNRATED_RULES, "yunikorn"),
+)
+#: All families but that of the rules: what the rules cost beside the others.
+UNRATED_RULES: Mapping[str, object] = {
+    "scheduler_names": [UNRATED.scheduler],
+    "hooks": [one for one in _EVERY_HOOK if one["name"] != "kube-scheduler"],
 }
 
 CONTESTANTS: Mapping[str, Contestant] = {
     "ours": OURS,
     "rated": RATED,
+    "unrated": UNRATED,
     "all": ALL,
     "raw": RAW,
     "kube-scheduler": KUBE_SCHEDULER,

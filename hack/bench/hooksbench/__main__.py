@@ -24,6 +24,7 @@ from hooksbench.queues import Timing
 from hooksbench.workloads import Asked
 from hooksbench.world import World
 from slurm_bridge.queues.settings import SortPolicy
+from slurm_bridge.runtime import garbage
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 OUTPUT = PROJECT / "build" / "bench-hooks.json"
@@ -80,6 +81,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str]) -> int:
     """Measure, print, write, judge."""
     given = _arguments(argv)
+    garbage.collect_seldom()  # as in the daemon
     parts = [part for name in given.parts if (part := PARTS[name]) is not None]
     turns = [turn for part in parts for size in given.sizes for turn in _played(part, size, given)]
     rows = figures.rows(turns, FRAMEWORK.name)

@@ -9,6 +9,9 @@ from hooksbench.queues import APPLICATIONS, QUEUES, Timing
 #: Sorting all applications with a pass over them, and a pass after a change, take fewer milliseconds of processor time.
 GOAL_MS = 100.0
 
+#: Below that, tenths are told.
+_FEW_MS = 10.0
+
 _TITLE = f"a pass over {APPLICATIONS} applications in {QUEUES} queues"
 _PASSES: Mapping[str, str] = {
     "anew": "all sorted anew",
@@ -40,7 +43,7 @@ def markdown(timings: Sequence[Timing], admitted: Sequence[Admitted]) -> str:
     """For a page: a table of passes and one of admissions, a column for each size."""
     sizes = sorted({one.nodes for one in timings})
     milliseconds = {
-        (f"{words}; {_name(one)}", one.nodes): f"{1000 * getattr(one, field):.0f}"
+        (f"{words}; {_name(one)}", one.nodes): _short(1000 * getattr(one, field))
         for field, words in _PASSES.items()
         for one in timings
     }
@@ -86,6 +89,10 @@ def _name(timing: Timing) -> str:
 
 def _behind(one: Admitted) -> str:
     return f"{one.what}, {one.behind} others wait" if one.behind else one.what
+
+
+def _short(milliseconds: float) -> str:
+    return f"{milliseconds:.1f}" if milliseconds < _FEW_MS else f"{milliseconds:.0f}"
 
 
 def _page_table(title: str, sizes: Sequence[int], values: Mapping[tuple[str, int], str]) -> str:

@@ -12,8 +12,6 @@ from slurm_bridge.hooks.columns.nodes import NodeColumns
 
 Nodes = frozenset[str]
 
-_NONE = np.empty(0, np.float64)
-
 
 class Reasons(Mapping[str, tuple[str, ...]]):
     """Why nodes are denied: `codes` by row says which of the `reasons`; those of code 0 mean not at all."""
@@ -78,30 +76,19 @@ Valued = tuple[NDArray[np.float64] | NDArray[np.int64], Mask]
 
 
 class Numbers(Mapping[str, float]):
-    """A number for each node in the rows of `mask`."""
+    """A number for each node in the rows of a mask. Made when somebody looks: where all are one tier nobody does."""
 
     __slots__ = ("_made", "_make", "_members")
 
-    def __init__(
-        self,
-        columns: NodeColumns,
-        values: NDArray[np.float64] | NDArray[np.int64],
-        mask: Mask,
-        make: Callable[[], Valued] | None = None,
-    ) -> None:
+    def __init__(self, columns: NodeColumns, make: Callable[[], Valued]) -> None:
         self._members = columns.members
-        self._made: tuple[NDArray[np.float64], Mask] = values.astype(np.float64), mask & self._members.present
+        self._made: tuple[NDArray[np.float64], Mask] | None = None
         self._make = make
 
-    @classmethod
-    def later(cls, columns: NodeColumns, make: Callable[[], Valued]) -> "Numbers":
-        """The same, worked out when somebody looks: where all nodes are one tier nobody does."""
-        return cls(columns, _NONE, columns.present, make)
-
     def _both(self) -> tuple[NDArray[np.float64], Mask]:
-        if self._make is not None:
+        if self._made is None:
             values, mask = self._make()
-            self._made, self._make = (values.astype(np.float64), mask & self._members.present), None
+            self._made = values.astype(np.float64), mask & self._members.present
         return self._made
 
     @property

@@ -75,19 +75,26 @@ class Coded(Generic[V]):
 
 def units(resource: str, amount: Fraction) -> int:
     """An amount that is asked for, in the units of columns: cpu in milli cores, all else whole; rounded up."""
-    top, bottom = amount.numerator * _scale(resource), amount.denominator
-    return within(-(-top // bottom))
+    top, bottom = amount.as_integer_ratio()
+    number = -(-top * 1000 // bottom) if resource == "cpu" else -(-top // bottom)
+    return number if -_MOST <= number <= _MOST else within(number)
 
 
 def units_given(resource: str, amount: Fraction) -> int:
     """An amount that is there, in the same units; rounded down."""
-    return within(amount.numerator * _scale(resource) // amount.denominator)
+    top, bottom = amount.as_integer_ratio()
+    number = top * 1000 // bottom if resource == "cpu" else top // bottom
+    return number if -_MOST <= number <= _MOST else within(number)
+
+
+def units_left(resource: str, there: Fraction, used: Fraction) -> int:
+    """What is left of an amount that is there, in the same units; rounded down, and without a fraction in between."""
+    top, bottom = there.as_integer_ratio()
+    less, parts = used.as_integer_ratio()
+    number = (top * parts - less * bottom) * (1000 if resource == "cpu" else 1) // (bottom * parts)
+    return number if -_MOST <= number <= _MOST else within(number)
 
 
 def within(number: int) -> int:
     """The nearest number that a column holds."""
     return max(-_MOST, min(_MOST, number))
-
-
-def _scale(resource: str) -> int:
-    return 1000 if resource == "cpu" else 1

@@ -59,26 +59,27 @@ class Follower:
 class Deferred:
     """Columns that are made when somebody asks for the first time."""
 
-    __slots__ = ("_lock", "_made", "make")
+    __slots__ = ("_lock", "made", "make")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: NodeColumns | None = None
+        #: Those that there are.
+        self.made: NodeColumns | None = None
         #: How to make them; None: from scratch.
         self.make: Callable[[], NodeColumns] | None = None
 
     def get(self, nodes: Facts, names: frozenset[str]) -> NodeColumns:
         """The columns, the same ones every time."""
-        if self._made is not None:
-            return self._made
+        if self.made is not None:
+            return self.made
         with self._lock:
             return self._get(nodes, names)
 
     def _get(self, nodes: Facts, names: frozenset[str]) -> NodeColumns:
         """Under the lock: another thread may have made them meanwhile."""
-        if self._made is None:
-            self._made = self.make() if self.make is not None else NodeColumns.of(nodes, names)
-        return self._made
+        if self.made is None:
+            self.made = self.make() if self.make is not None else NodeColumns.of(nodes, names)
+        return self.made
 
 
 def _loose(columns: NodeColumns, names: frozenset[str]) -> bool:

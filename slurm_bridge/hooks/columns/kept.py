@@ -24,31 +24,51 @@ class Kept(Generic[K]):
     """
 
     def __init__(self, most: int) -> None:
-        self._known: Recent[K, tuple[NodeColumns, NDArray[Any]]] = Recent(most)
+        self._known: Recent[K, _Last] = Recent(most)
 
     def get(
         self, key: K, columns: NodeColumns, whole: Callable[[], NDArray[Any]], one: Callable[[NodeFacts], Any]
     ) -> NDArray[Any]:
         """By row: what `whole` says of all nodes, and `one` of a single one, which has to be the same; 0 in holes."""
-        known = self._known.get(key)
-        rows = columns.since(known[0]) if known is not None else None
-        if known is None or rows is None or len(rows) * _FEW > len(columns):
+        last = self._known.get(key)
+        if last is None:
             found = frozen(whole())
-        else:
-            found = _followed(known[1], columns, rows[rows < len(columns)].tolist(), one)
-        self._known.put(key, (columns, found))
+            self._known.put(key, _Last(columns, found))
+            return found
+        before, found = last.said
+        if before is not columns:
+            rows = columns.since(before)
+            if rows is None or len(rows) * _FEW > len(columns):
+                found = frozen(whole())
+            else:
+                found = _followed(found, columns, rows.tolist(), one)
+            last.said = columns, found
         return found
+
+
+class _Last:
+    """What was said last, and of which columns: both at once, whoever reads it meanwhile."""
+
+    __slots__ = ("said",)
+
+    def __init__(self, columns: NodeColumns, found: NDArray[Any]) -> None:
+        self.said = columns, found
 
 
 def _followed(
     before: NDArray[Any], columns: NodeColumns, rows: Sequence[int], one: Callable[[NodeFacts], Any]
 ) -> NDArray[Any]:
     """The very same array where nothing of it is different: what was made of it holds as well."""
-    there = ((row, columns.facts[row]) for row in rows)
-    changes = {row: 0 if facts is None else one(facts) for row, facts in there}
-    if len(before) == len(columns) and all(before[row] == value for row, value in changes.items()):
-        return before
-    found = np.zeros(len(columns), before.dtype)
-    found[: len(before)] = before[: len(columns)]
-    found[list(changes)] = list(changes.values())
+    there, size = columns.facts, len(columns)
+    changes = [(row, 0 if (facts := there[row]) is None else one(facts)) for row in rows if row < size]
+    if len(before) == size:
+        changes = [(row, value) for row, value in changes if before[row] != value]
+        if not changes:
+            return before
+        found = before.copy()
+    else:
+        found = np.zeros(size, before.dtype)
+        found[: len(before)] = before[:size]
+    for row, value in changes:
+        found[row] = value
     return frozen(found)

@@ -78,8 +78,13 @@ class Members:
 
     def knows(self, nodes: frozenset[str]) -> bool:
         """These are some of the nodes here, and were told apart from the others already."""
+        known = self.known(nodes)
+        return known is not None and np.count_nonzero(known) == len(nodes)
+
+    def known(self, nodes: frozenset[str]) -> Mask | None:
+        """The rows of these names, where somebody has asked for them already."""
         known = self._masks.get(id(nodes))
-        return known is not None and known[0] is nodes and np.count_nonzero(known[1]) == len(nodes)
+        return known[1] if known is not None and known[0] is nodes else None
 
     def _mask(self, nodes: Iterable[str]) -> Mask:
         rows = np.fromiter(map(self.index.get, nodes, itertools.repeat(-1)), np.intp)

@@ -3,10 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TypeVar, cast
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeVar
 
 from slurm_bridge.hooks.columns.coded import Coded, Mask, Whole, units, units_given
 from slurm_bridge.hooks.columns.members import Members
@@ -52,9 +49,21 @@ class Sides:
 
     def after(self, moved: Sequence[tuple[int, NodeFacts | None, NodeFacts | None]]) -> "Sides":
         """After these rows have changed, each with its record before and now."""
-        kube = [row for row, one, other in moved if not _same_kube(one, other)]
-        slurm = [row for row, one, other in moved if not _same_slurm(one, other)]
-        pods = [row for row, one, other in moved if not _same_pods(one, other)]
+        kube, slurm, pods = list[int](), list[int](), list[int]()
+        for row, one, other in moved:
+            if one is other:
+                continue
+            if one is None or other is None:
+                kube.append(row)
+                slurm.append(row)
+                pods.append(row)
+                continue
+            if one.node is not other.node or one.allocatable is not other.allocatable:
+                kube.append(row)
+            if one.slurm is not other.slurm:
+                slurm.append(row)
+            if one.pods is not other.pods or one.used is not other.used:
+                pods.append(row)
         return Sides(self.kube.after(kube), self.slurm.after(slurm), self.pods.after(pods), self.before)
 
 
@@ -66,6 +75,10 @@ class NodeColumns(Table[NodeFacts]):
     ) -> None:
         super().__init__(records, past, step)
         self.members = members
+        #: The name of the node in each row, "" in a hole; which rows hold a node; and the node of each row.
+        self.names = members.names
+        self.present = members.present
+        self.facts: Sequence[NodeFacts | None] = records
         self._facts = records
         self._sides = sides
         self._pods: PodColumns | None = None
@@ -77,24 +90,9 @@ class NodeColumns(Table[NodeFacts]):
         return cls(Records.of(nodes.values()), Members(list(nodes), every), Past(), 0, Sides.new())
 
     @property
-    def names(self) -> NDArray[np.object_]:
-        """The name of the node in each row, "" in a hole."""
-        return self.members.names
-
-    @property
-    def present(self) -> Mask:
-        """The rows that hold a node."""
-        return self.members.present
-
-    @property
     def sides(self) -> Sides:
         """What each side says: the very same of columns between which it did not change."""
         return self._sides
-
-    @property
-    def facts(self) -> Sequence[NodeFacts | None]:
-        """The node of each row."""
-        return self.records
 
     @property
     def pods(self) -> PodColumns:
@@ -123,25 +121,28 @@ class NodeColumns(Table[NodeFacts]):
 
     def of_node(self, name: str, of: Callable[[Node], V]) -> Coded[V]:
         """What `of` says of each node in Kubernetes: an attribute that stays whatever runs there."""
-        column = self._sides.kube.column(self._records, (name, True), lambda facts: of(facts.node))
-        return cast("Coded[V]", column)
+        found: Coded[V] = self._sides.kube.column(self.records, (name, True), lambda facts: of(facts.node))
+        return found
 
     def of_slurm(self, name: str, of: Callable[[SlurmNode | None], int]) -> Whole:
         """A number of each node in Slurm, None where Slurm has none; it stays until Slurm says something else."""
-        return cast("Whole", self._sides.slurm.column(self._records, (name, False), lambda facts: of(facts.slurm)))
+        found: Whole = self._sides.slurm.column(self.records, (name, False), lambda facts: of(facts.slurm))
+        return found
 
     def of_pods(self, name: str, of: Callable[[Sequence[Pod]], V]) -> Coded[V]:
         """What `of` says of the pods on each node."""
-        return cast("Coded[V]", self._sides.pods.column(self._records, (name, True), lambda facts: of(facts.pods)))
+        found: Coded[V] = self._sides.pods.column(self.records, (name, True), lambda facts: of(facts.pods))
+        return found
 
     def whole_of_allocatable(self, name: str, of: Callable[[Amounts], int]) -> Whole:
         """A number of what each node has in all."""
-        return cast("Whole", self._sides.kube.column(self._records, (name, False), lambda facts: of(facts.allocatable)))
+        found: Whole = self._sides.kube.column(self.records, (name, False), lambda facts: of(facts.allocatable))
+        return found
 
     def whole_of_pods(self, name: str, of: Callable[[Amounts, Sequence[Pod]], int]) -> Whole:
         """A number of what the pods on each node request in all, and of these pods as far as they are known in full."""
-        column = self._sides.pods.column(self._records, (name, False), lambda facts: of(facts.used, facts.pods))
-        return cast("Whole", column)
+        found: Whole = self._sides.pods.column(self.records, (name, False), lambda facts: of(facts.used, facts.pods))
+        return found
 
     def label(self, key: str) -> Coded[str | None]:
         """A label of the nodes, None where a node has none of this key."""
@@ -165,7 +166,8 @@ class NodeColumns(Table[NodeFacts]):
         def of(facts: NodeFacts) -> int:
             return units(resource, facts.used.get(resource, NOTHING) - facts.placed.get(resource, NOTHING))
 
-        return cast("Whole", self._sides.pods.column(self._records, (f"unplaced {resource}", False), of))
+        found: Whole = self._sides.pods.column(self.records, (f"unplaced {resource}", False), of)
+        return found
 
     def given_away(self, resource: str) -> Whole:
         """What Slurm has given of it to jobs, whoever's they are and as it told last; it tells of cpu and memory."""
@@ -179,17 +181,20 @@ class NodeColumns(Table[NodeFacts]):
             return self._after(nodes, names, changed)
 
     def _after(self, nodes: Facts, names: frozenset[str], changed: Collection[str]) -> "NodeColumns":
-        index = self.members.index
-        moved = [name for name in changed if (name in index) is not (name in nodes)]
-        members = self._moved(moved, nodes, names) if moved or names is not self.members.every else self.members
-        rows = {row for name in changed for row in (index.get(name), members.index.get(name)) if row is not None}
-        now = {row: nodes[name] if (name := members.names[row]) else None for row in rows}
+        index, members = self.members.index, self.members
+        now: dict[int, NodeFacts | None]
+        if names is members.every:
+            now = {row: nodes[name] for name in changed if (row := index.get(name)) is not None}
+        else:
+            members = self._moved([name for name in changed if (name in index) is not (name in nodes)], nodes, names)
+            rows = {row for name in changed for row in (index.get(name), members.index.get(name)) if row is not None}
+            now = {row: nodes[name] if (name := members.names[row]) else None for row in rows}
         known = len(self._facts)
         sides = self._sides.after(
             [(row, self._facts[row] if row < known else None, there) for row, there in now.items()]
         )
         records = self._facts.replaced(now, len(members), None)
-        return NodeColumns(records, members, self.past, self.past.step(list(rows)), sides)
+        return NodeColumns(records, members, self.past, self.past.step(list(now)), sides)
 
     def _moved(self, moved: Sequence[str], nodes: Facts, names: frozenset[str]) -> Members:
         """Nodes that went leave holes; those that came fill holes first."""
@@ -212,32 +217,16 @@ class NodeColumns(Table[NodeFacts]):
         before, strand = self._sides.before, self._sides.pods
         rows = strand.past.between(before.step, strand.step)
         if before.columns is None or rows is None:
-            made = PodColumns.of([_pods_of(facts) for facts in self._records])
+            made = PodColumns.of([_pods_of(facts) for facts in self.records])
         elif len(rows):
             # An older table can be shorter, but its pods' columns are not: what is beyond it is empty there.
             known = len(self)
-            changed = [_pods_of(self._records[row]) if row < known else () for row in rows.tolist()]
+            changed = [_pods_of(self.records[row]) if row < known else () for row in rows.tolist()]
             made = before.columns.after(rows, changed, known)
         else:
             made = before.columns
         before.columns, before.step, self._pods = made, strand.step, made
         return made
-
-
-def _same_kube(one: NodeFacts | None, other: NodeFacts | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.node is other.node and one.allocatable is other.allocatable
-
-
-def _same_slurm(one: NodeFacts | None, other: NodeFacts | None) -> bool:
-    return one is other if one is None or other is None else one.slurm is other.slurm
-
-
-def _same_pods(one: NodeFacts | None, other: NodeFacts | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.pods is other.pods and one.used is other.used
 
 
 def _given_away(resource: str, slurm: SlurmNode | None) -> int:

@@ -7,7 +7,7 @@ was worked out for one step is carried to any other, forward or back: what diffe
 import collections
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,15 @@ class Past:
         self._changed: collections.deque[Rows] = collections.deque(maxlen=most_steps)
         self._steps = 0
         self._columns: Recent[_Name, _Kept] = Recent(most_columns)
+        self._shared: dict[str, Any] = {}
+
+    def shared(self, name: str, make: Callable[[], V]) -> V:
+        """What all who ask about this cluster share beside its columns: made once, so that one name has one meaning."""
+        found: V | None = self._shared.get(name)
+        if found is None:
+            with self.lock:
+                found = self._shared.setdefault(name, make())
+        return found
 
     def step(self, changed: Sequence[int]) -> int:
         """The number of a new table that differs from the last one in these rows."""
@@ -66,13 +75,15 @@ class Past:
         """The rows that may differ between two steps; None when nobody remembers."""
         if one == other:
             return NO_ROWS
-        low, high = min(one, other), max(one, other)
+        low, high = (one, other) if one < other else (other, one)
         with self.lock:
             forgotten = self._steps - len(self._changed)
             if low < forgotten:
                 return None
+            if high - low == 1:
+                return self._changed[low - forgotten]
             changed = [self._changed[number - forgotten] for number in range(low, high)]
-        return changed[0] if len(changed) == 1 else np.unique(np.concatenate(changed))
+        return np.unique(np.concatenate(changed))
 
     def column(self, records: Sequence[Any], step: int, name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
         """The column for the table of this step."""
@@ -110,8 +121,8 @@ class Strand:
         """That of a table which differs on this side in these rows."""
         return Strand(self.past, self.past.step(changed)) if changed else self
 
-    def column(self, records: Sequence[Any], name: _Name, of: Callable[[Any], Any]) -> Coded[Any] | Whole:
-        """The column over these records, which are those of the step."""
+    def column(self, records: Sequence[Any], name: _Name, of: Callable[[Any], Any]) -> Any:
+        """The column over these records, which are those of the step: codes or whole numbers, as its name says."""
         known = self._known.get(name)
         return known if known is not None else self._make(records, name, of)
 
@@ -127,23 +138,13 @@ class Table(Generic[F]):
     """Records by row. A row keeps its record's place for as long as that is there; then it is a hole, to be filled."""
 
     def __init__(self, records: Sequence[F | None], past: Past, step: int) -> None:
-        self._records = records
+        #: The record of each row, None in holes.
+        self.records = records
+        #: What all tables of one cluster share, and the place of this table among them.
+        self.past = past
+        self.step = step
+        self._length = len(records)
         self._strand = Strand(past, step)
-
-    @property
-    def records(self) -> Sequence[F | None]:
-        """The record of each row, None in holes."""
-        return self._records
-
-    @property
-    def past(self) -> Past:
-        """What all tables of one cluster share."""
-        return self._strand.past
-
-    @property
-    def step(self) -> int:
-        """The place of this table among them."""
-        return self._strand.step
 
     def since(self, before: "Table[F]") -> Rows | None:
         """The rows in which this may differ from another table; None when nobody remembers."""
@@ -151,15 +152,17 @@ class Table(Generic[F]):
 
     def __len__(self) -> int:
         """Rows, holes included: the length of all arrays."""
-        return len(self._records)
+        return self._length
 
     def attribute(self, name: str, of: Callable[[F], V]) -> Coded[V]:
         """What `of` says of each record; asked once per record, so that one name has to mean one function."""
-        return cast("Coded[V]", self._strand.column(self._records, (name, True), of))
+        found: Coded[V] = self._strand.column(self.records, (name, True), of)
+        return found
 
     def whole(self, name: str, of: Callable[[F], int]) -> Whole:
         """Likewise for numbers; 0 in holes."""
-        return cast("Whole", self._strand.column(self._records, (name, False), of))
+        found: Whole = self._strand.column(self.records, (name, False), of)
+        return found
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -33,7 +33,7 @@ def by_row(columns: NodeColumns, scores: Mapping[str, int]) -> Numbers:
     rows = np.fromiter((columns.members.index[name] for name in scores), np.intp, len(scores))
     values, mask = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
     values[rows], mask[rows] = np.fromiter(scores.values(), np.int64, len(scores)), True
-    return Numbers(columns, values, mask)
+    return Numbers(columns, lambda: (values, mask))
 
 
 def enough(columns: NodeColumns, stock: Stock, scores: Numbers, asked: Asked) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from slurm_bridge.hooks.columns import Codes, Mask, Reasons
-from slurm_bridge.hooks.kubescheduler.predicates.base import Predicate
+from slurm_bridge.hooks.kubescheduler.predicates.base import Failures, Predicate
 from slurm_bridge.hooks.kubescheduler.scene import Scene, with_pods
 from slurm_bridge.hooks.nominating import NOBODY, ByNode
 from slurm_bridge.model.pod import Pod
@@ -23,6 +23,8 @@ Nominated = ByNode
 #: Predicates by name, in the order in which they are asked.
 Predicates = Mapping[str, Predicate]
 
+_NOTHING_SAID: Mapping[str, Failures] = {}
+
 
 def in_order(predicates: Predicates, order: Iterable[str]) -> Predicates:
     """The predicates in another order; names that none of them has are passed over."""
@@ -30,16 +32,21 @@ def in_order(predicates: Predicates, order: Iterable[str]) -> Predicates:
 
 
 def evaluate(
-    scene: Scene, predicates: Predicates, *, always_check_all: bool = False, nominated: Nominated | None = None
+    scene: Scene,
+    predicates: Predicates,
+    *,
+    always_check_all: bool = False,
+    nominated: Nominated | None = None,
+    said: Mapping[str, Failures] = _NOTHING_SAID,
 ) -> Reasons:
-    """Why nodes cannot take the pod, by node."""
-    codes, table = _run(scene, predicates, always_check_all=always_check_all)
+    """Why nodes cannot take the pod, by node. `said`: what some predicates are known to say of all of them."""
+    codes, table = _run(scene, predicates, always_check_all=always_check_all, known=said)
     for name, pods in rivals(scene, nominated or NOBODY).items():
         row = scene.columns.row(name)
         crowded = _crowded(scene, name, pods)
-        said = reasons_at(crowded, name, predicates, always_check_all=always_check_all) if crowded else ()
-        if row is not None and said:
-            table.append(said)
+        why = reasons_at(crowded, name, predicates, always_check_all=always_check_all) if crowded else ()
+        if row is not None and why:
+            table.append(why)
             codes[row] = len(table) - 1
     return Reasons(scene.columns, codes, tuple(table))
 
@@ -72,13 +79,15 @@ def check(
     return reasons_at(scene, node, predicates, always_check_all=always_check_all)
 
 
-def _run(scene: Scene, predicates: Predicates, *, always_check_all: bool) -> tuple[Codes, list[Said]]:
+def _run(
+    scene: Scene, predicates: Predicates, *, always_check_all: bool, known: Mapping[str, Failures] = _NOTHING_SAID
+) -> tuple[Codes, list[Said]]:
     """For each row a place in a table of what was said."""
     codes = np.zeros(len(scene.columns), np.int32)
     table: list[Said] = [()]
     left = scene.columns.present
-    for predicate in predicates.values():
-        failures = predicate(scene)
+    for name, predicate in predicates.items():
+        failures = known[name] if name in known else predicate(scene)
         for mask, reason in failures:
             _say(codes, table, mask & left, reason)
         if failures and not always_check_all:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from slurm_bridge.hooks import classes
@@ -15,17 +15,15 @@ from slurm_bridge.hooks.kubescheduler.looking import Looking
 from slurm_bridge.hooks.kubescheduler.matrix import Prioritized
 from slurm_bridge.hooks.kubescheduler.options import Capacity, KubeSchedulerOptions
 from slurm_bridge.hooks.kubescheduler.predicates import own, standard
-from slurm_bridge.hooks.kubescheduler.predicates.base import BadPredicate, Rule
+from slurm_bridge.hooks.kubescheduler.predicates.base import BadPredicate, Failures, Rule
+from slurm_bridge.hooks.kubescheduler.resting import Barred, Known, Resting, Restless
 from slurm_bridge.hooks.kubescheduler.scene import Scene, scene
+from slurm_bridge.hooks.kubescheduler.verifying import Standing
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.recent import Recent
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
-
-#: The class of a pod, itself where it was promised a node, and the versions of what is looked up for it.
-_Known = tuple[bytes, str, tuple[int, ...]]
-
 
 #: Of so many shapes the last scores are kept; at twenty thousand nodes each takes a megabyte.
 MOST_LATEST = 16
@@ -50,10 +48,9 @@ class KubeScheduler:
         self._extenders = ExtenderDesk(options.extenders, backstage)
         self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
         self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
-        self._still: Memo[_Known, Denied] = Memo()
-        self._moving: Memo[_Known, Denied] = Memo()
-        #: Of which pods the one counts, and of which the other.
-        self._restless: Memo[_Known, bool] = Memo()
+        self._resting = Resting(self._rules)
+        self._still: Memo[Known, Denied] = Memo()
+        self._moving: Memo[Known, Denied] = Memo()
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
         """Predicates, and then what extenders say of the nodes that these leave."""
@@ -95,10 +92,9 @@ class KubeScheduler:
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         """By what is free now: whoever is there counts, but for the pod itself."""
-        facts = session.snapshot.nodes
-        if verifying.stands(facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
+        facts, seen = session.snapshot.nodes, self._scene(session, workload.pods[0], "free")
+        if verifying.stands(seen, facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
             return GO
-        seen = self._scene(session, workload.pods[0], "free")
         wrong = verifying.wrong(seen, facts, workload.pods, nodes, self._rules)
         if not wrong:
             return GO
@@ -138,44 +134,59 @@ class KubeScheduler:
         if self._own:
             return Denied(nodes=self._evaluate(session, pod), moving=True)
         known = self._known(session, pod)
-        return self._remembered(session, pod, known, moving=self._moves(session, pod, known))
+        restless = self._restless(session, pod, known)
+        return self._moved(session, pod, known, restless) if restless else self._settled(session, pod, known)
 
-    def _standing(self, session: Session, pod: Pod) -> Collection[str] | None:
-        """The nodes that such a pod is denied whatever runs there, where nothing else could be said against one."""
+    def _standing(self, session: Session, pod: Pod) -> Standing | None:
+        """What such a pod is denied whatever runs, and who has to be asked again; None where that is everybody."""
         if self._own or self._options.capacity == "free":
             return None
         known = self._known(session, pod)
-        if self._moves(session, pod, known):
+        restless = self._restless(session, pod, known)
+        if restless.rivals:
             return None
-        return self._remembered(session, pod, known, moving=False).nodes
+        if not restless:
+            return Standing(self._settled(session, pod, known).nodes, {})
+        said = self._said(session, pod, known, restless)
+        asked = {name: rule for name, rule in self._rules.items() if name in restless.rules}
+        return Standing(Barred(session.columns, said.values()), asked)
 
-    def _known(self, session: Session, pod: Pod) -> _Known:
+    def _known(self, session: Session, pod: Pod) -> Known:
         return (
             classes.key(pod),
             filtering.promised(pod, session.snapshot.nominated),
             self._looking.versions(session, pod),
         )
 
-    def _moves(self, session: Session, pod: Pod, known: _Known) -> bool:
+    def _restless(self, session: Session, pod: Pod, known: Known) -> Restless:
         """What runs, or is about to, has a say in it."""
 
-        def look() -> bool:
+        def look() -> tuple[Scene, bool]:
             seen = self._scene(session, pod, self._options.capacity)
-            rivals = filtering.rivals(seen, session.snapshot.nominated)
-            return bool(rivals) or any(rule.moving(seen) for rule in self._rules.values())
+            return seen, bool(filtering.rivals(seen, session.snapshot.nominated))
 
-        return self._restless.get(session.snapshot.company_version, known, look)
+        return self._resting.restless(session.snapshot.company_version, known, look)
 
-    def _remembered(self, session: Session, pod: Pod, known: _Known, *, moving: bool) -> Denied:
-        answers, version = (
-            (self._moving, session.snapshot.use_version) if moving else (self._still, session.snapshot.version)
+    def _settled(self, session: Session, pod: Pod, known: Known) -> Denied:
+        return self._still.get(
+            session.snapshot.version, known, lambda: Denied(nodes=self._evaluate(session, pod), moving=False)
         )
-        return answers.get(version, known, lambda: Denied(nodes=self._evaluate(session, pod), moving=moving))
 
-    def _evaluate(self, session: Session, pod: Pod) -> Reasons:
+    def _moved(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Denied:
+        def asked() -> Denied:
+            said = self._said(session, pod, known, restless)
+            return Denied(nodes=self._evaluate(session, pod, said), moving=True)
+
+        return self._moving.get(session.snapshot.use_version, known, asked)
+
+    def _said(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Mapping[str, Failures]:
+        seen = self._scene(session, pod, self._options.capacity)
+        return self._resting.said(session.snapshot.version, known, seen, restless)
+
+    def _evaluate(self, session: Session, pod: Pod, said: Mapping[str, Failures] | None = None) -> Reasons:
         seen, nominated = self._scene(session, pod, self._options.capacity), session.snapshot.nominated
         check_all = self._options.always_check_all
-        return filtering.evaluate(seen, self._rules, always_check_all=check_all, nominated=nominated)
+        return filtering.evaluate(seen, self._rules, always_check_all=check_all, nominated=nominated, said=said or {})
 
     def _scene(self, session: Session, pod: Pod, capacity: Capacity) -> Scene:
         return scene(session.snapshot, pod, capacity=capacity, lookup=self._looking.at(session))

@@ -66,7 +66,7 @@ class Prioritized:
 
     @functools.cached_property
     def _numbers(self) -> Numbers:
-        return Numbers(self.columns, self.combined, self.nodes)
+        return Numbers(self.columns, lambda: (self.combined, self.nodes))
 
     @functools.cached_property
     def _matrix(self) -> base.Matrix:

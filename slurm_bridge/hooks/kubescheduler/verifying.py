@@ -1,6 +1,7 @@
 """An allocation looked at again: each pod on its node, beside all that run there and all that come with it.
 
-    1 stands   what filtering said of such pods holds, nothing that runs has a say in it, and there is room
+    1 stands   what was said of such pods before still holds, there is room, and rules that what runs has a say in
+               have nothing against it
     2 wrong    whatever is not as plain as that: every predicate is asked about each node, and says what is wrong
 
 The first is what nearly every pod goes through, and costs a fraction of the second; it never lets a pod pass that the
@@ -8,7 +9,8 @@ second would stop.
 """
 
 import collections
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from slurm_bridge.hooks import classes
 from slurm_bridge.hooks.columns.coded import units, units_given
@@ -16,6 +18,7 @@ from slurm_bridge.hooks.facts import NOTHING, NodeFacts
 from slurm_bridge.hooks.kubescheduler import filtering
 from slurm_bridge.hooks.kubescheduler.filtering import Predicates, Said
 from slurm_bridge.hooks.kubescheduler.predicates import resources as room
+from slurm_bridge.hooks.kubescheduler.predicates.base import Predicate
 from slurm_bridge.hooks.kubescheduler.scene import Scene, with_pods
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import resources
@@ -24,24 +27,37 @@ GONE = "the node is gone from Kubernetes"
 
 _Facts = Mapping[str, NodeFacts]
 
-#: The nodes that such a pod is denied as long as the nodes stay as they are; None: what runs there decides, too.
-Standing = Callable[[Pod], Collection[str] | None]
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Standing:
+    """What holds of such a pod: the nodes that it is denied whatever runs, and the rules to be asked all the same."""
+
+    denied: Container[str]
+    asked: Predicates
 
 
-def stands(facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, str], standing: Standing) -> bool:
-    """Nothing is wrong, as can be seen at a glance; where it cannot, `wrong` has to look."""
-    return all(_fits(facts.get(name), there, standing) for name, there in _coming(pods, nodes).items())
+#: None: nothing holds that could be built upon.
+StandingOf = Callable[[Pod], Standing | None]
 
 
-def _fits(facts: NodeFacts | None, coming: Sequence[Pod], standing: Standing) -> bool:
-    """Of equal pods on one node it is enough to ask about one."""
-    if facts is None:
-        return False
-    for pod in {classes.key(pod): pod for pod in coming}.values():
-        denied = standing(pod)
-        if denied is None or facts.name in denied:
+def stands(seen: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, str], standing: StandingOf) -> bool:
+    """Nothing is wrong, as can be seen at a glance; where it cannot, `wrong` has to look. `seen` is the same there."""
+    pods = tuple(pods)
+    coming, known = _coming(pods, nodes), dict[bytes, Standing | None]()
+    asked: dict[str, Predicate] = {}
+    for name, there in coming.items():
+        if name not in facts:
             return False
-    return _roomy(facts, coming)
+        # Of equal pods on one node it is enough to ask about one.
+        for key, pod in {classes.key(pod): pod for pod in there}.items():
+            found = known[key] if key in known else known.setdefault(key, standing(pod))
+            if found is None or name in found.denied:
+                return False
+            asked.update(found.asked)
+        if not _roomy(facts[name], there):
+            return False
+    # Who comes with a pod may mean it: a rule that moves for one of them is asked about all.
+    return not asked or not wrong(seen, facts, pods, nodes, asked)
 
 
 def _roomy(facts: NodeFacts, coming: Iterable[Pod]) -> bool:

@@ -88,6 +88,8 @@ class Member:
             return self._until - self._clock.now()
 
     def _count(self, *, failed: bool) -> None:
+        if not failed and not self._failed:
+            return
         with self._lock:
             back = not failed and self._failed > 0
             self._failed = self._failed + 1 if failed else 0

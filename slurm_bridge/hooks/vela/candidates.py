@@ -7,7 +7,7 @@ import numpy as np
 
 from slurm_bridge.hooks.base import Nodes, NodeSet
 from slurm_bridge.hooks.columns import Mask, NodeColumns
-from slurm_bridge.hooks.vela.decision import Decision
+from slurm_bridge.hooks.vela.scene import Rows
 
 #: The ranking of one shape, best first, and how many pods it has.
 Ranked = tuple[Sequence[str], int]
@@ -21,27 +21,27 @@ def candidates(shapes: Sequence[Ranked], nodes: Nodes, most: int) -> tuple[Nodes
     parts = [_parts([name for name in ranked if name in nodes], pods, most) for ranked, pods in shapes]
     if not all(parts):
         return ()
+    if len(parts) == 1:
+        return tuple(parts[0])
     number = max(map(len, parts))
     return tuple(frozenset().union(*(one[min(place, len(one) - 1)] for one in parts)) for place in range(number))
 
 
-def among(decision: Decision, nodes: NodeColumns, wanted: Mask) -> Mask:
-    """Which of the nodes that were decided on, by place, are wanted (by row)."""
-    rows = decision.rows_in(nodes)
+def among(rows: Rows, wanted: Mask) -> Mask:
+    """Which of the nodes that were decided on, by place, are wanted (by row); those that are gone are not."""
     found: Mask = (rows >= 0) & wanted[rows]
     return found
 
 
-def best(decision: Decision, nodes: NodeColumns, eligible: Mask, roomy: Mask, most: int) -> Sequence[str]:
-    """So many eligible nodes, best first, those with room before all others.
+def best(rows: Rows, nodes: NodeColumns, there: Mask, roomy: Mask, most: int) -> Sequence[str]:
+    """So many of the nodes in these rows that are there, best first, those with room before all others.
 
     One that ceases to be eligible is replaced by the next, so that the number of candidates stays.
     """
-    there = among(decision, nodes, eligible)
-    places = np.flatnonzero(there & roomy)[:most]
+    places = (there & roomy).nonzero()[0][:most]
     if len(places) < most:
-        places = np.concatenate([places, np.flatnonzero(there & ~roomy)[: most - len(places)]])
-    found: list[str] = nodes.names[decision.rows_in(nodes)[places]].tolist()
+        places = np.concatenate([places, (there & ~roomy).nonzero()[0][: most - len(places)]])
+    found: list[str] = nodes.names[rows[places]].tolist()
     return found
 
 

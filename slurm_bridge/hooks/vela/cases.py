@@ -110,13 +110,12 @@ class Case:
     @property
     def decisions(self) -> list[Decision]:
         """Of all shapes that have one, the last one last."""
-        return [turn.decision for turn in self.turns.values() if turn.decision is not None]
+        return [decision for turn in self.turns.values() if (decision := turn.decision) is not None]
 
     def sampled(self, nodes: NodeColumns) -> Nodes:
         """Those of these nodes that were found for any shape: one job for all of them needs nodes that all can use."""
-        every = [decision.rows_in(nodes) for decision in self.decisions]
-        rows = every[0] if len(every) == 1 else np.concatenate([samples.NO_ROWS, *every])
-        return nodes.members.at(rows if rows.min(initial=0) >= 0 else rows[rows >= 0])
+        every = [decision.there(nodes) for decision in self.decisions]
+        return nodes.members.at(every[0] if len(every) == 1 else np.concatenate([samples.NO_ROWS, *every]))
 
     @property
     def nodes(self) -> int:
@@ -227,9 +226,8 @@ class Cases:
             return case
 
     def forget(self, workload: str) -> None:
-        """Nobody asks for it any more."""
-        with self.lock:
-            self._known.pop(workload, None)
+        """Nobody asks for it any more. Without the lock: whoever tells is not to wait for samples of others."""
+        self._known.pop(workload, None)
 
     def kept(self, number: int) -> None:
         """So many nodes more are kept: those of the oldest workloads are forgotten where that is too much."""
@@ -248,4 +246,4 @@ class Cases:
     def waiting(self, meant: Callable[[Case], bool]) -> list[str]:
         """Those of which this is true."""
         with self.lock:
-            return [workload for workload, case in self._known.items() if meant(case)]
+            return [workload for workload, case in list(self._known.items()) if meant(case)]

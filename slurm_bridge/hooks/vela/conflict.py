@@ -1,14 +1,13 @@
 """The conflict check: whether each pod still fits on the node that Slurm gave, and it is the one that was sampled."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from slurm_bridge.hooks import columns
-from slurm_bridge.hooks.columns.coded import units_given
+from slurm_bridge.hooks import room
+from slurm_bridge.hooks.columns.coded import units_left
 from slurm_bridge.hooks.facts import NOTHING, NodeFacts
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.vela.commit import Committed, Ledger
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.translate import resources
 
 
 def conflicts(
@@ -19,42 +18,35 @@ def conflicts(
     Requests are committed in order, as the kubelet will count them. A pod that counts on its node already is not in
     its own way.
     """
+    placed = [(pod, name, room.requested(pod)) for pod in pods if (name := nodes.get(pod.uid)) is not None]
+    needed = frozenset().union(*(needs for _, _, needs in placed))
     ledgers: dict[str, Ledger | None] = {}
     wrong: dict[str, str] = {}
-    for pod in pods:
-        name = nodes.get(pod.uid)
-        if name is None:
-            continue
+    for pod, name, needs in placed:
         facts = seen.nodes.get(name)
         if name not in ledgers:
-            ledgers[name] = Ledger(_available(facts)) if facts is not None else None
-        if problem := _problem(pod, facts, ledgers[name], uids.get(name, "")):
+            ledgers[name] = Ledger(_available(facts, needed)) if facts is not None else None
+        if problem := _problem(pod, needs, facts, ledgers[name], uids.get(name, "")):
             wrong.setdefault(name, problem)
     return wrong
 
 
-def _problem(pod: Pod, facts: NodeFacts | None, ledger: Ledger | None, uid: str) -> str | None:
+def _problem(
+    pod: Pod, needs: Mapping[str, int], facts: NodeFacts | None, ledger: Ledger | None, uid: str
+) -> str | None:
     if facts is None or ledger is None:
         return "its state cannot be read: it is gone from Kubernetes"
     if uid and uid != facts.node.metadata.uid:
         return "it is another node than the one of this name that was sampled"
     if any(there.uid == pod.uid for there in facts.pods):
         return None
-    needs = _needs(pod)
     lacking = ledger.lacking(needs)
     if ledger.commit(needs) is Committed.COMMITTED:
         return None
     return f"too little {', '.join(lacking)} is left for Pod {pod.metadata.namespace}/{pod.metadata.name}"
 
 
-def _needs(pod: Pod) -> Mapping[str, int]:
-    return {name: columns.units(name, amount) for name, amount in resources.requests_of(pod).items()}
-
-
-def _available(facts: NodeFacts) -> Mapping[str, int]:
-    return dict(_left(facts))
-
-
-def _left(facts: NodeFacts) -> Iterator[tuple[str, int]]:
-    for name, amount in facts.allocatable.items():
-        yield name, units_given(name, amount - facts.used.get(name, NOTHING))
+def _available(facts: NodeFacts, needed: Iterable[str]) -> Mapping[str, int]:
+    """Of what any of the pods needs."""
+    there, used = facts.allocatable, facts.used
+    return {name: units_left(name, there[name], used.get(name, NOTHING)) for name in needed if name in there}

@@ -4,7 +4,6 @@ It looks at the snapshot only. What agents say is checked against it: nodes that
 each with a reason that is counted.
 """
 
-import collections
 import dataclasses
 import weakref
 from collections.abc import Mapping, Sequence
@@ -63,12 +62,19 @@ class Decision:
         """Where each of the nodes is in these columns; -1 for those that are gone."""
         return self.rows if nodes.members is self.members() else rows_of(nodes, self.nodes)
 
+    def there(self, nodes: NodeColumns) -> Rows:
+        """Likewise, without those that are gone."""
+        if nodes.members is self.members():
+            return self.rows
+        rows = rows_of(nodes, self.nodes)
+        return rows[rows >= 0]
+
     def uid_of(self, name: str) -> str:
         """The uid under which a node was sampled; "" where nobody said, or where it was not."""
         members = self.members()
         if members is None:
             return next((uid for node, uid in zip(self.nodes, self.uids, strict=True) if node == name), "")
-        found = np.flatnonzero(self.rows == members.index.get(name, _FOREIGN))
+        found = (self.rows == members.index.get(name, _FOREIGN)).nonzero()[0]
         return self.uids[int(found[0])] if len(found) else ""
 
 
@@ -134,20 +140,20 @@ class Decider:
 def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp], Mapping[str, int]]:
     """The rows of the nodes that are of use, their places in the answers, and how many others there were of a kind."""
     rows = rows_of(nodes, merged.nodes)
-    places: NDArray[np.intp] = np.arange(len(rows))
-    dropped: collections.Counter[str] = collections.Counter()
+    places: NDArray[np.intp] = dice.counting(len(rows))
+    dropped: dict[str, int] = {}
 
     def drop(wrong: Mask, reason: str) -> None:
         nonlocal rows, places
         if wrong.any():
-            dropped[reason] += int(np.count_nonzero(wrong))
+            dropped[reason] = int(np.count_nonzero(wrong))
             rows, places = rows[~wrong], places[~wrong]
 
     if not _here(merged.nodes, nodes):
         drop(rows == _FOREIGN, UNKNOWN_HERE)
-    strange = nodes.of_slurm("vela in slurm", _in_slurm) == 0
-    if strange.any():
-        drop(strange[rows], UNKNOWN_TO_SLURM)
+    known = nodes.of_slurm("vela in slurm", _in_slurm)[rows]
+    if not known.all():
+        drop(known == 0, UNKNOWN_TO_SLURM)
     if not _just_seen(merged, nodes):
         drop(_others(merged.uids, places, samples.uids(nodes, rows)), OTHER_NODE)
     if merged.repeats:

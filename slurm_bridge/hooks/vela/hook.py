@@ -14,8 +14,6 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import (
     GO,
@@ -29,12 +27,10 @@ from slurm_bridge.hooks.base import (
     Scores,
     Session,
     Subsets,
-    Tiers,
 )
-from slurm_bridge.hooks.columns import Mask, NodeColumns, Numbers, Whole
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.room import Rooms
-from slurm_bridge.hooks.vela import candidates, commit, conflict, note, smart, sorting
+from slurm_bridge.hooks.vela import candidates, commit, conflict, finals, note, smart, sorting
 from slurm_bridge.hooks.vela.agents import Patience
 from slurm_bridge.hooks.vela.cases import Case, Cases, Follows, Pace, Seen, Turn
 from slurm_bridge.hooks.vela.counts import HOOK
@@ -71,6 +67,8 @@ class Vela:
         self._sampler = self._made_sampler()
         self._office = Office(options, backstage, self._sampler, self._told)
         self._numbers = itertools.count(1)
+        #: The number of the question that a pass asks just now, by whoever holds the lock of the cases.
+        self._asking: int | None = None
         self._emitter = Emitter()
         self._rooms = Rooms()
 
@@ -98,12 +96,13 @@ class Vela:
         """Of several shapes that can use a node the one to which it is worth most counts."""
         case = self._cases.get(ask.workload.root.uid)
         if case is None:
-            return _UNRATED
+            return finals.UNRATED
         with self._cases.lock:
             if session.mode is Mode.REAL:
                 case.reached()
-            decisions = [turn.decision for turn in _turns(case, ask) if turn is not None and turn.decision is not None]
-        return _rated(session.columns, decisions)
+            turns = [case.turns.get(pod.uid) for pod, _ in _shapes(ask)]
+            decisions = [one for turn in turns if turn is not None and (one := turn.decision) is not None]
+        return finals.rated(session.columns, decisions)
 
     def subset(self, session: Session, ask: Ask, _tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
         case = self._cases.of(ask.workload.root.uid)
@@ -115,11 +114,12 @@ class Vela:
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         case = self._cases.get(workload.root.uid)
+        allocated = frozenset(nodes.values())
         with self._cases.lock:
-            uids = {name: _uid(case, name) for name in frozenset(nodes.values())} if case is not None else {}
+            uids = {name: _uid(case, name) for name in allocated} if case is not None else {}
         wrong = conflict.conflicts(workload.pods, nodes, session.snapshot, uids)
         if not wrong:
-            self._count_bound(case, frozenset(nodes.values()))
+            self._count_bound(case, allocated)
             return GO
         self._backstage.tally.happened(HOOK, "conflicts")
         if case is not None:
@@ -137,9 +137,9 @@ class Vela:
                 return note.crowded()
             follows = case.follows(shape, now, seen)
         turn = case.turns[shape]
-        if follows is Follows.USE and turn.decision is not None:
+        if follows is Follows.USE and (decision := turn.decision) is not None:
             again = case.handed(shape, now, seen, self._pace)
-            return Sample(nodes=case.sampled(session.columns), note=note.sampled(turn.decision), retry_after=again)
+            return Sample(nodes=case.sampled(session.columns), note=note.sampled(decision), retry_after=again)
         case.withdrawn()
         return note.waiting(case, turn, now, self._pace)
 
@@ -163,25 +163,37 @@ class Vela:
         )
         before = case.turns.get(_shape(ask))
         case.asked(_shape(ask), question.number, session.now, seen)
-        if self._office.ask(question):
+        if self._asked(question):
             return True
         del case.turns[_shape(ask)]
         if before is not None:
             case.turns[_shape(ask)] = before
         return False
 
+    def _asked(self, question: Question) -> bool:
+        """Nobody has to be woken by an answer that comes at once; one from another thread waits until this is left."""
+        self._asking = question.number
+        try:
+            return self._office.ask(question)
+        finally:
+            self._asking = None
+
     def _told(self, question: Question, outcome: Outcome) -> None:
         """From any thread. An answer to an older question than the last one is not looked at."""
-        shape = question.pod.uid
         with self._cases.lock:
-            case = self._cases.get(question.workload)
-            turn = case.turns.get(shape) if case is not None else None
-            if case is None or turn is None or turn.number != question.number:
-                return
-            case.told(shape, outcome, self._backstage.clock.wall(), self._pace)
-            parked = case.parked
-            self._cases.kept(len(outcome.nodes) if isinstance(outcome, Decision) else 0)
-        self._count(outcome, parked=parked)
+            at_once = self._asking == question.number
+            self._keep(question, outcome)
+        if not at_once:
+            self._backstage.wake(question.workload)
+
+    def _keep(self, question: Question, outcome: Outcome) -> None:
+        shape, case = question.pod.uid, self._cases.get(question.workload)
+        turn = case.turns.get(shape) if case is not None else None
+        if case is None or turn is None or turn.number != question.number:
+            return
+        case.told(shape, outcome, self._backstage.clock.wall(), self._pace)
+        self._cases.kept(len(outcome.nodes) if isinstance(outcome, Decision) else 0)
+        self._count(outcome, parked=case.parked)
 
     def _count(self, outcome: Outcome, *, parked: bool) -> None:
         if not isinstance(outcome, Decision):
@@ -200,31 +212,32 @@ class Vela:
         self._backstage.tally.happened(HOOK, "commit-retries", bound.retries)
 
     def _candidates(self, session: Session, case: Case, ask: Ask, nodes: Nodes) -> tuple[Nodes, ...]:
+        shapes = _shapes(ask)
         ranked = [
-            (self._best(session, turn, ask, shaped, nodes), shaped[1])
-            for turn, shaped in zip(_turns(case, ask), _shapes(ask), strict=True)
-            if turn is not None and turn.decision is not None
+            (self._best(session, turn, decision, ask, shaped, nodes), shaped[1])
+            for shaped in shapes
+            if (turn := case.turns.get(shaped[0].uid)) is not None and (decision := turn.decision) is not None
         ]
-        if len(ranked) == len(_shapes(ask)):
+        if len(ranked) == len(shapes):
             return candidates.candidates(ranked, nodes, self._options.candidates)
         if case.candidates:
             return case.candidates
         inside = self._emitter.reach(ask.request, session.snapshot, nodes)
         return candidates.any_of(inside, len(ask.workload.pods), self._options.candidates)
 
-    def _best(self, session: Session, turn: Turn, ask: Ask, shaped: Shaped, nodes: Nodes) -> Sequence[str]:
+    def _best(
+        self, session: Session, turn: Turn, decision: Decision, ask: Ask, shaped: Shaped, nodes: Nodes
+    ) -> Sequence[str]:
         """The nodes for all candidates. Which of them have room is looked at until there is a job, and then stays."""
-        decision, columns, (pod, pods) = turn.decision, session.columns, shaped
-        if decision is None:
-            return ()
-        roomy, eligible = turn.roomy, columns.mask(nodes)
+        columns, (pod, pods) = session.columns, shaped
+        roomy, rows = turn.roomy, decision.rows_in(columns)
+        there = candidates.among(rows, columns.mask(nodes))
         if roomy is None or not session.placed:
-            rows = decision.rows_in(columns)
-            roomy = candidates.among(decision, columns, eligible) & self._rooms.among(columns, rows, pod, ask.request)
+            roomy = there & self._rooms.among(columns, rows, pod, ask.request)
         if session.mode is Mode.REAL:
             turn.roomy = roomy
         most = candidates.wanted(roomy, pods, self._options.candidates)
-        return candidates.best(decision, columns, eligible, roomy, most)
+        return candidates.best(rows, columns, there, roomy, most)
 
     def _nodes_bp(self, nodes: int, pods: int) -> int:
         """A group needs nodes for all of its candidates, however few of all that is; one pod takes what is usual."""
@@ -249,31 +262,12 @@ class Vela:
         return RemoteNodesSampler(self._options, self._backstage, self._patience)
 
 
-#: Candidates are tried as they are, and not in tiers of their own.
-_WHOLE = Tiers(count=1)
-_UNRATED = Scores(nodes={}, tiers=_WHOLE)
-
-
 def _simulated(session: Session, case: Case, ask: Ask, nodes: Nodes) -> Sample:
     """Nobody waits for a simulation, so it looks at what is there, and changes nothing."""
     turn = case.turns.get(_shape(ask))
     if turn is None or turn.decision is None:
         return Sample(nodes=nodes, note="nothing was sampled yet: all nodes are looked at")
     return Sample(nodes=case.sampled(session.columns), note=note.sampled(turn.decision))
-
-
-def _rated(columns: NodeColumns, decisions: list[Decision]) -> Scores:
-    return Scores(nodes=Numbers.later(columns, lambda: _finals(columns, decisions)), tiers=_WHOLE)
-
-
-def _finals(columns: NodeColumns, decisions: list[Decision]) -> tuple[Whole, Mask]:
-    values, mask = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
-    for decision in decisions:
-        rows = decision.rows_in(columns)
-        rows, scores = rows[rows >= 0], decision.scores[rows >= 0]
-        values[rows] = np.where(mask[rows], np.maximum(values[rows], scores), scores)
-        mask[rows] = True
-    return values, mask
 
 
 def _shapes(ask: Ask) -> list[Shaped]:
@@ -284,10 +278,6 @@ def _shapes(ask: Ask) -> list[Shaped]:
 def _shape(ask: Ask) -> str:
     """The pod that stands for the shape that is asked about."""
     return ask.workload.lead.uid
-
-
-def _turns(case: Case, ask: Ask) -> list[Turn | None]:
-    return [case.turns.get(pod.uid) for pod, _ in _shapes(ask)]
 
 
 def _uid(case: Case, name: str) -> str:

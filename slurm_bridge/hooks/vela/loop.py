@@ -51,17 +51,17 @@ def collect(
     it at once, and nothing of it is kept.
     """
     asked: list[int] = []
-    found = _NONE
-    while len(found) < size and len(asked) < max_rounds and not (asked and expired()):
-        missing = size - len(found)
+    found, number = _NONE, 0
+    while number < size and len(asked) < max_rounds and not (asked and expired()):
+        missing = size - number
         asked.append(missing)
         try:
             kept = keep(draw(missing)[:missing])
         except Exception as error:  # noqa: BLE001 - plugins are foreign code: the error is the answer, and names what was wrong
             wrong = f"{type(error).__name__}: {error}"
             return Collected(asked=tuple(asked), found=_NONE, status=Status.INTERNAL_ERROR, reason=wrong)
-        if len(found) or repeats:
+        if number or repeats:
             kept = dice.firsts(np.concatenate([found, kept]))
-        found = kept
-    status = Status.SUCCESS if len(found) else Status.UNSCHEDULABLE
-    return Collected(asked=tuple(asked), found=found, status=status, reason="" if len(found) else NOTHING_LEFT)
+        found, number = kept, len(kept)
+    status = Status.SUCCESS if number else Status.UNSCHEDULABLE
+    return Collected(asked=tuple(asked), found=found, status=status, reason="" if number else NOTHING_LEFT)

@@ -5,12 +5,14 @@ ask ─► sampling queue ─► sampler pool ─► decision queue ─► decis
                           at once)
 """
 
+import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from slurm_bridge.hooks.background import Backstage, Desk
 from slurm_bridge.hooks.emitter import Emitter
+from slurm_bridge.hooks.lending import Lending
 from slurm_bridge.hooks.vela import loop, sorting
 from slurm_bridge.hooks.vela.counts import HOOK
 from slurm_bridge.hooks.vela.decision import DROPPED, Decider, Decision
@@ -84,15 +86,28 @@ class Office:
             "vela-decision", backstage, workers=options.decision.pipelines, most=options.decision.queue
         )
         self._numbers = itertools.count()
+        self._lending = Lending(backstage.clock)
 
     def ask(self, question: Question) -> bool:
-        """Let it wait for its turn; False when there is no room."""
+        """Let it wait for its turn, where nobody has time for it at once; False when there is no room."""
+        number = str(next(self._numbers))
+        if self._lends and self._samplers.lend(number, lambda: self._sampled_here(question)):
+            return True
         entry = Entry(key=question.key, priority=question.priority, created=question.created, item=question)
         if len(self._queue) >= MOST_WAITING:
             return False
         self._queue.enqueue(entry)
         # A piece of work takes whoever is first by then, not necessarily the one that it was made for.
-        return self._samplers.submit(str(next(self._numbers)), self._sample_first)
+        return self._samplers.submit(number, self._sample_first)
+
+    @property
+    def _lends(self) -> bool:
+        """Whoever asks has the sample sooner if he draws it himself, and takes nobody's turn with it."""
+        return self._sampler.near and not self._queue and self._lending.pays
+
+    def _sampled_here(self, question: Question) -> None:
+        with self._lending.measured(), self._guarded(question):
+            self._sample(question)
 
     def close(self) -> None:
         """Nobody is told anything from now on."""
@@ -108,15 +123,15 @@ class Office:
             # Its entry was replaced by a younger one, which another piece of work has taken.
             return
         if entry is not None:
-            self._guarded(entry.item, lambda: self._sample(entry.item))
+            self._sampled_here(entry.item)
 
     def _sample(self, question: Question) -> None:
         merged = self._sampler.sample(SamplingRequest(pod=question.pod, nodes_bp=question.nodes_bp))
         self._report(merged)
         if not merged.answered:
-            self._tell(question, Unavailable(message=f"no agent answered: {_failures(merged.failed)}"))
+            self._told(question, Unavailable(message=f"no agent answered: {_failures(merged.failed)}"))
         elif not merged.nodes:
-            self._tell(question, Nowhere(message=self._nothing(question, merged)))
+            self._told(question, Nowhere(message=self._nothing(question, merged)))
         else:
             self._hand_on(str(question.number), lambda: self._decide(question, merged))
 
@@ -129,7 +144,8 @@ class Office:
             decide()
 
     def _decide(self, question: Question, merged: Merged) -> None:
-        self._guarded(question, lambda: self._tell(question, self._decided(question, merged)))
+        with self._guarded(question):
+            self._told(question, self._decided(question, merged))
 
     def _decided(self, question: Question, merged: Merged) -> Outcome:
         decision = self._decider.decide(merged, self._scene(question))
@@ -153,25 +169,21 @@ class Office:
         snapshot, now = self._backstage.snapshot(), self._backstage.clock.wall()
         return Scene(question.pod, snapshot.columns, now, self._emitter.inside(question.partition, snapshot))
 
-    def _guarded(self, question: Question, work: Callable[[], None]) -> None:
+    @contextlib.contextmanager
+    def _guarded(self, question: Question) -> Iterator[None]:
         """A plugin that raises costs its pod a try, and never the pod itself."""
         try:
-            work()
+            yield
         except Exception as error:  # noqa: BLE001 - plugins are foreign code
             wrong = f"{type(error).__name__}: {error}"
             self._backstage.log.warning(f"sampling for {question.key} failed: {wrong}")
-            self._tell(question, Nowhere(message=f"sampling failed: {wrong}"))
+            self._told(question, Nowhere(message=f"sampling failed: {wrong}"))
 
     def _report(self, merged: Merged) -> None:
         self._count("sampled")
         self._count("agents-failed", len(merged.failed))
         for name, why in merged.failed.items():
             self._backstage.log.debug(f"agent {name} is left out: {why}")
-
-    def _tell(self, question: Question, outcome: Outcome) -> None:
-        self._told(question, outcome)
-        if self._backstage.threads:
-            self._backstage.wake(question.workload)
 
     def _count(self, what: str, amount: int = 1) -> None:
         if amount:

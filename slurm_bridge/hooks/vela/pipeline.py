@@ -57,17 +57,18 @@ class Pipeline:
     def collect(self, scene: Scene, shard: Rows, strategy: Shared, size: int) -> Collected:
         """The rows of so many nodes of the shard that pass, as far as rounds and time go."""
         until, every, sieve = self._clock.now() + self._timeout, False, self._sift.of(scene)
+        total, whole = len(shard), len(shard) == len(scene.nodes)
 
         def draw(missing: int) -> Rows:
             nonlocal every
-            places = strategy.sample(len(shard), missing)
-            every = len(places) == len(shard)
+            places = strategy.sample(total, missing)
+            every = len(places) == total
             # Where there is every row places are rows.
-            return places if len(shard) == len(scene.nodes) else shard[places]
+            return places if whole else shard[places]
 
         return loop.collect(
             draw,
-            lambda drawn: drawn[sieve.places(drawn)],
+            sieve.kept,
             size,
             max_rounds=self._max_rounds,
             repeats=strategy.repeats,
@@ -77,6 +78,8 @@ class Pipeline:
 
     def scores(self, scene: Scene, rows: Rows) -> Whole:
         """What the plugins say of these nodes together, with their weights."""
+        if len(self._scorers) == 1 == self._scorers[0].weight:
+            return self._scorers[0].plugin.score(scene, rows)
         said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self._scorers]
         return scoring.accumulated(said, len(rows))
 

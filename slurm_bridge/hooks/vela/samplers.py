@@ -27,6 +27,10 @@ class SampleNodesPlugin(Protocol):
     def share(self) -> float:
         """Which part of all nodes is asked for one pod."""
 
+    @property
+    def near(self) -> bool:
+        """Nobody is asked who is not in this process: a sample takes no longer than it takes the processor."""
+
     def close(self) -> None: ...
 
 
@@ -36,7 +40,7 @@ class LocalNodesSampler:
     def __init__(self, options: VelaOptions, backstage: Backstage) -> None:
         self._strategy = options.strategy
         self._agent = _in_process(AgentOptions(name="local"), options, backstage)
-        self.share = 1.0
+        self.share, self.near = 1.0, True
 
     def sample(self, request: SamplingRequest) -> Merged:
         try:
@@ -55,6 +59,7 @@ class RemoteNodesSampler:
         self._options = options
         self._backstage = backstage
         self._members = tuple(_member(one, options, backstage, patience) for one in options.agents)
+        self.near = not any(member.remote for member in self._members)
         self._dice = dice.throw(_own(backstage.dice))
         self._turn = threading.Lock()
         self._numbers = 0
@@ -68,7 +73,7 @@ class RemoteNodesSampler:
 
     def sample(self, request: SamplingRequest) -> Merged:
         chosen = self._chosen()
-        if not any(member.remote for member in chosen):
+        if self.near or not any(member.remote for member in chosen):
             return smart.merge({member.name: member.ask(request, self._options.strategy) for member in chosen})
         gathering = _Gathering(chosen, self._backstage.clock)
         for member in chosen:

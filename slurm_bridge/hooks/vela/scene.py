@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from slurm_bridge.hooks import columns
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
 from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.memo import ByPod
 from slurm_bridge.model import quantity
 from slurm_bridge.model.pod import Pod
 
@@ -36,14 +37,17 @@ class Scene:
         self.pod = pod
         self.nodes = nodes
         self.now = now
+        self._limits: Mapping[str, int] | None = None
 
-    @functools.cached_property
+    @property
     def limits(self) -> Mapping[str, int]:
         """What the containers may use at most, together; what has no limit is not in it."""
-        return _limits(tuple(tuple(one.resources.limits.items()) for one in self.pod.spec.containers))
+        if self._limits is None:
+            self._limits = _limits_of(self.pod)
+        return self._limits
 
 
-#: Of so many kinds of pods it is remembered what they may use: a pod that is sampled asks twice.
+#: Of so many kinds of pods it is remembered what they may use.
 _MOST_LIMITS = 1024
 
 
@@ -53,6 +57,11 @@ def _limits(containers: tuple[tuple[tuple[str, str | int | float], ...], ...]) -
     for name, written in itertools.chain.from_iterable(containers):
         total[name] = total.get(name, Fraction()) + quantity.parse(written)
     return MappingProxyType({name: columns.units(name, amount) for name, amount in total.items()})
+
+
+_limits_of: ByPod[Mapping[str, int]] = ByPod(
+    lambda pod: _limits(tuple(tuple(one.resources.limits.items()) for one in pod.spec.containers))
+)
 
 
 def inside(nodes: NodeColumns, partitions: Iterable[str]) -> Mask:
@@ -119,21 +128,23 @@ class Known(Generic[K, V]):
         self._alike = alike
         self._follows = alike is not never
         self._lock = threading.Lock()
-        self._nodes: NodeColumns | None = None
-        self._known: dict[K, V] = {}
+        self._last: tuple[NodeColumns | None, dict[K, V]] = None, {}
 
     def get(self, nodes: NodeColumns, key: K, work_out: Callable[[], V]) -> V:
         """The answer for this key, worked out once for these columns (at worst twice, by two threads at once)."""
-        with self._lock:
-            if not self._stands(nodes) or len(self._known) >= MOST_KNOWN:
-                self._known = {}
-            self._nodes, known = nodes, self._known
-        if key not in known:
-            known[key] = work_out()
-        return known[key]
+        before, known = self._last
+        if before is not nodes or len(known) >= MOST_KNOWN:
+            with self._lock:
+                before, known = self._last
+                if not self._stands(nodes, before) or len(known) >= MOST_KNOWN:
+                    known = {}
+                self._last = nodes, known
+        try:
+            return known[key]
+        except KeyError:
+            return known.setdefault(key, work_out())
 
-    def _stands(self, nodes: NodeColumns) -> bool:
-        before = self._nodes
+    def _stands(self, nodes: NodeColumns, before: NodeColumns | None) -> bool:
         if before is nodes or (before is not None and self._follows and nodes.unmoved(before)):
             return True
         if before is None or before.members is not nodes.members or (rows := nodes.since(before)) is None:

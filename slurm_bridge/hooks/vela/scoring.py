@@ -12,6 +12,9 @@ from slurm_bridge.hooks.columns import Whole
 #: What the best node has once scores are normalised.
 HIGHEST = 100
 
+#: So few are sorted as a list: NumPy lets other threads run while it sorts, which here takes longer than to sort.
+FEW = 64
+
 _LOWEST, _LARGEST = -(2**15), 2**15 - 1
 
 
@@ -38,7 +41,13 @@ def combined(sampled: Whole, plugins: Whole, said: Sequence[Weighted]) -> Whole:
 
 def picked(scores: Whole, count: int) -> NDArray[np.intp]:
     """The places of the highest scores, best first; among equal ones the first."""
+    if len(scores) <= FEW:
+        return np.array(_ordered(scores.tolist())[: max(0, count)], np.intp)
     return np.argsort(_short(-scores), kind="stable")[: max(0, count)]
+
+
+def _ordered(scores: list[int]) -> list[int]:
+    return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
 
 
 def _short(numbers: Whole) -> NDArray[np.int16] | Whole:
@@ -63,12 +72,13 @@ def through(dividend: Whole, divisor: int) -> Whole:
     """The same through one and the same number, which takes a fraction of the time."""
     if divisor <= 0:
         return np.zeros(len(dividend), np.int64)
-    if dividend.min(initial=0) >= 0:
+    if len(dividend) and np.minimum.reduce(dividend) >= 0:
         return dividend // divisor
     quotient: Whole = np.abs(dividend) // divisor * np.sign(dividend)
     return quotient
 
 
+@functools.lru_cache(maxsize=FEW)
 def alike(number: int, count: int) -> Whole:
     """The same number for each of so many nodes, written down once."""
     return np.broadcast_to(np.int64(number), count)

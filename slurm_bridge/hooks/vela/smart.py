@@ -32,6 +32,8 @@ def choose_clusters(
     How many are needed is a matter of all of them; drawn are those that are willing, as long as anybody is.
     """
     among = tuple(filter(willing, clusters)) or tuple(clusters)
+    if len(among) == 1:
+        return among
     count = cluster_count(len(clusters), percent)
     if count >= len(among):
         return among
@@ -85,9 +87,9 @@ class Merged:
 
 def merge(answers: Mapping[str, SamplingResponse | Failure]) -> Merged:
     """The nodes of all who answered, cluster after cluster; the others are reported, and otherwise left out."""
+    if len(answers) == 1 and isinstance(only := next(iter(answers.values())), SamplingResponse):
+        return _alone(only)
     given = {name: answer for name, answer in answers.items() if isinstance(answer, SamplingResponse)}
-    if len(given) == len(answers) == 1:
-        return _alone(next(iter(given.values())))
     return Merged(
         sizes={name: len(answer.nodes) for name, answer in given.items()},
         nodes=samples.joined([answer.nodes for answer in given.values()]),

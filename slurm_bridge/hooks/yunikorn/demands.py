@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime as dt
-import math
+import functools
 from collections.abc import Mapping
 
 from slurm_bridge.hooks.base import Ask
@@ -10,6 +10,7 @@ from slurm_bridge.hooks.needs import View
 from slurm_bridge.hooks.yunikorn import people
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
 from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
+from slurm_bridge.model.meta import Object
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.queues.quantities import VCORE
 from slurm_bridge.translate import resources
@@ -18,6 +19,10 @@ MEMORY = "memory"
 _MIB = 1 << 20
 #: The preemption policy of pods that have nobody go for them.
 _NEVER = "Never"
+#: What annotations may ask of Slurm in the place of the pods' own amounts.
+_AMOUNTS = frozenset({"cpus_per_task", "memory", "gres"})
+#: Of so many it is remembered when that was: pods come in bursts, and are asked about again and again.
+_MOST_TIMES = 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +60,7 @@ def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> Deman
         title=f"{workload.root.namespace}/{workload.root.name}",
         total=total(ask, options.gres),
         priority=workload.priority,
-        created=_unix(workload),
+        created=_unix(workload.created),
         queue=ask.hints.get("queue", ""),
         user=user,
         groups=groups,
@@ -74,7 +79,10 @@ def total(ask: Ask, gres: Mapping[str, str]) -> dict[str, int]:
     for pod in ask.workload.pods:
         for name, amount in resources.requests_of(pod).items():
             kind, factor = (VCORE, 1000) if name == "cpu" else (name, 1)
-            found[kind] = found.get(kind, 0) + math.ceil(amount * factor)
+            # Rounded up; as whole numbers, which costs a fifth of what fractions do.
+            found[kind] = found.get(kind, 0) - (-amount.numerator * factor // amount.denominator)
+    if not _is_annotated(ask):
+        return found
     parts = (ask.request, *ask.request.components)
     if _annotated(ask, "cpus_per_task"):
         found[VCORE] = sum(1000 * part.tasks * part.cpus_per_task for part in parts)
@@ -87,6 +95,14 @@ def total(ask: Ask, gres: Mapping[str, str]) -> dict[str, int]:
                 count = one.count * (part.tasks if part.gres_per is GresPer.TASK else _nodes(part))
                 found[kind] = max(found.get(kind, 0), count)
     return found
+
+
+def _is_annotated(ask: Ask) -> bool:
+    """One of its amounts may be."""
+    for value in ask.values:  # noqa: SIM110 - every pass asks it, and `any` takes three times as long
+        if value.key and value.field in _AMOUNTS:
+            return True
+    return False
 
 
 def _annotated(ask: Ask, field: str) -> bool:
@@ -108,8 +124,28 @@ def _units(part: JobRequest) -> int:
     return _nodes(part)
 
 
-def _unix(workload: Workload) -> float:
+@functools.lru_cache(maxsize=_MOST_TIMES)
+def _unix(created: str) -> float:
     """When the first pod came; 0 where nobody says."""
-    if not workload.created:
-        return 0.0
-    return dt.datetime.fromisoformat(workload.created).timestamp()
+    return dt.datetime.fromisoformat(created).timestamp() if created else 0.0
+
+
+class Demands:
+    """The last one is remembered: a pass asks at its begin and at its end."""
+
+    def __init__(self, options: YunikornOptions) -> None:
+        self._options = options
+        #: What it was made of, and what came of it.
+        self._last: tuple[Workload, Mapping[str, str], Object | None, Demand] | None = None
+
+    def of(self, ask: Ask, namespaces: View) -> Demand:
+        """Of this workload as it is asked for."""
+        if _is_annotated(ask):
+            # Then it depends on the request, which becomes another one during the pass.
+            return demand(ask, self._options, namespaces)
+        last, namespace = self._last, namespaces.get("", ask.workload.root.namespace)
+        if last is not None and last[0] is ask.workload and last[1] == ask.hints and last[2] is namespace:
+            return last[3]
+        found = demand(ask, self._options, namespaces)
+        self._last = ask.workload, ask.hints, namespace, found
+        return found

@@ -1,9 +1,12 @@
-"""The core with its threads, and the one node that stands for all of Slurm."""
+"""The core with its one thread, and the one node that stands for all of Slurm."""
 
+import functools
 from collections.abc import Callable, Mapping
 
 from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.lending import Lending
 from slurm_bridge.hooks.yunikorn.setup import PARTITION, Setup
+from slurm_bridge.hooks.yunikorn.turns import PATIENCE, Turns
 from slurm_bridge.queues import naming
 from slurm_bridge.queues.committed import Partition
 from slurm_bridge.queues.config.documents import Document
@@ -20,15 +23,17 @@ SLURM = "slurm"
 
 
 class Engine:
-    """Without threads the core does everything when it is told."""
+    """The core works when it is told something, where that is quickly done. Without threads it always does."""
 
-    def __init__(self, backstage: Backstage) -> None:
+    def __init__(self, backstage: Backstage, lending: Lending | None = None) -> None:
         self._backstage = backstage
         self._core = Core(backstage.clock, self._report)
         self._kinds: set[str] = set()
         self._size: Mapping[str, int] = {}
+        failed = functools.partial(self._report, "pass")
+        self._turns = Turns(self._core.settle, failed, backstage.clock, threads=backstage.threads, lending=lending)
         self._threads: Supervisor | None = None
-        self._began = self._settling = False
+        self._began = False
 
     def begin(self, document: Document, manager: Callback, known: Update) -> None:
         """Register with all that is known already; it has come to something before anybody else is heard."""
@@ -39,29 +44,37 @@ class Engine:
         self._began = True
         if self._backstage.threads:
             self._threads = Supervisor(lambda name, error: self._report(name, error or RuntimeError("it ended")))
-            for name, target in self._core.tasks():
-                self._threads.add(name, target)
+            self._threads.add("queue core", self._turns.serve)
             self._threads.start()
 
     def close(self) -> None:
-        """The threads end; nothing is decided any more."""
+        """The thread ends; nothing is decided any more, whoever still tells something."""
+        self._began = False
         if self._threads is not None:
             self._threads.stop.set()
+            self._turns.wake()
 
     def send(self, update: Update) -> None:
-        """Tell the core."""
+        """Tell the core, and let it work."""
         self._core.update(update)
         self.turn()
 
+    def ask(self, update: Update) -> None:
+        """Tell the core, and have its answer where that is quick. The caller holds no lock that a callback takes."""
+        self._core.update(update)
+        if self._began:
+            self._turns.take(PATIENCE)
+
+    def leave(self, update: Update) -> None:
+        """Tell the core what nobody waits for."""
+        self._core.update(update)
+        if self._began:
+            self._turns.leave()
+
     def turn(self) -> None:
-        """Without threads: let it do what there is to do, also because time has passed."""
-        # What is sent from within the callback is handled by whoever has called it.
-        if self._began and not self._backstage.threads and not self._settling:
-            self._settling = True
-            try:
-                self._core.settle()
-            finally:
-                self._settling = False
+        """Let it do what there is to do, also because time has passed."""
+        if self._began:
+            self._turns.take()
 
     # -- the node ----------------------------------------------------------------------------------------------------
 
@@ -85,7 +98,7 @@ class Engine:
 
     def nudge(self) -> None:
         """Have the core look again at those who found nobody's place."""
-        self.send(Update(rm=RM, nodes=(self._node(),)))
+        self.leave(Update(rm=RM, nodes=(self._node(),)))
 
     def _node(self) -> Node:
         capacity = dict.fromkeys(self._kinds, LARGEST)

@@ -54,6 +54,7 @@ class Yunikorn:
         self._manager: Manager | None = None
         self._lock = threading.Lock()
         self._sizes = scoring.Measure(self._setup.partition)
+        self._demands = demands.Demands(options)
         #: Whom this hook has let go on in a pass that has not come to its end, as far as is known.
         self._trying = ""
         #: Whom other hooks have stopped after that: they enter a queue when nothing else holds them.
@@ -146,6 +147,10 @@ class Yunikorn:
             return ()
         return self._passed.now(self._manager, self._backstage.clock.now())
 
+    def keeps(self, nodes: frozenset[str]) -> None:
+        """For its size the cluster has them all the same."""
+        self._sizes.keeps(nodes)
+
     # -- phases ------------------------------------------------------------------------------------------------------
 
     def admit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:
@@ -228,14 +233,16 @@ class Yunikorn:
             manager.leave(stopped)
 
     def _measure(self, manager: Manager, session: Session) -> None:
-        size = self._sizes.news(session.snapshot.version, session.columns, session.now)
+        version, now = session.snapshot.use_version, session.now
+        # Mostly it is not, and whoever waits in a queue needs no columns.
+        size = self._sizes.news(version, session.columns, now) if self._sizes.is_due(version, now) else None
         if size is not None:
             manager.measure(size)
 
     def _member(self, manager: Manager, session: Session, ask: Ask) -> Member | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""
         uid = ask.workload.root.uid
-        wanted = demands.demand(ask, self._setup.options, session.view(Need.NAMESPACES))
+        wanted = self._demands.of(ask, session.view(Need.NAMESPACES))
         member = manager.members.get(uid)
         if member is None and session.placed:
             return manager.adopt(wanted, started=False)

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.lending import Lending
 from slurm_bridge.hooks.yunikorn import restoring, telling
 from slurm_bridge.hooks.yunikorn.demands import Demand
 from slurm_bridge.hooks.yunikorn.engine import RM, Engine
@@ -24,20 +25,19 @@ from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.hooks.yunikorn.setup import PARTITION, Setup
 from slurm_bridge.queues import records
 from slurm_bridge.queues.committed import Partition
-from slurm_bridge.queues.ledger import RejectedApplication
 from slurm_bridge.queues.records import Allocation, Named, News, Question, Release, Thing, Update, Why
 
 
 class Manager:
-    """Called by the passes and by the core's threads. Without threads the core does everything when it is told."""
+    """Called by the passes and by the core, which works in the thread that has told it something, or in its own."""
 
-    def __init__(self, setup: Setup, backstage: Backstage) -> None:
+    def __init__(self, setup: Setup, backstage: Backstage, lending: Lending | None = None) -> None:
         self.setup = setup
         self.lock = threading.RLock()
         self.members: dict[str, Member] = {}
         self.ahead = Ahead()
         self._backstage = backstage
-        self.engine = Engine(backstage)
+        self.engine = Engine(backstage, lending)
         self.evictions = Evictions(self.lock)
         self._by_name: dict[str, Member] = {}
         self._entered, self._turns = 0, itertools.count(1)
@@ -100,9 +100,11 @@ class Manager:
             member.placed = placed
             self._quiet = demand.uid
             nodes, applications = self.engine.widened(demand.total), (telling.application(member),)
-            self.engine.send(Update(rm=RM, nodes=nodes, applications=applications, asks=(telling.ask(member),)))
+        self.engine.ask(Update(rm=RM, nodes=nodes, applications=applications, asks=(telling.ask(member),)))
+        with self.lock:
+            # What comes of it from now on wakes it; what has come of it already, the pass sees.
             self._quiet = ""
-            return member
+        return member
 
     def adopt(self, demand: Demand, *, started: bool) -> Member:
         """It has a job: it counts, in its queue or in the one for those that no queue takes."""
@@ -145,9 +147,9 @@ class Manager:
         if member.queue or member.stage is not Stage.REFUSED:
             named = Named(partition=PARTITION, name=member.name)
             release = Release(id=telling.id_of(member.name), why=Why.PREEMPTED)
-            self.engine.send(Update(rm=RM, releases=(release,) if evicted else (), removed_applications=(named,)))
+            self.engine.leave(Update(rm=RM, releases=(release,) if evicted else (), removed_applications=(named,)))
         if was_ahead:
-            self.engine.nudge()
+            self._room_ahead()
 
     def started(self, uid: str) -> None:
         """All its pods have nodes: somebody else may go ahead."""
@@ -162,10 +164,10 @@ class Manager:
             self.evictions.served(uid)
             if not member.started and member.stage is Stage.GIVEN:
                 member.started = True
-                self.engine.send(Update(rm=RM, started=(telling.id_of(member.name),)))
+                self.engine.leave(Update(rm=RM, started=(telling.id_of(member.name),)))
             if self.ahead.leave(member.name):
                 pass_by(member, map(self._by_name.get, self.ahead.names))
-                self.engine.nudge()
+                self._room_ahead()
 
     def seen(self, member: Member) -> None:
         """Slurm has a job of it."""
@@ -185,7 +187,12 @@ class Manager:
         """Those of whom nobody has seen a job do not hold up others any longer."""
         with self.lock:
             if self.ahead.expire(self._backstage.clock.wall()):
-                self.engine.nudge()
+                self._room_ahead()
+
+    def _room_ahead(self) -> None:
+        """Who found the places ahead taken may find one now; where any number may be ahead nobody has waited for it."""
+        if self.setup.ahead:
+            self.engine.nudge()
 
     # -- the callback ------------------------------------------------------------------------------------------------
 
@@ -289,8 +296,3 @@ class Manager:
     def committed(self, look: Callable[[Partition], object]) -> object:
         """What somebody sees who looks at the committed state; None before there is any."""
         return self.engine.committed(look)
-
-    @property
-    def rejected(self) -> tuple[RejectedApplication, ...]:
-        """The last ones that no queue took."""
-        return self.engine.rejected

@@ -12,6 +12,8 @@ _PREFIX = "system:serviceaccount"
 
 def several(workload: Workload) -> tuple[str, ...]:
     """The service accounts of its pods, where they are more than one: then nobody can say whose it is."""
+    if len(workload.pods) == 1:
+        return ()
     accounts = sorted({pod.spec.service_account_name or "default" for pod in workload.pods})
     return tuple(accounts) if len(accounts) > 1 else ()
 

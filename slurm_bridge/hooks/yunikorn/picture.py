@@ -43,7 +43,7 @@ def picture(manager: Manager, now: float) -> Picture:
         "preemption": leaving.shown(manager.evictions, {one.demand.uid: one for one in members}, now),
         "rejected": [
             {"at": one.at, "workload": _title(one.rejected.subject.name), "reason": one.rejected.reason}
-            for one in reversed(manager.rejected)
+            for one in reversed(manager.engine.rejected)
         ],
     }
 

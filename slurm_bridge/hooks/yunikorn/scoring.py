@@ -19,9 +19,8 @@ from slurm_bridge.queues.sorting import WEIGHTS, NodePolicy
 EVERY = 2.0
 #: What Slurm says of a node on which jobs can start when there is room, and what contradicts that.
 _OPEN = frozenset({"IDLE", "MIXED", "ALLOCATED"})
-_CLOSED = frozenset(
-    {"DRAIN", "DOWN", "FAIL", "ERROR", "MAINTENANCE", "RESERVED", "NOT_RESPONDING", "INVALID_REG", "POWER_DRAIN"}
-)
+_CLOSED = frozenset({"DRAIN", "DOWN", "FAIL", "ERROR", "MAINTENANCE", "NOT_RESPONDING", "INVALID_REG", "POWER_DRAIN"})
+_SHUT, _RESERVED, _FREE = range(3)
 
 
 def kinds(partition: Partition) -> frozenset[str]:
@@ -34,13 +33,16 @@ def kinds(partition: Partition) -> frozenset[str]:
     return frozenset(found)
 
 
-def size(columns: NodeColumns, kinds: Iterable[str] = (VCORE, MEMORY)) -> Mapping[str, int]:
+def size(
+    columns: NodeColumns, kinds: Iterable[str] = (VCORE, MEMORY), kept: frozenset[str] = frozenset()
+) -> Mapping[str, int]:
     """What of the whole cluster the queues can use, by kind; one that no usable node has is not named.
 
     A node that takes nobody any more counts with what its jobs still have: else others would have to go for that.
-    What pods have that Slurm did not place is nobody's to share.
+    What pods have that Slurm did not place is nobody's to share. A node that is `kept` for a workload of ours is part
+    of it: that one has been let in already, and would be counted twice.
     """
-    open_ = _usable(columns)
+    open_ = _usable(columns, kept)
     found: dict[str, int] = {}
     for kind in sorted(kinds):
         name = "cpu" if kind == VCORE else kind
@@ -56,21 +58,32 @@ class Measure:
 
     def __init__(self, partition: Partition) -> None:
         self._kinds = kinds(partition)
+        self._kept = frozenset[str]()
         self._version = -1
         self._again = -math.inf
 
+    def keeps(self, nodes: frozenset[str]) -> None:
+        """These are kept for workloads of ours."""
+        if nodes != self._kept:
+            self._kept, self._version = nodes, -1
+
+    def is_due(self, version: int, now: float) -> bool:
+        """The cluster is another one, and was not measured just now."""
+        return version != self._version and now >= self._again
+
     def news(self, version: int, columns: NodeColumns, now: float) -> Mapping[str, int] | None:
-        """None where the cluster is the same, or was measured just now."""
-        if version == self._version or now < self._again:
+        """None where it is not due."""
+        if not self.is_due(version, now):
             return None
         self._version, self._again = version, now + EVERY
-        return size(columns, self._kinds)
+        return size(columns, self._kinds, self._kept)
 
 
-def _usable(columns: NodeColumns) -> Mask:
-    """Both sides let jobs start there."""
-    kube = columns.of_node("queues usable", _takes_pods)
-    return columns.present & kube.where(bool) & (columns.of_slurm("queues usable in slurm", _takes_jobs) > 0)
+def _usable(columns: NodeColumns, kept: frozenset[str]) -> Mask:
+    """Both sides let jobs start there, be it only those of ours."""
+    kube = columns.of_node("queues usable", _takes_pods).where(bool)
+    slurm = columns.of_slurm("queues usable in slurm", _takes_jobs)
+    return columns.present & kube & ((slurm >= _FREE) | ((slurm >= _RESERVED) & columns.mask(kept)))
 
 
 def _takes_pods(node: Node) -> bool:
@@ -78,7 +91,9 @@ def _takes_pods(node: Node) -> bool:
 
 
 def _takes_jobs(slurm: SlurmNode | None) -> int:
-    return int(slurm is not None and bool(slurm.states & _OPEN) and not slurm.states & _CLOSED)
+    if slurm is None or not slurm.states & _OPEN or slurm.states & _CLOSED:
+        return _SHUT
+    return _RESERVED if "RESERVED" in slurm.states else _FREE
 
 
 def scores(columns: NodeColumns, policy: NodePolicy, weights: Mapping[str, float]) -> Numbers:
@@ -95,4 +110,4 @@ def scores(columns: NodeColumns, policy: NodePolicy, weights: Mapping[str, float
         used += weight * np.divide(taken, there, out=np.zeros_like(there), where=there > 0)
         counted += weight * (there > 0)
     usage = np.divide(used, counted, out=np.zeros_like(used), where=counted > 0)
-    return Numbers(columns, usage if policy is NodePolicy.BINPACKING else 1 - usage, columns.present)
+    return Numbers(columns, lambda: (usage if policy is NodePolicy.BINPACKING else 1 - usage, columns.present))

@@ -1,9 +1,10 @@
 """The desk at which the cases of the Slurm suite work, on the pocket servers and on the real ones alike."""
 
 import contextlib
+import functools
 import pathlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import slurm_desk
@@ -62,19 +63,29 @@ def desk(servers: slurm_servers.Servers) -> Iterator[slurm_desk.Desk]:
 
 
 @pytest.fixture(scope="session")
-def early(desk: slurm_desk.Desk) -> Iterator[slurm_early.Early]:
+def begin_early(desk: slurm_desk.Desk) -> Iterator[Callable[[], slurm_early.Early]]:
+    """Submits them once. A call, because a fixture of the session that fails once fails for all that follow."""
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda: stack.enter_context(slurm_early.begun(desk.fresh())))
+
+
+@pytest.fixture
+def early(begin_early: Callable[[], slurm_early.Early]) -> slurm_early.Early:
     """Submitted before the first case, looked at by the last."""
-    with slurm_early.begun(desk.fresh()) as jobs:
-        yield jobs
+    return begin_early()
 
 
 @pytest.fixture
 def slurm(desk: slurm_desk.Desk, request: pytest.FixtureRequest) -> Iterator[slurm_desk.Desk]:
     """The newest API version; everything that the case submits is ended afterwards."""
     request.getfixturevalue("early")  # those begin to age with the first case
+    desk.sweep()
     mine = desk.fresh()
     yield mine
-    mine.sweep()
+    try:
+        mine.sweep()
+    finally:
+        desk.inherit(mine)  # with nobody there to end them, they would hold nodes that later cases wait for
 
 
 @pytest.fixture(params=slurm_desk.VERSIONS)

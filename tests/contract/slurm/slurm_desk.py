@@ -19,6 +19,8 @@ NEVER_USED = 60_000_001
 
 ENDED = frozenset({"CANCELLED", "COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"})
 
+_OK, _FAILED = 200, 500
+
 #: A node with one of these beside IDLE takes no job of ours.
 _TAKEN = frozenset({"DRAIN", "RESERVED", "NOT_RESPONDING", "PLANNED", "DOWN"})
 
@@ -88,6 +90,13 @@ class Desk:
     def get(self, path: str) -> slurm_http.Answer:
         return self.ask("GET", path)
 
+    def _listed(self, path: str, what: str) -> list[dict[str, Any]]:
+        """The records of a read; a server that has none to give fails the case with its own words."""
+        answer = self.get(path)
+        records: list[dict[str, Any]] | None = answer.json.get(what)
+        assert records is not None, f"GET {path} answers {answer.complaint}"
+        return records
+
     # -- jobs
 
     def shape(self, **fields: Any) -> dict[str, Any]:
@@ -139,18 +148,16 @@ class Desk:
 
     def job(self, job_id: int) -> dict[str, Any]:
         """One record."""
-        record: dict[str, Any] = self.get(f"job/{job_id}").json["jobs"][0]
-        return record
+        return self._listed(f"job/{job_id}", "jobs")[0]
 
     def components(self, job_id: int | str) -> list[dict[str, Any]]:
         """The records of a heterogeneous job."""
-        records: list[dict[str, Any]] = self.get(f"job/{job_id}").json["jobs"]
-        return records
+        return self._listed(f"job/{job_id}", "jobs")
 
     def states(self, *job_ids: int) -> dict[str, set[str]]:
         """What jobs/state says, by the id as it writes it."""
         query = "&".join(f"job_id={job_id}" for job_id in job_ids)
-        listed = self.get(f"jobs/state/?{query}").json["jobs"]
+        listed = self._listed(f"jobs/state/?{query}", "jobs")
         return {job["job_id"]: set(job["state"]) for job in listed}
 
     def state(self, job_id: int) -> set[str]:
@@ -169,7 +176,7 @@ class Desk:
 
     def resources(self, job_id: int) -> dict[str, dict[str, Any]]:
         """What it holds, by node. v0.0.43 cannot say: asked in the newest version."""
-        nodes = self.at(NEWEST).get(f"resources/{job_id}").json["nodes"]
+        nodes = self.at(NEWEST)._listed(f"resources/{job_id}", "nodes")
         return {node["node"]: node for node in nodes}
 
     def cpus(self, job_id: int) -> dict[str, int]:
@@ -180,11 +187,10 @@ class Desk:
 
     def nodes(self) -> dict[str, dict[str, Any]]:
         """All nodes by name."""
-        return {node["name"]: node for node in self.get("nodes/").json["nodes"]}
+        return {node["name"]: node for node in self._listed("nodes/", "nodes")}
 
     def node(self, name: str) -> dict[str, Any]:
-        record: dict[str, Any] = self.get(f"node/{name}").json["nodes"][0]
-        return record
+        return self._listed(f"node/{name}", "nodes")[0]
 
     def machines(self, feature: str) -> list[str]:
         """The names of all nodes of a kind."""
@@ -192,18 +198,22 @@ class Desk:
 
     def idle(self, feature: str, count: int = 1) -> list[str]:
         """The names of free nodes of a kind; waits until there are as many."""
-        found: list[str] = []
+        found: dict[str, list[str]] = {}
+
+        def free() -> list[str]:
+            return sorted(name for name, words in found.items() if "IDLE" in words and not _TAKEN & set(words))
 
         def enough() -> bool:
-            found[:] = sorted(
-                name
-                for name, node in self.nodes().items()
-                if feature in node["features"] and "IDLE" in node["state"] and not _TAKEN & set(node["state"])
-            )
-            return len(found) >= count
+            found.clear()
+            found.update({name: node["state"] for name, node in self.nodes().items() if feature in node["features"]})
+            return len(free()) >= count
 
-        self.until(enough, f"{count} idle {feature} nodes")
-        return found[:count]
+        try:
+            self.until(enough, f"{count} idle {feature} nodes")
+        except AssertionError as error:
+            error.add_note(", ".join(f"{name} {'+'.join(words)}" for name, words in found.items()))
+            raise
+        return free()[:count]
 
     def add_nodes(self, *names: str) -> slurm_http.Answer:
         """Make dynamic external nodes in no partition; they go when the case is over."""
@@ -218,9 +228,9 @@ class Desk:
     # -- time
 
     def until(self, condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
-        """Wait for a condition."""
+        """Wait for a condition; whatever ends the waiting says for what."""
         deadline = time.monotonic() + seconds
-        while not condition():
+        while not _asked(condition, what):
             assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
             time.sleep(self.servers.pause_between_looks)
 
@@ -236,16 +246,28 @@ class Desk:
         return bool(condition())
 
     def sweep(self) -> None:
-        """End and remove what this desk has made."""
-        if self.made:
-            self.delete_many(*dict.fromkeys(self.made))
-        for name in self.added:
-            self.ask("DELETE", f"node/{name}")
+        """End and remove what this desk has made; what nobody confirms is left for another attempt."""
+        if self.made and self.delete_many(*dict.fromkeys(self.made)).status == _OK:
+            self.made.clear()
+        self.added[:] = [name for name in self.added if self.ask("DELETE", f"node/{name}").status >= _FAILED]
+
+    def inherit(self, other: "Desk") -> None:
+        """Take over what another desk could not sweep."""
+        self.made.extend(other.made)
+        self.added.extend(other.added)
+
+
+def _asked(condition: Callable[[], object], what: str) -> object:
+    try:
+        return condition()
+    except Exception as error:
+        error.add_note(f"while waiting: {what}")
+        raise
 
 
 def sweep_all(desk: Desk) -> None:
     """End whatever carries the name of this run, also jobs whose submit was never answered."""
-    jobs: Sequence[dict[str, Any]] = desk.get("jobs/").json["jobs"]
+    jobs: Sequence[dict[str, Any]] = desk.get("jobs/").json.get("jobs") or ()
     alive = [job for job in jobs if not ENDED & set(job["job_state"])]
     mine = [job["job_id"] for job in alive if job["name"].startswith(desk.job_name)]
     if mine:

@@ -42,6 +42,12 @@ class Answer:
         return [error["error_number"] for error in self.json.get("errors") or []]
 
     @property
+    def complaint(self) -> str:
+        """Status and errors in the server's words, for people."""
+        told = [str(error.get("description") or error.get("error")) for error in self.json.get("errors") or []]
+        return f"{self.status} {'; '.join(told) or self.text[:200]}"
+
+    @property
     def warnings(self) -> str:
         """All warnings as one text."""
         return "\n".join(warning["description"] for warning in self.json.get("warnings") or [])

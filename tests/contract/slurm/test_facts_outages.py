@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 import slurm_http
 from slurm_desk import Desk
-from slurm_outages import dead, frozen
+from slurm_outages import dead, frozen, saved
 
 pytestmark = pytest.mark.disruptive
 
@@ -35,7 +35,7 @@ def named(desk: Desk, name: str) -> list[int]:
 
 def test_a_dead_slurmctld(slurm: Desk) -> None:
     """Submit 502 with 1800; cancel 403 with 1, as if it were forbidden; states 500 with -1; ping 200, no response."""
-    slurm.servers.pass_time(6)  # what was before is saved: no ended job of another case comes back
+    saved(slurm)
     job_id, name = slurm.held(), f"{slurm.job_name}-dead"
     with dead(slurm):
         answers = at_once(slurm, calls(slurm, job_id, name))
@@ -63,7 +63,7 @@ def test_a_frozen_slurmctld(slurm: Desk) -> None:
 
 def test_killed_jobs_vanish_and_their_ids_return(slurm: Desk) -> None:
     """slurmctld saves every few seconds: after kill -9 the last acknowledged jobs are gone and their ids come again."""
-    slurm.servers.pass_time(6)  # what was before is saved
+    saved(slurm)
     acknowledged = [slurm.held() for _ in range(5)]
     with dead(slurm):
         pass
@@ -74,7 +74,7 @@ def test_killed_jobs_vanish_and_their_ids_return(slurm: Desk) -> None:
 
 def test_a_plain_users_cancel_of_anothers_job_is_fatal(slurm: Desk) -> None:
     """Without accounting: 403, and slurmctld never answers again until it is killed."""
-    slurm.servers.pass_time(6)  # what was before is saved: no ended job of another case comes back
+    saved(slurm)
     job_id = slurm.held()
     refused = slurm.plain_user.delete(job_id)
     read = slurm.get("jobs/state/")

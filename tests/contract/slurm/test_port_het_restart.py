@@ -1,20 +1,15 @@
 """What a killed slurmctld remembers of heterogeneous jobs."""
 
 import secrets
-import time
 
 import pytest
-from slurm_outages import dead
+from slurm_outages import dead, saved
 from slurm_port import Port
-from slurm_servers import Real
 
 from slurm_bridge.model.job import Done, Phase
 from slurm_bridge.model.names import JobId
 
 pytestmark = pytest.mark.disruptive
-
-#: Seconds.
-SAVED = 8.0
 
 
 def components(port: Port, leader: JobId) -> list[tuple[object, ...]]:
@@ -36,11 +31,7 @@ def test_a_kill_leaves_whole_heterogeneous_jobs_as_they_were(port: Port) -> None
     """They wait or run on, in the same order whatever Slurm's is now."""
     waits, runs = chosen(port, hold=True), chosen(port, hold=False)
     port.desk.started(runs)
-    # Slurm saves what it knows every five seconds and tells nobody when: what is older than that is saved.
-    port.desk.servers.pass_time(SAVED)
-    made = time.monotonic()
-    if isinstance(port.desk.servers, Real):
-        port.desk.until(lambda: time.monotonic() - made > SAVED, "it is saved", seconds=30)
+    saved(port.desk)
     before = {job_id: components(port, job_id) for job_id in (waits, runs)}
     with dead(port.desk):
         pass

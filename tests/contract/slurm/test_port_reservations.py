@@ -89,7 +89,7 @@ def test_what_cannot_be_reserved_is_refused(nook: Nook, port: Port) -> None:
     assert why(nook.reserve("nowhere")) is Refusal.UNKNOWN_NODE
     port.client.reserve(f"{nook.name}-2", nook.nodes[:1], USER, 60)
     try:
-        assert why(nook.reserve()) is Refusal.INVALID
+        assert why(nook.reserve()) is Refusal.OVERLAP
     finally:
         port.client.unreserve(f"{nook.name}-2")
 

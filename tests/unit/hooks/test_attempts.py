@@ -427,3 +427,10 @@ def test_a_job_that_cannot_be_changed_stays_where_it_has_to_be() -> None:
     """A set that is required is no preference."""
     required = some(1, name="one", required=True)
     assert course(required, left=Left(changeable=False)).attempts[0].nodes == {"n1"}
+
+
+def test_a_rewritten_attempt_keeps_whatever_is_not_given() -> None:
+    """It is written field by field: one that is added later must not be forgotten."""
+    one = attempts.Attempt(**{field.name: object() for field in dataclasses.fields(attempts.Attempt)})  # type: ignore[arg-type]
+    expected = dataclasses.replace(one, window_seconds=7.0, then=Then.NEXT, most=3)
+    assert attempts.rewritten(one, 7.0, Then.NEXT, 3) == expected

@@ -267,6 +267,22 @@ class TestSubsets:
         plan = planned(Chain([hook("one", score=by_number), hook("two", score=favourite)], around.make()), seen=many)
         assert plan.course.attempts[0].nodes == {"n00", *(f"n{number}" for number in range(21, 30))}
 
+    @pytest.mark.parametrize("shown", [False, True])
+    def test_scores_from_which_nothing_follows_are_worked_out_for_readers_only(
+        self, around: Around, *, shown: bool
+    ) -> None:
+        """Whoever wants a single tier has decided that, whatever the others would say."""
+        asked: list[str] = []
+
+        def second(*_: object) -> Scores:
+            asked.append("two")
+            return Scores(nodes={"a": 1.0})
+
+        single = Scores(nodes={"b": 1.0}, tiers=base.Tiers(count=1))
+        hooks = [hook("one", score=single), hook("two", score=second)]
+        plan = planned(Chain(hooks, around.make(shows_scores=lambda: shown)))
+        assert (asked, len(plan.course.attempts)) == (["two"] if shown else [], 1)
+
 
 class TestFailures:
     def broken(self, on_error: str, around: Around) -> Chain:

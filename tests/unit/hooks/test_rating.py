@@ -27,7 +27,7 @@ def array(scores: Mapping[str, float]) -> Numbers:
     """The same scores by rows."""
     names = [str(name) for name in SEEN.columns.names]
     values = np.array([scores.get(name, 99.0) for name in names])
-    return Numbers(SEEN.columns, values, np.array([name in scores for name in names]))
+    return Numbers(SEEN.columns, lambda: (values, np.array([name in scores for name in names])))
 
 
 def ranking(scores: Mapping[str, float], roomy: frozenset[str] | None = None, turn: int = 0) -> Ranking:

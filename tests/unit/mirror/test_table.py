@@ -12,19 +12,20 @@ from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty, Placeholder
-from tests.unit.mirror.watching import gone, maybe, placeholder
+from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 
 WORDS = ("PENDING", "RUNNING", "RUNNING CONFIGURING", "SUSPENDED", "CANCELLED", "TIMEOUT", "DREAMING")
 
 placeholders = st.builds(
-    lambda job_id, uid, words, certainty, started: placeholder(
-        job_id, uid, words, certainty=certainty, started=started
+    lambda job_id, uid, words, certainty, started, reserved: placeholder(
+        job_id, owner=owner(uid, reserved=reserved), words=words, certainty=certainty, started=started
     ),
     st.integers(1, 6),
     st.sampled_from("abc"),
     st.sampled_from(WORDS),
     st.sampled_from(Certainty),
     st.booleans(),
+    st.sampled_from(("", "1 n1")),
 )
 changes = st.lists(st.one_of(placeholders, st.integers(1, 6)), max_size=30)
 
@@ -44,6 +45,7 @@ def test_counts_and_files_stay_true_whatever_happens(done: list[Placeholder | in
     assert made.counts() == {phase: counted[phase] for phase in Phase}
     assert made.unstarted == counted[Phase.PENDING] + counted[Phase.UNKNOWN]
     assert set(made.all()) == set(plain.values())
+    assert set(made.kept_for()) == {one for one in plain.values() if one.alive and one.owner.reserved}
     assert set(made.uids()) == {one.owner.uid for one in plain.values()}
     for uid in "abc":
         assert {one.job_id for one in made.of(uid)} == {one.job_id for one in plain.values() if one.owner.uid == uid}

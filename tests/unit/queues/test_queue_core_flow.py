@@ -197,6 +197,27 @@ class TestRequests:
         assert world.committed().applications["app"].asks == {} == world.scheduled().applications["app"].asks
         assert world.scheduled().root.pending == {}
 
+    @pytest.mark.parametrize("asked_now", [9_000, 2_000])
+    def test_an_ask_that_is_sent_while_it_is_proposed_is_given_once(self, asked_now: int):
+        """As it is asked for now: what was proposed for another amount is refused, and counts nowhere."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one", 9_000),))
+        (lane,) = world.core.lanes()
+        lane.run()
+        world.core.update(world_update(asks=(ask("app", "one", asked_now),)))
+        for part in (world.core.cache, *world.core.schedulers):
+            part.handle()
+        # A pass before the scheduler has its answer.
+        lane.run()
+        world.settle()
+        assert manager.new == [("app", "one", ("n1",))]
+        assert vcores(world.committed().root) == vcores(world.scheduled().root) == asked_now
+        assert world.scheduled().root.pending == {} == world.scheduled().applications["app"].asks
+        world.update(releases=(Release(id=ask_id("app", "one"), why=Why.ASKED),))
+        world.settle()
+        assert vcores(world.committed().root) == vcores(world.scheduled().root) == 0
+
 
 class TestAllocations:
     def test_allocation_remove_by_preemption_goes_from_the_scheduler_through_the_cache_to_the_manager(self):

@@ -212,6 +212,16 @@ def test_usage_is_shown_with_what_limits_it() -> None:
     assert all((used.allocated, used.applications) == ({"x": 2}, 1) for used in limits.used())
 
 
+def test_usage_is_shown_where_nobody_is_limited() -> None:
+    """It is added up then from what applications have."""
+    limits = _with(_config(), "one", "two")
+    limits.start("one")
+    limits.allocate("one", {"x": 2})
+    limits.allocate("two", {"x": 3})
+    shown = [(used.queue, used.subject, used.allocated, used.applications) for used in limits.used()]
+    assert shown == [(path, "user ann", {"x": 5}, 1) for path in ("root", "root.a", "root.a.b")]
+
+
 # -- new limits ------------------------------------------------------------------------------------------------------
 
 _CONFIGS = (

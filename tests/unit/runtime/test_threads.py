@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -144,3 +146,33 @@ def test_a_signal_sets_the_stop_and_the_second_is_for_the_impatient(number: sign
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+#: Lives under a supervisor; a thread, and not the main one, is handed the signal.
+_HANDED_TO_A_THREAD = """
+import signal, sys, threading
+from slurm_bridge.runtime import threads
+
+def main_waits():
+    frame = sys._current_frames()[threading.main_thread().ident]
+    return frame.f_code is threading.Condition.wait.__code__
+
+def asleep(stop):
+    while not main_waits():
+        stop.wait(0.01)
+    stop.wait(0.01)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    stop.wait()
+
+supervisor = threads.Supervisor(lambda name, error: None)
+threads.install_signals(supervisor.stop)
+supervisor.add("asleep", asleep)
+sys.exit(supervisor.live(lambda: print("drained"), seconds=5.0))
+"""
+
+
+def test_a_signal_that_reaches_another_thread_ends_the_process_too() -> None:
+    """The system chooses the thread; only the main one runs handlers, and it may be asleep."""
+    command = [sys.executable, "-c", _HANDED_TO_A_THREAD]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "drained\n", "")

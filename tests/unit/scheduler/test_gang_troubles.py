@@ -139,6 +139,20 @@ def test_a_start_that_is_finished_is_not_undone_for_whoever_has_come_meanwhile(b
     assert not any(bridge.leaving(name) for name in pods)
 
 
+def test_a_start_that_is_finished_is_not_undone_because_a_silent_watch_has_not_told_of_it(bridge: Bridge) -> None:
+    """The bindings were answered; the API server is asked before anybody who has a node loses it."""
+    bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=5, nth=3)
+    pods = gang(bridge)
+    bridge.until(lambda: any(bound(bridge, pods)))
+    feeds, bridge.feeds = bridge.feeds, ()
+    bridge.run(400, step=2)
+    assert all(bound(bridge, pods))
+    assert not any(map(bridge.leaving, pods))
+    bridge.feeds = feeds
+    bridge.run(400, step=2)
+    assert not any(map(bridge.leaving, pods))
+
+
 def test_a_start_is_undone_in_its_time_although_a_bound_member_has_failed(bridge: Bridge) -> None:
     """Whoever was lost before all had a place was no member of a group that ran."""
     bridge.kube_calls.plan(faults.Answer(500, b"{}"), method="POST", target="/binding", times=9999, nth=3)

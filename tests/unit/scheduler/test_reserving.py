@@ -6,12 +6,14 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.model import marks
+from slurm_bridge.model.job import Done
 from slurm_bridge.scheduler import withheld
-from slurm_bridge.scheduler.reserving import SECONDS
+from slurm_bridge.scheduler.withholding import AGAIN, MOST_REFUSED, SECONDS
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.observer import CLUSTER_ID
@@ -28,13 +30,18 @@ OPTIONS = {"reserve_after": AFTER, "reserve_seconds": LASTS}
 PREFERRED = 100
 
 
-@pytest.fixture
-def bridge(tmp_path: pathlib.Path) -> Bridge:
-    """Four nodes of four cpus, on one of which somebody else has a pod for good."""
+def emptied(tmp_path: pathlib.Path) -> Bridge:
+    """Slurm has no job of anybody."""
     made = Bridge(tmp_path)
     for job in [job for job in made.slurm.world.jobs.values() if not job.over]:
         made.world.end_job(job)
     return made
+
+
+@pytest.fixture
+def bridge(tmp_path: pathlib.Path) -> Bridge:
+    """Four nodes of four cpus, on one of which somebody else has a pod for good."""
+    return emptied(tmp_path)
 
 
 class Traffic:
@@ -88,6 +95,15 @@ class Traffic:
                 self.bridge.world.journal[-20:]
             )
             self.flow(2)
+
+    def refuse_to_enter(self, number: int) -> dict[str, str]:
+        """A large pod waits, and Slurm changes its job no more; which call that would be, uncounted so far."""
+        self.queues.pod("large", cpu="4")
+        self.until(lambda: self.bridge.jobs(self.bridge.uid("large")))
+        call = {"method": "POST", "target": f"/job/{self.bridge.job('large').job_id}"}
+        self.bridge.slurm_calls.forget()
+        self.bridge.slurm_calls.plan(_refused(number), **call, times=1000)
+        return call
 
     def held(self) -> None:
         """A large pod waits, and nodes are kept for it."""
@@ -280,6 +296,40 @@ def test_a_restart_removes_what_nobody_speaks_of(bridge: Bridge) -> None:
     assert {f"{withheld.prefix('another')}theirs", "held-by-hand"} <= bridge.slurm.world.reservations.keys()
 
 
+def test_what_the_leader_before_orders_late_is_given_back(bridge: Bridge) -> None:
+    """Its orders come to Slurm when this one has read all records already."""
+    traffic = Traffic(bridge, reserve_after=10_000)
+    traffic.queues.pod("large", cpu="4")
+    traffic.until(lambda: bridge.jobs(bridge.uid("large")))
+    slurm, job = bridge.core.tools.slurm, bridge.job("large")
+    known = bridge.known(job)
+    assert known is not None
+    says = withheld.Withheld(nodes=("s4",), until=int(bridge.slurm.world.now + LASTS), priority=job.priority)
+    owner, name = msgspec.structs.replace(known.owner, reserved=says.text), withheld.name(known.owner)
+    assert isinstance(slurm.reserve(name, says.nodes, bridge.of(job).user, 10_000), Done)
+    assert isinstance(slurm.assign(known.job_id, owner, name, withheld.FIRST), Done)
+    for _ in range(60):
+        traffic.step(0.5)
+    assert reserved(bridge) == []
+    job = bridge.of(job)
+    assert (job.priority, job.ask.reservation, record(bridge, job).reserved) == (1, "", "")
+
+
+def test_a_record_that_a_late_change_has_brought_back_does_not_stay(bridge: Bridge) -> None:
+    """It would say of nodes that they are kept; those of a case that goes on stay."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    says = record(bridge, bridge.job("large")).reserved
+    small = bridge.job(next(name for name in traffic.made if bridge.phase(name) == "Running"))
+    known = bridge.known(small)
+    assert known is not None
+    bridge.core.tools.slurm.note(known.job_id, msgspec.structs.replace(known.owner, reserved=says))
+    bridge.core.tools.mirror.look(known.job_id, known.owner, tell=False)
+    traffic.step(0.5)
+    assert record(bridge, small).reserved == ""
+    assert record(bridge, bridge.job("large")).reserved == says
+
+
 def test_after_a_crash_the_reservation_goes_by_itself(bridge: Bridge) -> None:
     """Its job is not held, and waits on."""
     traffic = Traffic(bridge)
@@ -346,6 +396,85 @@ def test_without_the_right_a_large_workload_starts_all_the_same(bridge: Bridge) 
     bridge.slurm_calls.plan(_refused(2010), method="POST", target="/reservation", times=1000)
     traffic.queues.pod("large", cpu="4")
     traffic.until(lambda: bridge.node_of("large"), 120)
+
+
+def test_nodes_that_somebody_else_has_reserved_are_not_kept(bridge: Bridge) -> None:
+    """From soon on: its job keeps its place in Slurm, nobody keeps away, and next time it is another node."""
+    traffic = Traffic(bridge)
+    taken: list[str] = []
+
+    def take() -> None:
+        taken.extend(one.partition(" ")[2] for one in bridge.core.tools.reserved.values())
+        soon = bridge.slurm.world.now + 60
+        bridge.slurm.control.reserve(state.Reservation(name="works", nodes=tuple(taken), users=("root",), start=soon))
+
+    bridge.slurm_calls.plan(faults.Meanwhile(take), method="POST", target="/reservation")
+    traffic.queues.pod("large", cpu="4")
+    traffic.until(lambda: taken)
+    traffic.flow(1)
+    job = bridge.of(bridge.job("large"))
+    assert (job.priority, job.ask.reservation, record(bridge, job).reserved) == (1, "", "")
+    assert (bridge.core.reserving.cases, bridge.core.tools.promised.nodes) == ((), frozenset())
+    traffic.until(lambda: reserved(bridge))
+    assert reserved(bridge)[0].nodes != tuple(taken)
+
+
+def test_a_job_that_may_not_enter_is_not_asked_for_ever(bridge: Bridge) -> None:
+    """After a few refusals, with pauses, the nodes are everybody's; the job is no more urgent than before."""
+    traffic = Traffic(bridge)
+    entering = traffic.refuse_to_enter(2052)
+    traffic.until(lambda: bridge.core.reserving.cases)
+    began = bridge.clock.now()
+    traffic.until(lambda: not bridge.core.reserving.cases)
+    assert bridge.clock.now() - began >= (MOST_REFUSED - 1) * AGAIN
+    assert bridge.slurm_calls.count(**entering) == MOST_REFUSED
+    assert (reserved(bridge), bridge.core.tools.promised.nodes) == ([], frozenset())
+    assert bridge.of(bridge.job("large")).priority == 1
+
+
+def test_a_busy_slurm_is_not_asked_at_every_step(bridge: Bridge) -> None:
+    """Its job enters when there is time for it, and has the node that has become free meanwhile."""
+    traffic = Traffic(bridge)
+    entering = traffic.refuse_to_enter(2020)
+    traffic.until(lambda: bridge.core.reserving.cases)
+    traffic.flow(4 * AGAIN)
+    assert 3 <= bridge.slurm_calls.count(**entering) <= 5
+    bridge.slurm_calls.clear()
+    assert not bridge.node_of("large")
+    traffic.flow(2 * AGAIN)
+    assert bridge.node_of("large")
+
+
+def test_what_is_not_taken_back_yet_is_tried_again_with_pauses(bridge: Bridge) -> None:
+    """Slurm does not remove a reservation while it is busy with it."""
+    traffic = Traffic(bridge)
+    traffic.held()
+    bridge.delete("large", grace=0)
+    bridge.slurm_calls.forget()
+    bridge.slurm_calls.plan(_refused(2055), method="DELETE", target="/reservation/", times=1000)
+    traffic.flow(4 * AGAIN)
+    assert 3 <= bridge.slurm_calls.count(method="DELETE", target="/reservation/") <= 5
+    bridge.slurm_calls.clear()
+    traffic.flow(AGAIN + 1)
+    assert reserved(bridge) == []
+
+
+@pytest.mark.parametrize("number", [2002, 1007])
+def test_a_job_is_not_the_first_for_ever_because_slurm_refused_once(bridge: Bridge, number: int) -> None:
+    """A token that was wrong for a while is right again."""
+    traffic = Traffic(bridge)
+    bridge.slurm_calls.plan(_refused(2010), method="POST", target="/reservation", times=1000)
+    traffic.queues.pod("large", cpu="4")
+    traffic.until(lambda: bridge.core.reserving.cases)
+    job = bridge.job("large")
+    bridge.step(1)
+    bridge.core.preempt_step()
+    assert bridge.of(job).priority == withheld.FIRST
+    bridge.slurm_calls.plan(_refused(number), method="POST", target=f"/job/{job.job_id}", times=3)
+    for _ in range(round(LASTS + 5 * AGAIN)):
+        bridge.step(1)
+        bridge.core.preempt_step()
+    assert (bridge.of(job).priority, record(bridge, job).reserved) == (1, "")
 
 
 def test_nodes_are_kept_for_a_group(bridge: Bridge) -> None:

@@ -1,5 +1,7 @@
 """What an owner record says of nodes that are kept, and how reservations are called."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +41,15 @@ def test_more_than_a_record_holds_is_not_written() -> None:
     assert 0 < len(largest.text) <= withheld.MOST_BYTES
     record = Owner(cluster="east", kind="Pod", namespace="n" * 63, name="a" * 253, uid="u" * 36, reserved=largest.text)
     assert marks.read(marks.write(record)) == record
+
+
+@given(number=st.integers(60, 260), until=st.integers(2**30, 2**33))
+def test_what_is_written_has_room_for_a_priority(number: int, until: int) -> None:
+    """It may have to be said later: a job that is the first of all would stay it if nobody knew what it had before."""
+    says = Withheld(nodes=tuple(f"n{index * 3}" for index in range(number)), until=until)
+    more = dataclasses.replace(says, priority=2**32 - 1)
+    assert bool(more.text) == bool(says.text)
+    assert len(more.text) <= withheld.MOST_BYTES
 
 
 def test_names_tell_bridges_and_workloads_apart() -> None:

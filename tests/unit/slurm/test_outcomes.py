@@ -31,6 +31,7 @@ def test_a_job_without_errors_is_done(given, expected):
         (answer({"errors": [problem(9202)]}, 500), Refusal.INVALID),
         (answer({"errors": [problem(2011)], "job_id": 5}, 422), Refusal.EXISTS),
         (answer({"errors": [problem(2018)]}, 422), Refusal.UNKNOWN_NODE),
+        (answer({"errors": [problem(2058)]}, 422), Refusal.OVERLAP),
         (answer({"errors": [problem(2017)]}, 404), Refusal.FORBIDDEN),
         (answer({"errors": [problem(2002)]}, 403), Refusal.FORBIDDEN),
         (answer({"errors": [problem(1007)]}, 511), Refusal.FORBIDDEN),

@@ -27,6 +27,13 @@ def test_verbosity_opens_the_levels(verbosity: int, shown: str) -> None:
     assert [letter for letter in "tdi" if f"line-{letter}" in sink.getvalue()] == list(shown)
 
 
+@pytest.mark.parametrize(("verbosity", "told"), [(0, False), (7, False), (9, False), (10, True)])
+def test_it_is_known_whether_anybody_reads_of_every_node(verbosity: int, *, told: bool) -> None:
+    """What only these lines would show is not worked out otherwise."""
+    logs.configure(verbosity=verbosity, sink=io.StringIO())
+    assert logs.every_node() is told
+
+
 def test_json_lines_carry_the_bound_context() -> None:
     """A machine finds the workload without parsing prose."""
     sink = io.StringIO()

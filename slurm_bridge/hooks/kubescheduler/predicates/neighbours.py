@@ -105,17 +105,26 @@ def _shunning(scene: Scene, columns: NodeColumns) -> Mapping[str, Sequence[int]]
     As a rule the same few say it of the same pods, so it is remembered for as long as nobody says anything else.
     """
     said, meta = attributes.shunned(columns).values, scene.pod.metadata
+    if columns is not scene.parts[0][0]:
+        # What differs from the cluster is a few nodes, for a moment: it must not take the place of all others.
+        return _against(scene, said)
     asked = (meta.namespace, *sorted(meta.labels.items()))
     known = _known.get(asked)
     if known is not None and known[0] is said:
         return known[1]
+    found = _against(scene, said)
+    # Labels of namespaces may change without any pod saying anything else.
+    if not any(one.among for terms in said for one in terms):
+        _known.put(asked, (said, found))
+    return found
+
+
+def _against(scene: Scene, said: Sequence[frozenset[Term]]) -> Mapping[str, Sequence[int]]:
+    """Which of what is said means this pod."""
     found: dict[str, list[int]] = {}
     for code, terms in enumerate(said):
         for key in {one.topology_key for one in terms if one.selects(scene.pod, scene.lookup.namespace_labels)}:
             found.setdefault(key, []).append(code)
-    # Labels of namespaces may change without any pod saying anything else.
-    if not any(one.among for terms in said for one in terms):
-        _known.put(asked, (said, found))
     return found
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from slurm_bridge.hooks import selecting
 from slurm_bridge.hooks.columns import Mask, NodeColumns
+from slurm_bridge.hooks.memo import ByPod
 from slurm_bridge.hooks.rules import affinity, taints
 from slurm_bridge.hooks.vela.scene import Known, Rows, Scene, same_node
 from slurm_bridge.model.node import Node, Taint
@@ -17,17 +18,23 @@ class NodeRules:
 
     rejects: ClassVar = "are not ready, cordoned, tainted, or not what its node selector and affinity ask for"
 
-    def __init__(self) -> None:
-        self._known: Known[bytes, Mask] = Known(same_node)
-
     def fits(self, scene: Scene, rows: Rows) -> Mask:
         return self.every(scene)[rows]
 
     def every(self, scene: Scene) -> Mask:
         """The same of all nodes."""
         pod, nodes = scene.pod, scene.nodes
-        key = msgspec.json.encode((pod.spec.node_selector, pod.spec.tolerations, affinity.required(pod)))
-        return self._known.get(nodes, key, lambda: _allowed(pod, nodes))
+        # Agents and the decision ask about the same pod one after the other.
+        known: Known[bytes, Mask] = nodes.past.shared("vela-rules", lambda: Known(same_node))
+        return known.get(nodes, _key(pod), lambda: _allowed(pod, nodes))
+
+
+def _written(pod: Pod) -> bytes:
+    return msgspec.json.encode((pod.spec.node_selector, pod.spec.tolerations, affinity.required(pod)))
+
+
+#: All that these rules look at of a pod.
+_key: ByPod[bytes] = ByPod(_written)
 
 
 def _allowed(pod: Pod, nodes: NodeColumns) -> Mask:

@@ -4,11 +4,14 @@ import threading
 from fractions import Fraction
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from slurm_bridge.hooks import columns
 from slurm_bridge.hooks.columns import Coded, NodeColumns
+from slurm_bridge.hooks.columns.coded import units_given, units_left
 from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
@@ -120,6 +123,12 @@ def test_amounts_are_whole_numbers(resource: str, allocatable: int, used: list[i
 def test_what_is_asked_for_is_rounded_up(resource: str, amount: Fraction, number: int) -> None:
     """A part of a unit takes the unit; what no node could have stays a number."""
     assert columns.units(resource, amount) == number
+
+
+@hypothesis.given(st.sampled_from(["cpu", "memory"]), st.fractions(-1 << 70, 1 << 70), st.fractions(0, 1 << 70))
+def test_what_is_left_is_counted_once(resource: str, there: Fraction, used: Fraction) -> None:
+    """As if it had been subtracted before, however odd the amounts are."""
+    assert units_left(resource, there, used) == units_given(resource, there - used)
 
 
 def test_what_is_there_is_rounded_down() -> None:

@@ -77,7 +77,7 @@ _values = st.lists(st.sampled_from([0.0, 1.0, 2.0, 2.5]), min_size=6, max_size=6
 @hypothesis.given(_values, st.frozensets(st.sampled_from(LETTERS)), _nodes, st.integers(0, 8))
 def test_the_best_nodes(values: list[float], rated: frozenset[str], nodes: frozenset[str], count: int) -> None:
     """The highest first, equal ones by name; a node without a number has 0."""
-    found = Numbers(COLUMNS, np.array(values), COLUMNS.mask(rated))
+    found = Numbers(COLUMNS, lambda: (np.array(values), COLUMNS.mask(rated)))
     plain = {name: value for name, value in zip(LETTERS, values, strict=True) if name in rated}
     expected = sorted(nodes & set(LETTERS), key=lambda name: (-plain.get(name, 0.0), name))[:count]
     assert found.best(nodes, count) == expected
@@ -95,7 +95,7 @@ def test_numbers_for_which_nobody_asks_are_not_worked_out() -> None:
         made.append(1)
         return np.arange(6.0), COLUMNS.mask("bc")
 
-    found = Numbers.later(COLUMNS, make)
+    found = Numbers(COLUMNS, make)
     assert made == []
     assert (dict(found), found["c"], "a" in found, made) == ({"b": 1.0, "c": 2.0}, 2.0, False, [1])
 

@@ -12,6 +12,7 @@ from slurm_bridge.hooks.base import Deny
 from slurm_bridge.hooks.kubescheduler import hook as hooks
 from slurm_bridge.hooks.kubescheduler import scene, verifying
 from slurm_bridge.hooks.kubescheduler.options import KubeSchedulerOptions
+from slurm_bridge.hooks.kubescheduler.verifying import Standing
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
@@ -71,13 +72,14 @@ def wrong(snapshot: ClusterSnapshot, pods: Sequence[Pod], nodes: Mapping[str, st
 def stands(snapshot: ClusterSnapshot, pods: Sequence[Pod], nodes: Mapping[str, str]) -> bool:
     """What a glance says, with the rules as they are shipped."""
 
-    def standing(one: Pod) -> frozenset[str] | None:
+    def standing(one: Pod) -> Standing:
         seen = scene.scene(snapshot, one, capacity="allocatable")
-        if any(rule.moving(seen) for rule in RULES.values()):
-            return None
-        return frozenset(name for rule in RULES.values() for mask, _ in rule(seen) for name in seen.columns.nodes(mask))
+        moving = {name: rule for name, rule in RULES.items() if rule.moving(seen)}
+        denied = [mask for name, rule in RULES.items() if name not in moving for mask, _ in rule(seen)]
+        return Standing(frozenset(name for mask in denied for name in seen.columns.nodes(mask)), moving)
 
-    return verifying.stands(snapshot.nodes, pods, nodes, standing)
+    seen = scene.scene(snapshot, pods[0], capacity="free")
+    return verifying.stands(seen, snapshot.nodes, pods, nodes, standing)
 
 
 @given(machines, others, comers, st.booleans())
@@ -106,15 +108,18 @@ def test_a_glance_lets_nobody_pass_whom_a_close_look_stops(
         ((), (pod("x", requests={"cpu": 4}), pod("y", requests={"cpu": 4})), True),
         ((), (pod("x", requests={"cpu": 5}), pod("y", requests={"cpu": 4})), False),
         ((), (pod("x"),), True),
-        ((), (pod("x", affinity=AWAY),), False),
-        ((pod("r", on="b", labels={"app": "web"}, affinity=AWAY),), (pod("x", labels={"app": "web"}),), False),
-        ((pod("r", on="b", labels={"app": "web"}, affinity=AWAY),), (pod("x"),), True),
+        ((), (pod("x", affinity=AWAY),), True),
+        ((pod("r", on="b", labels={"app": "web"}, affinity=AWAY),), (pod("x", labels={"app": "web"}),), True),
+        ((pod("r", on="a", labels={"app": "web"}, affinity=AWAY),), (pod("x", labels={"app": "web"}),), False),
+        ((pod("r", on="a", labels={"app": "web"}, affinity=AWAY),), (pod("x"),), True),
+        ((), (pod("x", labels={"app": "web"}), pod("y", affinity=AWAY)), False),
+        ((), (pod("x"), pod("y", affinity=AWAY)), True),
     ],
 )
-def test_a_glance_is_enough_where_only_room_counts(
+def test_a_glance_is_enough_where_nothing_is_wrong(
     running: tuple[Pod, ...], coming: tuple[Pod, ...], enough: bool
 ) -> None:
-    """Pods that nobody keeps away pass when all of them have room; whatever else has to be looked at closely."""
+    """Pods pass when all of them have room, and nobody who is there or comes with them keeps one away."""
     snapshot = scenes.snapshot([machine("a", "plain"), machine("b", "plain")], running)
     assert stands(snapshot, coming, {one.uid: "a" for one in coming}) is enough
 

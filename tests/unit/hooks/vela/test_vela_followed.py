@@ -10,10 +10,10 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.hooks import keeper
-from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
-from slurm_bridge.hooks.vela import dice, followed, loop, scoring
-from slurm_bridge.hooks.vela.followed import Followed
+from slurm_bridge.hooks.columns import Mask, NodeColumns
+from slurm_bridge.hooks.vela import dice, loop, scoring
 from slurm_bridge.hooks.vela.idle import Idle
+from slurm_bridge.hooks.vela.plugins import fit
 from slurm_bridge.hooks.vela.plugins.fit import FitOptions, ResourcesFit
 from slurm_bridge.hooks.vela.scene import Rows, Scene
 from slurm_bridge.hooks.vela.sifting import Sift
@@ -25,9 +25,9 @@ NUMBER = 64
 ROOM = {"cpu": "1", "memory": "8Gi", "pods": "110"}
 
 
-def numbers(nodes: NodeColumns) -> Whole:
-    """What is used of cpu, a node each."""
-    return nodes.used("cpu")
+def free(nodes: NodeColumns) -> fit.Amounts:
+    """What is left of each node."""
+    return lambda name: np.maximum(nodes.allocatable(name) - nodes.used(name), 0)
 
 
 class Changing:
@@ -43,7 +43,12 @@ class Changing:
         """A pod on each of these nodes."""
         for place in places:
             self._begun += 1
-            there = pod(f"p{self._begun}", requests={"cpu": "100m"}, node_name=f"n{place:02}", phase="Running")
+            there = pod(
+                f"p{self._begun}",
+                requests={"cpu": "300m", "memory": "1.3Gi", "example.com/fpga": "1"},
+                node_name=f"n{place:02}",
+                phase="Running",
+            )
             self.keeper.on_pod(None, there)
 
     @property
@@ -52,37 +57,36 @@ class Changing:
         return self.keeper.snapshot().columns
 
 
-class TestFollowed:
-    @hypothesis.given(st.lists(st.lists(st.integers(0, NUMBER - 1), max_size=12), max_size=5))
-    def test_an_answer_that_was_followed_is_the_one_that_all_nodes_give(self, steps: list[list[int]]):
-        """However few or many of them changed."""
-        cluster, kept = Changing(), Followed[str]()
+def score(cluster: Changing) -> list[int]:
+    """What a new plugin says of all nodes."""
+    scene = Scene(limited(limits={"cpu": "1"}), cluster.columns, 0.0)
+    return ResourcesFit(FitOptions()).score(scene, np.arange(NUMBER)).tolist()
+
+
+class TestHowFull:
+    @hypothesis.given(
+        st.lists(st.lists(st.integers(0, NUMBER - 1), max_size=3), max_size=5),
+        st.sampled_from(["LeastAllocated", "MostAllocated"]),
+        st.sampled_from([{}, {"ephemeral-storage": "1Gi"}, {"example.com/fpga": "1"}]),
+    )
+    def test_an_answer_that_was_followed_is_the_one_that_all_nodes_give(
+        self, steps: list[list[int]], mode: fit.Mode, limits: dict[str, str]
+    ):
+        """However few or many of them changed, and however much more is used of a node than it has."""
+        cluster, plugin, rows = Changing(), ResourcesFit(FitOptions(mode=mode)), np.arange(NUMBER)
         for places in [[], *steps]:
             cluster.begins(*places)
-            nodes = cluster.columns
-            found = kept.get(nodes, "cpu", lambda some, nodes=nodes: numbers(nodes)[some])
-            assert found.tolist() == numbers(nodes).tolist()
+            scene = Scene(limited(limits=limits), cluster.columns, 0.0)
+            anew = fit.score(scene.limits, scene.nodes.allocatable, free(scene.nodes), mode)
+            assert plugin.score(scene, rows).tolist() == anew.tolist()
 
-    def test_only_nodes_that_changed_are_looked_at(self):
-        """And none, while the cluster stands still."""
-        cluster, kept, asked = Changing(), Followed[str](), list[object]()
-
-        def say(some: Rows | slice) -> Whole:
-            asked.append(some if isinstance(some, slice) else some.tolist())
-            return numbers(cluster.columns)[some]
-
-        for places in ([], [], [3]):
-            cluster.begins(*places)
-            kept.get(cluster.columns, "cpu", say)
-        assert asked == [followed.ALL, [3]]
-
-    def test_a_node_that_comes_has_an_answer(self):
-        """Then all are asked."""
-        cluster, kept = Changing(), Followed[str]()
-        for place in (NUMBER, NUMBER + 1):
-            nodes = cluster.columns
-            assert len(kept.get(nodes, "", lambda some, nodes=nodes: numbers(nodes)[some])) == place
-            cluster.keeper.on_node(None, node(f"n{place:02}"))
+    def test_all_who_ask_about_a_cluster_share_it(self):
+        """Each pipeline of an agent has a plugin of its own, and the decision another one."""
+        cluster, other = Changing(), Changing()
+        cluster.begins(1)
+        other.begins(2)
+        found = [score(one) for one in (cluster, other, cluster)]
+        assert found[0] == found[2] != found[1]
 
     def test_pods_of_all_sizes_share_how_full_nodes_are(self):
         """What else they compare makes another answer."""

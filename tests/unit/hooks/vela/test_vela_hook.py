@@ -471,6 +471,16 @@ class TestThreads:
         finally:
             chain.close()
 
+    def test_a_pass_samples_itself_where_nobody_far_away_is_asked(self):
+        """And wakes nobody for an answer that it has seen."""
+        stage = Stage(farm(40), threads=True, clock=SystemClock())
+        chain = stage.chain(stage.hook())
+        try:
+            assert isinstance(_pass(chain, stage, "p"), Plan)
+            assert stage.woken == []
+        finally:
+            chain.close()
+
     def test_every_workload_is_answered_with_agents_dead_and_hanging(self):
         """None is lost, whoever of three agents does not answer."""
         post = FakePost(east=answering("east", "n03", "n04"), north=DOWN, west=lambda _body: hang.wait(30))

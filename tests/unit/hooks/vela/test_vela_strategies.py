@@ -24,6 +24,19 @@ class TestDistinct:
         assert len(drawn) == len(set(drawn)) == min(below, count)
         assert all(0 <= number < below for number in drawn)
 
+    @hypothesis.given(st.sampled_from([7, 60, 400, 1000, 20_000]), st.integers(0, 140), st.integers(0, 5))
+    def test_how_few_are_wanted_changes_none_of_them(self, below: int, count: int, seed: int):
+        """A few are drawn without arrays, in the same throws: as many as are likely to be needed."""
+        if below >= dice.LONG and 2 * min(count, below) > below:
+            return
+        chosen: list[int] = []
+        throw, wanted = dice.throw(random.Random(seed)), min(count, below)
+        while len(chosen) < wanted:
+            missing, left = wanted - len(chosen), below - len(chosen)
+            drawn = np.asarray(throw(below, missing * below // left + missing))
+            chosen = list(dict.fromkeys([*chosen, *drawn.tolist()]))
+        assert dice.distinct(below, count, dice.throw(random.Random(seed))).tolist() == chosen[:wanted]
+
     def test_repetitions_are_skipped_in_the_order_of_drawing(self):
         """However many numbers are drawn at once."""
         assert dice.distinct(5, 3, scripted(4, 4, 1, 4, 1, 0)).tolist() == [4, 1, 0]

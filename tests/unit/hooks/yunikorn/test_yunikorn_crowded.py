@@ -1,13 +1,17 @@
 """A guarantee holds in a full cluster, too: whoever borrows makes room there, in Slurm's queue first, then on nodes."""
 
 import pathlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
 
 from slurm_bridge.hooks import keeper
 from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.calls import Hook
+from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.hooks.yunikorn import scoring, setup
 from slurm_bridge.hooks.yunikorn.manager import Manager
 from slurm_bridge.hooks.yunikorn.members import Stage
@@ -17,7 +21,7 @@ from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.translate import resources
 from tests.unit.hooks import conftest as scene
 from tests.unit.hooks.yunikorn.test_yunikorn_evicting import demand
-from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, document, queue
+from tests.unit.hooks.yunikorn.yunikorn_scenes import Listed, Queues, document, made, queue, until
 from tests.unit.scheduler.bridging import Bridge
 
 SOON = {"preemption.delay": "5s"}
@@ -127,15 +131,6 @@ def bridge(tmp_path: pathlib.Path) -> Bridge:
     return Bridge(tmp_path)
 
 
-def until(bridge: Bridge, condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Time passes, with a look at who has to go at every step, until it holds."""
-    end = bridge.clock.now() + seconds
-    while not condition():
-        assert bridge.clock.now() < end, "it never came to that:\n" + "\n".join(bridge.world.journal[-30:])
-        bridge.step(0.5)
-        bridge.core.preempt_step()
-
-
 RAN = [f"b{number}" for number in range(1, 16)]
 LATE = ["b16", "b17"]
 FULL = "in queue root.a: the cluster is full (17 of 15 vcore are given out): room is made for what root.a is guaranteed"
@@ -186,14 +181,14 @@ def test_nobody_is_evicted_for_who_borrows_himself(bridge: Bridge) -> None:
 # -- how large the cluster is ------------------------------------------------------------------------------------------
 
 
-def sizes(nodes: Any, states: Mapping[str, str] | None = None, *kinds: str) -> Any:
+def sizes(nodes: Any, states: Mapping[str, str] | None = None, *kinds: str, kept: Collection[str] = ()) -> Any:
     """Of such a cluster, whose nodes have sixteen cpus each, and are idle in Slurm where nothing else is said."""
     made = keeper.Keeper(resources.requests_of)
     for one in nodes:
         made.on_node(None, one)
     said = dict.fromkeys((one.metadata.name for one in nodes), "IDLE EXTERNAL") if states is None else states
     made.set_slurm([scene.slurm_node(name, states=state) for name, state in said.items()], ())
-    return scoring.size(made.snapshot().columns, kinds or ("vcore",))
+    return scoring.size(made.snapshot().columns, kinds or ("vcore",), frozenset(kept))
 
 
 def test_what_nobody_can_be_put_on_is_no_part_of_the_cluster() -> None:
@@ -214,6 +209,16 @@ def test_what_nobody_can_be_put_on_is_no_part_of_the_cluster() -> None:
 def test_a_node_that_is_full_is_part_of_it(states: str) -> None:
     """It takes jobs again when one of its own ends."""
     assert sizes([scene.node("a")], {"a": states}) == {"vcore": 16_000}
+
+
+@pytest.mark.parametrize(
+    ("states", "usable"), [("MIXED RESERVED", True), ("IDLE RESERVED DRAIN", False), ("DOWN RESERVED", False)]
+)
+def test_what_is_kept_for_one_of_ours_is_part_of_it(states: str, usable: bool) -> None:
+    """Who that is counts among those that were let in; what others have reserved is nobody's here."""
+    nodes, said = [scene.node("a"), scene.node("b")], {"a": states, "b": "IDLE"}
+    assert sizes(nodes, said, kept={"a"}) == {"vcore": 32_000 if usable else 16_000}
+    assert sizes(nodes, said) == {"vcore": 16_000}
 
 
 def test_kinds_that_no_usable_node_has_have_no_size() -> None:
@@ -242,3 +247,27 @@ def test_the_cluster_is_measured_once_in_a_while() -> None:
     assert measure.news(2, columns, scoring.EVERY / 2) is None
     assert measure.news(2, columns, scoring.EVERY) is not None
     assert measure.news(2, columns, 10 * scoring.EVERY) is None
+
+
+def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> None:
+    """Though nothing has changed that a rule about placement looks at."""
+    known, clock = keeper.Keeper(resources.requests_of), VirtualClock()
+    for name in ("a", "b"):
+        known.on_node(None, scene.node(name))
+    behind = Backstage(clock=clock, threads=False)
+    hook = made({"configuration": document(GUARANTEED, queue("b"))}, behind)
+    plain = Hook(name="yunikorn", hook=hook, needs=hook.needs)
+    chain, nobody = Chain([plain], Surroundings(clock=clock)), {Need.NAMESPACES: Listed([])}
+    chain.see(nobody)
+    chain.restore((), fresh=True)
+    found = []
+    for state in ("IDLE", "IDLE DRAIN"):
+        known.set_slurm(
+            [scene.slurm_node("a"), scene.slurm_node("b", states=state)], [scene.partition("debug", "a", "b")]
+        )
+        clock.advance(scoring.EVERY)
+        chain.plan(scene.workload(), scene.translated(), known.snapshot(), now=clock.wall())
+        manager = behind.heirloom.value
+        assert isinstance(manager, Manager)
+        found.append(manager.committed(lambda partition: (partition.size or {}).get("vcore")))
+    assert found == [32_000, 16_000]

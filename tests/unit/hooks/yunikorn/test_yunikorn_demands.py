@@ -1,5 +1,6 @@
 """What a workload is to the core: amounts, whose it is, and where its queue leads."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -126,3 +127,24 @@ def test_queues_are_given_once(given: Any) -> None:
     """Here, or in a file."""
     with pytest.raises(ValueError, match="allowed is one"):
         YunikornOptions.model_validate(given)
+
+
+def test_what_a_workload_demands_is_worked_out_once_a_pass() -> None:
+    """And anew where another workload asks, or its namespace or its hints are others by then."""
+    known = demands.Demands(options(queue("a")))
+    asked, listed = ask(scene.pod("a")), Listed((Object(metadata=ObjectMeta(name="team", namespace="")),))
+    found = known.of(asked, listed)
+    assert known.of(dataclasses.replace(asked, request=scene.request(tasks=7)), listed) is found
+    hinted = dataclasses.replace(asked, hints={"queue": "root.a"})
+    assert (found.queue, known.of(hinted, listed).queue) == ("", "root.a")
+    assert known.of(ask(scene.pod("b", requests={"cpu": "3"})), listed).total["vcore"] == 3_000
+    labelled = ObjectMeta(name=asked.workload.root.namespace, namespace="", labels={"cost": "x"})
+    assert known.of(asked, Listed((Object(metadata=labelled),))).tags["cost"] == "x"
+
+
+def test_what_an_annotation_asks_for_is_never_remembered() -> None:
+    """It is part of the request, which other hooks change during a pass."""
+    known, listed = demands.Demands(options(queue("a"))), Listed(())
+    asked = ask(scene.pod("a"), values=(scene.annotated("cpus_per_task", "x"),), cpus_per_task=2)
+    assert known.of(asked, listed).total["vcore"] == 2_000
+    assert known.of(dataclasses.replace(asked, request=scene.request(cpus_per_task=5)), listed).total["vcore"] == 5_000

@@ -1,6 +1,7 @@
 """A pocket cluster whose workloads wait in queues: the hook as it is configured, in the daemon's own brain."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from slurm_bridge.daemon import configuration
@@ -72,6 +73,15 @@ class Queues:
         observer = self.bridge.world.observer
         owners = [observer.owner(job) for job in self.bridge.jobs() if not job.over]
         return [one.name for one in owners if one is not None]
+
+
+def until(bridge: Bridge, condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Time passes, with a look at who has to go at every step, until it holds."""
+    end = bridge.clock.now() + seconds
+    while not condition():
+        assert bridge.clock.now() < end, "it never came to that:\n" + "\n".join(bridge.world.journal[-30:])
+        bridge.step(0.5)
+        bridge.core.preempt_step()
 
 
 class Listed:

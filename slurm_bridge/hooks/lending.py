@@ -1,0 +1,53 @@
+"""Work beside the passes that is so short that whoever asks for it does it himself.
+
+Handing it to a thread means two changes of threads, a wait that the user reads, and one more look at the workload when
+the answer is there: far more than most of such work costs. What has become long is for the threads again, and is tried
+now and then whether it still is.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from slurm_bridge import ports
+from slurm_bridge.runtime.clock import thread_seconds
+
+#: What a pass gives at most.
+MOST_SECONDS = 0.004
+#: So many in a row that took longer are no accident, as one is in which garbage was collected.
+IN_A_ROW = 3
+#: How long the threads then have it for themselves.
+REST = 1.0
+
+
+class Lending:
+    """Whether it is short enough. Measured in time of the processor: who has to wait for it does not count twice."""
+
+    def __init__(
+        self, clock: ports.Clock, most_seconds: float = MOST_SECONDS, spent: Callable[[], float] = thread_seconds
+    ) -> None:
+        self._clock = clock
+        self._most = most_seconds
+        self._spent = spent
+        self._long = 0
+        self._rests_until = 0.0
+
+    @property
+    def pays(self) -> bool:
+        """By what it took of late."""
+        return self._long < IN_A_ROW or self._clock.now() >= self._rests_until
+
+    @contextlib.contextmanager
+    def measured(self) -> Iterator[None]:
+        """One piece of work, in this thread."""
+        began = self._spent()
+        try:
+            yield
+        finally:
+            self._note(self._spent() - began)
+
+    def _note(self, seconds: float) -> None:
+        if seconds <= self._most:
+            self._long = 0
+        else:
+            self._long += 1
+            self._rests_until = self._clock.now() + REST
