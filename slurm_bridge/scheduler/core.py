@@ -18,6 +18,7 @@ from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Cycle
 from slurm_bridge.scheduler.facts import Facts
 from slurm_bridge.scheduler.finding import root_of
+from slurm_bridge.scheduler.leftovers import Leftovers
 from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.preempting import Preempting
 from slurm_bridge.scheduler.queue import Filed, Queue
@@ -42,6 +43,7 @@ class Core:
         self.preempting = Preempting(tools, census, queue)
         self.recalling = Recalling(tools, census, queue)
         self.reserving = Reserving(tools, census, queue)
+        self.leftovers = Leftovers(tools)
         self._nodes_changed: float | None = None
         self._pods_changed: float | None = None
         self._stirred = 0
@@ -171,17 +173,20 @@ class Core:
         self._facts.read()
         self.tools.mirror.recover()
         self._rejoin()
-        self._restore(self.tools.config, fresh=True)
+        self.leftovers.begin(self._restore(self.tools.config, fresh=True))
         self.preempting.begin()
         self.recalling.begin()
         self.reserving.begin()
         for uid in {*self.census.roots(), *self.tools.table.uids()}:
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
 
-    def _restore(self, config: Config, *, fresh: bool) -> None:
-        """Hooks that count what workloads keep know it before they are asked about others."""
-        if config.chain.restores:
-            config.chain.restore(held.held(self.tools, self.census), fresh=fresh)
+    def _restore(self, config: Config, *, fresh: bool) -> frozenset[str] | None:
+        """Hooks that count learn first what workloads keep; the uids of those (None: no hook counts)."""
+        if not config.chain.restores:
+            return None
+        known = held.held(self.tools, self.census)
+        config.chain.restore(known, fresh=fresh)
+        return frozenset(one.uid for one in known if not one.waits)
 
     def _rejoin(self) -> None:
         """A bound pod belongs to the workload whose job it names, whatever it would belong to if it came today."""
@@ -239,7 +244,9 @@ class Core:
     @property
     def room(self) -> bool:
         """Slurm's queue may take one more of ours."""
-        return self.tools.table.unstarted < self.tools.limits.window and not self.tools.mirror.failing
+        if self.tools.mirror.failing or self.leftovers.count:
+            return False
+        return self.tools.table.unstarted < self.tools.limits.window
 
     def mirror_step(self) -> None:
         """Ask Slurm what is due."""
@@ -281,6 +288,8 @@ class Core:
     def _closed(self) -> telling.Why | None:
         if self.tools.mirror.failing:
             return telling.UNAVAILABLE
+        if count := self.leftovers.count:
+            return telling.leftover(count)
         return None if self.room else telling.full(self.tools.limits.window)
 
     def _pending(self, uid: str) -> bool:
@@ -293,8 +302,12 @@ class Core:
 
     def configure(self, config: Config) -> None:
         """From now on this is the configuration; everybody who waits is looked at again."""
-        self._restore(config, fresh=False)
+        counted = self._restore(config, fresh=False)
         self.tools.config = config
+        for uid in counted or ():
+            if not held.keeps(self.tools, self.census.crew(uid), uid):
+                # It ended while the new hooks were told of it: only the old ones have heard of that.
+                self.tools.ended(uid)
         self.queue.reorder()
         for uid in self.census.roots():
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))

@@ -1,12 +1,13 @@
 """Which workloads keep something at this moment, as hooks have to know it that count: those with a job, or on nodes.
 
+A job keeps all its nodes until it is over: of a group that runs those count who are done, and of one that is done all.
 Of the others only those are told of that something is kept for: others left for them, or are about to.
 
 Pods and placeholders are all that it is taken from: whoever starts anew comes to the same.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from slurm_bridge import errors
 from slurm_bridge.hooks import chain
@@ -15,13 +16,17 @@ from slurm_bridge.hooks.held import Held
 from slurm_bridge.model import kinds
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Source, Workload
 from slurm_bridge.scheduler import notes, records
 from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.members import PLACED, Crew, Standing
+from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
+
+#: How pods stand that want nothing any more.
+OVER = (Standing.DONE, Standing.OVER)
 
 
 def held(tools: Tools, census: Census) -> tuple[Held, ...]:
@@ -29,22 +34,30 @@ def held(tools: Tools, census: Census) -> tuple[Held, ...]:
     return tuple(_held(tools, census))
 
 
+def keeps(tools: Tools, crew: Crew | None, uid: str) -> bool:
+    """It has a job, or pods on nodes."""
+    return bool(crew and crew.count(*PLACED)) or any(one.alive for one in tools.table.of(uid))
+
+
 def _held(tools: Tools, census: Census) -> Iterator[Held]:
     for uid in census.roots():
         crew = census.crew(uid)
         if crew is None:
             continue
-        placed = crew.pods(*PLACED)
-        keeps = bool(placed) or any(one.alive for one in tools.table.of(uid))
-        made_by = {} if keeps else notes.room_made_by(crew.pods(Standing.WANTING))
-        ask = _ask(_placed(tools, crew, _workload(tools, crew)), tools) if keeps or made_by else None
-        if ask is None or not ask.workload.pods:
+        kept = keeps(tools, crew, uid)
+        made_by = {} if kept else notes.room_made_by(crew.pods(Standing.WANTING))
+        if not (kept or made_by):
             continue
-        if keeps:
-            makes_room_for = notes.makes_room_for(crew.pods(*PLACED, Standing.WANTING))
+        done = _done(tools, crew)
+        ask = _ask(_placed(tools, crew, _workload(tools, crew, done), done), tools)
+        if not ask.workload.pods:
+            continue
+        if kept:
+            makes_room_for = notes.makes_room_for((*crew.pods(*PLACED, Standing.WANTING), *done))
+            placed = {pod.uid for pod in (*crew.pods(*PLACED), *done)}
             yield Held(
                 ask=ask,
-                started={pod.uid for pod in ask.workload.pods} <= {pod.uid for pod in placed},
+                started={pod.uid for pod in ask.workload.pods} <= placed,
                 makes_room_for=makes_room_for or "",
                 leaves=_leaves(crew, marked=makes_room_for is not None),
             )
@@ -52,35 +65,47 @@ def _held(tools: Tools, census: Census) -> Iterator[Held]:
             yield Held(ask=ask, started=False, waits=True, room_made_by=made_by)
 
 
+def _done(tools: Tools, crew: Crew) -> tuple[Pod, ...]:
+    """Those who are over, and whose job is not."""
+    living = {one.job_id for one in tools.table.of(crew.root.uid) if one.alive}
+    return tuple(pod for pod in crew.pods(*OVER) if job_id_of(pod) in living) if living else ()
+
+
 def _leaves(crew: Crew, *, marked: bool) -> bool:
-    """All are on their way out; of those that make room for others it is enough that one is."""
-    going = crew.count(Standing.LEAVING)
-    return going > 0 and (marked or not crew.count(Standing.BOUND, Standing.WANTING))
+    """All are on their way out; of those that make room for others it is enough that one is, or has gone."""
+    going, staying = crew.count(Standing.LEAVING), crew.count(Standing.BOUND, Standing.WANTING)
+    if marked:
+        return going > 0 or not staying
+    return going > 0 and not staying
 
 
-def _workload(tools: Tools, crew: Crew) -> Workload:
+def _workload(tools: Tools, crew: Crew, done: Sequence[Pod]) -> Workload:
     """As gathered; where nobody can say now who belongs to it, its pods as they are."""
+    stands = (Standing.WANTING, *PLACED, *(OVER if done else ()))
     try:
-        gathered = tools.gather(crew, Standing.WANTING, *PLACED)
+        gathered = tools.gather(crew, *stands)
     except errors.BridgeError:
         gathered = None
     if isinstance(gathered, Workload):
         return gathered
-    pods = crew.pods(Standing.WANTING, *PLACED)
+    pods = crew.pods(*stands)
     says = tuple(
         Source(kind=kinds.PODS.kind, name=pod.metadata.name, annotations=pod.metadata.annotations) for pod in pods[:1]
     )
     return Workload(root=crew.root, pods=pods, sources=says, job_name=crew.root.name)
 
 
-def _placed(tools: Tools, crew: Crew, workload: Workload) -> Workload:
-    """Of a group that runs those for whom its job has places: who came later waits for one of them to leave."""
+def _placed(tools: Tools, crew: Crew, workload: Workload, done: Sequence[Pod]) -> Workload:
+    """Of a group that runs those for whom its job has places: who came later waits for one of them to leave.
+
+    Who came for one that is done has taken its place.
+    """
     job = next((one for one in tools.table.of(workload.root.uid) if one.alive and one.started), None)
-    if job is None:
-        return workload
     placed = {pod.uid for pod in crew.pods(*PLACED)}
-    others = [pod.uid for pod in workload.pods if pod.uid not in placed]
-    there = placed.union(others[: max(0, records.places_of(job.owner) - len(placed))])
+    over = {pod.uid for pod in crew.pods(*OVER)}
+    others = [pod.uid for pod in workload.pods if pod.uid not in placed | over] + [pod.uid for pod in done]
+    places = len(others) if job is None else max(0, records.places_of(job.owner) - len(placed))
+    there = placed.union(others[:places])
     return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.uid in there))
 
 

@@ -16,6 +16,12 @@ def full(window: int) -> Why:
     return "SlurmQueueFull", f"{window} jobs of this cluster wait in Slurm; the next is submitted when one starts"
 
 
+def leftover(jobs: int) -> Why:
+    """So many jobs have to go before queues can count."""
+    have = "job of a pod that has gone has" if jobs == 1 else "jobs of pods that have gone have"
+    return "SlurmJobsLeftOver", f"{jobs} {have} to leave Slurm first; the job is submitted when that is done"
+
+
 class Waiters:
     """Who was told what."""
 

@@ -59,6 +59,10 @@ class Observer:
         judge(self.seen, pods, jobs)
         self.seen.looks += 1
 
+    def expect(self, gone: Json) -> None:
+        """This pod goes because a user wants it to: nobody has done wrong."""
+        self.seen.gone[gone["metadata"]["uid"]] = gone
+
     def start(self) -> None:
         self._thread.start()
 

@@ -16,8 +16,8 @@ from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
 QUEUE = names.JOB_PREFIX + "queue"
-#: How often Slurm is asked for all jobs; ended ones stay in its list for longer than this.
-PERIOD = 0.5
+#: How often Slurm is asked for all jobs, which are few: two that overlap only for a moment are seen together.
+PERIOD = 0.05
 _PROGRAM = pathlib.Path(sys.executable).with_name("slurm-bridge")
 
 

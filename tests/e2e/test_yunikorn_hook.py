@@ -234,8 +234,7 @@ def test_a_killed_daemon_knows_what_its_queues_use(world: World) -> None:
         is_full = functools.partial(full, world, watch)
         waiting.until(is_full, "full queues", SECONDS, every=0.5)
         world.daemon.kill()
-        began = [one for one in world.pods() if support_world.is_bound(one)]
-        world.finish(began[::2])
+        made = end_some(world, observer, made)
         again(world)
         waiting.until(is_full, "full queues after those that ended", SECONDS, every=0.5)
         world.finish(made)
@@ -251,9 +250,27 @@ def test_a_killed_daemon_knows_what_its_queues_use(world: World) -> None:
     waiting.until(lambda: not any(used(world, path) for path in FULL), "queues that use nothing", SECONDS)
 
 
+def end_some(world: World, observer: support_observer.Observer, made: list[Json]) -> list[Json]:
+    """While nobody looks, one of those who run goes, and every other one of the rest is done. Those that are there."""
+    gone, *rest = running(world)
+    observer.expect(gone)
+    world.delete(gone["metadata"]["name"])
+    world.finish(rest[::2])
+    for one in rest[::2]:
+        world.await_pod(one["metadata"]["name"], "success", support_world.has_succeeded, SECONDS)
+    waiting.until(lambda: world.pod(gone["metadata"]["name"]) is None, "end of a deleted pod", SECONDS)
+    return [one for one in made if one["metadata"]["uid"] != gone["metadata"]["uid"]]
+
+
 def full(world: World, watch: support_queues.Watch) -> bool:
-    """Slurm and the page agree that no queue can take any more."""
-    return dict(watch.now()) == FULL == {path: used(world, path) for path in FULL}
+    """Slurm and the page agree that no queue can take any more, and all whom it let in have nodes."""
+    slurm = dict(watch.now()) == FULL == {path: used(world, path) for path in FULL}
+    return slurm and len(running(world)) == len(world.slurm.alive(world.daemon.cluster_id))
+
+
+def running(world: World) -> list[Json]:
+    """The pods that have a node and are not over."""
+    return [one for one in world.pods() if support_world.is_bound(one) and not support_world.is_over(one)]
 
 
 def again(world: World) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.queues import amounts
 from slurm_bridge.queues.amounts import Known
-from tests.unit.queues.support_trees import TYPES, amounts_of_any_sign, amounts_of_things, known
+from tests.unit.queues.support_trees import TYPES, amounts_of_any_sign, amounts_of_things, known, limits
 
 _ascending = st.lists(st.integers(-2, 2) | st.sampled_from([-0.5, 0.0, 0.25, 1.5]), max_size=6).map(sorted)
 
@@ -142,11 +142,17 @@ class TestShares:
         assert amounts.shares({"a": 6, "b": 1, "c": 0}, {"a": 4, "b": 0}) == [0, 1, 1.5]
         assert amounts.shares(None, {"a": 4}) == []
 
-    @hypothesis.given(known, known, known)
-    def test_all_types_are_as_good_as_no_choice(self, left: Known, right: Known, total: Known):
-        """Because what there is nothing of decides nothing."""
+    @hypothesis.given(amounts_of_things, amounts_of_things, limits)
+    def test_all_types_are_as_good_as_no_choice(self, left: dict[str, int], right: dict[str, int], total: Known):
+        """Because what there is nothing of decides nothing, where nobody has less than that."""
         chosen = amounts.usage_ratio_types(left, right, total, TYPES)
         assert chosen == amounts.usage_ratio(left, right, total) == amounts.usage_ratio_types(left, right, total, None)
+
+    def test_of_chosen_types_nothing_is_as_good_as_not_said(self):
+        """Among all types it is more than less than nothing."""
+        left, right = {"a": 0, "b": -1}, {"b": -1}
+        assert amounts.usage_ratio_types(left, right, None, TYPES) == 0
+        assert amounts.usage_ratio_types(left, right, None, None) == amounts.usage_ratio(left, right, None) == 1
 
     @pytest.mark.parametrize(
         ("left", "right", "ratio"),

@@ -1,6 +1,7 @@
 """Hooks that count what workloads keep hear of it when they begin, and when a workload keeps nothing any more."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,17 +13,20 @@ from slurm_bridge.hooks.base import Denied
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.surroundings import Surroundings
-from slurm_bridge.model import names
+from slurm_bridge.model import kinds, names
+from tests.simulation.world import NAMESPACE
 from tests.unit.scheduler.bridging import Bridge
 
 
 class Counts:
-    """A hook that keeps what it is told."""
+    """A hook that keeps what it is told; `meanwhile` happens before it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.over: list[str] = []
         self.told: list[tuple[bool, dict[str, bool]]] = []
         self.members: list[list[str]] = []
+        self.leaving: dict[str, str] = {}
+        self._meanwhile = meanwhile
 
     def filter(self, *_: object) -> Denied:
         """It has nothing against anybody."""
@@ -32,6 +36,8 @@ class Counts:
         self.over.append(workload)
 
     def restored(self, held: Sequence[Held], _views: Mapping[Need, View], *, fresh: bool) -> None:
+        self._meanwhile()
+        self.leaving = {one.ask.workload.lead.metadata.name: one.makes_room_for for one in held if one.leaves}
         self.members = [[pod.metadata.name for pod in one.ask.workload.pods] for one in held]
         self.told.append((fresh, {one.ask.workload.lead.metadata.name: one.started for one in held}))
 
@@ -82,6 +88,76 @@ def test_of_a_group_that_runs_only_those_count_who_have_a_place(bridge: Bridge) 
     counting(bridge, hook := Counts())
     assert hook.told == [(False, {"g1": True})]
     assert hook.members == [["g1", "g2"]]
+
+
+TOGETHER = {names.GROUP: "pair", names.GROUP_SIZE: "2"}
+
+
+def pair(bridge: Bridge) -> Counts:
+    """A group of two that runs, of which one is done."""
+    for name in ("g1", "g2"):
+        bridge.pod(name, labels=TOGETHER)
+    bridge.until(lambda: bridge.node_of("g1") and bridge.node_of("g2"))
+    bridge.status("g1", phase="Succeeded")
+    bridge.hear()
+    counting(bridge, hook := Counts())
+    return hook
+
+
+def test_of_a_group_that_runs_those_count_who_are_done(bridge: Bridge) -> None:
+    """Its job keeps their nodes until the last of them is."""
+    hook = pair(bridge)
+    assert hook.told == [(False, {"g1": True})]
+    assert hook.members == [["g1", "g2"]]
+
+
+def test_who_comes_for_one_that_is_done_has_its_place(bridge: Bridge) -> None:
+    """One place counts once."""
+    pair(bridge)
+    bridge.pod("g3", labels=TOGETHER)
+    bridge.hear()
+    counting(bridge, hook := Counts())
+    assert hook.members == [["g2", "g3"]]
+
+
+def test_whoever_is_done_counts_until_its_job_is_over(bridge: Bridge) -> None:
+    """Its pod ended while nobody looked; what its job keeps nobody else can have."""
+    bridge.bound("done")
+    bridge.status("done", phase="Succeeded")
+    bridge.hear()
+    counting(bridge, hook := Counts())
+    assert hook.told == [(False, {"done": True})]
+    bridge.run(5)
+    assert len(hook.over) == 1
+    counting(bridge, hook := Counts())
+    assert hook.told == [(False, {})]
+
+
+def test_whoever_has_gone_for_another_leaves_until_its_job_is_over(bridge: Bridge) -> None:
+    """What its pods said is still true; one that was done by itself made room for nobody."""
+    for name in ("goes", "ends"):
+        bridge.bound(name)
+    note = {names.ANNOTATION_MAKES_ROOM: json.dumps({"uid": "1-2-3", "for": "default/asker"})}
+    bridge.kube.merge(kinds.PODS, (NAMESPACE, "goes"), {"metadata": {"annotations": note}})
+    for name in ("goes", "ends"):
+        bridge.status(name, phase="Failed")
+    bridge.hear()
+    counting(bridge, hook := Counts())
+    assert hook.leaving == {"goes": "1-2-3"}
+
+
+def test_who_ends_while_a_new_hook_is_told_has_ended_for_it(bridge: Bridge) -> None:
+    """The hooks before it have heard of that, and it has not."""
+    bridge.bound("short")
+    uid = bridge.uid("short")
+
+    def ends() -> None:
+        bridge.status("short", phase="Succeeded")
+        bridge.run(5)
+
+    counting(bridge, hook := Counts(ends))
+    assert hook.told == [(False, {"short": True})]
+    assert uid in hook.over
 
 
 def test_a_hook_that_fails_to_listen_keeps_nobody_from_listening(bridge: Bridge) -> None:

@@ -1,0 +1,50 @@
+"""Jobs whose pods went while nobody looked: what they count as nobody can say any more, not even in which queue.
+
+They are withdrawn like any other whose pods are over, and that takes a moment. Whoever was submitted before that might
+get what a queue does not have: so nobody is, where hooks count.
+"""
+
+import threading
+from collections.abc import Collection
+
+from loguru import logger
+
+from slurm_bridge.scheduler.cycle import WORKLOADS
+from slurm_bridge.scheduler.tools import Tools
+
+#: Some are left alone although nobody of theirs is seen: they must not keep everybody out for ever.
+PATIENCE = 60.0
+
+
+class Leftovers:
+    """Of one leadership; any thread may ask."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._lock = threading.Lock()
+        self._uids: list[str] = []
+        self._until = 0.0
+
+    def begin(self, counted: Collection[str] | None) -> None:
+        """Hooks have been told of these workloads: of other jobs that live they know nothing. None: no hook counts."""
+        living = {one.owner.uid for one in self._tools.table.alive() if one.owner.kind in WORKLOADS}
+        with self._lock:
+            self._uids = sorted(living.difference(counted)) if counted is not None else []
+            self._until = self._tools.clock.now() + PATIENCE
+
+    @property
+    def count(self) -> int:
+        """How many have to go before anybody comes. Mostly none: whoever waits for room asks at every turn."""
+        if not self._uids:
+            return 0
+        with self._lock:
+            # The last one only: as long as it lives, it does not matter how many others do.
+            while self._uids and not self._lives(self._uids[-1]):
+                self._uids.pop()
+            if self._uids and self._tools.clock.now() >= self._until:
+                logger.warning("{} jobs without pods could not be withdrawn; others go on", len(self._uids))
+                self._uids.clear()
+            return len(self._uids)
+
+    def _lives(self, uid: str) -> bool:
+        return any(one.alive for one in self._tools.table.of(uid))
