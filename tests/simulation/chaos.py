@@ -31,7 +31,13 @@ class Chaos:
         self._users, self._admins, self._outages = Users(play), Admins(play), Outages(play)
 
     def run(self) -> None:
-        """Begin, let it rage, then stop and see that all comes right."""
+        """Let it rage, then stop and see that all comes right."""
+        self.rage()
+        self.heal()
+        self._play.run_to_rest(self._users.help)
+
+    def rage(self) -> None:
+        """Begin, and go on for a while."""
         weather, dice = self._world.weather, self._dice
         for _ in range(4):
             self._users.create_pod()
@@ -49,8 +55,6 @@ class Chaos:
             if dice.random() < hectic:
                 dice.choices(acts, weights)[0]()
             self._play.step(dice.choice((0.1, 0.3, 0.7, 1.5, 4.0)))
-        self.heal()
-        self._play.run_to_rest(self._users.help)
 
     def _guests(self) -> Iterator[tuple[int, Act]]:
         return itertools.chain.from_iterable(guests.acts for guests in self._more)

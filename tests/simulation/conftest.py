@@ -25,6 +25,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     runs = metafunc.config.getoption("--runs")
     for name, share in (
         ("seed", 1),
+        ("queue_seed", 1),
         ("gang_seed", 2),
         ("family_seed", 5),
         ("family_gang_seed", 20),

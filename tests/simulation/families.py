@@ -54,35 +54,29 @@ RACKS: Mapping[str, Any] = {
     "options": {"topologies": [{"name": "site", "levels": ["hall", "rack"], "source": "copy", "conf": racks.CONF}]},
 }
 
-#: Two queues, by the namespace's name or none; so few may be ahead that most of them wait for each other.
-QUEUES: Mapping[str, Any] = {
-    "name": "yunikorn",
-    "options": {
+USUAL_QUEUE = "root.all.default"
+
+
+def queues(most: int) -> Mapping[str, Any]:
+    """One queue for all, with so many CPUs; so few may be ahead that most of them wait for each other."""
+    limited = {"name": "all", "resources": {"max": {"vcore": str(most)}}, "queues": [{"name": "default"}]}
+    partition = {
+        "name": "default",
+        "placementrules": [{"name": "provided"}, {"name": "fixed", "value": USUAL_QUEUE}],
+        "queues": [{"name": "root", "submitacl": "*", "queues": [limited]}],
+    }
+    options = {
         "ahead": 6,
         "order": False,
         "reserve_after": 3.0,
         "reserve_seconds": 30.0,
-        "configuration": {
-            "partitions": [
-                {
-                    "name": "default",
-                    "placementrules": [{"name": "provided"}, {"name": "fixed", "value": "root.all.default"}],
-                    "queues": [
-                        {
-                            "name": "root",
-                            "submitacl": "*",
-                            "queues": [
-                                {"name": "all", "resources": {"max": {"vcore": "64"}}, "queues": [{"name": "default"}]}
-                            ],
-                        }
-                    ],
-                }
-            ]
-        },
-    },
-}
+        "configuration": {"partitions": [partition]},
+    }
+    return {"name": "yunikorn", "options": options}
 
-USUAL_QUEUE = "root.all.default"
+
+#: Of so many CPUs somebody always waits for some.
+TIGHT = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +131,8 @@ KNOWN: Mapping[str, Mapping[str, Any]] = {
     "vela": VELA,
     "kai": KAI,
     "racks": RACKS,
-    "queues": QUEUES,
+    "queues": queues(64),
+    "tight queues": queues(TIGHT),
 }
 
 #: Some of them together, in order.

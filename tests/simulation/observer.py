@@ -56,6 +56,8 @@ class Observer:
         self._idle: set[str] = set()
         self._twice_since: dict[str, float] = {}
         self._lenient_until = 0.0 if fenced else float("inf")
+        #: slurmctld has lost something at some time.
+        self.slurm_forgot = False
         self.groups = groups.Groups(kube.store)
         self.evicted = evicted.Evicted(self.groups, kube.clock.now)
         self.racks = racks.Racks()
@@ -90,6 +92,7 @@ class Observer:
     def forgetful(self) -> None:
         """slurmctld has lost the last seconds."""
         self.look()
+        self.slurm_forgot = True
         self._lenient_until = max(self._lenient_until, self._now + MENDING)
 
     def skip(self) -> None:

@@ -12,7 +12,7 @@ from slurm_bridge.hooks.yunikorn.members import Stage
 from slurm_bridge.queues import amounts
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.scheduler.members import PLACED
-from tests.simulation import chaos, daemon, fleet, machine, neighbours
+from tests.simulation import chaos, daemon, families, fleet, machine, neighbours
 from tests.simulation.broken import Broken
 from tests.simulation.neighbours import Neighbours
 from tests.simulation.play import Play
@@ -20,12 +20,14 @@ from tests.simulation.world import World
 
 ACTS = 30
 SEEDS = range(1, 6)
+#: After so many seconds without a storm somebody runs.
+CALM = 30
 
 
-def site(seed: int) -> daemon.Site:
+def site(seed: int, queues: str = "queues") -> daemon.Site:
     """Queues alone or beside others; a hook that dreams holds some of those that were let in."""
     dice = random.Random(f"queues {seed}")
-    chosen = dice.choice((("queues",), ("queues", "tiers")))
+    chosen = dice.choice(((queues,), (queues, "tiers")))
     return daemon.Site(daemon.Variant(chosen_ids=dice.random() < 0.6, families=chosen, dreaming=dice.random() < 0.3))
 
 
@@ -61,6 +63,37 @@ def look(play: Play) -> None:
     for one in given.values():
         amounts.add(total, one.demand.total)
     assert manager.committed(lambda partition: amounts.same(partition.root.allocated, total))
+
+
+class Counted(Play):
+    """Looks after every step how much of what Slurm has is ours. What slurmctld forgets may come back by itself."""
+
+    most = 0
+
+    def step(self, seconds: float) -> None:
+        super().step(seconds)
+        world = self.world
+        ours = [job for job in world.slurm.world.jobs.values() if not job.over and world.observer.owner(job)]
+        self.most = max(self.most, sum(job.ask.tasks * job.ask.cpus_per_task for job in ours))
+        if self.most > families.TIGHT and not world.observer.slurm_forgot:
+            raise Broken(f"{families.TIGHT} CPUs may be used, and {self.most} are: {ours}")
+
+
+def test_no_queue_ever_has_more_in_slurm_than_its_maximum(queue_seed: int, tmp_path: pathlib.Path) -> None:
+    """Whatever was lost, killed, ended or deleted, in whatever order a daemon hears of it; and then somebody runs."""
+    where = site(queue_seed, "tight queues")
+    world = World(queue_seed, tmp_path / "token", fenced=where.variant.chosen_ids, fleet=fleet.WIDE)
+    play = Counted(world, daemon.build(where))
+    storm = chaos.Chaos(play, Neighbours(play, staying=neighbours.STAYING))
+    try:
+        storm.rage()
+        storm.heal()
+        world.pod("last")
+        for _ in range(CALM):
+            play.step(1.0)
+    except Broken as broken:
+        pytest.fail(f"seed {queue_seed}: {broken}\n" + "\n".join(world.journal), pytrace=False)
+    assert play.most
 
 
 @pytest.mark.parametrize("number", SEEDS)
