@@ -83,6 +83,11 @@ class Table:
             found = [self._by_id[job_id] for job_id in self._by_uid.get(uid, ())]
         return tuple(sorted(found, key=lambda one: (one.owner.attempt, one.job_id)))
 
+    def lives(self, uid: str) -> bool:
+        """Some placeholder of this workload is not over."""
+        with self._lock:
+            return any(job_id in self._living for job_id in self._by_uid.get(uid, ()))
+
     def all(self) -> tuple[Placeholder, ...]:
         """Every placeholder, at one moment."""
         with self._lock:

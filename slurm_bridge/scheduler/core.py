@@ -244,9 +244,7 @@ class Core:
     @property
     def room(self) -> bool:
         """Slurm's queue may take one more of ours."""
-        if self.tools.mirror.failing or self.leftovers.count:
-            return False
-        return self.tools.table.unstarted < self.tools.limits.window
+        return self._closed() is None
 
     def mirror_step(self) -> None:
         """Ask Slurm what is due."""
@@ -286,11 +284,13 @@ class Core:
         self._waiters.tell(self._closed())
 
     def _closed(self) -> telling.Why | None:
+        """Why nobody is let in."""
         if self.tools.mirror.failing:
             return telling.UNAVAILABLE
-        if count := self.leftovers.count:
+        if count := self.leftovers.left():
             return telling.leftover(count)
-        return None if self.room else telling.full(self.tools.limits.window)
+        window = self.tools.limits.window
+        return None if self.tools.table.unstarted < window else telling.full(window)
 
     def _pending(self, uid: str) -> bool:
         return any(one.phase is Phase.PENDING for one in self.tools.table.of(uid))

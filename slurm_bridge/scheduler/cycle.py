@@ -19,7 +19,7 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import ending, relevant, submitting
+from slurm_bridge.scheduler import ending, held, relevant, submitting
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.asking import TORN, Act, Asker, Parts
 from slurm_bridge.scheduler.binding import Binder
@@ -230,7 +230,7 @@ class Cycle:
     def _rest(self, crew: Crew) -> None:
         """It is in no state to have a job: where it has none, and no nodes, hooks count nothing for it any more."""
         uid = crew.root.uid
-        if not crew.count(*PLACED) and not any(one.alive for one in self._tools.table.of(uid)):
+        if not held.keeps(self._tools, crew, uid):
             self._tools.ended(uid)
 
     def _cannot(self, crew: Crew, gathered: Workload | Wait | Reject, obstacle: Wait | Reject) -> Filed:

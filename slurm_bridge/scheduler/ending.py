@@ -173,7 +173,7 @@ class Ender:
 
     def leaving(self, crew: Crew) -> Filed:
         """Pods that are being deleted keep their job until they are gone, unless their node is dead."""
-        if not any(one.alive for one in self._tools.table.of(crew.root.uid)):
+        if not self._tools.table.lives(crew.root.uid):
             return WOKEN
         uid, now, heads = crew.root.uid, self._tools.clock.now(), crew.count(Standing.LEAVING)
         before, due = self._looked.get(uid, (0, now))
@@ -260,7 +260,7 @@ class Ender:
     def tell_parked(self, wish: Wish) -> Filed:
         """Keep saying why it waits."""
         uid, suspended = wish.workload.root.uid, wish.workload.suspended
-        if not any(one.alive for one in self._tools.table.of(uid)):
+        if not self._tools.table.lives(uid):
             self._tools.ended(uid)
         if suspended:
             text = f"{suspended} is suspended; a job is submitted when it is resumed"

@@ -22,7 +22,7 @@ from slurm_bridge.model.workload import MemberLost, Workload
 from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.binding import ECHO, Binder
 from slurm_bridge.scheduler.ending import Ender
-from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Standing, job_id_of
+from slurm_bridge.scheduler.members import ENDED, PLACED, Crew, Picked, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
@@ -254,6 +254,6 @@ def _complete(crew: Crew, placeholder: Placeholder, *, more: int = 0) -> bool:
 def _all_of(crew: Crew, placeholder: Placeholder) -> Iterator[Pod]:
     """Those that live, and those that were bound by this job and are over."""
     yield from crew.pods(Standing.WANTING)
-    for pod in crew.pods(*PLACED, Standing.DONE, Standing.OVER):
+    for pod in crew.pods(*PLACED, *ENDED):
         if job_id_of(pod) == placeholder.job_id:
             yield pod

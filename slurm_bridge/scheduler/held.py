@@ -20,13 +20,10 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Source, Workload
 from slurm_bridge.scheduler import notes, records
 from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of
+from slurm_bridge.scheduler.members import ENDED, PLACED, Crew, Standing, job_id_of
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
-
-#: How pods stand that want nothing any more.
-OVER = (Standing.DONE, Standing.OVER)
 
 
 def held(tools: Tools, census: Census) -> tuple[Held, ...]:
@@ -36,7 +33,7 @@ def held(tools: Tools, census: Census) -> tuple[Held, ...]:
 
 def keeps(tools: Tools, crew: Crew | None, uid: str) -> bool:
     """It has a job, or pods on nodes."""
-    return bool(crew and crew.count(*PLACED)) or any(one.alive for one in tools.table.of(uid))
+    return bool(crew and crew.count(*PLACED)) or tools.table.lives(uid)
 
 
 def _held(tools: Tools, census: Census) -> Iterator[Held]:
@@ -68,7 +65,7 @@ def _held(tools: Tools, census: Census) -> Iterator[Held]:
 def _done(tools: Tools, crew: Crew) -> tuple[Pod, ...]:
     """Those who are over, and whose job is not."""
     living = {one.job_id for one in tools.table.of(crew.root.uid) if one.alive}
-    return tuple(pod for pod in crew.pods(*OVER) if job_id_of(pod) in living) if living else ()
+    return tuple(pod for pod in crew.pods(*ENDED) if job_id_of(pod) in living) if living else ()
 
 
 def _leaves(crew: Crew, *, marked: bool) -> bool:
@@ -81,7 +78,7 @@ def _leaves(crew: Crew, *, marked: bool) -> bool:
 
 def _workload(tools: Tools, crew: Crew, done: Sequence[Pod]) -> Workload:
     """As gathered; where nobody can say now who belongs to it, its pods as they are."""
-    stands = (Standing.WANTING, *PLACED, *(OVER if done else ()))
+    stands = (Standing.WANTING, *PLACED, *(ENDED if done else ()))
     try:
         gathered = tools.gather(crew, *stands)
     except errors.BridgeError:
@@ -102,7 +99,7 @@ def _placed(tools: Tools, crew: Crew, workload: Workload, done: Sequence[Pod]) -
     """
     job = next((one for one in tools.table.of(workload.root.uid) if one.alive and one.started), None)
     placed = {pod.uid for pod in crew.pods(*PLACED)}
-    over = {pod.uid for pod in crew.pods(*OVER)}
+    over = {pod.uid for pod in crew.pods(*ENDED)}
     others = [pod.uid for pod in workload.pods if pod.uid not in placed | over] + [pod.uid for pod in done]
     places = len(others) if job is None else max(0, records.places_of(job.owner) - len(placed))
     there = placed.union(others[:places])

@@ -32,19 +32,15 @@ class Leftovers:
             self._uids = sorted(living.difference(counted)) if counted is not None else []
             self._until = self._tools.clock.now() + PATIENCE
 
-    @property
-    def count(self) -> int:
+    def left(self) -> int:
         """How many have to go before anybody comes. Mostly none: whoever waits for room asks at every turn."""
         if not self._uids:
             return 0
         with self._lock:
             # The last one only: as long as it lives, it does not matter how many others do.
-            while self._uids and not self._lives(self._uids[-1]):
+            while self._uids and not self._tools.table.lives(self._uids[-1]):
                 self._uids.pop()
             if self._uids and self._tools.clock.now() >= self._until:
                 logger.warning("{} jobs without pods could not be withdrawn; others go on", len(self._uids))
                 self._uids.clear()
             return len(self._uids)
-
-    def _lives(self, uid: str) -> bool:
-        return any(one.alive for one in self._tools.table.of(uid))

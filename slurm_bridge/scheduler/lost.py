@@ -48,7 +48,7 @@ class Lost:
         if search is None:
             return None
         self._scan(search)
-        if any(one.alive for one in self._tools.table.of(root.uid)):
+        if self._tools.table.lives(root.uid):
             self.forget(root.uid)
             return AT_ONCE
         if search.scans < SCANS:

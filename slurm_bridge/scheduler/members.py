@@ -58,6 +58,8 @@ def _add(counts: dict[Any, int], key: object, step: int) -> None:
 
 #: They are on nodes that their placeholder gave them.
 PLACED = (Standing.BOUND, Standing.LEAVING)
+#: They want nothing any more.
+ENDED = (Standing.DONE, Standing.OVER)
 
 
 class Crew:

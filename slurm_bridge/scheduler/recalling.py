@@ -208,15 +208,12 @@ class Recalling:
             self._spare(recall, hook, f"{recall.whom} does not wait any more", refused=False)
         elif case.pods:
             self._evict(recall, case, hook)
-        elif not self._has_job(uid):
+        elif not self._tools.table.lives(uid):
             if idle:
                 self._gone(recall, hook)
         else:
             self._call_back(recall, case, hook)
         return True
-
-    def _has_job(self, uid: str) -> bool:
-        return any(one.alive for one in self._tools.table.of(uid))
 
     def _is_leaving(self, case: Case) -> bool:
         """Somebody of it has gone, or is on his way."""
@@ -267,7 +264,7 @@ class Recalling:
         ended = tuple(self._evictor.end_jobs(case.pods, recall.whom))
         crew = self._census.crew(recall.victim)
         placed = crew is not None and crew.count(*PLACED)
-        return all(over for _, over in ended) and not placed and not self._has_job(recall.victim)
+        return all(over for _, over in ended) and not placed and not self._tools.table.lives(recall.victim)
 
     # -- how it ends -------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ def test_counts_and_files_stay_true_whatever_happens(done: list[Placeholder | in
     assert set(made.kept_for()) == {one for one in plain.values() if one.alive and one.owner.reserved}
     assert set(made.uids()) == {one.owner.uid for one in plain.values()}
     for uid in "abc":
+        assert made.lives(uid) is any(one.alive for one in plain.values() if one.owner.uid == uid)
         assert {one.job_id for one in made.of(uid)} == {one.job_id for one in plain.values() if one.owner.uid == uid}
 
 
