@@ -16,6 +16,9 @@ HASHSEED ?= 1
 CHAOS ?=
 BENCH ?=
 
+# On real servers a failed case runs once more, alone: what passes then is listed in build/flakes.json.
+SUITE := $(BIN)/python hack/suite.py
+
 # They apply manifests as they are, for one scheduler name in one namespace: never beside others that do.
 AS_SHIPPED := tests/e2e/test_deployed.py tests/e2e/test_examples.py
 
@@ -58,7 +61,7 @@ check: $(READY) ## format, lint, types, layers, and whether the generated pages 
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@MYPYPATH=hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p localcluster
-	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/soak/watch_soak.py
+	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/suite.py hack/failed_cases.py hack/soak/watch_soak.py
 	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p hooksbench
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python hack/docs.py --check
@@ -80,17 +83,16 @@ cluster-test: $(READY) ## start, hurt, repair and stop a second local cluster, a
 
 contract: $(READY) ## the same cases on the pocket servers and on the real ones
 	@echo "make contract: one suite per port, on the pocket servers and on the local cluster"
-	@$(BIN)/pytest -q tests/contract --servers both
+	@$(SUITE) contract --with "--servers both" --run tests/contract
 
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
-	@$(BIN)/pytest -q -n 3 --dist loadfile -m "not disruptive" tests/e2e $(AS_SHIPPED:%=--ignore=%)
-	@$(BIN)/pytest -q $(AS_SHIPPED)
-	@$(BIN)/pytest -q -m disruptive tests/e2e
+	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(AS_SHIPPED:%=--ignore=%)" \
+		--run "$(AS_SHIPPED)" --run "-m disruptive tests/e2e"
 
 chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
 	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"
-	@$(BIN)/pytest -q tests/chaos $(CHAOS)
+	@$(SUITE) chaos --with "$(CHAOS)" --run tests/chaos
 
 soak: $(READY) ## 10 000 pods while the apiserver is killed five times
 	@echo "make soak: the watched cache against a fresh list while the real apiserver dies five times"

@@ -13,6 +13,7 @@ import docs_annotations
 import docs_explained
 import docs_hooks
 import docs_metrics
+import docs_security
 import docs_settings
 
 from slurm_bridge.hooks.kubescheduler.options import ExtenderOptions
@@ -61,6 +62,7 @@ def pages() -> dict[pathlib.Path, str]:
         ("metrics.md", "metrics", docs_metrics.table()),
         ("operating.md", "checks", docs_settings.checks_table()),
         ("preemption.md", "options", docs_hooks.options("preemption", ExtenderOptions)),
+        ("security.md", "promises", docs_security.promises()),
         ("vela.md", "options", docs_hooks.options("vela")),
         ("vela.md", "plugins", docs_hooks.plugins()),
         ("yunikorn.md", "options", docs_hooks.options("yunikorn")),
