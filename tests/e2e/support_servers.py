@@ -103,6 +103,17 @@ class Kubernetes:
             if refusal.status != http.HTTPStatus.NOT_FOUND:
                 raise
 
+    def watch(self, path: str, seconds: int) -> Iterator[Json]:
+        """Every event of a collection from now on, for so long at most."""
+        version = self.get(f"{path}?limit=1")["metadata"]["resourceVersion"]
+        connection = http.client.HTTPSConnection(self.host, self.port, timeout=seconds, context=self._trust)
+        with contextlib.closing(connection):
+            query = f"watch=1&timeoutSeconds={seconds}&resourceVersion={version}"
+            connection.request("GET", f"{path}?{query}", headers=self._identity)
+            with connection.getresponse() as lines:
+                for line in lines:
+                    yield json.loads(line)
+
     def apply(self, *manifests: pathlib.Path) -> None:
         """As a user would."""
         files = [word for one in manifests for word in ("--filename", one)]

@@ -1,0 +1,135 @@
+"""Two namespaces, one hostile: the other one's pods start as fast as they do alone, and its gangs stay its own."""
+
+import dataclasses
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from slurm_bridge.model import names
+from tests import waiting
+from tests.e2e import support_groups, support_hostile, support_kinds, support_servers, support_world
+from tests.e2e.support_fixtures import OpenWorld
+from tests.e2e.support_hostile import Hostile
+from tests.e2e.support_servers import Json
+from tests.e2e.support_world import World
+
+PODS, ROUNDS, MEMBERS = 200, 3, 4
+#: The pods that never start would fill it; half of it is as much as a burst needs.
+WINDOW = 400
+#: What the other namespace may cost, and what one run differs from the next on a busy machine anyway.
+MORE = 1.2
+SECONDS = 90
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Of one burst of pods: how many were bound in a second, and how long half of them waited."""
+
+    throughput: float
+    latency: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scene:
+    """The victim's world with gangs that run, the hostile namespace, and the pace without and with it."""
+
+    world: World
+    hostile: Hostile
+    gangs: dict[str, list[Json]]
+    alone: Pace
+    beside: Pace
+
+
+@pytest.fixture(scope="module")
+def scene(open_world: OpenWorld, slurm: support_servers.Slurm) -> Iterator[Scene]:
+    """Bursts alone, then everything hostile at once, then the same bursts again."""
+    world = open_world("victim", scheduling={"unstarted_window": WINDOW})
+    objects, member, served = support_kinds.Objects(world), support_kinds.template(world), support_kinds.served(world)
+    made = [
+        objects.create("JobSet", "set", support_kinds.job_set_spec({"part": support_kinds.job_spec(member, MEMBERS)})),
+        objects.create("LeaderWorkerSet", "lws", support_kinds.leader_worker_spec(served, MEMBERS)),
+    ]
+    gangs = {one["kind"]: support_groups.placed(world, one["metadata"]["name"], MEMBERS) for one in made}
+    alone = pace(world, "alone")
+    odd = support_hostile.odd_job_name(slurm)
+    with support_world.namespace(world.kube, f"{world.namespace}-hostile") as name:
+        hostile = Hostile(world=world, namespace=name, victims=made)
+        hostile.settle()
+        try:
+            with hostile.at_work():
+                yield Scene(world=world, hostile=hostile, gangs=gangs, alone=alone, beside=pace(world, "beside"))
+        finally:
+            slurm.cancel(odd)
+
+
+def pace(world: World, prefix: str) -> Pace:
+    """The median of several bursts."""
+    found = [burst(world, f"{prefix}-{number}") for number in range(ROUNDS)]
+    return Pace(
+        throughput=statistics.median(one.throughput for one in found),
+        latency=statistics.median(one.latency for one in found),
+    )
+
+
+def burst(world: World, prefix: str) -> Pace:
+    """So many pods at once; they are deleted when all are bound, and Slurm is empty of them before the next."""
+    events = world.kube.watch(world.path, SECONDS)
+    created, bound = dict[str, float](), dict[str, float]()
+    maker = threading.Thread(target=world.create_pods, args=(prefix, PODS, support_world.FOREVER))
+    maker.start()
+    for event in events:
+        one, now = event["object"], time.monotonic()
+        if not one["metadata"]["name"].startswith(prefix):
+            continue
+        created.setdefault(one["metadata"]["name"], now)
+        if support_world.is_bound(one):
+            bound.setdefault(one["metadata"]["name"], now)
+        if len(bound) == PODS:
+            break
+    maker.join()
+    late = [support_world.told(one) for one in world.pods() if one["metadata"]["name"] in created.keys() - bound.keys()]
+    assert len(bound) == PODS, "\n".join([f"{len(bound)} of {PODS} bound", *late[:5], world.daemon.last_words(15)])
+    support_servers.each(sorted(bound), world.delete)
+    waiting.until(lambda: not left(world, prefix), f"end of {prefix}", every=support_world.PERIOD)
+    waited = statistics.median(bound[name] - created[name] for name in bound)
+    return Pace(throughput=PODS / (max(bound.values()) - min(created.values())), latency=waited)
+
+
+def left(world: World, prefix: str) -> list[object]:
+    """Pods of a burst, and jobs of its pods that are not over."""
+    pods = [one for one in world.pods() if one["metadata"]["name"].startswith(prefix)]
+    jobs = [one for one in world.slurm.alive(world.daemon.cluster_id) if str(one.owner["name"]).startswith(prefix)]
+    return [*pods, *jobs]
+
+
+@pytest.mark.real
+@pytest.mark.security("fairness")
+@pytest.mark.timeout(600)
+def test_a_hostile_namespace_does_not_slow_another_one(scene: Scene) -> None:
+    """Two hundred pods of a namespace are bound beside a hostile one as fast as they are alone, within a fifth."""
+    assert scene.beside.throughput >= scene.alone.throughput / MORE, scene
+    assert scene.beside.latency <= scene.alone.latency * MORE, scene
+
+
+@pytest.mark.real
+@pytest.mark.security("identity")
+def test_forged_members_never_join_a_gang_of_another_namespace(scene: Scene) -> None:
+    """Pods that forge the uid of another namespace's JobSet or LeaderWorkerSet are never bound by its job."""
+    hostile = scene.hostile.pods()
+    assert {one["metadata"]["name"] for one in hostile} >= {"forged-0", "forged-1"}
+    bound = {one["metadata"]["labels"][names.LABEL_JOB_ID] for one in hostile if support_world.is_bound(one)}
+    for kind, pods in scene.gangs.items():
+        job = support_groups.together(scene.world, pods)
+        assert int(job.text["tasks"]["number"]) == MEMBERS, kind
+        assert str(job.job_id) not in bound
+
+
+@pytest.mark.real
+@pytest.mark.security("input")
+def test_garbage_of_one_namespace_ends_no_daemon(scene: Scene) -> None:
+    """The daemon lives and is ready while a namespace holds garbage and Slurm holds a job whose name is no UTF-8."""
+    assert scene.world.daemon.alive
+    assert scene.world.daemon.probe("readyz") == 200
