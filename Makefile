@@ -50,9 +50,9 @@ simulate: $(READY) ## the core killed after every call, and RUNS= seeded runs fu
 	@echo "make simulate: the daemon's core in a deterministic world: every kill, and $(RUNS) random runs"
 	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 2 tests/simulation --runs $(RUNS) --every-call
 
-coverage: $(READY) ## which lines no unit test and no pocket case has run
-	@echo "make coverage: the tests of make test once more, slower, counting lines and branches"
-	@$(BIN)/coverage run -m pytest -q
+coverage: $(READY) ## which lines no unit test, no pocket case and no short simulation has run
+	@echo "make coverage: the tests of make test and a short simulation once more, slower, counting lines and branches"
+	@$(BIN)/coverage run -m pytest -q tests/unit tests/conformance tests/contract tests/hack tests/simulation
 	@$(BIN)/coverage report
 
 check: $(READY) ## format, lint, types, layers, and whether the generated pages are current

@@ -1,10 +1,15 @@
-"""What every suite may ask for: the local cluster, when one runs."""
+"""What every suite has: hypothesis without a clock, and the local cluster, when one runs."""
 
 from collections.abc import Mapping
 
+import hypothesis
 import pytest
 
 from localcluster import envfile
+
+# How long an example takes says more of what else the machine does than of the code.
+hypothesis.settings.register_profile("slurm-bridge", deadline=None)
+hypothesis.settings.load_profile("slurm-bridge")
 
 
 @pytest.fixture(scope="session")
