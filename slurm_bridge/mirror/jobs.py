@@ -206,7 +206,8 @@ class Mirror:
             if known is None or known.owner.same_workload(owner):
                 self._missed(job_id, taken=view is not None)
             return None
-        return self.adopt(view, tell=False)
+        # The caller knows now; a workload that the id was given to after a crash hears of it here or nowhere.
+        return self.adopt(view, tell=not view.owner.same_workload(owner))
 
     def _missed(self, job_id: JobId, *, taken: bool) -> None:
         """Not there, or somebody else's. A job that an unanswered order may yet make is waited for a while."""

@@ -394,3 +394,11 @@ def test_a_look_that_fails_says_so(watch: Watch) -> None:
     with pytest.raises(errors.TryLater):
         watch.mirror.look(job_id, owner())
     assert watch.known(job_id).certainty is Certainty.SEEN
+
+
+def test_a_workload_whose_job_got_the_id_of_a_forgotten_one_hears_that_it_runs(watch: Watch) -> None:
+    """The pods of the forgotten job asked, and the state that they read is told only once."""
+    job_id = watch.submit("new")
+    watch.start()
+    assert watch.mirror.look_whose(job_id, owner("old")) == watch.known(job_id)
+    assert watch.woken == ["new"]
