@@ -13,6 +13,9 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.tools import Tools
 
+#: What a pod says whose annotation was written without an answer.
+UNSURE = ""
+
 
 class Marks:
     """Used by one thread at a time."""
@@ -33,6 +36,8 @@ class Marks:
             if pod.metadata.annotations.get(key) == text:
                 self._written.pop(there, None)
             elif self._written.get(there) != text:
+                # Whatever becomes of the answer: from now on it may say so.
+                self._written[there] = UNSURE
                 self._patch(pod, key, text)
                 self._written[there] = text
                 news = True

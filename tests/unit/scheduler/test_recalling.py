@@ -444,6 +444,18 @@ def test_nodes_are_not_kept_for_ever(bridge: Bridge) -> None:
     assert not bridge.core.tools.promised.nodes
 
 
+def test_what_was_written_without_an_answer_is_taken_back_although_no_watch_has_told_of_it(bridge: Bridge) -> None:
+    """A pod that stays does not say that it goes."""
+    queues = borrowed(bridge)
+    queues.pod("mine", "root.team.a", cpu="2")
+    bridge.kube_calls.plan(faults.Reset(acted=True), method="PATCH", target="/pods/b4", times=9)
+    until(bridge, lambda: notes(bridge, "b4", names.ANNOTATION_MAKES_ROOM))
+    bridge.kube_calls.clear()
+    bridge.core.configure(queues.base)
+    bridge.core.preempt_step()
+    assert notes(bridge, "b4", names.ANNOTATION_MAKES_ROOM) == {}
+
+
 def test_what_cannot_be_taken_back_now_is_taken_back_later(bridge: Bridge) -> None:
     """It would mislead whoever starts anew."""
     queues = borrowed(bridge)
