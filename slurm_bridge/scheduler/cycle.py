@@ -75,6 +75,11 @@ class Cycle:
 
     def think(self, uid: str, *, turn: bool) -> Act | Filed:
         """What to do with this workload; `turn` says that it may submit now."""
+        if uid in self._tools.unanswered:
+            return lambda: self.submitter.search(uid)
+        return self._think(uid, turn=turn)
+
+    def _think(self, uid: str, *, turn: bool) -> Act | Filed:
         crew, placeholders = self._census.crew(uid), self._tools.table.of(uid)
         pods = pods_of(crew)
         placeholder, named = relevant.relevant(crew, placeholders)

@@ -260,7 +260,7 @@ class Ender:
     def tell_parked(self, wish: Wish) -> Filed:
         """Keep saying why it waits."""
         uid, suspended = wish.workload.root.uid, wish.workload.suspended
-        if not self._tools.table.lives(uid):
+        if not self._tools.may_have_job(uid):
             self._tools.ended(uid)
         if suspended:
             text = f"{suspended} is suspended; a job is submitted when it is resumed"

@@ -32,8 +32,8 @@ def held(tools: Tools, census: Census) -> tuple[Held, ...]:
 
 
 def keeps(tools: Tools, crew: Crew | None, uid: str) -> bool:
-    """It has a job, or pods on nodes."""
-    return bool(crew and crew.count(*PLACED)) or tools.table.lives(uid)
+    """It has a job, or may have one, or pods on nodes."""
+    return bool(crew and crew.count(*PLACED)) or tools.may_have_job(uid)
 
 
 def _held(tools: Tools, census: Census) -> Iterator[Held]:

@@ -1,6 +1,6 @@
 """Where job ids may not be chosen: a submit that was not answered is searched for by scans that all lost ones share.
 
-    remember ──first scan──► not found ──gap──► second scan ──► not found: it was never created, submit again
+    remember ──first scan──► not found ──gap──► second scan ──► not found: it was never created, go on without it
                    └──────────── found: the table has it ───────────┘
 
 slurmrestd gives up on slurmctld after 10 s while slurmctld may still create the job; the gap is longer than that.
@@ -10,7 +10,6 @@ import dataclasses
 import threading
 
 from slurm_bridge.model.marks import Owner
-from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 from slurm_bridge.scheduler.tools import Tools
 
@@ -20,7 +19,6 @@ SCANS = 2
 
 @dataclasses.dataclass(slots=True)
 class _Search:
-    owner: Owner
     not_before: float
     scans: int = 0
 
@@ -36,25 +34,28 @@ class Lost:
 
     def remember(self, owner: Owner) -> None:
         """This submit may have made a job."""
-        self._searches[owner.uid] = _Search(owner, self._tools.clock.now())
+        self._searches[owner.uid] = _Search(self._tools.clock.now())
+        self._tools.unanswered.add(owner.uid)
 
-    def forget(self, uid: str) -> None:
-        """Nobody needs to know any more; a job that shows up late is found by the sweep."""
-        self._searches.pop(uid, None)
+    def search(self, uid: str) -> Filed:
+        """Until it is certain whether there is a job; whatever became of the pods meanwhile, that comes first.
 
-    def search(self, root: Root) -> Filed | None:
-        """None when nothing is lost, or when it is certain that there is no job."""
-        search = self._searches.get(root.uid)
-        if search is None:
-            return None
+        A job that nobody knows of uses up what its queue has, and would outlive its pods until the next sweep.
+        """
+        search, limits = self._searches.get(uid), self._tools.limits
+        if search is None or self._tools.table.lives(uid):
+            return self._settled(uid)
+        if self._tools.mirror.failing:
+            return Filed(after=limits.lookup_gap)
         self._scan(search)
-        if self._tools.table.lives(root.uid):
-            self.forget(root.uid)
-            return AT_ONCE
-        if search.scans < SCANS:
-            return Filed(after=max(0.1, search.not_before - self._tools.clock.now()))
-        self.forget(root.uid)
-        return None
+        if search.scans >= SCANS or self._tools.table.lives(uid):
+            return self._settled(uid)
+        return Filed(after=max(0.1, search.not_before - self._tools.clock.now()))
+
+    def _settled(self, uid: str) -> Filed:
+        self._searches.pop(uid, None)
+        self._tools.unanswered.discard(uid)
+        return AT_ONCE
 
     def _scan(self, search: _Search) -> None:
         """A scan that began late enough counts for everybody who waits for one."""
@@ -63,7 +64,7 @@ class Lost:
             if now < search.not_before:
                 return
             if self._scanned < search.not_before:
-                self._scanned = now
                 self._tools.mirror.sweep()
+                self._scanned = now
             search.scans += 1
             search.not_before = now + self._tools.limits.lookup_gap

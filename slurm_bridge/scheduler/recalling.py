@@ -208,7 +208,7 @@ class Recalling:
             self._spare(recall, hook, f"{recall.whom} does not wait any more", refused=False)
         elif case.pods:
             self._evict(recall, case, hook)
-        elif not self._tools.table.lives(uid):
+        elif not self._tools.may_have_job(uid):
             if idle:
                 self._gone(recall, hook)
         else:
@@ -264,7 +264,7 @@ class Recalling:
         ended = tuple(self._evictor.end_jobs(case.pods, recall.whom))
         crew = self._census.crew(recall.victim)
         placed = crew is not None and crew.count(*PLACED)
-        return all(over for _, over in ended) and not placed and not self._tools.table.lives(recall.victim)
+        return all(over for _, over in ended) and not placed and not self._tools.may_have_job(recall.victim)
 
     # -- how it ends -------------------------------------------------------------------------------------------------
 

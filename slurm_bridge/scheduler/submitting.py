@@ -49,8 +49,11 @@ class Submitter:
 
     def forget(self, uid: str) -> None:
         """The workload is over."""
-        self._lost.forget(uid)
         self._declined.pop(uid, None)
+
+    def search(self, uid: str) -> Filed:
+        """Find out whether a submit that was not answered has made a job."""
+        return self._lost.search(uid)
 
     def submit(
         self, wish: Wish, planned: Plan, placeholder: Placeholder | None, served: frozenset[names.JobId] = frozenset()
@@ -60,7 +63,7 @@ class Submitter:
             if self._tools.mirror.look(placeholder.job_id, placeholder.owner) is not None:
                 return AT_ONCE
             self._tools.table.drop(placeholder.job_id)
-        waiting = self._lost.search(wish.workload.root) or self._declined_lately(wish, planned)
+        waiting = self._declined_lately(wish, planned)
         if waiting is not None:
             return waiting
         for pod in wish.workload.pods:

@@ -146,6 +146,8 @@ class Tools:
     promised: Promised = dataclasses.field(default_factory=Promised)
     #: What owner records say of nodes that are kept for a workload, by uid.
     reserved: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Workloads with a submit that was not answered and has no id of ours: Slurm may have a job that no table knows.
+    unanswered: set[str] = dataclasses.field(default_factory=set)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
     #: When they were read last.
@@ -154,6 +156,10 @@ class Tools:
     def refresh_facts(self) -> None:
         """What we know of Slurm's nodes has shown itself out of date."""
         self.facts_due = 0.0
+
+    def may_have_job(self, uid: str) -> bool:
+        """Slurm has a living job for this workload, or may have one."""
+        return self.table.lives(uid) or uid in self.unanswered
 
     def forget(self, uid: str) -> None:
         """What is known of a workload that waited is of no use when nobody of it waits any more."""

@@ -14,6 +14,8 @@ from tests.simulation.observer import CLUSTER_ID
 from tests.unit.scheduler.bridging import Bridge
 
 SUBMIT = "/job/submit"
+#: How often one question is asked before it counts as not answered.
+ASKED = 2
 
 
 def answer(status: int = 200, **body: object) -> faults.Answer:
@@ -291,8 +293,8 @@ def test_without_chosen_ids_a_job_that_shows_up_late_is_adopted(bridge: Bridge) 
     assert len(bridge.jobs(uid)) == 1
 
 
-def test_a_lost_submit_is_not_looked_for_when_its_pod_is_gone(bridge: Bridge) -> None:
-    """Should the job be there after all, the sweep ends it."""
+def test_the_job_of_a_lost_submit_ends_with_its_pod(bridge: Bridge) -> None:
+    """The pod is gone before anything is known of the job."""
     bridge = Bridge(bridge.folder, world=bridge.world, slurm={"job_ids": None}, mirror={"sweep_seconds": 10})
     bridge.run(1)
     bridge.slurm_calls.plan(faults.Drop(), method="POST", target=SUBMIT)
@@ -300,4 +302,30 @@ def test_a_lost_submit_is_not_looked_for_when_its_pod_is_gone(bridge: Bridge) ->
     bridge.settle()
     bridge.delete("a", grace=0)
     bridge.until(lambda: all(job.over for job in bridge.jobs(uid)), 30)
+    assert len(bridge.jobs(uid)) == 1
+
+
+def test_a_lost_submit_is_looked_for_at_once_when_its_pod_is_gone(bridge: Bridge) -> None:
+    """Its job does not live until the next sweep, a minute later."""
+    bridge = Bridge(bridge.folder, world=bridge.world, slurm={"job_ids": None})
+    bridge.run(1)
+    bridge.slurm_calls.plan(faults.Drop(), method="POST", target=SUBMIT)
+    uid = bridge.pod("a")
+    bridge.settle()
+    bridge.delete("a", grace=0)
+    bridge.run(3)
+    assert [job.over for job in bridge.jobs(uid)] == [True]
+
+
+def test_a_search_that_was_not_answered_finds_nothing_out(bridge: Bridge) -> None:
+    """The job of a lost submit exists, both searches for it are lost, and no second job is submitted."""
+    bridge = Bridge(bridge.folder, world=bridge.world, slurm={"job_ids": None})
+    bridge.run(1)
+    bridge.slurm.control.pause()
+    bridge.slurm_calls.plan(faults.Drop(), method="POST", target=SUBMIT)
+    uid = bridge.pod("a")
+    bridge.settle()
+    for _ in range(2):
+        bridge.slurm_calls.plan(faults.Drop(), target=r"/jobs/state/$", times=ASKED)
+        bridge.run(13)
     assert len(bridge.jobs(uid)) == 1

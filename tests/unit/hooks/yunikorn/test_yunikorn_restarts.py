@@ -118,3 +118,27 @@ def test_what_a_later_version_made_keeps_nobody_out(bridge: Bridge) -> None:
     queues.pod("near", cpu="2")
     bridge.until(lambda: bridge.node_of("near"), LONG)
     assert len(bridge.jobs("far-away")) == 1
+
+
+def _is_changed_into_nonsense(bridge: Bridge) -> None:
+    bridge.annotate("first", timelimit="x")
+
+
+@pytest.mark.parametrize("changes", [_is_gone, _is_changed_into_nonsense])
+def test_a_job_that_may_exist_counts_until_that_is_known(bridge: Bridge, changes: Callable[[Bridge], None]) -> None:
+    """Its submit was not answered, and before anybody looks for it its pod goes, or may not have a job any more."""
+    bridge = Bridge(bridge.folder, world=bridge.world, slurm={"job_ids": None})
+    queues = Queues(bridge, TWO)
+    bridge.run(1)
+    bridge.slurm_calls.plan(faults.Drop(), method="POST", target="/job/submit")
+    queues.pod("first", cpu="2")
+    bridge.settle()
+    bridge.slurm_calls.clear()
+    bridge.slurm_calls.plan(BUSY, target=r"/jobs/state/$", times=1_000)
+    changes(bridge)
+    queues.pod("second", cpu="2")
+    bridge.run(LONG)
+    assert queues.submitted() == ["first"]
+    relent(bridge)
+    bridge.until(lambda: queues.running("second"))
+    assert queues.submitted() == ["second"]
