@@ -1,7 +1,13 @@
 """The owner record: what the bridge writes into a placeholder job so that anybody can tell whose it is.
 
 It travels in `admin_comment`, which only an operator can write; `comment` is open to every Slurm user and therefore
-never evidence. Reading is strict: JSON that merely looks similar belongs to somebody else.
+never evidence. Reading is strict: what merely looks similar belongs to somebody else.
+
+    slurm-bridge/1 {"cluster":…,"kind":…}                   as it is written
+    {"mark":"slurm-bridge/1","owner":{"cluster":…,…}}       as earlier versions wrote it, still understood
+
+The text as a whole is no JSON: other programs on the same Slurm take every job with JSON in its `admin_comment` for one
+of theirs, and cancel it when they find no pods of theirs in it.
 """
 
 import msgspec
@@ -38,17 +44,19 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
         return (self.cluster, self.kind, self.uid) == (other.cluster, other.kind, other.uid)
 
 
-class _Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Former(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mark: str
     owner: Owner
 
 
-_decoder = msgspec.json.Decoder(_Stored)
+_START = f"{MARK} "
+_owners = msgspec.json.Decoder(Owner)
+_formers = msgspec.json.Decoder(_Former)
 
 
 def write(owner: Owner) -> str:
-    """The record as one line of JSON; raises ValueError when it would not fit."""
-    text = msgspec.json.encode(_Stored(mark=MARK, owner=owner)).decode()
+    """The record as one line; raises ValueError when it would not fit."""
+    text = _START + msgspec.json.encode(owner).decode()
     if len(text.encode()) > MOST_BYTES:
         raise ValueError(f"owner record of {owner.kind} {owner.namespace}/{owner.name} exceeds {MOST_BYTES} bytes")
     return text
@@ -57,7 +65,11 @@ def write(owner: Owner) -> str:
 def read(text: str) -> Owner | None:
     """The owner, or None when the text is not exactly a record of ours."""
     try:
-        stored = _decoder.decode(text)
+        return _owners.decode(text.removeprefix(_START)) if text.startswith(_START) else _former(text)
     except (msgspec.DecodeError, ValueError):
         return None
+
+
+def _former(text: str) -> Owner | None:
+    stored = _formers.decode(text)
     return stored.owner if stored.mark == MARK else None

@@ -22,10 +22,10 @@ EXTERNAL = {
 }
 
 #: What another cluster's bridge writes: of our form in everything but the cluster.
-_NEIGHBOUR = {
-    "mark": "slurm-bridge/1",
-    "owner": {"cluster": "somebody-else", "kind": "Pod", "namespace": "default", "name": "theirs", "uid": "u-1"},
-}
+_NEIGHBOUR = {"cluster": "somebody-else", "kind": "Pod", "namespace": "default", "name": "theirs", "uid": "u-1"}
+_RECORD = f"slurm-bridge/1 {json.dumps(_NEIGHBOUR)}"
+#: What one of an earlier version has written.
+_FORMER = json.dumps({"mark": "slurm-bridge/1", "owner": _NEIGHBOUR})
 
 _STATE_FILE = "/var/spool/slurmctld/job_state"
 _NEXT_STATE_FILE = _STATE_FILE + ".new"
@@ -76,15 +76,17 @@ def _facts(one: support_servers.SlurmJob | None) -> tuple[object, ...]:
 
 @contextlib.contextmanager
 def submitted(slurm: support_servers.Slurm) -> Iterator[Foreign]:
-    """A native job, one whose record is empty, a neighbour's placeholder running, and one waiting."""
+    """A native job, one whose record is empty, one without; a neighbour's placeholders."""
     native = slurm.command("sbatch", "--parsable", "--uid=alice", "--hold", "--chdir=/tmp", "--wrap=true")
-    record = json.dumps(_NEIGHBOUR)
-    waits = {**EXTERNAL, "partition": "closed", "admin_comment": record}
+    waits = {**EXTERNAL, "partition": "closed", "admin_comment": _RECORD}
     jobs = {
         "native job": int(native.split(";")[0]),
         "job with an empty record": slurm.submit({**EXTERNAL, "name": "empty", "admin_comment": "{}"}),
         "job without a record": slurm.submit({**EXTERNAL, "name": "bare"}),
-        "neighbour's placeholder": slurm.submit({**EXTERNAL, "name": "theirs", "admin_comment": record}),
+        "neighbour's placeholder": slurm.submit({**EXTERNAL, "name": "theirs", "admin_comment": _RECORD}),
+        "neighbour's placeholder of an earlier version": slurm.submit(
+            {**EXTERNAL, "name": "theirs-before", "admin_comment": _FORMER}
+        ),
         "neighbour's waiting placeholder": slurm.submit({**waits, "name": "theirs-too"}),
     }
     found = Foreign(slurm=slurm, jobs=jobs)
@@ -97,4 +99,4 @@ def submitted(slurm: support_servers.Slurm) -> Iterator[Foreign]:
 
 def _settled(found: Foreign) -> bool:
     states = [facts[0] for facts in found.now().values()]
-    return states == ["PENDING", "RUNNING", "RUNNING", "RUNNING", "PENDING"]
+    return states == ["PENDING", "RUNNING", "RUNNING", "RUNNING", "RUNNING", "PENDING"]

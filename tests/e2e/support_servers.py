@@ -31,6 +31,8 @@ _CALLERS = 8
 _ANSWER_SECONDS = 20.0
 _VERSION = "v0.0.45"
 
+_MARK = "slurm-bridge/1"
+
 #: States in which a job of Slurm is over.
 ENDED = frozenset({"CANCELLED", "COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "DEADLINE", "BOOT_FAIL"})
 
@@ -276,12 +278,14 @@ def _job(text: Json) -> SlurmJob:
 
 
 def owner(comment: str) -> Json:
-    """What an admin_comment says, when it is an owner record."""
+    """What an admin_comment says, when it is an owner record: of this form, or of the one of earlier versions."""
+    mark, _, text = comment.partition(" ")
+    marked = mark == _MARK
     try:
-        record = json.loads(comment)
+        record = json.loads(text if marked else comment)
     except ValueError:
         return {}
-    found = record.get("owner") if isinstance(record, dict) else None
+    found = record if marked or not isinstance(record, dict) else record.get("owner")
     return found if isinstance(found, dict) else {}
 
 

@@ -1,5 +1,7 @@
 """The owner record proves whose a placeholder is; nothing else does."""
 
+import json
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -33,9 +35,37 @@ def test_a_record_reads_back_as_written(record: marks.Owner) -> None:
     assert marks.read(marks.write(record)) == record
 
 
+@pytest.mark.security("neighbours")
+@given(OWNERS)
+def test_no_record_is_json(record: marks.Owner) -> None:
+    """Another bridge that takes every `admin_comment` in JSON for its own never takes a placeholder of this one."""
+    text = marks.write(record)
+    assert text.startswith("slurm-bridge/1 ")
+    with pytest.raises(ValueError, match="Expecting value"):
+        json.loads(text)
+
+
+@given(OWNERS)
+def test_records_of_the_earlier_form_are_understood(record: marks.Owner) -> None:
+    """A placeholder that an earlier version has submitted stays ours after an upgrade."""
+    before = {"mark": "slurm-bridge/1", "owner": msgspec.to_builtins(record)}
+    assert marks.read(json.dumps(before, separators=(",", ":"))) == record
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "slurm-bridge/1",
+        "slurm-bridge/1 ",
+        "slurm-bridge/1 {}",
+        "slurm-bridge/1 a note",
+        'slurm-bridge/2 {"cluster":"c","kind":"Pod","namespace":"n","name":"x","uid":"u"}',
+        'slurm-bridge/1{"cluster":"c","kind":"Pod","namespace":"n","name":"x","uid":"u"}',
+        ' slurm-bridge/1 {"cluster":"c","kind":"Pod","namespace":"n","name":"x","uid":"u"}',
+        'slurm-bridge/1 {"cluster":"c","kind":"Pod","namespace":"n","name":"x","uid":"u","more":1}',
+        'slurm-bridge/1 {"cluster":"c","kind":"Pod","namespace":"n","name":"x","uid":"u"} and more',
+        '{"cluster":"c","kind":"Pod","namespace":"n","name":"x","uid":"u"}',
+        '{"pods":["team/train"]}',
         "",
         "{}",
         "[]",
@@ -56,6 +86,14 @@ def test_a_record_that_would_not_fit_is_refused_with_the_workload_named() -> Non
     """Slurm would cut it, and a cut record proves nothing."""
     with pytest.raises(ValueError, match=r"Pod team/train .* 2048 bytes"):
         marks.write(owner(note="x" * 3000))
+
+
+def test_the_mark_counts_towards_the_size_of_a_record() -> None:
+    """The whole text is at most as long as promised."""
+    spare = marks.MOST_BYTES - len(marks.write(owner(note="x"))) + 1
+    assert len(marks.write(owner(note="x" * spare))) == marks.MOST_BYTES
+    with pytest.raises(ValueError, match="2048 bytes"):
+        marks.write(owner(note="x" * (spare + 1)))
 
 
 def test_another_attempt_is_the_same_workload_and_another_uid_is_not() -> None:
