@@ -246,7 +246,9 @@ def pocket_world(*, nodes: int, cpus: int = 64) -> Iterator[PocketWorld]:
     clock, machines = SystemClock(), defaults.nodes(nodes, cpus=cpus)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-bridge-")))
-        slurm = pocket_slurm.PocketSlurm(clock=clock, nodes=machines, reservations=())
+        slurm = pocket_slurm.PocketSlurm(
+            clock=clock, nodes=machines, reservations=(), tokens=pocket_slurm.TOKENS_OF_SLURM
+        )
         slurm_server = stack.enter_context(pocket_slurm_server.PocketSlurmServer(slurm))
         kube = pocket_kube.PocketKube(clock=clock)
         twins.join(kube, machines)

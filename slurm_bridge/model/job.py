@@ -203,6 +203,7 @@ class JobView:
     admin_comment: str = ""
     comment: str = ""
     user: str = ""
+    user_id: int | None = None
     partition: str = ""
     account: str = ""
     qos: str = ""

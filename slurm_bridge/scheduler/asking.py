@@ -6,8 +6,8 @@ from collections.abc import Callable
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import job_users, words
 from slurm_bridge.scheduler import wish as wishes
-from slurm_bridge.scheduler import words
 from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.decide import Pods, Step, decide, job_of
 from slurm_bridge.scheduler.ending import Ender
@@ -41,6 +41,7 @@ class Parts:
     ender: Ender
     binder: Binder
     ganger: Ganger
+    users: job_users.JobUsers
 
 
 class Asker:
@@ -70,6 +71,8 @@ class Asker:
         """They may not have a job now, or have to give it back for others: nobody has to be evicted for that."""
         if wish.workload.suspended or wishes.parked(wish):
             return self._parked(wish, placeholder)
+        if placeholder is not None and placeholder.alive and job_users.improper(placeholder):
+            return lambda: self._parts.users.refuse(wish, placeholder)
         hook = self._tools.config.chain.evicts
         recall = hook.recalled(wish.workload.root.uid) if hook is not None else None
         if recall is None or placeholder is None or decide(Pods.PARKED, job_of(placeholder)) is not Step.WITHDRAW:

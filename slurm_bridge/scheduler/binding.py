@@ -22,7 +22,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import slots
+from slurm_bridge.scheduler import job_users, slots
 from slurm_bridge.scheduler.checking import VACATED_LOOK, Checker, Misfit, Remains, Spot
 from slurm_bridge.scheduler.keeping import Warden
 from slurm_bridge.scheduler.members import Crew, Standing
@@ -45,8 +45,10 @@ PATIENCE = 60.0
 class Binder:
     """The steps BIND and JOIN."""
 
-    def __init__(self, tools: Tools, replacer: Replacer, warden: Warden, remains: Remains) -> None:
-        self._tools, self._replacer, self._warden = tools, replacer, warden
+    def __init__(
+        self, tools: Tools, replacer: Replacer, warden: Warden, users: job_users.JobUsers, remains: Remains
+    ) -> None:
+        self._tools, self._replacer, self._warden, self._users = tools, replacer, warden, users
         self.checker = Checker(tools, remains)
         #: Since when a workload waits for others to leave its node.
         self._since: dict[str, float] = {}
@@ -129,10 +131,12 @@ class Binder:
             # Nobody knows what Slurm has done since; its next answer wakes everybody who waits for it.
             return self._replacer.back_off(wish.workload.root.uid)
         at = placeholder.read
-        if at is not None and at >= placeholder.since and self._tools.clock.now() - at <= FRESH:
-            return placeholder
-        read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-        return read if read is not None and read.phase is Phase.RUNNING else AT_ONCE
+        fresh = at is not None and at >= placeholder.since and self._tools.clock.now() - at <= FRESH
+        look = self._tools.mirror.look
+        read = placeholder if fresh else look(placeholder.job_id, placeholder.owner, tell=False)
+        if read is None or not (fresh or read.phase is Phase.RUNNING):
+            return AT_ONCE
+        return self._users.refuse(wish, read) if job_users.improper(read) else read
 
     def _place(self, wish: Wish, read: Placeholder) -> tuple[tuple[Spot, ...] | Misfit, Misfit | Wait | None]:
         """Where each pod that wants a node comes, and what is wrong with that; where nothing is, they count there.

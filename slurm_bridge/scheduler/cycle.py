@@ -19,7 +19,7 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import ending, held, relevant, submitting
+from slurm_bridge.scheduler import ending, held, job_users, relevant, submitting
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.asking import TORN, Act, Asker, Parts
 from slurm_bridge.scheduler.binding import Binder
@@ -52,13 +52,14 @@ class Cycle:
     def __init__(self, tools: Tools, census: Census, wake: Callable[[str], None]) -> None:
         self._tools, self._census, self._wake = tools, census, wake
         self.replacer = Replacer(tools)
-        self.submitter = submitting.Submitter(tools, self.replacer)
+        self.users = job_users.JobUsers(tools, self.replacer)
+        self.submitter = submitting.Submitter(tools, self.replacer, self.users)
         self.warden = Warden(tools, self.replacer)
         self.obstacles = Obstacles(tools)
         self.ender = ending.Ender(tools)
         self.finder = Finder(tools, census)
         self.restorer = Restorer(tools, self.ender)
-        self.binder = Binder(tools, self.replacer, self.warden, self._remains)
+        self.binder = Binder(tools, self.replacer, self.warden, self.users, self._remains)
         self.ganger = Ganger(tools, self.ender)
         self._asker = Asker(
             tools,
@@ -70,6 +71,7 @@ class Cycle:
                 ender=self.ender,
                 binder=self.binder,
                 ganger=self.ganger,
+                users=self.users,
             ),
         )
 
@@ -270,6 +272,6 @@ class Cycle:
         )
 
     def _forget(self, uid: str) -> Filed:
-        for part in (self.submitter, self.warden, self.binder, self.ender, self.finder, self.ganger):
+        for part in (self.submitter, self.users, self.warden, self.binder, self.ender, self.finder, self.ganger):
             part.forget(uid)
         return self.ender.drop(uid)

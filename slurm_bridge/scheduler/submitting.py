@@ -20,6 +20,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import records, words
 from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler.job_users import JobUsers
 from slurm_bridge.scheduler.lost import Lost
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
@@ -39,8 +40,8 @@ MOST_COLLISIONS = 10
 class Submitter:
     """The step SUBMIT. Called for one workload at a time, for many in parallel."""
 
-    def __init__(self, tools: Tools, replacer: Replacer) -> None:
-        self._tools, self._replacer = tools, replacer
+    def __init__(self, tools: Tools, replacer: Replacer, users: JobUsers) -> None:
+        self._tools, self._replacer, self._users = tools, replacer, users
         self._lost = Lost(tools)
         #: What Slurm refused to take, and until when it is not asked again for just the same.
         self._declined: dict[str, tuple[str, float]] = {}
@@ -63,7 +64,7 @@ class Submitter:
             if self._tools.mirror.look(placeholder.job_id, placeholder.owner) is not None:
                 return AT_ONCE
             self._tools.table.drop(placeholder.job_id)
-        waiting = self._declined_lately(wish, planned)
+        waiting = self._users.refused_lately(wish) or self._declined_lately(wish, planned)
         if waiting is not None:
             return waiting
         for pod in wish.workload.pods:

@@ -94,6 +94,7 @@ def job(row: shapes.JobRow) -> JobView:
         admin_comment=row.admin_comment or "",
         comment=row.comment or "",
         user=row.user_name or "",
+        user_id=number(row.user_id),
         partition=row.partition or "",
         account=row.account or "",
         qos=row.qos or "",

@@ -138,6 +138,7 @@ class JobRow(Shape, frozen=True, gc=False, kw_only=True):
     admin_comment: str | None = None
     comment: str | None = None
     user_name: str | None = None
+    user_id: MaybeNumber = None
     partition: str | None = None
     account: str | None = None
     qos: str | None = None

@@ -218,7 +218,7 @@ class Said:
     value: object
 
     def __str__(self) -> str:
-        return f'annotation {self.row.annotation}="{_shown(self.text)}" of {self.subject}'
+        return f'annotation {self.row.annotation}="{shown(self.text)}" of {self.subject}'
 
     def problem(self, words: str) -> str:
         """A complaint about this annotation, in the form that all of them have."""
@@ -272,7 +272,7 @@ def _read_one(subject: str, key: str, text: str) -> Said | str:
 
 
 def _problem(subject: str, key: str, text: str, words: str) -> str:
-    return f'{subject}: annotation {names.JOB_PREFIX}{key}="{_shown(text)}": {words}'
+    return f'{subject}: annotation {names.JOB_PREFIX}{key}="{shown(text)}": {words}'
 
 
 def _hint(key: str) -> str:
@@ -280,7 +280,7 @@ def _hint(key: str) -> str:
     return f"did you mean {near[0]}?" if near else f"allowed are {', '.join(sorted(BY_KEY))}"
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Whatever was written there, on one line that cannot be mistaken for ours."""
     plain = "".join(letter if letter.isprintable() else "?" for letter in text[: _MOST_SHOWN + 1])
     return plain if len(plain) <= _MOST_SHOWN else f"{plain[:_MOST_SHOWN]}..."

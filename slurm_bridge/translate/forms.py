@@ -29,7 +29,16 @@ FIRST_USER = 1000
 
 #: Root, Slurm's own value for "nobody in particular", and nobody: none of them is a person whose jobs these could be.
 _NOT_A_PERSON = frozenset({0, 99, 65534})
-_NOT_A_NAME = frozenset({"root", "nobody", "nogroup"})
+
+#: Accounts and groups of operating systems and of Slurm's own services, whatever their numbers are on some machine.
+SYSTEM_NAMES: frozenset[str] = frozenset(
+    "root toor nobody nogroup nfsnobody slurm slurmctld slurmdbd slurmrestd munge daemon bin sys sync games man lp mail"
+    " news uucp proxy www-data backup list irc gnats _apt adm shutdown halt operator ftp dbus messagebus polkitd sshd"
+    " ntp chrony _chrony rpc rpcuser statd tss tcpdump named bind ldap nslcd sssd systemd mysql mariadb postgres redis"
+    " memcache memcached mongodb apache nginx http etcd kube kubelet containerd docker podman libvirt kvm qemu wheel"
+    " sudo disk kmem tty shadow utmp dialout".split()
+)
+_SYSTEM_NAME_BEGINS = "systemd-"
 
 _DIGITS = re.compile(r"[0-9]{1,20}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:+-]{0,254}")
@@ -92,13 +101,18 @@ def _member_lost(text: str) -> str:
 
 def _person(text: str) -> str:
     if not _DIGITS.fullmatch(text):
-        if text in _NOT_A_NAME:
-            raise ValueError(f"{text} is nobody in particular")
+        if text.lower() in SYSTEM_NAMES or text.lower().startswith(_SYSTEM_NAME_BEGINS):
+            raise ValueError(f"{text[:60]!r} is an account of the system")
         return _matched(_PERSON, text)
     number = int(text)
-    if number in _NOT_A_PERSON or not FIRST_USER <= number <= MOST:
+    if not ordinary(number):
         raise ValueError(f"{number} is no ordinary number")
     return str(number)
+
+
+def ordinary(number: int) -> bool:
+    """Whether the user or group with this number can be a person's."""
+    return number not in _NOT_A_PERSON and FIRST_USER <= number <= MOST
 
 
 def _printable(text: str) -> str:
@@ -129,7 +143,11 @@ NAME = Form("a name of letters, digits and _ . @ : + - with at most 255 characte
 NAMES = Form("a name, or a comma list of names, of letters, digits and _ . @ : + -", _names)
 BOOLEAN = Form("true or false", _boolean)
 MEMBER_LOST = Form(" or ".join(MEMBERS_LOST), _member_lost)
-PERSON = Form(f"a name other than root and nobody, or a number from {FIRST_USER} to {MOST} except 65534", _person)
+PERSON = Form(
+    f"a name other than those of system accounts (root, slurm, daemon, ...), or a number from {FIRST_USER} to {MOST}"
+    " except 65534",
+    _person,
+)
 PRINTABLE = Form(f"1 to {MOST_LETTERS} printable characters", _printable)
 CPUS = Form(f"a Kubernetes quantity that rounds up to 1 to {MOST_SHORT} cpus, such as 2 or 500m", _cpus)
 MEMORY = Form("a Kubernetes quantity of at least 1 MiB after rounding up to MiB, such as 8Gi", _memory)

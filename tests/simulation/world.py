@@ -18,7 +18,7 @@ from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.kube import pods, resources
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
-from slurm_bridge.sim.slurm.pocket import PocketSlurm
+from slurm_bridge.sim.slurm.pocket import TOKENS_OF_SLURM, PocketSlurm
 from slurm_bridge.sim.wire import Request
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
@@ -269,4 +269,11 @@ def _slurm(clock: ports.Clock, fleet: fleets.Fleet, *, configuring: float) -> Po
     config = state.Config(
         minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0, configuring_seconds=configuring, poison_on_shrink=True
     )
-    return PocketSlurm(clock=clock, nodes=nodes, partitions=partitions, reservations=(), config=config)
+    return PocketSlurm(
+        clock=clock,
+        nodes=nodes,
+        partitions=partitions,
+        reservations=(),
+        tokens=TOKENS_OF_SLURM,
+        config=config,
+    )

@@ -18,7 +18,8 @@ from slurm_bridge.hooks.base import GO, Admit, Ask, Fields, Session
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import annotations
+from slurm_bridge.translate import annotations, forms
+from slurm_bridge.translate.forms import Form
 from slurm_bridge.translate.translator import Value
 
 Key = Literal["account", "qos", "reservation", "wckey", "user-id", "group-id", "priority", "partition"]
@@ -54,18 +55,36 @@ class AnyOf(pydantic.RootModel[tuple[_Glob, ...]], frozen=True):
         return ", ".join(self.root)
 
 
-class Defaults(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """What the request gets where the user has said nothing."""
+def _form(form: Form) -> pydantic.AfterValidator:
+    """The value obeys the form of the annotation that it stands in for."""
 
-    partition: str | None = None
-    account: str | None = None
-    qos: str | None = None
-    reservation: str | None = None
-    wckey: str | None = None
-    constraints: str | None = None
-    licenses: str | None = None
-    user: str | None = None
-    group: str | None = None
+    def check(value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            return str(form.parse(value))
+        except ValueError:
+            raise ValueError(f"{annotations.shown(value)!r} is refused: allowed is {form.words}") from None
+
+    return pydantic.AfterValidator(check)
+
+
+_Name = Annotated[str | None, _form(forms.NAME)]
+_Person = Annotated[str | None, _form(forms.PERSON)]
+
+
+class Defaults(pydantic.BaseModel, frozen=True, extra="forbid", coerce_numbers_to_str=True):
+    """What the request gets where the user has said nothing; the forms are those of the annotations."""
+
+    partition: Annotated[str | None, _form(forms.NAMES)] = None
+    account: _Name = None
+    qos: _Name = None
+    reservation: _Name = None
+    wckey: _Name = None
+    constraints: Annotated[str | None, _form(forms.FEATURES)] = None
+    licenses: Annotated[str | None, _form(forms.LICENSES)] = None
+    user: _Person = None
+    group: _Person = None
 
 
 class Rule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):

@@ -14,7 +14,8 @@ from slurm_bridge.sim.wire import Request, Response
 
 OPERATOR_TOKEN, ALICE_TOKEN = "pocket-operator-token", "pocket-alice-token"
 TOKENS = {OPERATOR_TOKEN: "root", ALICE_TOKEN: "alice"}
-
+#: With an operator who may have jobs of their own: those of root are withdrawn by the bridge.
+TOKENS_OF_SLURM = {**TOKENS, OPERATOR_TOKEN: "slurm"}
 
 #: Some 6 000 ids in a query work, 8 000 do not.
 _LONGEST_TARGET = 100_000

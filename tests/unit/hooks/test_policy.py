@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from slurm_bridge import errors
 from slurm_bridge.hooks import base, calls, registry
 from slurm_bridge.hooks.builtin.policy import Policy, PolicyOptions
 from slurm_bridge.hooks.chain import Chain, Plan
@@ -217,6 +218,12 @@ class TestSeveralServiceAccounts:
         ({"rules": [{"allow": {"priority": {"max": 0}}}]}, "greater than or equal to 1"),
         ({"rules": [{"defaults": {"colour": "a"}}]}, "options.rules.0.defaults.colour"),
         ({"rule": []}, "options.rule: Extra inputs are not permitted"),
+        ({"rules": [{"defaults": {"user": "root"}}]}, "options.rules.0.defaults.user: Value error, 'root' is refused"),
+        ({"rules": [{}, {"defaults": {"group": 0}}]}, "options.rules.1.defaults.group: Value error, '0' is refused"),
+        ({"rules": [{"defaults": {"account": "a b"}}]}, "options.rules.0.defaults.account: Value error, 'a b'"),
+        ({"rules": [{"defaults": {"partition": "a,,b"}}]}, "options.rules.0.defaults.partition: Value error, 'a,,b'"),
+        ({"rules": [{"defaults": {"licenses": "a b"}}]}, "options.rules.0.defaults.licenses: Value error, 'a b'"),
+        ({"rules": [{"defaults": {"constraints": "a b"}}]}, "options.rules.0.defaults.constraints: Value error"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], said: str, around: Around) -> None:
@@ -225,6 +232,23 @@ def test_wrong_options_are_named(options: dict[str, Any], said: str, around: Aro
     with pytest.raises(Exception, match="hook policy: ") as caught:
         registry.build([config], around.make(), {})
     assert said in str(caught.value)
+
+
+@pytest.mark.security("rights")
+@pytest.mark.parametrize("who", ["root", "Root", "SLURM", "munge", "systemd-resolve", "daemon", "0", 99, 65534, "998"])
+def test_a_default_of_a_rule_names_nobody_of_the_system(who: str | int, around: Around) -> None:
+    """A policy whose defaults name root, a system account or a number below 1000 is refused when it is loaded."""
+    rules = {"rules": [{"defaults": {"user": who}}]}
+    with pytest.raises(errors.BadConfiguration) as caught:
+        registry.build([registry.HookConfig(name="policy", options=rules)], around.make(), {})
+    said = f"hook policy: options.rules.0.defaults.user: Value error, '{who}' is refused: allowed is a name other than"
+    assert said in str(caught.value)
+
+
+def test_a_default_of_a_rule_may_be_a_number() -> None:
+    """As YAML reads it, and as Slurm takes it."""
+    rules = PolicyOptions.model_validate({"rules": [{"defaults": {"user": 5001, "group": "05002"}}]}).rules
+    assert (rules[0].defaults.user, rules[0].defaults.group) == ("5001", "5002")
 
 
 def test_the_answer_without_rules_is_shared() -> None:

@@ -386,7 +386,7 @@ def test_t43b_a_pod_whose_time_is_up_is_not_recreated_endlessly(bridge: Bridge, 
 def test_t66_a_token_that_is_replaced_is_read_again(bridge: Bridge) -> None:
     """Also with SLURM_JWT= before it; the old one is refused from then on, and nobody notices."""
     bridge.bound("a")
-    bridge.slurm.tokens = {"new": "root"}
+    bridge.slurm.tokens = {"new": "slurm"}
     (bridge.folder / "token").write_text("SLURM_JWT=new\n")
     bridge.bound("b")
     assert bridge.submits() == 2
