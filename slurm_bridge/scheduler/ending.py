@@ -15,7 +15,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
-from slurm_bridge.scheduler import records, withdrawing, words
+from slurm_bridge.scheduler import marking, records, withdrawing, words
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.members import Crew, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
@@ -255,7 +255,7 @@ class Ender:
 
     def _write_note(self, wish: Wish, note: str) -> None:
         for pod in wishes.without(wish, note):
-            self._tools.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {names.ANNOTATION_PARKED: note}}})
+            marking.annotate(self._tools, pod, names.ANNOTATION_PARKED, note)
 
     def tell_parked(self, wish: Wish) -> Filed:
         """Keep saying why it waits."""

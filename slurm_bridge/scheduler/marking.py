@@ -38,7 +38,7 @@ class Marks:
             elif self._written.get(there) != text:
                 # Whatever becomes of the answer: from now on it may say so.
                 self._written[there] = UNSURE
-                self._patch(pod, key, text)
+                annotate(self._tools, pod, key, text)
                 self._written[there] = text
                 news = True
         return news
@@ -59,7 +59,7 @@ class Marks:
         for there, pod in tuple(self._owed.items()):
             try:
                 if self._census.get(pod.uid) is not None:
-                    self._patch(pod, there[1], None)
+                    annotate(self._tools, pod, there[1], None)
             except errors.Disagreement as gone:
                 logger.bind(workload="/".join(pod.key)).info("its annotation {} stays on it: {}", there[1], gone)
             except errors.BridgeError as problem:
@@ -73,5 +73,10 @@ class Marks:
         self._owed.clear()
         self._written.clear()
 
-    def _patch(self, pod: Pod, key: str, text: str | None) -> None:
-        self._tools.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {key: text}}})
+
+def annotate(tools: Tools, pod: Pod, key: str, text: str | None) -> None:
+    """Write an annotation, or remove it.
+
+    The status subresource takes annotations and keeps the spec, so the daemon needs no right to patch whole pods.
+    """
+    tools.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {key: text}}}, "status")

@@ -30,7 +30,6 @@ Right = tuple[str, str, str]
 #: What the program writes: verb by verb.
 WRITTEN: frozenset[Right] = frozenset(
     {
-        ("", "pods", "patch"),
         ("", "pods", "delete"),
         ("", "pods/status", "patch"),
         ("", "pods/binding", "create"),
@@ -75,6 +74,23 @@ def test_the_rights_are_what_the_program_does_and_no_more() -> None:
     followed = {(kind.group, kind.plural, verb) for kind in watched() for verb in ("list", "watch")}
     read = {(kind.group, kind.plural, "get") for kind in read_one_by_one()}
     assert set(rights()) == followed | read | WRITTEN
+
+
+@pytest.mark.security("rights")
+def test_no_shipped_role_may_change_a_pods_spec() -> None:
+    """The daemon may not patch or update pods: with its rights nobody changes an image or a command of any pod."""
+    files = [file for file in DEPLOY.rglob("*.yaml") if file.name != "kustomization.yaml"]
+    granted = {right for file in files for right in rights(file)}
+    assert ("", "pods/status", "patch") in granted
+    assert not {("", "pods", verb) for verb in ("patch", "update", "create")} & granted
+
+
+@pytest.mark.security("rights")
+def test_only_its_own_lease_is_open_to_the_daemon(settings: Settings) -> None:
+    """The daemon may read and change one Lease by name, not those of other components in its namespace."""
+    (role,) = [one for one in objects("rbac.yaml") if one["kind"] == "Role"]
+    named = {verb: rule.get("resourceNames") for rule in role["rules"] for verb in rule["verbs"]}
+    assert named == {"get": [settings.leader_election.name], "update": [settings.leader_election.name], "create": None}
 
 
 def test_a_family_brings_the_rights_to_see_what_it_needs_and_no_more() -> None:

@@ -188,6 +188,35 @@ class TestStatusDoor:
         assert body["metadata"]["labels"] == {"through": "status"}
         assert body["metadata"]["annotations"] == {"too": "yes"}
 
+    def test_the_status_door_keeps_images_owners_and_finalizers(self, room: ROOM) -> None:
+        """What somebody could run code with, or hold a pod back with, does not pass through it."""
+        before = room.pod().body
+        container = {"name": before["spec"]["containers"][0]["name"], "image": "theirs"}
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
+        head = {"annotations": {"too": "yes"}, "ownerReferences": [owner]}
+        change = {"metadata": head, "spec": {"containers": [container], "nodeName": "n"}}
+        after = room.talk.ask(
+            "PATCH", room.pods(before["metadata"]["name"], "status"), change, media=kubetalk.STRATEGIC
+        ).body
+        assert after["metadata"]["annotations"] == {"too": "yes"}
+        assert "ownerReferences" not in after["metadata"]
+        assert after["spec"] == before["spec"]
+
+    def test_annotations_come_and_go_through_the_status_door(self, room: ROOM) -> None:
+        """null removes one; a stale version and another uid are refused as they are at the main door."""
+        made = room.pod()
+        path = room.pods(made.body["metadata"]["name"], "status")
+
+        def write(head: kubetalk.Body) -> kubetalk.Answer:
+            return room.talk.ask("PATCH", path, {"metadata": head}, media=kubetalk.STRATEGIC)
+
+        written = write({"uid": made.uid, "annotations": {"a": "1", "b": "2"}})
+        assert (written.status, written.body["metadata"]["annotations"]) == (200, {"a": "1", "b": "2"})
+        gone = write({"uid": made.uid, "resourceVersion": written.version, "annotations": {"a": None}})
+        assert (gone.status, gone.body["metadata"]["annotations"]) == (200, {"b": "2"})
+        assert write({"resourceVersion": made.version, "annotations": {"c": "3"}}).status == 409
+        assert write({"uid": "another", "annotations": {"c": "3"}}).status == 422
+
     def test_conditions_merge_strategically_only(self, room: ROOM) -> None:
         """A merge patch replaces the whole list; a strategic one merges by type."""
         path = room.pods(room.pod().body["metadata"]["name"], "status")
