@@ -5,6 +5,7 @@ Nothing here is code of the daemon, so that a mistake of an adapter cannot hide 
 
 import concurrent.futures
 import contextlib
+import copy
 import dataclasses
 import http.client
 import json
@@ -15,7 +16,7 @@ import ssl
 import subprocess
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import slurm_http
 
@@ -75,6 +76,13 @@ class Kubernetes:
     def port(self) -> int:
         return self._address.port or 443
 
+    def acting_for(self, user: str) -> Self:
+        """The same server, asked with the rights of somebody else."""
+        other = copy.copy(self)
+        other._identity = {**self._identity, "Impersonate-User": user}
+        other._idle = []
+        return other
+
     def get(self, path: str) -> Json:
         return self._ask("GET", path)
 
@@ -93,9 +101,9 @@ class Kubernetes:
     def create(self, path: str, body: Mapping[str, Any]) -> Json:
         return self._ask("POST", path, body)
 
-    def merge(self, path: str, body: Mapping[str, Any]) -> None:
+    def merge(self, path: str, body: Mapping[str, Any]) -> Json:
         """A merge patch."""
-        self._ask("PATCH", path, body, _MERGE)
+        return self._ask("PATCH", path, body, _MERGE)
 
     def delete(self, path: str) -> None:
         """What is not there is as good as deleted."""

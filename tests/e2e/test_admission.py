@@ -1,0 +1,239 @@
+"""deploy/admission on the real API server: what the daemon's account may touch, and what users may not write.
+
+The policies are those of the files, under other names and for one namespace of users:
+other modules run beside this one.
+"""
+
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from localcluster.config import PROJECT
+from slurm_bridge.model import names
+from tests import waiting
+from tests.e2e import support_servers
+
+POLICIES = "/apis/admissionregistration.k8s.io/v1"
+PLURALS = {
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+}
+ACCOUNT = "system:serviceaccount:slurm-bridge:slurm-bridge"
+SYSTEM = "kube-system"
+#: The daemon's account has this right only where a component for evictions is applied.
+EVICTIONS = PROJECT / "deploy" / "preemption" / "rbac.yaml"
+
+Json = dict[str, Any]
+Pods = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def bridge(kube: support_servers.Kubernetes) -> Iterator[support_servers.Kubernetes]:
+    """The API server as the daemon's account asks it."""
+    acting = kube.acting_for(ACCOUNT)
+    yield acting
+    acting.close()
+
+
+@pytest.fixture(scope="module")
+def namespace(kube: support_servers.Kubernetes, bridge: support_servers.Kubernetes) -> Iterator[str]:
+    """Of this module alone, with the policies in force."""
+    name = f"admission-{secrets.token_hex(3)}"
+    kube.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    kube.apply(PROJECT / "deploy" / "rbac.yaml", EVICTIONS)
+    made = [_applied(kube, one, name) for file in ("account", "marks") for one in _documents(file)]
+    waiting.until(lambda: _in_force(kube, bridge, name), "both policies in force")
+    yield name
+    for path in made:
+        kube.delete(path)
+    kube.delete(f"/api/v1/namespaces/{name}")
+
+
+def _documents(file: str) -> list[Json]:
+    text = (PROJECT / "deploy" / "admission" / f"{file}.yaml").read_text()
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def _applied(kube: support_servers.Kubernetes, manifest: Json, namespace: str) -> str:
+    """The path of the copy."""
+    manifest["metadata"]["name"] += f"-{namespace}"
+    if "policyName" in manifest["spec"]:
+        manifest["spec"]["policyName"] += f"-{namespace}"
+        values = [namespace, SYSTEM] if "account" in manifest["metadata"]["name"] else [namespace]
+        chosen = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": values}
+        manifest["spec"]["matchResources"] = {"namespaceSelector": {"matchExpressions": [chosen]}}
+    path = f"{POLICIES}/{PLURALS[manifest['kind']]}"
+    kube.create(path, manifest)
+    return f"{path}/{manifest['metadata']['name']}"
+
+
+def _in_force(kube: support_servers.Kubernetes, bridge: support_servers.Kubernetes, namespace: str) -> bool:
+    """The API server takes a moment to learn of its policies."""
+    path = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
+    marked = _pod("probe", names.SCHEDULER_NAME, annotations={names.ANNOTATION_PARKED: "{}"})
+    return _refused(lambda: kube.create(path, marked)) and _refused(
+        lambda: bridge.create(f"/api/v1/namespaces/{SYSTEM}/pods/probe/binding", binding("probe", **MARKS))
+    )
+
+
+def _refused(call: Callable[[], object]) -> bool:
+    """By a policy; the pod of the binding is not there."""
+    try:
+        call()
+    except support_servers.Refused as refusal:
+        return "ValidatingAdmissionPolicy" in str(refusal)
+    return False
+
+
+def _pod(name: str, scheduler: str, spec: Json | None = None, **head: Any) -> Json:
+    containers = [{"name": "main", "image": "none"}]
+    return {
+        "metadata": {"name": name, **head},
+        "spec": {"schedulerName": scheduler, "containers": containers, **(spec or {})},
+    }
+
+
+@pytest.fixture
+def pods(kube: support_servers.Kubernetes, namespace: str) -> Pods:
+    """Creates a pod as a user does; its path."""
+
+    def create(scheduler: str = names.SCHEDULER_NAME, spec: Json | None = None, **head: Any) -> str:
+        path, name = f"/api/v1/namespaces/{namespace}/pods", f"p-{secrets.token_hex(4)}"
+        kube.create(path, _pod(name, scheduler, spec, **head))
+        return f"{path}/{name}"
+
+    return create
+
+
+def binding(path: str, **head: Any) -> Json:
+    """Of the pod with this path."""
+    name = path.rpartition("/")[2]
+    target = {"apiVersion": "v1", "kind": "Node", "name": "nowhere"}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, **head}, "target": target}
+
+
+MARKS = {"labels": {names.LABEL_JOB_ID: "7"}, "annotations": {names.ANNOTATION_SLURM_NODE: "n"}}
+
+
+@pytest.mark.real
+def test_the_account_does_its_work(bridge: support_servers.Kubernetes, pods: Pods) -> None:
+    """It remembers things on pods of its scheduler and takes them back, says why they wait, binds and deletes them."""
+    path = pods()
+    condition = {"type": "PodScheduled", "status": "False", "reason": "SlurmJobPending"}
+    note = {"metadata": {"annotations": {names.ANNOTATION_PARKED: "{}"}}, "status": {"conditions": [condition]}}
+    assert bridge.merge(f"{path}/status", note)["metadata"]["annotations"] == {names.ANNOTATION_PARKED: "{}"}
+    gone = bridge.merge(f"{path}/status", {"metadata": {"annotations": {names.ANNOTATION_PARKED: None}}})
+    assert "annotations" not in gone["metadata"]
+    bridge.create(f"{path}/binding", binding(path, **MARKS))
+    bound = bridge.get(path)
+    assert (bound["spec"]["nodeName"], bound["metadata"]["labels"]) == ("nowhere", MARKS["labels"])
+    bridge.delete(f"{path}?gracePeriodSeconds=0")
+
+
+@pytest.mark.real
+@pytest.mark.security("rights")
+def test_a_pod_of_another_scheduler_is_out_of_reach(bridge: support_servers.Kubernetes, pods: Pods) -> None:
+    """With deploy/admission the daemon's account cannot delete or write on a pod of another scheduler."""
+    path = pods("other")
+    with pytest.raises(support_servers.Refused, match=r"may only touch pods of slurm-bridge-scheduler: .* is other"):
+        bridge.delete(path)
+    with pytest.raises(support_servers.Refused, match="may only touch pods of"):
+        bridge.merge(f"{path}/status", {"metadata": {"annotations": {names.ANNOTATION_PARKED: "{}"}}})
+    with pytest.raises(support_servers.Refused, match='cannot patch resource "pods"'):
+        bridge.merge(path, {"spec": {"containers": [{"name": "main", "image": "theirs"}]}})
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"labels": {"app": "db"}},
+        {"annotations": {"example.com/theirs": "x"}},
+        {"annotations": {names.JOB_PREFIX + "account": "x"}},
+    ],
+)
+def test_the_account_writes_only_what_is_the_bridges(
+    bridge: support_servers.Kubernetes, pods: Pods, head: Json
+) -> None:
+    """Labels select pods for services and budgets, and annotations of others are instructions."""
+    path = pods()
+    with pytest.raises(support_servers.Refused, match="may only write its own annotations"):
+        bridge.merge(f"{path}/status", {"metadata": head})
+    with pytest.raises(support_servers.Refused, match="write no other marks than"):
+        bridge.create(f"{path}/binding", binding(path, **head))
+
+
+@pytest.mark.real
+@pytest.mark.security("rights")
+def test_the_namespaces_of_the_cluster_are_closed(bridge: support_servers.Kubernetes, namespace: str) -> None:
+    """With deploy/admission the daemon's account binds and evicts no pod in kube-system."""
+    assert namespace, "the policies are in force"
+    path = f"/api/v1/namespaces/{SYSTEM}/pods/any"
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "any"}}
+    with pytest.raises(support_servers.Refused, match=f"may not bind or evict pods in namespace {SYSTEM}"):
+        bridge.create(f"{path}/binding", binding(path, **MARKS))
+    with pytest.raises(support_servers.Refused, match=f"may not bind or evict pods in namespace {SYSTEM}"):
+        bridge.create(f"{path}/eviction", eviction)
+
+
+@pytest.mark.real
+@pytest.mark.security("rights")
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"labels": {names.LABEL_JOB_ID: "7"}},
+        {"annotations": {names.ANNOTATION_SLURM_NODE: "n"}},
+        {"annotations": {names.ANNOTATION_PARKED: "{}"}},
+        {"annotations": {names.ANNOTATION_ROOM: "[]"}},
+        {"annotations": {names.ANNOTATION_MAKES_ROOM: "x"}},
+    ],
+)
+def test_users_cannot_write_the_bridges_marks(kube: support_servers.Kubernetes, pods: Pods, head: Json) -> None:
+    """With deploy/admission nobody but the daemon writes a job id, a Slurm node or a note of ours on a pod."""
+    with pytest.raises(support_servers.Refused, match="only slurm-bridge may write"):
+        pods(**head)
+    path = pods()
+    for door in (path, f"{path}/status"):
+        with pytest.raises(support_servers.Refused, match="only slurm-bridge may write"):
+            kube.merge(door, {"metadata": head})
+    with pytest.raises(support_servers.Refused, match="only slurm-bridge may write"):
+        kube.create(f"{path}/binding", binding(path, **head))
+
+
+@pytest.mark.real
+def test_users_still_write_what_is_theirs(
+    kube: support_servers.Kubernetes, bridge: support_servers.Kubernetes, pods: Pods
+) -> None:
+    """Also on a pod that carries marks: those may stay, a note may be removed, and the job id may not."""
+    path = pods(annotations={names.JOB_PREFIX + "timelimit": "5"}, labels={"app": "web"})
+    bridge.merge(f"{path}/status", {"metadata": {"annotations": {names.ANNOTATION_PARKED: "{}"}}})
+    kube.merge(path, {"metadata": {"annotations": {names.ANNOTATION_RETRY: "1"}}})
+    kube.merge(path, {"metadata": {"annotations": {names.ANNOTATION_PARKED: None}}})
+    bridge.create(f"{path}/binding", binding(path, **MARKS))
+    kube.merge(path, {"metadata": {"labels": {"app": "shop"}}})
+    with pytest.raises(support_servers.Refused, match=f"only slurm-bridge may remove {names.LABEL_JOB_ID}"):
+        kube.merge(path, {"metadata": {"labels": {names.LABEL_JOB_ID: None}}})
+    kube.merge(f"{path}/status", {"status": {"phase": "Running"}})
+    kube.delete(f"{path}?gracePeriodSeconds=0")
+
+
+@pytest.mark.real
+@pytest.mark.security("rights")
+def test_users_choose_no_node_beside_our_scheduler(kube: support_servers.Kubernetes, pods: Pods) -> None:
+    """With deploy/admission a pod of our scheduler cannot bring its own node past Slurm."""
+    with pytest.raises(support_servers.Refused, match=r"spec\.nodeName cannot be set beside schedulerName"):
+        pods(spec={"nodeName": "nowhere"})
+    path = pods("other", spec={"nodeName": "nowhere"})
+    kube.delete(f"{path}?gracePeriodSeconds=0")
+
+
+@pytest.mark.real
+def test_owner_references_without_end_are_refused(pods: Pods) -> None:
+    """Sixteen are more than any controller writes."""
+    owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": f"c{one}", "uid": f"u{one}"} for one in range(17)]
+    with pytest.raises(support_servers.Refused, match="at most 16 owner references"):
+        pods(ownerReferences=owners)
+    pods(ownerReferences=owners[:16])
