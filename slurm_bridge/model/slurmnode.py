@@ -39,7 +39,11 @@ class SlurmNode:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """One partition. Limits are minutes; None is no limit (or none set). `default` is only told from v0.0.45 on."""
+    """One partition. Limits are minutes; None is no limit (or none set).
+
+    `default` and `root_only` are only told from v0.0.45 on. The operator's token is let into a partition that is
+    `root_only`, where no other user is.
+    """
 
     name: str
     states: frozenset[str]
@@ -50,6 +54,7 @@ class Partition:
     exclusive: bool = False
     default: bool = False
     minimum_nodes: int = 0
+    root_only: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

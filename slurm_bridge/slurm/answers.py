@@ -208,6 +208,7 @@ def partition(row: shapes.PartitionRow) -> Partition:
         exclusive=exclusive,
         default="DEFAULT" in (row.flags or ()),
         minimum_nodes=row.minimums.get("nodes", 0),
+        root_only="ROOT_ONLY" in (row.flags or ()),
     )
 
 

@@ -2,21 +2,23 @@
 
 What an annotation can reach is refused unless a rule allows it: whose job it is, what is charged, how it is preferred.
 All rules that match count together; of the defaults the first rule that names one. Partitions are free until a rule
-that matches lists them.
+that matches lists them, except those that Slurm opens to root and SlurmUser only: the operator's token is let into
+these, so a rule has to name them.
 
 One job has one user and one account, and whoever may set one service account's pods beside another's gets no more than
 both of them have: where members run under several, each of them has to be allowed a value, and defaults have to agree.
 """
 
 import fnmatch
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import pydantic
 
 from slurm_bridge.hooks.base import GO, Admit, Ask, Fields, Session
 from slurm_bridge.hooks.memo import Memo
-from slurm_bridge.model.verdict import Reject
+from slurm_bridge.model.slurmnode import Partition
+from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import annotations, forms
 from slurm_bridge.translate.forms import Form
@@ -50,6 +52,10 @@ class AnyOf(pydantic.RootModel[tuple[_Glob, ...]], frozen=True):
 
     def permits(self, value: str) -> bool:
         return any(fnmatch.fnmatchcase(value, glob) for glob in self.root)
+
+    def lists(self, value: str) -> bool:
+        """A pattern speaks of it that does not mean everything."""
+        return any(fnmatch.fnmatchcase(value, glob) for glob in self.root if glob.strip("*"))
 
     def __str__(self) -> str:
         return ", ".join(self.root)
@@ -137,12 +143,17 @@ class Policy:
         self._rules = options.rules
         self._fields: Memo[Whom, Mapping[str, str]] = Memo()
 
-    def admit(self, _session: Session, ask: Ask) -> Admit | Reject:
+    def admit(self, session: Session, ask: Ask) -> Admit | Reject | Wait:
         """Every refusal at once, so that nobody mends them one by one."""
         first, *others = _everybody(ask.workload)
+        partition = next((value for value in ask.values if value.key == PARTITION), None)
+        if partition is not None and not session.snapshot.partitions:
+            return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions yet")
         wrong = [
             refusal for value in ask.values for whom in (first, *others) if (refusal := self._refusal(whom, value))
         ]
+        if partition is not None:
+            wrong += self._closed((first, *others), partition, session.snapshot.partitions)
         for other in others:
             wrong += self._disagreements(first, other, _said(ask))
         return Reject(reason="NotAllowed", message="; ".join(wrong)) if wrong else GO
@@ -173,6 +184,16 @@ class Policy:
             if mine.get(field) != theirs.get(field):
                 values = f"{_shown(mine.get(field))} for {one}, {_shown(theirs.get(field))} for {other}"
                 yield f"members have different defaults for {field}: {values}; one job can have only one"
+
+    def _closed(self, everybody: Sequence[Whom], value: Value, partitions: Sequence[Partition]) -> Iterator[str]:
+        """Partitions of root that no rule names for somebody; of a list any one may become the job's."""
+        closed = {one.name for one in partitions if one.root_only}
+        for name in (part.strip() for part in value.value.split(",")):
+            for whom in everybody if name in closed else ():
+                allowed = [rule.allow["partition"] for rule in self._of(whom) if "partition" in rule.allow]
+                if not any(isinstance(one, AnyOf) and one.lists(name) for one in allowed):
+                    words = "is RootOnly in Slurm, and no rule of the policy names it"
+                    yield f"{value.source}: partition {name!r} {words} for {whom}"
 
     def _of(self, whom: Whom) -> Iterator[Rule]:
         return (rule for rule in self._rules if rule.matches(whom))

@@ -118,6 +118,8 @@ def _partition(world: World, application: Application) -> int:
     partitions = [world.partitions.get(name) for name in names]
     if any(partition is None for partition in partitions) or not (names or world.default_partition()):
         return 2000
+    if not application.operator and any(partition is not None and partition.root_only for partition in partitions):
+        return 2002
     return 2070 if any(partition is not None and not partition.accepts_jobs for partition in partitions) else 0
 
 

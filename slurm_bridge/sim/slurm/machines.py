@@ -68,7 +68,8 @@ def partition(world: World, record: state.Partition, version: str) -> Json:
         "topology": record.topology,
     }
     if newest:
-        answer["flags"] = ["DEFAULT"] if record.default else []
+        flags = {"DEFAULT": record.default, "ROOT_ONLY": record.root_only}
+        answer["flags"] = [flag for flag, is_set in flags.items() if is_set]
         answer["preempt_mode"] = ["CLUSTER_GLOBAL"]
     return answer
 

@@ -65,6 +65,7 @@ class Partition:
     topology: str = ""
     priority: int = 1
     grace_seconds: int = 0
+    root_only: bool = False
 
     @property
     def has_blocks(self) -> bool:

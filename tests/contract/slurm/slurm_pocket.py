@@ -63,6 +63,9 @@ class Pocket(slurm_servers.Servers):
     def suspend(self, job_id: int) -> None:
         self.slurm.control.suspend(job_id)
 
+    def keep_for_root(self, partition: str, *, only: bool) -> None:
+        self.slurm.control.set_partition(partition, root_only=only)
+
     def reserve(self, name: str, node: str, seconds: int, flags: Sequence[str]) -> None:
         end = self.clock.wall() + seconds
         kept = state.Reservation(name=name, nodes=(node,), users=(slurm_servers.OPERATOR,), end=end, flags=tuple(flags))

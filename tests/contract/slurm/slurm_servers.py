@@ -49,6 +49,10 @@ class Servers(abc.ABC):
         """What `scontrol suspend` does."""
 
     @abc.abstractmethod
+    def keep_for_root(self, partition: str, *, only: bool) -> None:
+        """RootOnly of a partition."""
+
+    @abc.abstractmethod
     def reserve(self, name: str, node: str, seconds: int, flags: Sequence[str]) -> None:
         """A reservation of one node for the operator, from now on."""
 
@@ -78,6 +82,9 @@ class Real(Servers):
 
     def suspend(self, job_id: int) -> None:
         self._scontrol("suspend", str(job_id))
+
+    def keep_for_root(self, partition: str, *, only: bool) -> None:
+        self._scontrol("update", f"PartitionName={partition}", f"RootOnly={'YES' if only else 'NO'}")
 
     def reserve(self, name: str, node: str, seconds: int, flags: Sequence[str]) -> None:
         chosen = (f"ReservationName={name}", f"Nodes={node}", f"Users={OPERATOR}", f"Flags={','.join(flags)}")

@@ -191,6 +191,22 @@ def test_an_exclusive_partition_shows_where_the_version_does(each_port: Port) ->
     assert not partitions["debug"].exclusive
 
 
+def test_a_partition_of_root_shows_where_the_version_does(each_port: Port) -> None:
+    """From v0.0.45 on; the operator's token is let in, and a plain user is not."""
+    desk = each_port.desk
+    desk.servers.keep_for_root("batch", only=True)
+    try:
+        partitions = {partition.name: partition for partition in each_port.client.partitions()}
+        refused = desk.plain_user.submit(partition="batch")
+        job_id = desk.held(partition="batch")
+    finally:
+        desk.servers.keep_for_root("batch", only=False)
+    assert partitions["batch"].root_only == (desk.version == "v0.0.45")
+    assert not partitions["debug"].root_only
+    assert refused.verdict == (422, [2002])
+    assert desk.job(job_id)["partition"] == "batch"
+
+
 def test_ping_tells_the_version_of_slurm(each_port: Port) -> None:
     """And that slurmctld answers."""
     ping = each_port.client.ping()

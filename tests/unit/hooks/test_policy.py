@@ -1,5 +1,6 @@
 """Users set by annotation what the policy allows them, and get its defaults where they say nothing."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -11,7 +12,17 @@ from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate import annotations
 from slurm_bridge.translate.translator import Value
-from tests.unit.hooks.conftest import Around, annotated, cluster, gang, node, pod, translated, workload
+from tests.unit.hooks.conftest import (
+    Around,
+    annotated,
+    cluster,
+    gang,
+    node,
+    partition,
+    pod,
+    translated,
+    workload,
+)
 
 ONE = cluster([node("a")])
 
@@ -107,6 +118,58 @@ def test_partitions_are_free_until_a_rule_lists_them(around: Around) -> None:
     assert isinstance(plan(around, wanted, rules=[{"allow": {"partition": ["debug"]}}]), Reject)
     others = [{"namespaces": ["other"], "allow": {"partition": ["debug"]}}]
     assert isinstance(plan(around, wanted, rules=others), Plan)
+
+
+CLOSED = cluster(
+    [node("a")], partition("debug", "a", default=True), partition("ops", "a", root_only=True), partition("big", "a")
+)
+
+
+def among(
+    around: Around, rules: Any, value: str, *, key: str = "partition", where: Any = CLOSED
+) -> Plan | Wait | Reject:
+    """What becomes of a pod with this partition where `ops` is root's."""
+    options = PolicyOptions.model_validate({"rules": rules})
+    chain = Chain([calls.Hook(name="policy", hook=Policy(options), budget_seconds=60)], around.make())
+    wanted = annotated("partition", value, key) if key else Value(field="partition", value=value, source="setting")
+    return chain.plan(workload(), translated(wanted), where, now=0.0)
+
+
+@pytest.mark.security("rights")
+@pytest.mark.parametrize("value", ["ops", "debug,ops", "ops, big"])
+@pytest.mark.parametrize(
+    "rules", [[], [{"allow": {"partition": ["*"]}}], [{"namespaces": ["x"], "allow": {"partition": ["ops"]}}]]
+)
+def test_a_partition_of_root_needs_a_rule_that_names_it(rules: Any, value: str, around: Around) -> None:
+    """A pod enters a partition that is RootOnly in Slurm only where a rule of the policy names it, also in a list."""
+    found = among(around, rules, value)
+    assert isinstance(found, Reject)
+    assert found.reason == "NotAllowed"
+    assert found.message == (
+        "annotation partition of Pod team/p: partition 'ops' is RootOnly in Slurm, and no rule of the policy names it "
+        "for service account default in namespace team"
+    )
+
+
+@pytest.mark.parametrize("rule", ["ops", "o*", "op?"])
+def test_a_rule_opens_a_partition_of_root(rule: str, around: Around) -> None:
+    """By its name or by a pattern that says more than everything."""
+    assert isinstance(among(around, [{"allow": {"partition": [rule, "debug"]}}], "debug,ops"), Plan)
+
+
+def test_other_partitions_stay_free(around: Around) -> None:
+    """Beside one that is root's; and what the configuration chooses needs no rule."""
+    assert isinstance(among(around, [], "debug,big"), Plan)
+    assert isinstance(among(around, [], "ops", key=""), Plan)
+
+
+def test_a_partition_waits_until_slurm_has_told_its_partitions(around: Around) -> None:
+    """What is not known yet is not open."""
+    unread = dataclasses.replace(CLOSED, partitions=())
+    found = among(around, [], "debug", where=unread)
+    assert isinstance(found, Wait)
+    assert found.reason == "SlurmUnavailable"
+    assert isinstance(plan(around), Plan)
 
 
 def test_defaults_of_the_bridge_are_nobodys_wish(around: Around) -> None:
