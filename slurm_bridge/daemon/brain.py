@@ -15,7 +15,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import hands
-from slurm_bridge.scheduler.avoid import Avoided
+from slurm_bridge.scheduler.avoid import Avoided, Holds
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Spokesman, Standing
@@ -92,7 +92,7 @@ def build(settings: Settings, outside: Outside) -> Brain:
         config=config,
         limits=configuration.limits(settings),
         avoided=Avoided(seconds=settings.scheduling.avoid_seconds),
-        held={},
+        held=Holds(),
         each=outside.each,
     )
     return Brain(core=Core(tools, census, queue), reporter=reporter, around=around)

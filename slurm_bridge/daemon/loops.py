@@ -14,6 +14,7 @@ from collections.abc import Callable
 from loguru import logger
 
 from slurm_bridge import errors, ports
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.asking import Act
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.health import Health
@@ -35,12 +36,12 @@ class Pool:
 
     def __init__(self, core: Core, workers: int) -> None:
         self._core = core
-        self._acts: queue.Queue[tuple[str, Act]] = queue.Queue()
+        self._acts: queue.Queue[tuple[WorkloadKey, Act]] = queue.Queue()
         self._free = threading.Semaphore(workers + AHEAD)
         self._open = 0
         self._lock = threading.Lock()
 
-    def give(self, uid: str, act: Act) -> None:
+    def give(self, uid: WorkloadKey, act: Act) -> None:
         """Have it done; waits while all workers have enough to do."""
         self._free.acquire()
         with self._lock:

@@ -45,7 +45,7 @@ def restore(asked: Asked, sides: Sides, others: Others) -> None:
 
 def _held(asked: Asked, sides: Sides, others: Others) -> Iterator[Held]:
     waiting = {
-        view.owner.uid
+        view.owner.key
         for view in sides.slurm.jobs()
         if view.owner is not None and view.state.phase in (Phase.PENDING, Phase.STARTING)
     }
@@ -55,13 +55,13 @@ def _held(asked: Asked, sides: Sides, others: Others) -> Iterator[Held]:
         if pod.terminal or not (ours or waiting):
             continue
         root = others.claim(pod)
-        if (ours or root.uid in waiting) and root.uid != asked.workload.root.uid:
+        if (ours or root.key in waiting) and root.key != asked.workload.root.key:
             crews[root].append(pod)
     for root, pods in crews.items():
         workload = others.whole(root, pods) or _by_themselves(root, pods)
         translated = translator.translate(workload, asked.means.rules)
         if isinstance(translated, Translated):
-            yield Held(ask=chain.asked(workload, translated), started=root.uid not in waiting)
+            yield Held(ask=chain.asked(workload, translated), started=root.key not in waiting)
 
 
 def _by_themselves(root: Root, pods: Sequence[Pod]) -> Workload:

@@ -117,7 +117,7 @@ class Remembered:
         self._asked = asked
         self._served: dict[Kind[Any], bool] = {}
         self._found: dict[tuple[Kind[Any], str, str], Object | None] = {}
-        self._spent: dict[str, Sequence[Job]] = {}
+        self._spent: dict[tuple[str, str], Sequence[Job]] = {}
 
     def served(self, kind: Kind[T]) -> bool:
         """As it was when first asked for."""
@@ -132,11 +132,12 @@ class Remembered:
             self._found[key] = self._asked.find(kind, namespace, name)
         return cast("T | None", self._found[key])
 
-    def spent(self, run: str) -> Sequence[Job]:
+    def spent(self, namespace: str, run: str) -> Sequence[Job]:
         """As they were when first asked for."""
-        if run not in self._spent:
-            self._spent[run] = self._asked.spent(run)
-        return self._spent[run]
+        key = (namespace, run)
+        if key not in self._spent:
+            self._spent[key] = self._asked.spent(namespace, run)
+        return self._spent[key]
 
 
 def jobs(slurm: ports.Slurm, seen: Iterable[Pod], owner: Owner, ids: IdRange | None) -> Sequence[JobView]:

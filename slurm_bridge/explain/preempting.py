@@ -20,7 +20,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler import members
-from slurm_bridge.scheduler.avoid import Avoided
+from slurm_bridge.scheduler.avoid import Avoided, Holds
 from slurm_bridge.scheduler.candidates import Candidates
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.tools import Config, Limits, Tools
@@ -96,7 +96,7 @@ def _proposal(
         census.put(None, pod)
         census.move(pod.uid, root)
     tools = _tools(asked, sides, scene, table)
-    tools.wishes[root.uid] = (asked.means.rules, asked.wish)
+    tools.wishes[root.key] = (asked.means.rules, asked.wish)
     candidates = Candidates(tools, census)
     mine = next(iter(candidates.waiting(hook, ())), None)
     return candidates.proposal(hook, mine) if mine is not None else None
@@ -122,7 +122,7 @@ def _tools(asked: Asked, sides: Sides, scene: Scene, table: Table) -> Tools:
         config=Config(rules=means.rules, chain=means.chain),
         limits=Limits(ids=means.ids),
         avoided=Avoided(),
-        held={},
+        held=Holds(),
         facts_at=means.clock.now(),
     )
 

@@ -78,9 +78,9 @@ class Drawn:
         """The drawing comes first: it is what is to be."""
         return self._sketch.find(kind, namespace, name) or self._beneath.find(kind, namespace, name)
 
-    def spent(self, run: str) -> Sequence[Job]:
+    def spent(self, namespace: str, run: str) -> Sequence[Job]:
         """What is only drawn has not begun."""
-        return self._beneath.spent(run)
+        return self._beneath.spent(namespace, run)
 
 
 class Drawing:

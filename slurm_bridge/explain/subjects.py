@@ -107,7 +107,7 @@ def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], eyes: Eyes) -> Subject:
     given = eyes.given(Sketch())
     root = base.claim(pod, given.known, given.options)
     others = (one for one in mates() if one.uid != pod.uid) if root.kind != kinds.PODS.kind else ()
-    crew = [pod, *(one for one in others if base.claim(one, given.known, given.options).uid == root.uid)]
+    crew = [pod, *(one for one in others if base.claim(one, given.known, given.options).key == root.key)]
     alive = [one for one in crew if not (one.terminal or one.terminating)] or [pod]
     found = _gathered(root, [_unbound(one) for one in alive], given)
     members = tuple(sorted(crew, key=base.rank))
@@ -134,7 +134,7 @@ def _by_root(pods: Iterable[Pod], given: Given) -> Iterable[tuple[Root, list[Pod
     crews: dict[str, tuple[Root, list[Pod]]] = {}
     for pod in pods:
         root = base.claim(pod, given.known, given.options)
-        crews.setdefault(root.uid, (root, []))[1].append(pod)
+        crews.setdefault(root.key, (root, []))[1].append(pod)
     return crews.values()
 
 

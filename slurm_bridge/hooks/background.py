@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from slurm_bridge import ports
 from slurm_bridge.hooks.base import Log
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
+from slurm_bridge.model.names import WorkloadKey
 
 #: An answer that is longer than this is not read to its end.
 MOST_BYTES = 16 * 1024 * 1024
@@ -102,7 +103,7 @@ class Backstage:
     dice: random.Random = dataclasses.field(default_factory=random.Random)
     log: Log = dataclasses.field(default_factory=Silent)
     #: Look again at the workload whose root has this uid.
-    wake: Callable[[str], None] = lambda _: None
+    wake: Callable[[WorkloadKey], None] = lambda _: None
     #: The cluster now.
     snapshot: Callable[[], ClusterSnapshot] = lambda: EMPTY
     post: Post = nowhere

@@ -12,22 +12,24 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
+from slurm_bridge.model.names import WorkloadKey
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """This workload is to go. `asker` is the uid of the one it makes room for, "" for none; `whom` is for people."""
+    """This workload is to go. `asker` is the key of the one it makes room for, "" for none; `whom` is for people."""
 
-    victim: str
-    asker: str
+    victim: WorkloadKey
+    asker: WorkloadKey
     whom: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """For a workload that waits: the names of those that make room for it by their uids, gone ones among them."""
+    """For a workload that waits: the names of those that make room for it by their keys, gone ones among them."""
 
     where: str
-    victims: Mapping[str, str]
+    victims: Mapping[WorkloadKey, str]
 
 
 @runtime_checkable
@@ -37,19 +39,19 @@ class Evicts(Protocol):
     #: A victim that the API server does not let go stays after so many seconds.
     evict_seconds: float
 
-    def recalls(self) -> Mapping[str, Recall]:
-        """Who is to go, by uid; until it has gone, or is spared."""
+    def recalls(self) -> Mapping[WorkloadKey, Recall]:
+        """Who is to go, by key; until it has gone, or is spared."""
 
-    def recalled(self, workload: str) -> Recall | None:
+    def recalled(self, workload: WorkloadKey) -> Recall | None:
         """The same of one workload."""
 
-    def rooms(self) -> Mapping[str, Room]:
-        """For whom, by uid; until it has a job, or waits no longer."""
+    def rooms(self) -> Mapping[WorkloadKey, Room]:
+        """For whom, by key; until it has a job, or waits no longer."""
 
-    def gone(self, workload: str) -> None:
+    def gone(self, workload: WorkloadKey) -> None:
         """The victim keeps nothing any more."""
 
-    def spared(self, workload: str, *, refused: bool) -> None:
+    def spared(self, workload: WorkloadKey, *, refused: bool) -> None:
         """It cannot be evicted just now, or need not be."""
 
     def count(self, what: str, amount: int = 1) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from slurm_bridge.model.names import WorkloadKey
+
 
 @runtime_checkable
 class Reserves(Protocol):
@@ -13,7 +15,7 @@ class Reserves(Protocol):
     #: Nodes that are not used within so many seconds are for all again, and others have their turn.
     reserve_seconds: float
 
-    def passed(self) -> Sequence[str]:
+    def passed(self) -> Sequence[WorkloadKey]:
         """Who waits for nodes for long enough while others have come by, by uid; whose turn it is first."""
 
     def keeps(self, nodes: frozenset[str]) -> None:

@@ -10,6 +10,7 @@ from slurm_bridge.hooks.background import Backstage, Heirloom, Post, Tally
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.layers import LogOf
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate.translator import Translated
 
@@ -30,7 +31,7 @@ class Surroundings:
     settle: Settle | None = None
     left: calls.Left = dataclasses.field(default_factory=calls.Left)
     #: For hooks whose answers take time: to look at a workload again, the cluster now, JSON over HTTP, counters.
-    wake: Callable[[str], None] = lambda _: None
+    wake: Callable[[WorkloadKey], None] = lambda _: None
     seen: Callable[[], ClusterSnapshot] = lambda: EMPTY
     post: Post = background.nowhere
     tally: Tally = dataclasses.field(default_factory=background.Untold)

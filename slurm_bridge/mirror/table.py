@@ -4,11 +4,11 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.names import JobId
+from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 
-#: Told the uid of a workload whose placeholder has changed; called outside the lock.
-Listener = Callable[[str], None]
+#: Told the key of a workload whose placeholder has changed; called outside the lock.
+Listener = Callable[[WorkloadKey], None]
 
 
 class Table:
@@ -17,7 +17,7 @@ class Table:
     def __init__(self, listener: Listener) -> None:
         self._lock = threading.RLock()
         self._by_id: dict[JobId, Placeholder] = {}
-        self._by_uid: dict[str, dict[JobId, None]] = {}
+        self._by_key: dict[WorkloadKey, dict[JobId, None]] = {}
         self._living: dict[JobId, Placeholder] = {}
         self._ended: dict[JobId, Placeholder] = {}
         self._kept_for: dict[JobId, Placeholder] = {}
@@ -30,17 +30,17 @@ class Table:
             old = self._by_id.get(new.job_id)
             self._count(old, -1)
             # After a crash Slurm gives an id to another job, and that can be one of ours.
-            robbed = old if old is not None and old.owner.uid != new.owner.uid else None
+            robbed = old if old is not None and old.owner.key != new.owner.key else None
             if robbed is not None:
                 self._unfile(robbed)
             self._by_id[new.job_id] = new
             self._sort(new)
-            self._by_uid.setdefault(new.owner.uid, {})[new.job_id] = None
+            self._by_key.setdefault(new.owner.key, {})[new.job_id] = None
             self._count(new, +1)
         if robbed is not None:
-            self._listener(robbed.owner.uid)
+            self._listener(robbed.owner.key)
         if tell:
-            self._listener(new.owner.uid)
+            self._listener(new.owner.key)
 
     def drop(self, job_id: JobId) -> None:
         """Nobody needs to know of this job any more."""
@@ -63,10 +63,10 @@ class Table:
             self._kept_for.pop(new.job_id, None)
 
     def _unfile(self, old: Placeholder) -> None:
-        filed = self._by_uid[old.owner.uid]
+        filed = self._by_key[old.owner.key]
         del filed[old.job_id]
         if not filed:
-            del self._by_uid[old.owner.uid]
+            del self._by_key[old.owner.key]
 
     def _count(self, placeholder: Placeholder | None, step: int) -> None:
         if placeholder is not None:
@@ -77,16 +77,16 @@ class Table:
         with self._lock:
             return self._by_id.get(job_id)
 
-    def of(self, uid: str) -> tuple[Placeholder, ...]:
+    def of(self, uid: WorkloadKey) -> tuple[Placeholder, ...]:
         """All placeholders of a workload, the oldest attempt first."""
         with self._lock:
-            found = [self._by_id[job_id] for job_id in self._by_uid.get(uid, ())]
+            found = [self._by_id[job_id] for job_id in self._by_key.get(uid, ())]
         return tuple(sorted(found, key=lambda one: (one.owner.attempt, one.job_id)))
 
-    def lives(self, uid: str) -> bool:
+    def lives(self, uid: WorkloadKey) -> bool:
         """Some placeholder of this workload is not over."""
         with self._lock:
-            return any(job_id in self._living for job_id in self._by_uid.get(uid, ()))
+            return any(job_id in self._living for job_id in self._by_key.get(uid, ()))
 
     def all(self) -> tuple[Placeholder, ...]:
         """Every placeholder, at one moment."""
@@ -115,10 +115,10 @@ class Table:
             if one.since < before and not one.torn:
                 self.drop(one.job_id)
 
-    def uids(self) -> tuple[str, ...]:
+    def uids(self) -> tuple[WorkloadKey, ...]:
         """Every workload that has a placeholder."""
         with self._lock:
-            return tuple(self._by_uid)
+            return tuple(self._by_key)
 
     @property
     def unstarted(self) -> int:
@@ -126,10 +126,13 @@ class Table:
         with self._lock:
             return self._phases[Phase.PENDING] + self._phases[Phase.UNKNOWN]
 
-    def vanished(self) -> tuple[int, int]:
-        """Of the placeholders that have held nodes: how many Slurm does not know any more, and how many there are."""
+    def vanished(self, *, named: bool = False) -> tuple[int, int]:
+        """Of the placeholders that have held nodes: how many Slurm does not know any more, and how many there are.
+
+        `named`: with those of which nothing but the labels of pods has ever told.
+        """
         with self._lock:
-            started = [one for one in self._by_id.values() if one.started]
+            started = [one for one in self._by_id.values() if one.started and (one.seen or named)]
         gone = sum(one.certainty is Certainty.GONE for one in started)
         return gone, gone + sum(one.alive for one in started)
 

@@ -1,12 +1,13 @@
 """The table of all Kubernetes resources that the bridge reads or writes: where they live, what record they become."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from slurm_bridge.model.budget import PodDisruptionBudget
 from slurm_bridge.model.groups import CoschedulingPodGroup, Job, JobSet, LeaderWorkerSet, PodGroup
 from slurm_bridge.model.lease import Lease
-from slurm_bridge.model.meta import Object
+from slurm_bridge.model.meta import Object, OwnerReference
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.services import Controller, Service
@@ -29,6 +30,20 @@ class Kind(Generic[T_co]):
     record: type[T_co]
     namespaced: bool = True
     custom: bool = False
+
+    def named_by(self, reference: OwnerReference) -> bool:
+        """An owner reference is to an object of this kind, in words that the API server resolves.
+
+        One that it cannot resolve (`batch/v9`) is no owner: nothing is ever collected because of it. Which versions a
+        custom resource has, its definition says; those of the others are known.
+        """
+        group, _, version = reference.api_version.rpartition("/")
+        return reference.kind == self.kind and group == self.group and (self.custom or version in self.versions)
+
+    def maker_of(self, child: Object) -> OwnerReference | None:
+        """The reference to an object's controller where that is of this kind."""
+        reference = next((one for one in child.metadata.owner_references if one.controller), None)
+        return reference if reference is not None and self.named_by(reference) else None
 
 
 PODS = Kind(group="", versions=("v1",), plural="pods", kind="Pod", record=Pod)
@@ -125,3 +140,11 @@ ALL: tuple[Kind[Object], ...] = (
     STORAGECLASSES,
     CSINODES,
 )
+
+_BY_NAME: Mapping[tuple[str, str], Kind[Object]] = {(kind.group, kind.kind): kind for kind in ALL}
+
+
+def resolves(reference: OwnerReference) -> bool:
+    """The API server may know such objects: of kinds that are not in this table nobody here can say."""
+    kind = _BY_NAME.get((reference.api_version.rpartition("/")[0], reference.kind))
+    return kind is None or kind.named_by(reference)

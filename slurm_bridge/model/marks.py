@@ -12,6 +12,8 @@ of theirs, and cancel it when they find no pods of theirs in it.
 
 import msgspec
 
+from slurm_bridge.model.names import WorkloadKey, workload_key
+
 #: Marks the record as ours; a later incompatible layout gets a new value.
 MARK = "slurm-bridge/1"
 
@@ -41,7 +43,12 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
     def same_workload(self, other: "Owner") -> bool:
         """Both speak of the same object, whatever the attempt."""
-        return (self.cluster, self.kind, self.uid) == (other.cluster, other.kind, other.uid)
+        return self.cluster == other.cluster and self.key == other.key
+
+    @property
+    def key(self) -> WorkloadKey:
+        """Of the workload, as in `Root.key`."""
+        return workload_key(self.kind, self.namespace, self.name, self.uid)
 
 
 class _Former(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

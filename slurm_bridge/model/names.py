@@ -4,6 +4,12 @@ from typing import NewType
 
 JobId = NewType("JobId", int)
 
+#: What tells one incarnation of a workload from every other, in every namespace: see `workload_key`.
+WorkloadKey = NewType("WorkloadKey", str)
+
+#: Where there is no workload.
+NO_WORKLOAD = WorkloadKey("")
+
 #: In the outcome of an order that is about no job.
 NO_JOB = JobId(0)
 
@@ -62,3 +68,15 @@ ANNOTATION_LWS_EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 ANNOTATION_JOBSET_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 #: ... unless the administrator has labelled the nodes for each Job beforehand.
 ANNOTATION_JOBSET_SELECTED = "alpha.jobset.sigs.k8s.io/node-selector"
+
+
+def workload_key(kind: str, namespace: str, name: str, uid: str) -> WorkloadKey:
+    """One text for (kind, namespace, name, uid). Two different tuples never have the same one.
+
+    Names of groups are written by users, in any letters; the API server keeps "/" out of the names of objects.
+    """
+    return WorkloadKey(f"{_plain(kind)}/{_plain(namespace)}/{_plain(name)}/{uid}")
+
+
+def _plain(part: str) -> str:
+    return part if "/" not in part and "%" not in part else part.replace("%", "%25").replace("/", "%2F")

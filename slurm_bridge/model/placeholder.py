@@ -20,6 +20,9 @@ class Certainty(enum.Enum):
 class Placeholder:
     """`since` is our clock when the job came to this phase, `read` when its `view` was read (None: never).
 
+    `seen`: Slurm has told of it in this life. Of other jobs that do not exist only the labels of pods tell, which their
+    users can write.
+
     `started` remembers that it has held nodes, which decides what its end means; `lost` that we knew it alive when it
     was gone all at once: ended jobs are remembered for a while, so that Slurm has not ended but forgotten it.
     """
@@ -34,6 +37,7 @@ class Placeholder:
     started: bool = False
     torn: bool = False
     lost: bool = False
+    seen: bool = True
 
     @property
     def phase(self) -> Phase:

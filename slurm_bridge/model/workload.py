@@ -4,28 +4,41 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
+from slurm_bridge.model.names import WorkloadKey, workload_key
 from slurm_bridge.model.pod import Pod
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """One incarnation of a workload: what the queue, the mirror and the owner record are keyed by.
+    """One incarnation of a workload.
 
     `uid` is the pod's own, or that of the object that groups pods, with whatever tells its groups and restarts apart.
+    `key` is all four in one text: the queue, the mirror and everything else that is known of a workload is filed under
+    it. The uid alone is never a key, because users write uids into labels and owner references.
     """
 
     kind: str
     namespace: str
     name: str
     uid: str
+    key: WorkloadKey = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", workload_key(self.kind, self.namespace, self.name, self.uid))
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
 
     @property
-    def object_uid(self) -> str:
-        """Of the object that this is or belongs to, the same for all of its parts and runs."""
-        return self.uid.partition(":")[0]
+    def object_key(self) -> WorkloadKey:
+        """Of the object that this is or belongs to, the same for all of its parts and runs, and nobody else's.
+
+        A group that is known by its name only has a uid that begins with a word, which all of them share: there the
+        whole of it counts.
+        """
+        before, _, rest = self.uid.partition(":")
+        by_name = before.partition(".")[0] == self.kind
+        return self.key if by_name or not rest else workload_key(self.kind, self.namespace, self.name, before)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ class Asker:
         if placeholder is not None and placeholder.alive and job_users.improper(placeholder):
             return lambda: self._parts.users.refuse(wish, placeholder)
         hook = self._tools.config.chain.evicts
-        recall = hook.recalled(wish.workload.root.uid) if hook is not None else None
+        recall = hook.recalled(wish.workload.root.key) if hook is not None else None
         if recall is None or placeholder is None or decide(Pods.PARKED, job_of(placeholder)) is not Step.WITHDRAW:
             return None
         return lambda: self._parts.replacer.replace(placeholder, f"{MADE_ROOM} {recall.whom}")
@@ -95,7 +95,7 @@ class Asker:
         if self._parts.ganger.anew(wish.workload, crew, placeholder):
             why = "its pods are gone, and the group starts anew"
             return lambda: self._parts.replacer.replace(placeholder, why)
-        self._parts.ganger.starts(wish.workload.root.uid, placeholder.job_id)
+        self._parts.ganger.starts(wish.workload.root.key, placeholder.job_id)
         return lambda: self._parts.binder.bind(wish, placeholder)
 
     def _hold(self, wish: Wish, placeholder: Placeholder | None) -> Filed:
@@ -114,7 +114,7 @@ class Asker:
         planned = wishes.plan(wish, self._tools, placeholder)
         tools = self._tools
         if isinstance(planned, Wait) and tools.cleared(wish.workload):
-            tools.promised.crowds_out(wish.workload.root.uid)
+            tools.promised.crowds_out(wish.workload.root.key)
         if isinstance(planned, Wait) and planned.retry_after is None and tools.avoid(wish.workload):
             # Nobody tells when a node is no longer avoided.
             planned = dataclasses.replace(planned, retry_after=tools.avoided.seconds)
@@ -127,8 +127,8 @@ class Asker:
 
     def _held(self, workload: Workload) -> str | None:
         """Why whoever makes these pods is not to get another job for them."""
-        makers = [workload.root.object_uid] + ([workload.controller.uid] if workload.controller else [])
-        return next((self._tools.held[uid] for uid in makers if uid in self._tools.held), None)
+        makers = [workload.root.object_key] + ([workload.controller.key] if workload.controller else [])
+        return next((why for key in makers if (why := self._tools.held.get(key)) is not None), None)
 
     def _again(self, crew: Crew, wish: Wish, placeholder: Placeholder, *, turn: bool) -> Act | Filed:
         """Its job has ended. Whether that was somebody's wish is asked once, and then it lines up or parks."""

@@ -18,6 +18,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
@@ -51,14 +52,14 @@ class Binder:
         self._tools, self._replacer, self._warden, self._users = tools, replacer, warden, users
         self.checker = Checker(tools, remains)
         #: Since when a workload waits for others to leave its node.
-        self._since: dict[str, float] = {}
+        self._since: dict[WorkloadKey, float] = {}
         #: By workload: pods that were bound, and of which no watch has told yet.
-        self._sent: dict[str, dict[str, float]] = {}
+        self._sent: dict[WorkloadKey, dict[str, float]] = {}
         self._placing = threading.Lock()
         #: Pods that count on their nodes since they were placed, and that nobody has tried to bind since.
         self._claimed: set[str] = set()
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """The workload is over."""
         self._since.pop(uid, None)
         self._sent.pop(uid, None)
@@ -70,7 +71,7 @@ class Binder:
 
     def awaited(self, crew: Crew) -> float | None:
         """How long to wait for the watch to tell which pods are bound; None when nothing of the kind is awaited."""
-        sent = self._sent.get(crew.root.uid)
+        sent = self._sent.get(crew.root.key)
         if not sent:
             return None
         now = self._tools.clock.now()
@@ -78,7 +79,7 @@ class Binder:
         waits = any(since + ECHO > now for uid, since in list(sent.items()) if uid in still)
         return LOOK_AGAIN if waits else None
 
-    def arrived(self, uid: str, pod_uid: str) -> None:
+    def arrived(self, uid: WorkloadKey, pod_uid: str) -> None:
         """The watch has told."""
         sent = self._sent.get(uid)
         if sent is not None:
@@ -129,7 +130,7 @@ class Binder:
         """The job in full, read since it started and not long ago: what it held then may be another's now."""
         if self._tools.mirror.failing:
             # Nobody knows what Slurm has done since; its next answer wakes everybody who waits for it.
-            return self._replacer.back_off(wish.workload.root.uid)
+            return self._replacer.back_off(wish.workload.root.key)
         at = placeholder.read
         fresh = at is not None and at >= placeholder.since and self._tools.clock.now() - at <= FRESH
         look = self._tools.mirror.look
@@ -189,7 +190,7 @@ class Binder:
         if isinstance(problem, Misfit):
             return self._give_back(wish, read, problem)
         now = self._tools.clock.now()
-        left = self._since.setdefault(wish.workload.root.uid, now) + PATIENCE - now
+        left = self._since.setdefault(wish.workload.root.key, now) + PATIENCE - now
         if left <= 0:
             return self._give_back(wish, read, Misfit(reason=problem.reason, message=problem.message))
         self._tools.say(wish.workload, problem.reason, problem.message)
@@ -197,7 +198,7 @@ class Binder:
 
     def _give_back(self, wish: Wish, read: Placeholder, misfit: Misfit) -> Filed:
         """The nodes go back to Slurm; the next attempt is told to avoid the one that is to blame."""
-        tools, uid = self._tools, wish.workload.root.uid
+        tools, uid = self._tools, wish.workload.root.key
         self._since.pop(uid, None)
         text = f"{misfit.message}; Slurm job {read.job_id} is given back"
         tools.voice.group(wish.workload, misfit.reason, text, warning=True)
@@ -214,7 +215,7 @@ class Binder:
 
     def _bind_all(self, wish: Wish, spots: tuple[Spot, ...], read: Placeholder) -> Filed:
         """In rank order: the first alone, for one that changed stops the whole while none is bound; then all others."""
-        uid = wish.workload.root.uid
+        uid = wish.workload.root.key
         self._quiet(uid, spots)
         try:
             first = self._bind(uid, spots[0], read)
@@ -229,7 +230,7 @@ class Binder:
         self._say_bound(wish.workload, spots, read)
         return WOKEN
 
-    def _quiet(self, uid: str, spots: tuple[Spot, ...]) -> None:
+    def _quiet(self, uid: WorkloadKey, spots: tuple[Spot, ...]) -> None:
         """What is still to be written of their waiting would only change the pods under our hands."""
         for one in (uid, *(spot.pod.uid for spot in spots)):
             self._tools.voice.forget(one)
@@ -245,7 +246,7 @@ class Binder:
         if len(workload.pods) >= workload.gang.minimum:
             self._tools.voice.scheduled(workload)
 
-    def _bind(self, uid: str, spot: Spot, read: Placeholder) -> bool:
+    def _bind(self, uid: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
         """An answer that was lost leaves the assumption: the pod may be there, and nobody may count on its place."""
         tools, pod = self._tools, spot.pod
         self._claimed.discard(pod.uid)

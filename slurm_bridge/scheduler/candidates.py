@@ -19,6 +19,7 @@ from slurm_bridge.hooks.layers import Stopped
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model import job
 from slurm_bridge.model.job import JobRequest
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
@@ -78,9 +79,9 @@ class Candidates:
 
     def __init__(self, tools: Tools, census: Census) -> None:
         self._tools, self._census = tools, census
-        self._tried: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._tried: OrderedDict[WorkloadKey, tuple[int, float]] = OrderedDict()
 
-    def pause(self, uid: str, hook: Preemption) -> None:
+    def pause(self, uid: WorkloadKey, hook: Preemption) -> None:
         """It has had its try; each further one is later."""
         tries, _ = self._tried.pop(uid, (0, 0.0))
         seconds = hook.options.after_seconds * (1 << min(tries, DOUBLINGS))
@@ -88,18 +89,18 @@ class Candidates:
         while len(self._tried) > REMEMBERED:
             self._tried.popitem(last=False)
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """It wants no further try: its next need, should it have one, is another one."""
         self._tried.pop(uid, None)
 
-    def otherwise(self, uid: str, intent: str) -> bool:
+    def otherwise(self, uid: WorkloadKey, intent: str) -> bool:
         """It may have no job now, or wants another one than this was."""
         _, wish = self._tools.wishes.get(uid, (None, None))
         if not isinstance(wish, Wish):
             return False
         return not _wanted(wish) or intent not in ("", wish.intent)
 
-    def waiting(self, hook: Preemption, but: Collection[str]) -> Iterator[Candidate]:
+    def waiting(self, hook: Preemption, but: Collection[WorkloadKey]) -> Iterator[Candidate]:
         """Those that wait for long enough, the most important first, and of equal ones who came first."""
         found = [one for uid in tuple(self._tools.wishes) if uid not in but and (one := self._candidate(uid, hook))]
         lowest = sites.lowest(self._census) if found else None
@@ -107,7 +108,7 @@ class Candidates:
             above = (one for one in found if one.priority > lowest)
             yield from sorted(above, key=lambda one: (-one.priority, one.since, one.root.uid))
 
-    def _candidate(self, uid: str, hook: Preemption) -> Candidate | None:
+    def _candidate(self, uid: WorkloadKey, hook: Preemption) -> Candidate | None:
         """As it was translated last; whom that does not cover is looked at when it has been translated anew."""
         now = self._tools.clock.now()
         _, wish = self._tools.wishes.get(uid, (None, None))
@@ -132,7 +133,7 @@ class Candidates:
         if self._tools.clock.now() - self._tools.facts_at > FRESH_SECONDS:
             self._tools.refresh_facts()
             return None
-        self.pause(one.root.uid, hook)
+        self.pause(one.root.key, hook)
         pods = one.workload.pods
         if not all(
             choosing.eligible(priority_of(pod), pod.status.nominated_node_name, self._census.on_node) for pod in pods

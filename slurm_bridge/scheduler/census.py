@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler.members import Crew
@@ -29,8 +30,13 @@ def _owners(pod: Pod) -> Iterable[str]:
     return (owner.name for owner in pod.metadata.owner_references)
 
 
+def _within(pod: Pod, root: Root) -> Root:
+    """This workload, or the pod by itself where that is one of another namespace: whatever says so is wrong."""
+    return root if root.namespace == pod.metadata.namespace else alone(pod)
+
+
 class Census:
-    """Thread-safe; the pods in it are frozen.
+    """Thread-safe; the pods in it are frozen. All pods of a workload are of its own namespace.
 
     `claim` tells to which workload a pod belongs, `handles` the names of the objects that may have a say in that.
     """
@@ -47,35 +53,35 @@ class Census:
         self._remembered = remembered
         self._lock = threading.RLock()
         self._pods: dict[str, Pod] = {}
-        self._roots: dict[str, str] = {}
-        self._crews: dict[str, Crew] = {}
+        self._roots: dict[str, WorkloadKey] = {}
+        self._crews: dict[WorkloadKey, Crew] = {}
         self._by_handle: dict[tuple[str, str], dict[str, None]] = {}
         self._on_node: dict[str, dict[str, None]] = {}
-        self._gone: OrderedDict[str, None] = OrderedDict()
+        self._gone: OrderedDict[WorkloadKey, None] = OrderedDict()
 
-    def put(self, old: Pod | None, new: Pod | None) -> str:
-        """A pod appeared, changed or went; the uid of its workload, "" when there was none to hear of."""
+    def put(self, old: Pod | None, new: Pod | None) -> WorkloadKey:
+        """A pod appeared, changed or went; the key of its workload, empty when there was none to hear of."""
         pod = new or old
         if pod is None:
-            return ""
-        root = None if pod.uid in self._roots else self._claim(pod)
+            return NO_WORKLOAD
+        root = None if pod.uid in self._roots else _within(pod, self._claim(pod))
         with self._lock:
             known = self._crews[self._roots[pod.uid]].root if pod.uid in self._roots else root
             assert known is not None
             if new is None:
                 self._remove(pod.uid)
-                self._bury(known.uid)
+                self._bury(known.key)
             else:
                 # Its crew takes the new shape for the old one: it is there at every moment.
                 self._unfile(pod.uid)
                 self._add(new, known)
-            return known.uid
+            return known.key
 
     def move(self, pod_uid: str, root: Root) -> None:
         """The pod belongs to that workload."""
         with self._lock:
             pod, before = self._pods.get(pod_uid), self._roots.get(pod_uid)
-            if pod is None or before == root.uid:
+            if pod is None or before == root.key or _within(pod, root) is not root:
                 return
             self._unfile(pod_uid)
             self._add(pod, root)
@@ -85,24 +91,24 @@ class Census:
 
     def reclaim(
         self, pod_uids: Iterable[str], settled: Callable[[Pod], bool] = lambda pod: pod.bound
-    ) -> frozenset[str]:
+    ) -> frozenset[WorkloadKey]:
         """Ask anew where these pods belong, if it is not settled; all workloads that they left or joined."""
-        touched: set[str] = set()
+        touched: set[WorkloadKey] = set()
         for uid in pod_uids:
             pod, before = self._pods.get(uid), self._roots.get(uid)
             if pod is None or before is None or settled(pod):
                 continue
-            root = self._claim(pod)
-            if root.uid != before:
+            root = _within(pod, self._claim(pod))
+            if root.key != before:
                 self.move(uid, root)
-                touched |= {before, root.uid}
+                touched |= {before, root.key}
         return frozenset(touched)
 
     def _add(self, pod: Pod, root: Root) -> None:
         self._pods[pod.uid] = pod
-        self._roots[pod.uid] = root.uid
-        self._gone.pop(root.uid, None)
-        self._crews.setdefault(root.uid, Crew(root)).put(pod, self._now())
+        self._roots[pod.uid] = root.key
+        self._gone.pop(root.key, None)
+        self._crews.setdefault(root.key, Crew(root)).put(pod, self._now())
         for handle in self._handles(pod):
             self._by_handle.setdefault((pod.metadata.namespace, handle), {})[pod.uid] = None
         if pod.bound and not pod.terminal:
@@ -121,18 +127,18 @@ class Census:
                 _take_out(self._by_handle, (pod.metadata.namespace, handle), uid)
             _take_out(self._on_node, pod.spec.node_name, uid)
 
-    def _leave(self, root_uid: str) -> bool:
+    def _leave(self, key: WorkloadKey) -> bool:
         """One less; True when nobody is left."""
-        empty = not self._crews.get(root_uid)
+        empty = not self._crews.get(key)
         if empty:
-            self._crews.pop(root_uid, None)
+            self._crews.pop(key, None)
         return empty
 
-    def _bury(self, root_uid: str) -> None:
+    def _bury(self, key: WorkloadKey) -> None:
         """A member has gone for good."""
-        if not self._leave(root_uid):
+        if not self._leave(key):
             return
-        self._gone[root_uid] = None
+        self._gone[key] = None
         while len(self._gone) > self._remembered:
             self._gone.popitem(last=False)
 
@@ -144,17 +150,17 @@ class Census:
         """The pod of this uid, None when it was never there or is gone."""
         return self._pods.get(uid)
 
-    def crew(self, root_uid: str) -> Crew | None:
+    def crew(self, key: WorkloadKey) -> Crew | None:
         """The pods of this workload, None when it has none."""
-        return self._crews.get(root_uid)
+        return self._crews.get(key)
 
-    def root_of(self, pod_uid: str) -> str | None:
-        """The uid of the workload that this pod belongs to."""
+    def root_of(self, pod_uid: str) -> WorkloadKey | None:
+        """The key of the workload that this pod belongs to."""
         return self._roots.get(pod_uid)
 
-    def seen_gone(self, root_uid: str) -> bool:
+    def seen_gone(self, key: WorkloadKey) -> bool:
         """We watched its last pod go."""
-        return root_uid in self._gone
+        return key in self._gone
 
     def named(self, namespace: str, name: str) -> tuple[str, ...]:
         """The uids of the pods in whose workload an object of this name may have a say."""
@@ -171,7 +177,7 @@ class Census:
         with self._lock:
             return tuple(self._pods)
 
-    def roots(self) -> tuple[str, ...]:
+    def roots(self) -> tuple[WorkloadKey, ...]:
         """Every workload that has pods."""
         with self._lock:
             return tuple(self._crews)

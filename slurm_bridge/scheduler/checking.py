@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from slurm_bridge.hooks.base import Deny
 from slurm_bridge.hooks.snapshot import ClusterSnapshot, NodeFacts, fits
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
@@ -43,14 +44,14 @@ class Checker:
 
     def __init__(self, tools: Tools, remains: Remains) -> None:
         self._tools, self._remains = tools, remains
-        self._for_node: dict[str, set[str]] = {}
+        self._for_node: dict[str, set[WorkloadKey]] = {}
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """The workload is over."""
         for waiting in list(self._for_node.values()):
             waiting.discard(uid)
 
-    def vacated(self, node: str) -> tuple[str, ...]:
+    def vacated(self, node: str) -> tuple[WorkloadKey, ...]:
         """A pod has left that node: the workloads that waited for that."""
         return tuple(self._for_node.pop(node, ()))
 
@@ -58,7 +59,7 @@ class Checker:
         by_node: dict[str, list[Spot]] = {}
         for spot in spots:
             by_node.setdefault(spot.node.name, []).append(spot)
-        checked = [self._check(workload.root.uid, there) for there in by_node.values()]
+        checked = [self._check(workload.root.key, there) for there in by_node.values()]
         problem = _together(one for one in checked if one is not None)
         if problem is not None:
             return problem
@@ -69,7 +70,7 @@ class Checker:
             return Misfit(reason="NodeDenied", message=verdict.message, nodes=tuple(sorted(verdict.nodes)))
         return Misfit(reason=verdict.reason, message=verdict.message)
 
-    def _check(self, uid: str, spots: Sequence[Spot]) -> Misfit | Wait | None:
+    def _check(self, uid: WorkloadKey, spots: Sequence[Spot]) -> Misfit | Wait | None:
         """Whether one node can take all who are to come there."""
         node = spots[0].node
         left = self._remains(node.name)

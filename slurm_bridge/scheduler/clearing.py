@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from slurm_bridge.hooks.kubescheduler.preempting.parties import priority_of
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.promised import HIGHEST, WHY, Promise
@@ -25,7 +26,7 @@ class _Kept:
     nodes: frozenset[str]
     until: float
     since: float = 0.0
-    others: tuple[str, ...] = ()
+    others: tuple[WorkloadKey, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,19 +47,19 @@ class Clearing:
 
     def __init__(self, tools: Tools, census: Census, queue: Queue, terms: Terms) -> None:
         self._tools, self._census, self._queue, self._terms = tools, census, queue, terms
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[WorkloadKey, _Kept] = {}
 
     def begin(self) -> None:
         """A leadership begins, and nothing is promised."""
         self._kept.clear()
         self._tools.promised.clear(self._terms.by)
 
-    def nodes(self, uid: str) -> frozenset[str]:
+    def nodes(self, uid: WorkloadKey) -> frozenset[str]:
         """What is promised to this workload."""
         kept = self._kept.get(uid)
         return kept.nodes if kept is not None else frozenset()
 
-    def keep(self, uid: str, nodes: Iterable[str], until: float) -> None:
+    def keep(self, uid: WorkloadKey, nodes: Iterable[str], until: float) -> None:
         """These, and what was promised to it before, until then at most."""
         before = self.nodes(uid)
         every = before.union(nodes)
@@ -71,7 +72,7 @@ class Clearing:
             self._tools.promised.make(self._promise(uid, crew, every))
             kept.nodes, kept.since, kept.others = every, self._tools.clock.now(), self._look_again(uid)
 
-    def holds(self, uid: str) -> bool:
+    def holds(self, uid: WorkloadKey) -> bool:
         """Everybody has been looked at since the nodes were promised, and Slurm knows what he keeps away from."""
         kept = self._kept.get(uid)
         late = kept is not None and self._tools.clock.now() - kept.since >= HOLD_SECONDS
@@ -85,18 +86,18 @@ class Clearing:
             if now >= kept.until or crew is None or not crew.count(Standing.WANTING):
                 self.end(uid)
 
-    def end(self, uid: str) -> None:
+    def end(self, uid: WorkloadKey) -> None:
         """Its nodes are free to all."""
         if self._kept.pop(uid, None) is not None:
             self._tools.promised.end(uid, self._terms.by)
             self._look_again(uid)
 
-    def _promise(self, uid: str, crew: Crew, nodes: frozenset[str]) -> Promise:
+    def _promise(self, uid: WorkloadKey, crew: Crew, nodes: frozenset[str]) -> Promise:
         terms = self._terms
         priority = max(map(priority_of, crew.pods(Standing.WANTING))) if terms.outranked else HIGHEST
         return Promise(uid=uid, priority=priority, nodes=nodes, by=terms.by, why=terms.why)
 
-    def _look_again(self, but: str) -> tuple[str, ...]:
+    def _look_again(self, but: WorkloadKey) -> tuple[WorkloadKey, ...]:
         """Those whose jobs wait tell Slurm what they keep away from; the others learn of it in their turn."""
         asking = {uid for uid in tuple(self._tools.wishes) if self._tools.table.of(uid)} | self._queue.flying()
         asking |= self._tools.promised.returning()

@@ -10,6 +10,7 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.meta import Object
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import held, news, telling
@@ -25,6 +26,7 @@ from slurm_bridge.scheduler.queue import Filed, Queue
 from slurm_bridge.scheduler.recalling import Recalling
 from slurm_bridge.scheduler.reserving import Reserving
 from slurm_bridge.scheduler.tools import Config, Tools
+from slurm_bridge.workloads import voices
 
 #: Changes of nodes are gathered for so long before those who wait are looked at.
 NODES_SETTLE = 1.0
@@ -67,7 +69,7 @@ class Core:
             return
         if new is not None and new.terminal and not (old is not None and old.terminal):
             self._learn_from(new)
-        if new is None:
+        if new is None or new.terminal:
             self.tools.voice.forget(pod.uid)
         if pod.bound:
             self.cycle.binder.arrived(uid, pod.uid)
@@ -77,7 +79,7 @@ class Core:
         if new is None or (news.matters(old, new) and not self._echo(uid, old, new)):
             self._activate(uid, urgent=bool(self.tools.table.of(uid)) or pod.bound)
 
-    def _placed(self, uid: str, pod: Pod) -> None:
+    def _placed(self, uid: WorkloadKey, pod: Pod) -> None:
         """A member has a node: perhaps it was the last that waited."""
         crew = self.census.crew(uid)
         job_id = job_id_of(pod)
@@ -87,10 +89,10 @@ class Core:
         if crew is None or not crew.count(Standing.WANTING):
             self.tools.forget(uid)
 
-    def _activate(self, uid: str, *, urgent: bool = True) -> None:
+    def _activate(self, uid: WorkloadKey, *, urgent: bool = True) -> None:
         self.queue.activate(uid, urgent=urgent)
 
-    def _echo(self, uid: str, old: Pod | None, new: Pod) -> bool:
+    def _echo(self, uid: WorkloadKey, old: Pod | None, new: Pod) -> bool:
         """Our own binding, come back by the watch: nothing follows from it as long as the job lives."""
         ours = old is not None and not old.bound and new.bound and not new.terminating and not new.terminal
         return ours and any(
@@ -127,6 +129,8 @@ class Core:
         changed = new or old
         if changed is None:
             return
+        if new is None:
+            self.tools.held.forget(changed)
         uids = self.census.named(changed.metadata.namespace, changed.metadata.name)
         # Where it is gone its pods are about to go, too; those that stay are looked at one by one.
         touched = self.census.reclaim(uids) if new is not None else frozenset()
@@ -144,21 +148,23 @@ class Core:
         job_id = job_id_of(pod)
         return pod.bound and (job_id is None or self.tools.table.get(job_id) is not None)
 
-    def on_job(self, uid: str) -> None:
+    def on_job(self, uid: WorkloadKey) -> None:
         """A placeholder changed."""
         self.queue.activate(uid, urgent=True)
 
     def _learn_from(self, pod: Pod) -> None:
         """A kubelet that refuses a pod will refuse its replacement too."""
-        controller = next((one.uid for one in pod.metadata.owner_references if one.controller), pod.uid)
-        crew = self.census.crew(self.census.root_of(pod.uid) or "")
-        makers = {controller, crew.root.object_uid} if crew is not None else {controller}
-        if news.refused(pod):
-            text = f"its kubelet refused pod {pod.metadata.name}: {pod.status.reason}"
-            now = self.tools.clock.now()
-            for uid in makers:
-                self.tools.avoided.add(uid, pod.spec.node_name, text, now)
-                self.tools.avoided.stumble(uid)
+        if not news.refused(pod):
+            return
+        crew = self.census.crew(self.census.root_of(pod.uid) or NO_WORKLOAD)
+        belongs = crew.root.object_key if crew is not None else voices.itself(pod).key
+        controller = voices.controller(pod)
+        text = f"its kubelet refused pod {pod.metadata.name}: {pod.status.reason}"
+        now = self.tools.clock.now()
+        self.tools.avoided.add(belongs, pod.spec.node_name, text, now)
+        if controller is not None:
+            self.tools.avoided.add(controller.key, pod.spec.node_name, text, now)
+            self.tools.avoided.stumble(controller.key)
 
     def _vacated(self, node: str) -> None:
         """Whoever waits for that node to be left looks again."""
@@ -180,7 +186,7 @@ class Core:
         for uid in {*self.census.roots(), *self.tools.table.uids()}:
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
 
-    def _restore(self, config: Config, *, fresh: bool) -> frozenset[str] | None:
+    def _restore(self, config: Config, *, fresh: bool) -> frozenset[WorkloadKey] | None:
         """Hooks that count learn first what workloads keep; the uids of those (None: no hook counts)."""
         if not config.chain.restores:
             return None
@@ -197,7 +203,7 @@ class Core:
             if pod is not None and known is not None and self.cycle.finder.may_be_by(pod, known):
                 self.census.move(uid, root_of(known.owner))
 
-    def schedule_step(self, run: Callable[[str, Act], None] | None = None) -> bool:
+    def schedule_step(self, run: Callable[[WorkloadKey, Act], None] | None = None) -> bool:
         """Look at the next workload; False when there is none. `run` does what was decided, here or elsewhere."""
         self._nodes_step()
         self._pods_step()
@@ -212,7 +218,7 @@ class Core:
             (run or self.carry_out)(uid, act)
         return True
 
-    def _think(self, uid: str, *, turn: bool) -> Act | Filed:
+    def _think(self, uid: WorkloadKey, *, turn: bool) -> Act | Filed:
         try:
             return self.cycle.think(uid, turn=turn)
         except errors.BridgeError as problem:
@@ -220,7 +226,7 @@ class Core:
         except Exception as surprise:  # noqa: BLE001 - one workload that we cannot cope with must not stop the others
             return self._surprised(uid, surprise)
 
-    def carry_out(self, uid: str, act: Act) -> None:
+    def carry_out(self, uid: WorkloadKey, act: Act) -> None:
         """Do it, and file the workload by what came of it."""
         try:
             filed = act()
@@ -230,13 +236,13 @@ class Core:
             filed = self._surprised(uid, surprise)
         self.queue.done(uid, filed)
 
-    def _surprised(self, uid: str, surprise: Exception) -> Filed:
+    def _surprised(self, uid: WorkloadKey, surprise: Exception) -> Filed:
         """A defect of ours: said loudly, with all that is known of it, and tried again later and later."""
         logger.bind(workload=uid).opt(exception=surprise).error("this workload could not be dealt with")
         self.tools.tally.attempt("error")
         return self.cycle.replacer.back_off(uid)
 
-    def _failed(self, uid: str, problem: errors.BridgeError) -> Filed:
+    def _failed(self, uid: WorkloadKey, problem: errors.BridgeError) -> Filed:
         logger.bind(workload=uid).info("not now: {}", problem)
         self.tools.tally.attempt("error")
         return Filed(after=DISAGREED) if isinstance(problem, errors.Disagreement) else self.cycle.replacer.back_off(uid)
@@ -292,7 +298,7 @@ class Core:
         window = self.tools.limits.window
         return None if self.tools.table.unstarted < window else telling.full(window)
 
-    def _pending(self, uid: str) -> bool:
+    def _pending(self, uid: WorkloadKey) -> bool:
         return any(one.phase is Phase.PENDING for one in self.tools.table.of(uid))
 
     def retry_all(self) -> None:

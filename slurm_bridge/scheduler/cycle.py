@@ -15,6 +15,7 @@ from loguru import logger
 
 from slurm_bridge.mirror import table
 from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
@@ -49,7 +50,7 @@ FORGOTTEN = 60.0
 class Cycle:
     """Knows every step; keeps nothing of its own. `wake` has another workload looked at."""
 
-    def __init__(self, tools: Tools, census: Census, wake: Callable[[str], None]) -> None:
+    def __init__(self, tools: Tools, census: Census, wake: Callable[[WorkloadKey], None]) -> None:
         self._tools, self._census, self._wake = tools, census, wake
         self.replacer = Replacer(tools)
         self.users = job_users.JobUsers(tools, self.replacer)
@@ -75,13 +76,13 @@ class Cycle:
             ),
         )
 
-    def think(self, uid: str, *, turn: bool) -> Act | Filed:
+    def think(self, uid: WorkloadKey, *, turn: bool) -> Act | Filed:
         """What to do with this workload; `turn` says that it may submit now."""
         if uid in self._tools.unanswered:
             return lambda: self.submitter.search(uid)
         return self._think(uid, turn=turn)
 
-    def _think(self, uid: str, *, turn: bool) -> Act | Filed:
+    def _think(self, uid: WorkloadKey, *, turn: bool) -> Act | Filed:
         crew, placeholders = self._census.crew(uid), self._tools.table.of(uid)
         pods = pods_of(crew)
         placeholder, named = relevant.relevant(crew, placeholders)
@@ -108,22 +109,22 @@ class Cycle:
         self.ganger.begin()
         self.binder.begin()
 
-    def _over(self, uid: str, crew: Crew | None, placeholder: Placeholder | None) -> Act | Filed:
+    def _over(self, uid: WorkloadKey, crew: Crew | None, placeholder: Placeholder | None) -> Act | Filed:
         """Pods that want nothing of Slurm any more."""
         if crew is None and placeholder is not None and placeholder.owner.kind not in WORKLOADS:
             return self._no_workload(uid, placeholder)
         if decide(Pods.OVER, job_of(placeholder)) is Step.WITHDRAW or self._half_alive(uid):
-            if placeholder is not None and self._census.root_of(uid) not in (None, uid):
+            if placeholder is not None and self._census.root_of(placeholder.owner.uid) not in (None, uid):
                 return lambda: self.replacer.replace(placeholder, "its pod waits as part of another workload now")
             seen = crew is not None or self._census.seen_gone(uid)
             return lambda: self.ender.withdraw(uid, crew, seen=seen)
         return self._forget(uid)
 
-    def _half_alive(self, uid: str) -> bool:
+    def _half_alive(self, uid: WorkloadKey) -> bool:
         """A component has ended, and others still hold their nodes."""
         return any(one.torn and one.certainty is Certainty.SEEN for one in self._tools.table.of(uid))
 
-    def _no_workload(self, uid: str, placeholder: Placeholder) -> Act | Filed:
+    def _no_workload(self, uid: WorkloadKey, placeholder: Placeholder) -> Act | Filed:
         """The job of a check that was killed half-way has to go; what a later version made is not ours to judge."""
         if placeholder.owner.kind != CHECK:
             logger.warning("job {} stands for a {}: left alone", placeholder.job_id, placeholder.owner.kind)
@@ -209,7 +210,7 @@ class Cycle:
             return gathered
         if looked_at is not None and not looked_at.bound:
             self._census.move(looked_at.uid, gathered.root)
-        self._wake(gathered.root.uid)
+        self._wake(gathered.root.key)
         return None
 
     def _waiting(self, crew: Crew, placeholder: Placeholder | None, *, turn: bool) -> Act | Filed:
@@ -236,7 +237,7 @@ class Cycle:
 
     def _rest(self, crew: Crew) -> None:
         """It is in no state to have a job: where it has none, and no nodes, hooks count nothing for it any more."""
-        uid = crew.root.uid
+        uid = crew.root.key
         if not held.keeps(self._tools, crew, uid):
             self._tools.ended(uid)
 
@@ -264,14 +265,14 @@ class Cycle:
 
     def _remains(self, node: str) -> tuple[Pod, ...]:
         """Pods on a node whose place Slurm may have given away: their job ended, or was forgotten and waits again."""
-        ended = ((one.owner.uid, one.job_id) for one in self._tools.table.ended())
+        ended = ((one.owner.key, one.job_id) for one in self._tools.table.ended())
         restored = ((uid, None) for uid in self.restorer.workloads())
         crews = ((self._census.crew(uid), job_id) for uid, job_id in (*ended, *restored))
         return tuple(
             pod for crew, job_id in crews if crew for pod in relevant.on(node, crew) if job_id in (None, job_id_of(pod))
         )
 
-    def _forget(self, uid: str) -> Filed:
+    def _forget(self, uid: WorkloadKey) -> Filed:
         for part in (self.submitter, self.users, self.warden, self.binder, self.ender, self.finder, self.ganger):
             part.forget(uid)
         return self.ender.drop(uid)

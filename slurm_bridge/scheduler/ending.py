@@ -12,6 +12,7 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.model import kinds, names
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
@@ -21,6 +22,7 @@ from slurm_bridge.scheduler.members import Crew, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.workloads import voices
 
 #: A pod that changed under our hands: its next event says more, or this does.
 DISAGREED = 1.0
@@ -34,16 +36,16 @@ class Ender:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         #: Since when pods of a workload have been leaving, by pod.
-        self._leaving: dict[str, dict[str, float]] = {}
+        self._leaving: dict[WorkloadKey, dict[str, float]] = {}
         #: How many of them there were at the last look at each, and when the next one is due.
-        self._looked: dict[str, tuple[int, float]] = {}
+        self._looked: dict[WorkloadKey, tuple[int, float]] = {}
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """The workload is over."""
         self._leaving.pop(uid, None)
         self._looked.pop(uid, None)
 
-    def withdraw(self, uid: str, crew: Crew | None, *, seen: bool) -> Filed:
+    def withdraw(self, uid: WorkloadKey, crew: Crew | None, *, seen: bool) -> Filed:
         """The pods are over: cancel every placeholder that lives. `seen` says that we saw them end or go."""
         placeholders = self._tools.table.of(uid)
         if crew is None and not seen and self._exists(placeholders[0]):
@@ -52,7 +54,7 @@ class Ender:
         why = _outcome(crew)
         for one in placeholders:
             if (one.alive or one.torn) and not self._withdraw_one(one, why, orphan=not seen and crew is None):
-                return Filed(after=self._tools.pause(one.owner.uid))
+                return Filed(after=self._tools.pause(one.owner.key))
         return AT_ONCE
 
     def _withdraw_one(self, placeholder: Placeholder, why: str, *, orphan: bool) -> bool:
@@ -78,7 +80,7 @@ class Ender:
         listed = self._tools.cluster.list(kinds.PODS, Scope(namespace=owner.namespace)).items
         return any(job_id_of(pod) == placeholder.job_id and not pod.terminal for pod in listed)
 
-    def drop(self, uid: str) -> Filed:
+    def drop(self, uid: WorkloadKey) -> Filed:
         """Both sides are over."""
         for one in self._tools.table.of(uid):
             self._tools.table.drop(one.job_id)
@@ -92,17 +94,21 @@ class Ender:
         for one in surplus:
             logger.warning("job {} is a second one for {}: cancelled", one.job_id, one.owner.name)
             if not withdrawing.withdraw(self._tools, one, "a second job for the same workload", noted=True):
-                return Filed(after=self._tools.pause(one.owner.uid))
+                return Filed(after=self._tools.pause(one.owner.key))
             self._tools.table.drop(one.job_id)
         return AT_ONCE
 
     def doubt(self, crew: Crew, placeholder: Placeholder) -> Filed:
-        """The job of bound pods is unknown to Slurm: believed after a pause, one by one, and never of a multitude."""
+        """The job of bound pods is unknown to Slurm: believed after a pause, one by one, and never of a multitude.
+
+        Whether a job that we have seen is gone is told by others that we have seen. Anybody can write any job id on a
+        pod and bind it himself: such ids count only for pods of whose jobs nothing else is known, either.
+        """
         ends, now = self._tools.config.ends, self._tools.clock.now()
         settled = placeholder.since + ends.settle_seconds
         if now < settled:
             return Filed(after=settled - now)
-        vanished, bound = self._tools.table.vanished()
+        vanished, bound = self._tools.table.vanished(named=not placeholder.seen)
         if ends.breaker.open(vanished, bound):
             text = (
                 f"{vanished} of {bound} placeholder jobs have vanished at once; no pod is ended until that is explained"
@@ -125,7 +131,7 @@ class Ender:
         if word == "TIMEOUT":
             self._after_timeout(crew, text)
         if placeholder.torn and not withdrawing.withdraw(self._tools, placeholder, text):
-            return Filed(after=self._tools.pause(crew.root.uid))
+            return Filed(after=self._tools.pause(crew.root.key))
         return self.end_all(crew, placeholder, word, text)
 
     def end_all(self, crew: Crew, placeholder: Placeholder, word: str, text: str) -> Filed:
@@ -160,22 +166,17 @@ class Ender:
 
     def _after_timeout(self, crew: Crew, text: str) -> None:
         """Whoever makes such pods would make others, which would be cut off just the same."""
-        controllers = {
-            one.uid: one.kind
-            for pod in crew.pods(Standing.BOUND)
-            for one in pod.metadata.owner_references
-            if one.controller
-        }
-        makers = {**controllers, crew.root.object_uid: crew.root.kind}
-        for uid, kind in makers.items():
+        controllers = [maker for pod in crew.pods(Standing.BOUND) if (maker := voices.controller(pod)) is not None]
+        makers = {one.key: one.kind for one in controllers} | {crew.root.object_key: crew.root.kind}
+        for key, kind in makers.items():
             if kind in self._tools.config.ends.hold_after_timeout:
-                self._tools.held[uid] = text
+                self._tools.held.put(key, text)
 
     def leaving(self, crew: Crew) -> Filed:
         """Pods that are being deleted keep their job until they are gone, unless their node is dead."""
-        if not self._tools.table.lives(crew.root.uid):
+        if not self._tools.table.lives(crew.root.key):
             return WOKEN
-        uid, now, heads = crew.root.uid, self._tools.clock.now(), crew.count(Standing.LEAVING)
+        uid, now, heads = crew.root.key, self._tools.clock.now(), crew.count(Standing.LEAVING)
         before, due = self._looked.get(uid, (0, now))
         if heads > before or now >= due:
             left = self._patience(crew)
@@ -191,7 +192,7 @@ class Ender:
     def _patience(self, crew: Crew) -> float | None:
         """How long to wait before looking again at those that leave; None when all of them hang on dead nodes."""
         now, stuck = self._tools.clock.now(), self._tools.config.ends.stuck_seconds
-        began = self._leaving.setdefault(crew.root.uid, {})
+        began = self._leaving.setdefault(crew.root.key, {})
         waits = []
         for pod in crew.pods(Standing.LEAVING):
             grace = pod.metadata.deletion_grace_period_seconds or 0
@@ -237,7 +238,7 @@ class Ender:
         if cancelled and not wishes.answered(wish, read):
             self.park(wish, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
         if not withdrawing.withdraw(self._tools, read, "a component of it has ended", noted=True):
-            return Filed(after=self._tools.pause(wish.workload.root.uid))
+            return Filed(after=self._tools.pause(wish.workload.root.key))
         return AT_ONCE
 
     def park(self, wish: Wish, placeholder: Placeholder | None, why: str) -> Filed:
@@ -259,7 +260,7 @@ class Ender:
 
     def tell_parked(self, wish: Wish) -> Filed:
         """Keep saying why it waits."""
-        uid, suspended = wish.workload.root.uid, wish.workload.suspended
+        uid, suspended = wish.workload.root.key, wish.workload.suspended
         if not self._tools.may_have_job(uid):
             self._tools.ended(uid)
         if suspended:

@@ -10,6 +10,7 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.model import kinds, names
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import withdrawing
@@ -99,7 +100,7 @@ class Evictor:
         crews = (self._census.crew(uid) for uid in self._groups(jobs))
         return tuple(pod for crew in crews if crew for pod in crew.pods(stands) if job_id_of(pod) in jobs)
 
-    def end_jobs(self, victims: Victims, whom: str) -> Iterator[tuple[str, bool]]:
+    def end_jobs(self, victims: Victims, whom: str) -> Iterator[tuple[WorkloadKey, bool]]:
         """The groups among them by their uids, and whether their jobs are over."""
         jobs = _jobs(victims)
         for uid in self._groups(jobs):
@@ -108,9 +109,9 @@ class Evictor:
             over = [withdrawing.withdraw(self._tools, one, why, noted=True) for one in living]
             yield uid, all(over)
 
-    def _groups(self, jobs: frozenset[names.JobId]) -> frozenset[str]:
+    def _groups(self, jobs: frozenset[names.JobId]) -> frozenset[WorkloadKey]:
         found = [self._tools.table.get(job_id) for job_id in jobs]
-        return frozenset(one.owner.uid for one in found if one is not None and one.owner.kind != kinds.PODS.kind)
+        return frozenset(one.owner.key for one in found if one is not None and one.owner.kind != kinds.PODS.kind)
 
 
 def _jobs(victims: Victims) -> frozenset[names.JobId]:

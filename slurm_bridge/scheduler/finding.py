@@ -8,6 +8,7 @@ other pods. Then the pod's own job is gone.
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import JobState
 from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
@@ -24,15 +25,15 @@ class Finder:
     def __init__(self, tools: Tools, census: Census) -> None:
         self._tools, self._census = tools, census
         #: By workload: its job, whose id is another's now. The table has one entry for an id, and that is the other's.
-        self._robbed: dict[str, Placeholder] = {}
+        self._robbed: dict[WorkloadKey, Placeholder] = {}
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """The workload is over."""
         self._robbed.pop(uid, None)
 
     def robbed(self, crew: Crew) -> Placeholder | None:
         """The job of bound pods whose id is another's now."""
-        found = self._robbed.get(crew.root.uid)
+        found = self._robbed.get(crew.root.key)
         return found if found is not None and found.job_id in crew.named else None
 
     def may_be_by(self, pod: Pod, job: Placeholder) -> bool:
@@ -43,7 +44,7 @@ class Finder:
         """Read the placeholders that bound pods name; that Slurm does not know one is worth remembering too."""
         for job_id in crew.named:
             known = self._tools.table.get(job_id)
-            if known is None or known.owner.uid != crew.root.uid or known.certainty is not Certainty.SEEN:
+            if known is None or known.owner.key != crew.root.key or known.certainty is not Certainty.SEEN:
                 self._look(crew, job_id)
         return AT_ONCE if crew.named else WOKEN
 
@@ -61,6 +62,8 @@ class Finder:
             self._gone(job_id, owner)
 
     def _gone(self, job_id: names.JobId, owner: Owner) -> None:
+        known = self._tools.table.get(job_id)
+        ours = known is None or known.owner.same_workload(owner)
         gone = Placeholder(
             job_id=job_id,
             owner=owner,
@@ -68,14 +71,14 @@ class Finder:
             certainty=Certainty.GONE,
             since=self._tools.clock.now(),
             started=True,
+            seen=ours and known is not None and known.seen,
         )
-        known = self._tools.table.get(job_id)
-        if known is None or known.owner.same_workload(owner):
+        if ours:
             self._tools.table.put(gone, tell=False)
         else:
-            before = self._robbed.get(owner.uid)
+            before = self._robbed.get(owner.key)
             if before is None or before.job_id != job_id:
-                self._robbed[owner.uid] = gone
+                self._robbed[owner.key] = gone
 
 
 def may_be_by(pod: Pod, job: Placeholder, census: Census, *, counted: bool) -> bool:

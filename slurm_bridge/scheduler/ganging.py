@@ -14,7 +14,7 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.model import kinds
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.names import JobId
+from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
@@ -38,15 +38,15 @@ class Ganger:
     def __init__(self, tools: Tools, ender: Ender) -> None:
         self._tools, self._ender = tools, ender
         #: Since when members are missing although there is a job; since when some are bound and others are not yet.
-        self._missing: dict[str, float] = {}
-        self._begun: dict[str, tuple[JobId, float]] = {}
+        self._missing: dict[WorkloadKey, float] = {}
+        self._begun: dict[WorkloadKey, tuple[JobId, float]] = {}
         #: Since when members have come one after the other.
-        self._settling: dict[str, float] = {}
+        self._settling: dict[WorkloadKey, float] = {}
         #: Jobs whose pods were taken back: nobody is bound by them any more.
-        self._undone: dict[str, JobId] = {}
-        self._announced: set[str] = set()
+        self._undone: dict[WorkloadKey, JobId] = {}
+        self._announced: set[WorkloadKey] = set()
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """The workload is over."""
         self._missing.pop(uid, None)
         self._settling.pop(uid, None)
@@ -87,7 +87,7 @@ class Ganger:
     def _patience(self, crew: Crew) -> float:
         """Seconds that are left for whatever is wrong with these pods to be put right."""
         now = self._tools.clock.now()
-        return self._missing.setdefault(crew.root.uid, now) + self._tools.limits.incomplete_seconds - now
+        return self._missing.setdefault(crew.root.key, now) + self._tools.limits.incomplete_seconds - now
 
     def _tell(self, crew: Crew, reason: str, text: str) -> None:
         self._tools.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), reason, text)
@@ -100,7 +100,7 @@ class Ganger:
 
     def unsettled(self, workload: Workload, crew: Crew, placeholder: Placeholder | None) -> Filed | None:
         """More may be on their way, and a job that has not started yet would have to be changed for each of them."""
-        gang, uid = workload.gang, crew.root.uid
+        gang, uid = workload.gang, crew.root.key
         self._missing.pop(uid, None)
         if gang is None or (gang.size is not None and len(workload.pods) >= gang.size):
             return None
@@ -115,11 +115,11 @@ class Ganger:
     def coming(self, crew: Crew, placeholder: Placeholder | None) -> Filed | None:
         """The last look at all of them has shown that more may come, and some have just come: no need for another."""
         started = placeholder is not None and (placeholder.started or placeholder.torn)
-        return None if started or crew.root.uid not in self._settling else self._still(crew)
+        return None if started or crew.root.key not in self._settling else self._still(crew)
 
     def _still(self, crew: Crew) -> Filed | None:
         now, quiet = self._tools.clock.now(), self._tools.limits.settle_seconds
-        left = min(crew.joined + quiet, self._settling[crew.root.uid] + RESTLESS * quiet) - now
+        left = min(crew.joined + quiet, self._settling[crew.root.key] + RESTLESS * quiet) - now
         return Filed(after=left) if left > 0 else None
 
     def anew(self, workload: Workload, crew: Crew, placeholder: Placeholder) -> bool:
@@ -133,11 +133,11 @@ class Ganger:
 
     def undone(self, crew: Crew, placeholder: Placeholder) -> bool:
         """The pods that this job had were taken back, because the others could not be bound."""
-        return self._undone.get(crew.root.uid) == placeholder.job_id
+        return self._undone.get(crew.root.key) == placeholder.job_id
 
     # After the start
 
-    def starts(self, uid: str, job_id: JobId) -> None:
+    def starts(self, uid: WorkloadKey, job_id: JobId) -> None:
         """Its pods are about to be bound, one after the other."""
         if self._begun.get(uid, (None, 0.0))[0] != job_id:
             self._begun[uid] = (job_id, self._tools.clock.now())
@@ -149,16 +149,16 @@ class Ganger:
 
     def started(self, crew: Crew) -> None:
         """All have their nodes."""
-        self._begun.pop(crew.root.uid, None)
+        self._begun.pop(crew.root.key, None)
 
     def unannounced(self, crew: Crew) -> bool:
         """The object of the group may not have been told yet that enough have nodes: after a restart."""
-        return crew.root.kind == kinds.PODGROUPS.kind and crew.root.uid not in self._announced
+        return crew.root.kind == kinds.PODGROUPS.kind and crew.root.key not in self._announced
 
     def announce(self, crew: Crew, workload: Workload, placeholder: Placeholder) -> None:
         """Tell it once, if it is so: its job was asked for enough, and as many have a place."""
         if crew.count(Standing.BOUND, Standing.DONE) >= records.starters_of(placeholder.owner):
-            self._announced.add(crew.root.uid)
+            self._announced.add(crew.root.key)
             self._tools.voice.scheduled(workload)
 
     def lost(self, crew: Crew, placeholder: Placeholder) -> bool:
@@ -196,12 +196,12 @@ class Ganger:
 
     def _finish(self, wish: Wish, crew: Crew, placeholder: Placeholder, binder: Binder) -> Callable[[], Filed]:
         """The rest of a start."""
-        self.starts(crew.root.uid, placeholder.job_id)
+        self.starts(crew.root.key, placeholder.job_id)
         return lambda: self._go_on(wish, crew, placeholder, binder)
 
     def _left(self, crew: Crew, placeholder: Placeholder) -> float | None:
         """Seconds that are left for a start by this job; None when it is over."""
-        job_id, began = self._begun.get(crew.root.uid, (None, 0.0))
+        job_id, began = self._begun.get(crew.root.key, (None, 0.0))
         if job_id != placeholder.job_id or _complete(crew, placeholder):
             return None
         return began + self._tools.limits.bind_seconds - self._tools.clock.now()
@@ -217,7 +217,7 @@ class Ganger:
         def act() -> Filed:
             if self._complete_after_all(crew, placeholder):
                 return Filed(after=ECHO)
-            self._undone[crew.root.uid] = placeholder.job_id
+            self._undone[crew.root.key] = placeholder.job_id
             ended = self._ender.end_all(crew, placeholder, "NOTBOUND", text)
             # Where nobody has a node any more nobody's end wakes us.
             return ended if crew.on(placeholder.job_id) else AT_ONCE
@@ -242,7 +242,7 @@ class Ganger:
             return self.in_time(crew, placeholder, binder.join(wish, crew, placeholder))
         except errors.TryLater as problem:
             logger.bind(workload=str(crew.root)).info("not all bound yet: {}", problem)
-            return self.in_time(crew, placeholder, Filed(after=self._tools.pause(crew.root.uid)))
+            return self.in_time(crew, placeholder, Filed(after=self._tools.pause(crew.root.key)))
 
 
 def _complete(crew: Crew, placeholder: Placeholder, *, more: int = 0) -> bool:

@@ -7,7 +7,7 @@ Pods and placeholders are all that it is taken from: whoever starts anew comes t
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from slurm_bridge import errors
 from slurm_bridge.hooks import chain
@@ -16,6 +16,7 @@ from slurm_bridge.hooks.held import Held
 from slurm_bridge.model import kinds
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Source, Workload
 from slurm_bridge.scheduler import notes, records
@@ -31,12 +32,19 @@ def held(tools: Tools, census: Census) -> tuple[Held, ...]:
     return tuple(_held(tools, census))
 
 
-def keeps(tools: Tools, crew: Crew | None, uid: str) -> bool:
+def keeps(tools: Tools, crew: Crew | None, uid: WorkloadKey) -> bool:
     """It has a job, or may have one, or pods on nodes."""
     return bool(crew and crew.count(*PLACED)) or tools.may_have_job(uid)
 
 
+def _by_uid(census: Census) -> Mapping[str, WorkloadKey]:
+    """Of all workloads: notes of earlier versions name others by their uids."""
+    crews = ((key, census.crew(key)) for key in census.roots())
+    return {crew.root.uid: key for key, crew in crews if crew is not None}
+
+
 def _held(tools: Tools, census: Census) -> Iterator[Held]:
+    earlier = _by_uid(census)
     for uid in census.roots():
         crew = census.crew(uid)
         if crew is None:
@@ -55,16 +63,17 @@ def _held(tools: Tools, census: Census) -> Iterator[Held]:
             yield Held(
                 ask=ask,
                 started={pod.uid for pod in ask.workload.pods} <= placed,
-                makes_room_for=makes_room_for or "",
+                makes_room_for=earlier.get(makes_room_for or "", WorkloadKey(makes_room_for or "")),
                 leaves=_leaves(crew, marked=makes_room_for is not None),
             )
         else:
-            yield Held(ask=ask, started=False, waits=True, room_made_by=made_by)
+            victims = {earlier.get(one, WorkloadKey(one)): name for one, name in made_by.items()}
+            yield Held(ask=ask, started=False, waits=True, room_made_by=victims)
 
 
 def _done(tools: Tools, crew: Crew) -> tuple[Pod, ...]:
     """Those who are over, and whose job is not."""
-    living = {one.job_id for one in tools.table.of(crew.root.uid) if one.alive}
+    living = {one.job_id for one in tools.table.of(crew.root.key) if one.alive}
     return tuple(pod for pod in crew.pods(*ENDED) if job_id_of(pod) in living) if living else ()
 
 
@@ -97,7 +106,7 @@ def _placed(tools: Tools, crew: Crew, workload: Workload, done: Sequence[Pod]) -
 
     Who came for one that is done has taken its place.
     """
-    job = next((one for one in tools.table.of(workload.root.uid) if one.alive and one.started), None)
+    job = next((one for one in tools.table.of(workload.root.key) if one.alive and one.started), None)
     placed = {pod.uid for pod in crew.pods(*PLACED)}
     over = {pod.uid for pod in crew.pods(*ENDED)}
     others = [pod.uid for pod in workload.pods if pod.uid not in placed | over] + [pod.uid for pod in done]

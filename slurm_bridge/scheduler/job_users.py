@@ -4,6 +4,7 @@ Every reading of a job carries the number, so the check costs no call. The last 
 """
 
 from slurm_bridge.model.job import JobView
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 from slurm_bridge.scheduler.tools import Tools
@@ -21,27 +22,27 @@ class JobUsers:
     def __init__(self, tools: Tools, replacer: Replacer) -> None:
         self._tools, self._replacer = tools, replacer
         #: By workload: the intent that was refused, and until when it is not submitted again.
-        self._refused: dict[str, tuple[str, float]] = {}
+        self._refused: dict[WorkloadKey, tuple[str, float]] = {}
 
-    def forget(self, uid: str) -> None:
+    def forget(self, key: WorkloadKey) -> None:
         """The workload is over."""
-        self._refused.pop(uid, None)
+        self._refused.pop(key, None)
 
     def refused_lately(self, wish: Wish) -> Filed | None:
         """How long this request has to wait, None when it may be submitted."""
-        intent, until = self._refused.get(wish.workload.root.uid, ("", 0.0))
+        intent, until = self._refused.get(wish.workload.root.key, ("", 0.0))
         left = until - self._tools.clock.now()
         return Filed(after=left) if left > 0 and intent == wish.intent else None
 
     def refuse(self, wish: Wish, placeholder: Placeholder) -> Filed:
         """Withdraw the job, and tell its user why."""
-        tools, uid = self._tools, wish.workload.root.uid
+        tools, key = self._tools, wish.workload.root.key
         text = f"Slurm job {placeholder.job_id} {_wrong(placeholder.view)}; the job is withdrawn"
         tools.say(wish.workload, "UserNotAllowed", text)
         tools.voice.group(wish.workload, "UserNotAllowed", text, warning=True)
         tools.tally.attempt("rejected")
         filed = self._replacer.replace(placeholder, "its user is not allowed")
-        self._refused[uid] = (wish.intent, tools.clock.now() + REFUSED_AGAIN)
+        self._refused[key] = (wish.intent, tools.clock.now() + REFUSED_AGAIN)
         return Filed(after=REFUSED_AGAIN) if filed is AT_ONCE else filed
 
 

@@ -14,6 +14,7 @@ from loguru import logger
 
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model.job import Done, Refusal, Refused, Unknown
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.scheduler import records, submitting, words
@@ -35,22 +36,22 @@ class Warden:
     def __init__(self, tools: Tools, replacer: Replacer) -> None:
         self._tools, self._replacer = tools, replacer
         #: What Slurm refused to change a job into, so that it is asked once only.
-        self._refused: dict[str, str] = {}
+        self._refused: dict[WorkloadKey, str] = {}
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """The workload is over."""
         self._refused.pop(uid, None)
 
     def keep(self, wish: Wish, planned: Plan | Wait | Reject, placeholder: Placeholder) -> Filed:
         """A job that pends: is it still what is wanted?"""
         if isinstance(planned, Wait) and wishes.is_crowded_out(wish, self._tools, placeholder):
-            self._tools.promised.crowds_out(wish.workload.root.uid)
+            self._tools.promised.crowds_out(wish.workload.root.key)
             return self._replacer.replace(placeholder, CROWDED_OUT)
         if isinstance(planned, Wait | Reject):
             self._tools.say(wish.workload, planned.reason, _kept(planned, placeholder))
             return WOKEN if isinstance(planned, Reject) else Filed(after=planned.retry_after, moving=planned.moving)
         wanted, asked = wishes.mark(wish, planned), placeholder.owner.request
-        if wanted == asked or self._refused.get(placeholder.owner.uid) == wanted:
+        if wanted == asked or self._refused.get(placeholder.owner.key) == wanted:
             self._tell_pending(wish, planned, placeholder)
             renamed = self.rename(wish, placeholder)
             return renamed if renamed is not None else self._in_time(planned)
@@ -79,14 +80,14 @@ class Warden:
             logger.warning("the record of job {} stays as it is: {}", placeholder.job_id, outcome.message)
             return None
         if not isinstance(outcome, Done):
-            return self._replacer.back_off(placeholder.owner.uid)
+            return self._replacer.back_off(placeholder.owner.key)
         return self._changed(placeholder)
 
     def _changed(self, placeholder: Placeholder) -> Filed:
         """Slurm said yes: what the job says now is what counts. One that says the same as before is left alone."""
         read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
         same = read is not None and read.owner == placeholder.owner
-        return self._replacer.back_off(placeholder.owner.uid) if same else AT_ONCE
+        return self._replacer.back_off(placeholder.owner.key) if same else AT_ONCE
 
     def _tell_pending(self, wish: Wish, planned: Plan, placeholder: Placeholder) -> None:
         """Only for jobs that wait for long enough to be read: one that starts at once is told of when it is bound."""
@@ -108,7 +109,7 @@ class Warden:
         if isinstance(outcome, Refused):
             return self._not_updated(wish, planned, placeholder, outcome)
         changed = self._changed(placeholder)
-        return self._replacer.back_off(placeholder.owner.uid) if isinstance(outcome, Unknown) else changed
+        return self._replacer.back_off(placeholder.owner.key) if isinstance(outcome, Unknown) else changed
 
     def _not_updated(self, wish: Wish, planned: Plan, placeholder: Placeholder, outcome: Refused) -> Filed:
         if outcome.why in (Refusal.STARTED, Refusal.OVER, Refusal.NO_SUCH_JOB):
@@ -119,8 +120,8 @@ class Warden:
             self._tools.refresh_facts()
             return self._replacer.replace(placeholder, "a node that it named has left Slurm")
         if outcome.why is Refusal.BUSY:
-            return self._replacer.back_off(placeholder.owner.uid)
-        self._refused[placeholder.owner.uid] = wishes.mark(wish, planned)
+            return self._replacer.back_off(placeholder.owner.key)
+        self._refused[placeholder.owner.key] = wishes.mark(wish, planned)
         text = f"Slurm job {placeholder.job_id} stays as it was, the change is refused: {outcome.message}"
         self._tools.voice.group(wish.workload, "SlurmJobRejected", text, warning=True)
         # What comes next may be taken, and the job must not stay with the few nodes that it has now.

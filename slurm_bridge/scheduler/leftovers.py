@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from loguru import logger
 
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.cycle import WORKLOADS
 from slurm_bridge.scheduler.tools import Tools
 
@@ -22,12 +23,12 @@ class Leftovers:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._lock = threading.Lock()
-        self._uids: list[str] = []
+        self._uids: list[WorkloadKey] = []
         self._until = 0.0
 
-    def begin(self, counted: Collection[str] | None) -> None:
+    def begin(self, counted: Collection[WorkloadKey] | None) -> None:
         """Hooks have been told of these workloads: of other jobs that live they know nothing. None: no hook counts."""
-        living = {one.owner.uid for one in self._tools.table.alive() if one.owner.kind in WORKLOADS}
+        living = {one.owner.key for one in self._tools.table.alive() if one.owner.kind in WORKLOADS}
         with self._lock:
             self._uids = sorted(living.difference(counted)) if counted is not None else []
             self._until = self._tools.clock.now() + PATIENCE

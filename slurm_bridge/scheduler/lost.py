@@ -10,6 +10,7 @@ import dataclasses
 import threading
 
 from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 from slurm_bridge.scheduler.tools import Tools
 
@@ -28,16 +29,16 @@ class Lost:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
-        self._searches: dict[str, _Search] = {}
+        self._searches: dict[WorkloadKey, _Search] = {}
         self._lock = threading.Lock()
         self._scanned = float("-inf")
 
     def remember(self, owner: Owner) -> None:
         """This submit may have made a job."""
-        self._searches[owner.uid] = _Search(self._tools.clock.now())
-        self._tools.unanswered.add(owner.uid)
+        self._searches[owner.key] = _Search(self._tools.clock.now())
+        self._tools.unanswered.add(owner.key)
 
-    def search(self, uid: str) -> Filed:
+    def search(self, uid: WorkloadKey) -> Filed:
         """Until it is certain whether there is a job; whatever became of the pods meanwhile, that comes first.
 
         A job that nobody knows of uses up what its queue has, and would outlive its pods until the next sweep.
@@ -52,7 +53,7 @@ class Lost:
             return self._settled(uid)
         return Filed(after=max(0.1, search.not_before - self._tools.clock.now()))
 
-    def _settled(self, uid: str) -> Filed:
+    def _settled(self, uid: WorkloadKey) -> Filed:
         self._searches.pop(uid, None)
         self._tools.unanswered.discard(uid)
         return AT_ONCE

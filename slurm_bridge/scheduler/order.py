@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from slurm_bridge import errors
 from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import Crew, Standing
@@ -39,7 +40,7 @@ class Order:
         self._census, self._chain, self._gather = census, chain, gather
         self._turns = Turns()
 
-    def key(self, uid: str) -> Key:
+    def key(self, uid: WorkloadKey) -> Key:
         """Sorts this workload among the others; keys of one configuration compare with each other."""
         crew = self._census.crew(uid)
         pod = crew.first(Standing.WANTING) if crew is not None else None

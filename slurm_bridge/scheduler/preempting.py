@@ -26,6 +26,7 @@ from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption
 from slurm_bridge.hooks.kubescheduler.preempting.parties import priority_of
 from slurm_bridge.hooks.kubescheduler.preempting.proposing import Proposal
 from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler.candidates import Candidate, Candidates
@@ -70,7 +71,7 @@ class Case:
     began: float
     intent: str = ""
     stage: Stage = Stage.HOLDING
-    others: tuple[str, ...] = ()
+    others: tuple[WorkloadKey, ...] = ()
 
     @property
     def name(self) -> str:
@@ -86,7 +87,7 @@ class Preempting:
         self._candidates, self._evictor = Candidates(tools, census), Evictor(tools, census)
         self._pledges = Pledges(tools, census)
         self._lock = threading.Lock()
-        self._cases: dict[str, Case] = {}
+        self._cases: dict[WorkloadKey, Case] = {}
         self._rest = float("-inf")
 
     def begin(self) -> None:
@@ -102,7 +103,7 @@ class Preempting:
             self._rejoin(self._hook())
 
     @property
-    def cases(self) -> Mapping[str, Stage]:
+    def cases(self) -> Mapping[WorkloadKey, Stage]:
         """The preemptions that are under way, by the uid of whom they are for."""
         return {uid: case.stage for uid, case in tuple(self._cases.items())}
 
@@ -157,7 +158,7 @@ class Preempting:
             proposal = self._try(one.root, functools.partial(self._candidates.proposal, hook, one))
             if proposal is not None:
                 self._try(one.root, functools.partial(self._begin, one, proposal))
-                hook.count("started" if one.root.uid in self._cases else "failed")
+                hook.count("started" if one.root.key in self._cases else "failed")
                 return
 
     def _begin(self, one: Candidate, proposal: Proposal) -> None:
@@ -173,7 +174,7 @@ class Preempting:
             began=self._tools.clock.now(),
             intent=one.wish.intent,
         )
-        self._promise(one.root.uid, case, proposal.nodes)
+        self._promise(one.root.key, case, proposal.nodes)
         who = ", ".join(sorted("/".join(pod.key) for pod in proposal.victims))
         count = "1 pod" if len(victims) == 1 else f"{len(victims)} pods"
         text = f"room is made on {', '.join(sorted(proposal.nodes))}: {count} of a lower priority will be evicted"
@@ -181,7 +182,7 @@ class Preempting:
         for pod in pods:
             self._tools.voice.event(pod, "PreemptionStarted", text)
 
-    def _promise(self, uid: str, case: Case, nodes: frozenset[str]) -> None:
+    def _promise(self, uid: WorkloadKey, case: Case, nodes: frozenset[str]) -> None:
         self._cases[uid] = case
         self._tools.promised.make(Promise(uid=uid, priority=case.priority, nodes=nodes))
         # Whoever is not on his way to Slurm learns of it when his turn has come.
@@ -189,7 +190,7 @@ class Preempting:
         case.others = self._others(uid, case.priority, asking | self._queue.flying())
         self._look_again((uid, *case.others))
 
-    def _others(self, uid: str, priority: int, among: Iterable[str]) -> tuple[str, ...]:
+    def _others(self, uid: WorkloadKey, priority: int, among: Iterable[WorkloadKey]) -> tuple[WorkloadKey, ...]:
         """Those of these workloads that wait, and may not have what is cleared for this one."""
         crews = [(one, self._census.crew(one)) for one in among if one != uid]
         return tuple(
@@ -200,14 +201,14 @@ class Preempting:
 
     # -- how it goes on ----------------------------------------------------------------------------------------------
 
-    def _turn(self, uid: str, case: Case, hook: Preemption) -> None:
+    def _turn(self, uid: WorkloadKey, case: Case, hook: Preemption) -> None:
         try:
             self._advance(uid, case, hook)
         except errors.NotAuthorized as missing:
             logger.bind(workload=str(case.root)).error("preemption: {}; deploy/preemption has the rights", missing)
             self._give_up(uid, case, hook)
 
-    def _advance(self, uid: str, case: Case, hook: Preemption) -> None:
+    def _advance(self, uid: WorkloadKey, case: Case, hook: Preemption) -> None:
         crew, age = self._census.crew(uid), self._tools.clock.now() - case.began
         if crew is None or not crew.count(Standing.WANTING):
             self._candidates.forget(uid)
@@ -230,7 +231,7 @@ class Preempting:
         """Everybody has been looked at since the nodes were promised, and Slurm knows what he keeps away from."""
         return not self._tools.mirror.failing and self._queue.idle(case.others)
 
-    def _starting(self, uid: str) -> bool:
+    def _starting(self, uid: WorkloadKey) -> bool:
         """It has got nodes without our help."""
         return any(one.alive and one.phase is not Phase.PENDING for one in self._tools.table.of(uid))
 
@@ -252,14 +253,14 @@ class Preempting:
 
     # -- how it ends -------------------------------------------------------------------------------------------------
 
-    def _give_up(self, uid: str, case: Case, hook: Preemption) -> None:
+    def _give_up(self, uid: WorkloadKey, case: Case, hook: Preemption) -> None:
         """Its time is over, or it wants something else: others may have the nodes, and it has another try later."""
         logger.bind(workload=str(case.root)).warning("preemption: given up while {}", case.stage.value)
         self._candidates.pause(uid, hook)
         self._forget(uid, case)
         hook.count("given_up")
 
-    def _forget(self, uid: str, case: Case) -> None:
+    def _forget(self, uid: WorkloadKey, case: Case) -> None:
         """Whoever still waits is promised nothing any more, and the others may have the nodes."""
         del self._cases[uid]
         self._tools.promised.end(uid)
@@ -271,7 +272,7 @@ class Preempting:
         for uid, case in tuple(self._cases.items()):
             self._forget(uid, case)
 
-    def _look_again(self, uids: Iterable[str]) -> None:
+    def _look_again(self, uids: Iterable[WorkloadKey]) -> None:
         for uid in uids:
             if self._census.crew(uid) is not None:
                 self._queue.activate(uid, urgent=bool(self._tools.table.of(uid)))

@@ -4,6 +4,8 @@ import dataclasses
 import threading
 from collections.abc import Mapping
 
+from slurm_bridge.model.names import WorkloadKey
+
 #: What the others are told, after a number of nodes.
 WHY = "node(s) were cleared for another pod"
 #: No pod has a priority so high: everybody keeps away.
@@ -17,7 +19,7 @@ class Promise:
     `why` is what others are told, after a number of nodes.
     """
 
-    uid: str
+    uid: WorkloadKey
     priority: int
     nodes: frozenset[str]
     by: str = ""
@@ -29,15 +31,15 @@ class Promised:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._promises: dict[tuple[str, str], Promise] = {}
-        self._crowded: set[str] = set()
+        self._promises: dict[tuple[str, WorkloadKey], Promise] = {}
+        self._crowded: set[WorkloadKey] = set()
 
     def make(self, promise: Promise) -> None:
         """From now on others keep away."""
         with self._lock:
             self._promises[promise.by, promise.uid] = promise
 
-    def end(self, uid: str, by: str = "") -> None:
+    def end(self, uid: WorkloadKey, by: str = "") -> None:
         """Its nodes are free to all, unless somebody else has promised them."""
         with self._lock:
             self._promises.pop((by, uid), None)
@@ -47,12 +49,12 @@ class Promised:
         with self._lock:
             self._promises = {key: one for key, one in self._promises.items() if one.by != by}
 
-    def crowds_out(self, uid: str) -> None:
+    def crowds_out(self, uid: WorkloadKey) -> None:
         """This workload has no other nodes left."""
         with self._lock:
             self._crowded.add(uid)
 
-    def returning(self) -> frozenset[str]:
+    def returning(self) -> frozenset[WorkloadKey]:
         """Whoever had no other nodes left, to be looked at now that some are free; only once."""
         with self._lock:
             back, self._crowded = frozenset(self._crowded), set()
@@ -64,7 +66,7 @@ class Promised:
         with self._lock:
             return frozenset().union(*(one.nodes for one in self._promises.values()))
 
-    def away(self, uid: str, priority: int) -> Mapping[str, str]:
+    def away(self, uid: WorkloadKey, priority: int) -> Mapping[str, str]:
         """The nodes that this workload keeps away from: one of a higher priority than the promise ignores it.
 
         What is promised to itself, too, it does not keep away from: two would each wait for the other to give up.

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from slurm_bridge import ports
+from slurm_bridge.model.names import WorkloadKey
 
 #: Anything that sorts among its own kind: an order hook makes its own.
 Key = Any
@@ -48,28 +49,28 @@ class Queue:
     """
 
     def __init__(
-        self, clock: ports.Clock, order: Callable[[str], Key], served: Callable[[Key], None] = lambda _key: None
+        self, clock: ports.Clock, order: Callable[[WorkloadKey], Key], served: Callable[[Key], None] = lambda _key: None
     ) -> None:
         self._clock, self._order, self._served = clock, order, served
         self._changed = threading.Condition()
-        self._urgent: OrderedDict[str, None] = OrderedDict()
-        self._arrived: list[tuple[int, str]] = []
-        self._ordered: list[tuple[Key, int, str]] = []
-        self._wanting: dict[str, int] = {}
-        self._flying: set[str] = set()
-        self._again: set[str] = set()
-        self._waiting: dict[str, float | None] = {}
-        self._moving: dict[str, None] = {}
-        self._timers: list[tuple[float, str]] = []
+        self._urgent: OrderedDict[WorkloadKey, None] = OrderedDict()
+        self._arrived: list[tuple[int, WorkloadKey]] = []
+        self._ordered: list[tuple[Key, int, WorkloadKey]] = []
+        self._wanting: dict[WorkloadKey, int] = {}
+        self._flying: set[WorkloadKey] = set()
+        self._again: set[WorkloadKey] = set()
+        self._waiting: dict[WorkloadKey, float | None] = {}
+        self._moving: dict[WorkloadKey, None] = {}
+        self._timers: list[tuple[float, WorkloadKey]] = []
         self._numbers = itertools.count()
 
-    def activate(self, uid: str, *, urgent: bool = False) -> None:
+    def activate(self, uid: WorkloadKey, *, urgent: bool = False) -> None:
         """Look at this workload soon."""
         with self._changed:
             self._activate(uid, urgent=urgent)
             self._changed.notify()
 
-    def _activate(self, uid: str, *, urgent: bool) -> None:
+    def _activate(self, uid: WorkloadKey, *, urgent: bool) -> None:
         if uid in self._flying:
             self._again.add(uid)
             return
@@ -83,7 +84,7 @@ class Queue:
             self._wanting[uid] = number
             self._arrived.append((number, uid))
 
-    def pop(self, *, room: bool) -> tuple[str, bool] | None:
+    def pop(self, *, room: bool) -> tuple[WorkloadKey, bool] | None:
         """The next one, now in flight, and whether its turn to submit has come, which needs room in Slurm's queue."""
         self._line_up()
         with self._changed:
@@ -105,10 +106,10 @@ class Queue:
             for entry in keyed:
                 heapq.heappush(self._ordered, entry)
 
-    def _pop_urgent(self) -> str | None:
+    def _pop_urgent(self) -> WorkloadKey | None:
         return self._urgent.popitem(last=False)[0] if self._urgent else None
 
-    def _pop_ordered(self) -> str | None:
+    def _pop_ordered(self) -> WorkloadKey | None:
         while self._ordered:
             key, number, uid = heapq.heappop(self._ordered)
             if self._wanting.get(uid) == number:
@@ -124,7 +125,7 @@ class Queue:
             if self._waiting.get(uid) == when:
                 self._activate(uid, urgent=True)
 
-    def done(self, uid: str, filed: Filed) -> None:
+    def done(self, uid: WorkloadKey, filed: Filed) -> None:
         """It has been looked at."""
         with self._changed:
             self._flying.discard(uid)
@@ -138,7 +139,7 @@ class Queue:
                 self._moving.update({uid: None} if filed.moving else {})
             self._changed.notify()
 
-    def _wait(self, uid: str, after: float | None) -> None:
+    def _wait(self, uid: WorkloadKey, after: float | None) -> None:
         when = None if after is None else self._clock.now() + after
         self._waiting[uid] = when
         if when is not None:
@@ -165,22 +166,22 @@ class Queue:
         with self._changed:
             return self._timers[0][0] if self._timers else None
 
-    def backing_off(self) -> tuple[str, ...]:
+    def backing_off(self) -> tuple[WorkloadKey, ...]:
         """Those that wait for a time."""
         with self._changed:
             return tuple(uid for uid, when in self._waiting.items() if when is not None)
 
-    def lined_up(self) -> tuple[str, ...]:
+    def lined_up(self) -> tuple[WorkloadKey, ...]:
         """Those that want to be submitted, in no order."""
         with self._changed:
             return tuple(self._wanting)
 
-    def idle(self, uids: Iterable[str]) -> bool:
+    def idle(self, uids: Iterable[WorkloadKey]) -> bool:
         """None of these is to be looked at before others, or being looked at: what they know has had its effect."""
         with self._changed:
             return not any(uid in self._urgent or uid in self._flying for uid in uids)
 
-    def flying(self) -> frozenset[str]:
+    def flying(self) -> frozenset[WorkloadKey]:
         """Those that are being looked at."""
         with self._changed:
             return frozenset(self._flying)

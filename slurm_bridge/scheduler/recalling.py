@@ -24,6 +24,7 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.hooks.evictions import Evicts, Recall, Room
 from slurm_bridge.model import names
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import notes
 from slurm_bridge.scheduler.census import Census
@@ -33,6 +34,8 @@ from slurm_bridge.scheduler.marking import Marks
 from slurm_bridge.scheduler.members import PLACED, Standing
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.tools import Tools
+
+Keys = Collection[WorkloadKey]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -52,11 +55,11 @@ class Recalling:
         self._evictor, self._marks = Evictor(tools, census), Marks(tools, census)
         self._clearing = Clearing(tools, census, queue, Terms(by="queues"))
         self._lock = threading.Lock()
-        self._cases: dict[str, Case] = {}
+        self._cases: dict[WorkloadKey, Case] = {}
         #: Who says on his pods that others go for him, and of whom he was told.
-        self._noted: dict[str, frozenset[str]] = {}
+        self._noted: dict[WorkloadKey, frozenset[WorkloadKey]] = {}
         #: Who was refused at some time.
-        self._kept: set[str] = set()
+        self._kept: set[WorkloadKey] = set()
         self._swept = False
 
     def begin(self) -> None:
@@ -77,7 +80,7 @@ class Recalling:
                 self._clearing.keep(uid, nodes, self._until(hook))
 
     @property
-    def cases(self) -> tuple[str, ...]:
+    def cases(self) -> tuple[WorkloadKey, ...]:
         """Those who are on their way out, by uid."""
         return tuple(self._cases)
 
@@ -88,8 +91,8 @@ class Recalling:
 
     def _step(self) -> None:
         hook = self._tools.config.chain.evicts
-        recalls: Mapping[str, Recall] = hook.recalls() if hook is not None else {}
-        rooms: Mapping[str, Room] = hook.rooms() if hook is not None else {}
+        recalls: Mapping[WorkloadKey, Recall] = hook.recalls() if hook is not None else {}
+        rooms: Mapping[WorkloadKey, Room] = hook.rooms() if hook is not None else {}
         self._marks.settle()
         self._clearing.settle()
         self._sweep(recalls, rooms)
@@ -100,11 +103,9 @@ class Recalling:
         ready = {uid for uid, room in rooms.items() if self._prepared(uid, room, recalls)}
         self._turn_all(hook, recalls, ready, rooms.keys())
 
-    def _turn_all(
-        self, hook: Evicts, recalls: Mapping[str, Recall], ready: Collection[str], waiting: Collection[str]
-    ) -> None:
+    def _turn_all(self, hook: Evicts, recalls: Mapping[WorkloadKey, Recall], ready: Keys, waiting: Keys) -> None:
         self._kept = {uid for uid in self._kept if self._census.crew(uid) is not None}
-        held, given_up = set[str](), set[str]()
+        held, given_up = set[WorkloadKey](), set[WorkloadKey]()
         for uid, recall in sorted(recalls.items(), key=lambda one: one[0] not in self._kept):
             wanted = not recall.asker or recall.asker in waiting
             case = self._cases.setdefault(uid, Case())
@@ -120,14 +121,14 @@ class Recalling:
             if other is not None and not self._is_leaving(other):
                 self._spare(recall, hook, "another one who was to go with it was refused", refused=False)
 
-    def _prepared(self, uid: str, room: Room, recalls: Mapping[str, Recall]) -> bool:
+    def _prepared(self, uid: WorkloadKey, room: Room, recalls: Mapping[WorkloadKey, Recall]) -> bool:
         """It is written who goes for it, on all of them, and others know what they keep away from."""
         noted = self._try(uid, functools.partial(self._note, uid, room, recalls))
         victims = [one for one in recalls.values() if one.asker == uid]
         marked = noted and all(self._try(one.victim, functools.partial(self._mark, one)) for one in victims)
         return marked and self._clearing.holds(uid)
 
-    def _try(self, uid: str, act: Callable[[], bool]) -> bool:
+    def _try(self, uid: WorkloadKey, act: Callable[[], bool]) -> bool:
         """Both sides may be away; the next step tries again."""
         try:
             return act()
@@ -141,14 +142,14 @@ class Recalling:
         """So long after somebody was last about to go."""
         return self._tools.clock.now() + (hook.evict_seconds if hook is not None else 0.0)
 
-    def _nodes(self, asker: str, recalls: Mapping[str, Recall]) -> frozenset[str]:
+    def _nodes(self, asker: WorkloadKey, recalls: Mapping[WorkloadKey, Recall]) -> frozenset[str]:
         """Those that its victims are on."""
         crews = (self._census.crew(one.victim) for one in recalls.values() if one.asker == asker)
         return frozenset(pod.spec.node_name for crew in crews if crew is not None for pod in crew.pods(*PLACED))
 
     # -- what is written on pods -------------------------------------------------------------------------------------
 
-    def _sweep(self, recalls: Mapping[str, Recall], rooms: Mapping[str, Room]) -> None:
+    def _sweep(self, recalls: Mapping[WorkloadKey, Recall], rooms: Mapping[WorkloadKey, Room]) -> None:
         """What was written for a preemption that is over is taken back; at the beginning everybody is looked at."""
         marked = self._census.roots() if not self._swept else (*self._cases, *self._noted)
         self._swept = True
@@ -161,12 +162,12 @@ class Recalling:
                 self._noted.pop(uid, None)
                 self._marks.take_back(pods, names.ANNOTATION_ROOM)
 
-    def _take_back(self, uid: str, pods: Iterable[Pod]) -> None:
+    def _take_back(self, uid: WorkloadKey, pods: Iterable[Pod]) -> None:
         """It has gone, or stays. Whoever is on his way out keeps what he says: it is true."""
         self._cases.pop(uid, None)
         self._marks.take_back((pod for pod in pods if not pod.terminating), names.ANNOTATION_MAKES_ROOM)
 
-    def _note(self, uid: str, room: Room, recalls: Mapping[str, Recall]) -> bool:
+    def _note(self, uid: WorkloadKey, room: Room, recalls: Mapping[WorkloadKey, Recall]) -> bool:
         """Whoever waits says who goes for him, and is told of it once; False where nobody of him is there."""
         crew = self._census.crew(uid)
         pods = crew.pods(Standing.WANTING) if crew is not None else ()

@@ -20,6 +20,7 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.hooks.reserving import Reserves
 from slurm_bridge.model.job import JobView, Phase
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import sites, soonest, withheld
 from slurm_bridge.scheduler.census import Census
@@ -44,12 +45,12 @@ class Reserving:
         self._tools, self._census, self._queue = tools, census, queue
         self._clearing = Clearing(tools, census, queue, Terms(by="reserving", why=WHY, outranked=True))
         self._lock = threading.Lock()
-        self._cases: dict[str, Case] = {}
+        self._cases: dict[WorkloadKey, Case] = {}
         self._withholding, self._returning = Withholding(tools, queue), Returning(tools, queue)
         #: Who has had his time, or could be helped by no node: nothing is kept for him until then.
-        self._rests: dict[str, float] = {}
+        self._rests: dict[WorkloadKey, float] = {}
         #: Nodes that were kept for a workload, and were not free in time, or that could not be kept for it.
-        self._in_vain: dict[str, frozenset[str]] = {}
+        self._in_vain: dict[WorkloadKey, frozenset[str]] = {}
 
     def begin(self) -> None:
         """A leadership begins: owner records say what was kept; what nobody knows of is swept by the first step."""
@@ -62,7 +63,7 @@ class Reserving:
                 self._resume(one)
 
     @property
-    def cases(self) -> tuple[str, ...]:
+    def cases(self) -> tuple[WorkloadKey, ...]:
         """For whom nodes are kept, by uid."""
         return tuple(self._cases)
 
@@ -79,7 +80,7 @@ class Reserving:
         self._returning.find(self._cases.keys())
         if hook is None and not self._cases and not self._returning.owing:
             return
-        self._try("", functools.partial(self._returning.sweep, {case.name for case in self._cases.values()}))
+        self._try(NO_WORKLOAD, functools.partial(self._returning.sweep, {case.name for case in self._cases.values()}))
         for uid, case in tuple(self._cases.items()):
             self._try(uid, functools.partial(self._follow, uid, case, hook))
         for debt in self._returning.due:
@@ -89,7 +90,7 @@ class Reserving:
             kept = (self._clearing.nodes(uid) for uid, case in self._cases.items() if case.reserved)
             hook.keeps(frozenset().union(*kept))
 
-    def _try(self, uid: str, act: Callable[[], None]) -> None:
+    def _try(self, uid: WorkloadKey, act: Callable[[], None]) -> None:
         """Both sides may be away; the next step tries again."""
         try:
             act()
@@ -110,7 +111,7 @@ class Reserving:
             if len(self._cases) < hook.reservations and uid not in self._cases and uid not in self._rests:
                 self._try(uid, functools.partial(self._begin, uid, hook))
 
-    def _begin(self, uid: str, hook: Reserves) -> None:
+    def _begin(self, uid: WorkloadKey, hook: Reserves) -> None:
         placeholder, wish = self._waits(uid), self._tools.wishes.get(uid, (None, None))[1]
         if placeholder is None or placeholder.view is None or not isinstance(wish, Wish):
             return
@@ -128,7 +129,7 @@ class Reserving:
         self._keep(uid, case)
         self._follow(uid, case, hook)
 
-    def _waits(self, uid: str) -> Placeholder | None:
+    def _waits(self, uid: WorkloadKey) -> Placeholder | None:
         """Its one job, where that waits for nodes, and for nothing else that nobody could keep for it."""
         crew, living = self._census.crew(uid), [one for one in self._tools.table.of(uid) if one.alive]
         evicts = self._tools.config.chain.evicts
@@ -148,7 +149,7 @@ class Reserving:
         ends = soonest.ends_of(self._tools.table.alive())
         return soonest.choose(soonest.task(wish.translated.shapes, view), view, facts, last=last, ends=ends)
 
-    def _keep(self, uid: str, case: Case) -> None:
+    def _keep(self, uid: WorkloadKey, case: Case) -> None:
         """Others of ours keep away for as long as it may last."""
         self._cases[uid] = case
         self._tools.reserved[uid] = case.says.text
@@ -159,13 +160,13 @@ class Reserving:
 
     def _resume(self, one: Placeholder) -> None:
         """As the record of its job says; one that has started is found by whoever gives back."""
-        uid, says = one.owner.uid, withheld.read(one.owner.reserved)
+        uid, says = one.owner.key, withheld.read(one.owner.reserved)
         if says is not None and one.phase is Phase.PENDING and uid not in self._cases:
             self._keep(uid, Case(job_id=one.job_id, name=withheld.name(one.owner), says=says))
 
     # -- one of them -------------------------------------------------------------------------------------------------
 
-    def _follow(self, uid: str, case: Case, hook: Reserves | None) -> None:
+    def _follow(self, uid: WorkloadKey, case: Case, hook: Reserves | None) -> None:
         over = self._over(uid, case, hook)
         if over is not None:
             self._end(uid, case, over, hook)
@@ -177,7 +178,7 @@ class Reserving:
         if case.vain:
             self._end(uid, case, "withdrawn", hook)
 
-    def _over(self, uid: str, case: Case, hook: Reserves | None) -> str | None:
+    def _over(self, uid: WorkloadKey, case: Case, hook: Reserves | None) -> str | None:
         """In a word, None for as long as it has to last."""
         crew, job = self._census.crew(uid), self._job(uid, case)
         started = job is not None and job.phase is not Phase.PENDING
@@ -189,7 +190,7 @@ class Reserving:
             return "timed out"
         return None if self._is_of_use(case, job) else "withdrawn"
 
-    def _job(self, uid: str, case: Case) -> Placeholder | None:
+    def _job(self, uid: WorkloadKey, case: Case) -> Placeholder | None:
         living = (one for one in self._tools.table.of(uid) if one.alive)
         return next((one for one in living if one.job_id == case.job_id), None)
 
@@ -202,7 +203,7 @@ class Reserving:
         usable = all(one is not None and not sites.closed(one, reserved=True) for one in there.values())
         return usable and there.keys() <= soonest.allowed(job.view, snapshot)
 
-    def _end(self, uid: str, case: Case, how: str, hook: Reserves | None) -> None:
+    def _end(self, uid: WorkloadKey, case: Case, how: str, hook: Reserves | None) -> None:
         """Its nodes are everybody's, and it leaves what kept them for it."""
         logger.bind(workload=uid).info("reservation: {}", how)
         del self._cases[uid]

@@ -17,6 +17,7 @@ from loguru import logger
 from slurm_bridge.hooks import emitter
 from slurm_bridge.mirror import readings
 from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import members
 from slurm_bridge.scheduler.ending import Ender
@@ -40,9 +41,9 @@ class Restorer:
 
     def __init__(self, tools: Tools, ender: Ender) -> None:
         self._tools, self._ender = tools, ender
-        self._asked: set[str] = set()
+        self._asked: set[WorkloadKey] = set()
 
-    def workloads(self) -> tuple[str, ...]:
+    def workloads(self) -> tuple[WorkloadKey, ...]:
         """The uids of workloads whose job does not hold their nodes at the moment, though they run there."""
         for uid in tuple(self._asked):
             if not any(_waits(one) for one in self._tools.table.of(uid)):
@@ -59,7 +60,7 @@ class Restorer:
         request = self._request(wish, placeholder)
         outcome = tools.slurm.submit(request)
         if isinstance(outcome, Done):
-            self._asked.add(crew.root.uid)
+            self._asked.add(crew.root.key)
             tools.table.put(readings.submitted(outcome.job_id, request.owner, tools.clock.now()), tell=False)
             tools.mirror.nudge()
             text = f"Slurm has forgotten job {outcome.job_id}; it is submitted again for the nodes of its pods"
@@ -70,7 +71,7 @@ class Restorer:
 
     def _not_yet(self, crew: Crew, placeholder: Placeholder, outcome: Refused | Unknown) -> Filed:
         if isinstance(outcome, Unknown) or outcome.why is Refusal.BUSY:
-            return Filed(after=self._tools.pause(crew.root.uid))
+            return Filed(after=self._tools.pause(crew.root.key))
         if outcome.why is Refusal.EXISTS:
             # By a submit of ours whose answer was lost, or Slurm has remembered: both are what is wanted.
             found = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
@@ -101,13 +102,13 @@ class Restorer:
     def pending(self, crew: Crew, placeholder: Placeholder) -> Filed:
         """A job that pends again while its pods run: wait for their nodes, but not for ever."""
         tools = self._tools
-        self._asked.add(crew.root.uid)
+        self._asked.add(crew.root.key)
         left = placeholder.since + PATIENCE - tools.clock.now()
         if left > 0:
             return Filed(after=left)
         text = f"Slurm job {placeholder.job_id} was forgotten, and its nodes were not granted again"
         if not withdraw(tools, placeholder, text):
-            return Filed(after=tools.pause(crew.root.uid))
+            return Filed(after=tools.pause(crew.root.key))
         return self._ender.end_all(crew, placeholder, "LOST", text)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from slurm_bridge.model.job import Done, Outcome, Phase, Refusal, Refused, Unknown
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import withheld
 from slurm_bridge.scheduler.queue import Queue
@@ -21,7 +22,7 @@ class Debt:
     """A reservation to be given back, and whose job has to leave it first. `priority` is to be the job's again."""
 
     name: str
-    uid: str = ""
+    uid: WorkloadKey = NO_WORKLOAD
     priority: int | None = None
 
 
@@ -113,7 +114,7 @@ class Returning:
         back.
         """
         for one in self._tools.table.kept_for():
-            debt = Debt(name=withheld.name(one.owner), uid=one.owner.uid)
+            debt = Debt(name=withheld.name(one.owner), uid=one.owner.key)
             known = self._owed.get(debt.name)
             if one.certainty is Certainty.SEEN and debt.uid not in needed and (known is None or not known.uid):
                 self._owed[debt.name] = debt

@@ -85,7 +85,7 @@ class Sites:
             return False
         view = placeholder.view
         if view is not None and view.cpus and len(view.nodes) == 1:
-            crew = self._census.crew(placeholder.owner.uid)
+            crew = self._census.crew(placeholder.owner.key)
             self._whole[pod.uid] = Fraction(view.cpus, max(1, crew.on(placeholder.job_id) if crew is not None else 1))
         return True
 

@@ -17,6 +17,7 @@ from slurm_bridge.mirror import readings
 from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
 from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler import records, words
 from slurm_bridge.scheduler import wish as wishes
@@ -44,15 +45,15 @@ class Submitter:
         self._tools, self._replacer, self._users = tools, replacer, users
         self._lost = Lost(tools)
         #: What Slurm refused to take, and until when it is not asked again for just the same.
-        self._declined: dict[str, tuple[str, float]] = {}
+        self._declined: dict[WorkloadKey, tuple[str, float]] = {}
         #: The last attempt of groups that may start anew: Slurm remembers the jobs of those before for a while.
-        self._attempts: OrderedDict[str, int] = OrderedDict()
+        self._attempts: OrderedDict[WorkloadKey, int] = OrderedDict()
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """The workload is over."""
         self._declined.pop(uid, None)
 
-    def search(self, uid: str) -> Filed:
+    def search(self, uid: WorkloadKey) -> Filed:
         """Find out whether a submit that was not answered has made a job."""
         return self._lost.search(uid)
 
@@ -70,13 +71,13 @@ class Submitter:
         for pod in wish.workload.pods:
             # Bindings that were not answered have not come to pass: nobody has to make room for them any more.
             self._tools.keeper.forget(pod.uid)
-        attempt = self._attempts.get(wish.workload.root.uid, -1) + 1
+        attempt = self._attempts.get(wish.workload.root.key, -1) + 1
         first = attempt if placeholder is None else records.next_attempt(placeholder)
         return self._send(wish, planned, first, served)
 
     def _declined_lately(self, wish: Wish, planned: Plan) -> Filed | None:
         """The very same request was refused a moment ago: what woke the workload has not changed that."""
-        mark, until = self._declined.get(wish.workload.root.uid, ("", 0.0))
+        mark, until = self._declined.get(wish.workload.root.key, ("", 0.0))
         left = until - self._tools.clock.now()
         return Filed(after=left) if left > 0 and mark == wishes.mark(wish, planned) else None
 
@@ -108,13 +109,13 @@ class Submitter:
             return self._unknown(wish, request, outcome)
         if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
             until = self._tools.clock.now() + REFUSED_AGAIN
-            self._declined[request.owner.uid] = (request.owner.request, until)
+            self._declined[request.owner.key] = (request.owner.request, until)
         return self._refusal(wish, outcome)
 
     def _created(self, wish: Wish, planned: Plan, request: JobRequest, outcome: Done) -> Filed:
         tools = self._tools
         new = readings.submitted(outcome.job_id, request.owner, tools.clock.now())
-        earlier = [one for one in tools.table.of(request.owner.uid) if one.job_id != outcome.job_id]
+        earlier = [one for one in tools.table.of(request.owner.key) if one.job_id != outcome.job_id]
         tools.table.put(new, tell=False)
         for one in earlier:
             if not one.alive:
@@ -129,7 +130,7 @@ class Submitter:
 
     def _remember(self, owner: Owner) -> None:
         if owner.kind != kinds.PODS.kind:
-            self._attempts[owner.uid] = owner.attempt
+            self._attempts[owner.key] = owner.attempt
             while len(self._attempts) > REMEMBERED:
                 self._attempts.popitem(last=False)
 
@@ -144,7 +145,7 @@ class Submitter:
         else:
             self._lost.remember(request.owner)
         self._say_unavailable(wish, "it is not known whether the job was created; looking for it")
-        return self._replacer.back_off(request.owner.uid)
+        return self._replacer.back_off(request.owner.key)
 
     def _say_unavailable(self, wish: Wish, what: str) -> None:
         self._tools.say(wish.workload, "SlurmUnavailable", f"Slurm did not answer: {what}")
@@ -153,15 +154,15 @@ class Submitter:
         tools, again = self._tools, outcome.why in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
         if outcome.why is Refusal.UNKNOWN_NODE:
             tools.refresh_facts()
-            if tools.avoided.tries(wish.workload.root.uid) < MOST_UNTOLD:
-                return self._replacer.back_off(wish.workload.root.uid)
+            if tools.avoided.tries(wish.workload.root.key) < MOST_UNTOLD:
+                return self._replacer.back_off(wish.workload.root.key)
         busy = outcome.why is Refusal.BUSY
         tools.tally.attempt("unavailable" if busy else "rejected")
         text = f"Slurm refuses the job: {outcome.message} (error {outcome.code})"
         reason = "SlurmUnavailable" if busy else "SlurmJobRejected"
         tools.say(wish.workload, reason, text)
         tools.voice.group(wish.workload, reason, text, warning=True)
-        return self._replacer.back_off(wish.workload.root.uid) if again else Filed(after=REFUSED_AGAIN)
+        return self._replacer.back_off(wish.workload.root.key) if again else Filed(after=REFUSED_AGAIN)
 
 
 def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int) -> JobRequest:
@@ -172,7 +173,7 @@ def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int) -> JobRequest:
         request=wishes.mark(wish, planned),
         plan=planned.state.text,
         members=wishes.members(wish),
-        reserved=tools.reserved.get(wish.workload.root.uid, ""),
+        reserved=tools.reserved.get(wish.workload.root.key, ""),
     )
     ids = tools.limits.ids
     return dataclasses.replace(planned.request, owner=owner, job_id=ids.choose(owner) if ids else None)

@@ -1,5 +1,6 @@
 """Those who line up and are not let in learn why; each is told a thing once."""
 
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import Standing
 from slurm_bridge.scheduler.queue import Queue
@@ -27,7 +28,7 @@ class Waiters:
 
     def __init__(self, voice: Voice, census: Census, queue: Queue) -> None:
         self._voice, self._census, self._queue = voice, census, queue
-        self._told: dict[str, str] = {}
+        self._told: dict[WorkloadKey, str] = {}
 
     def tell(self, why: Why | None) -> None:
         """All who line up, why nobody is let in; None: somebody is."""

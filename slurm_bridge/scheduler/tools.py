@@ -10,12 +10,13 @@ from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import hands
-from slurm_bridge.scheduler.avoid import Avoided
+from slurm_bridge.scheduler.avoid import Avoided, Holds
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.promised import Promised
@@ -135,19 +136,19 @@ class Tools:
     config: Config
     limits: Limits
     avoided: Avoided
-    held: dict[str, str]
+    held: Holds
     #: How many calls for one workload are made: several at once, or one after the other.
     each: hands.Each = hands.in_turn
     #: What each waiting workload wants, as translated last, by the rules that it was translated by.
-    wishes: dict[str, tuple[Rules, Any]] = dataclasses.field(default_factory=dict)
+    wishes: dict[WorkloadKey, tuple[Rules, Any]] = dataclasses.field(default_factory=dict)
     #: At which attempt of its plan each workload is, where that is not what the record of its job says.
-    plans: dict[str, PlanState] = dataclasses.field(default_factory=dict)
+    plans: dict[WorkloadKey, PlanState] = dataclasses.field(default_factory=dict)
     #: Nodes that are cleared for somebody.
     promised: Promised = dataclasses.field(default_factory=Promised)
-    #: What owner records say of nodes that are kept for a workload, by uid.
-    reserved: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: What owner records say of nodes that are kept for a workload, by key.
+    reserved: dict[WorkloadKey, str] = dataclasses.field(default_factory=dict)
     #: Workloads with a submit that was not answered and has no id of ours: Slurm may have a job that no table knows.
-    unanswered: set[str] = dataclasses.field(default_factory=set)
+    unanswered: set[WorkloadKey] = dataclasses.field(default_factory=set)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
     #: When they were read last.
@@ -157,18 +158,18 @@ class Tools:
         """What we know of Slurm's nodes has shown itself out of date."""
         self.facts_due = 0.0
 
-    def may_have_job(self, uid: str) -> bool:
+    def may_have_job(self, uid: WorkloadKey) -> bool:
         """Slurm has a living job for this workload, or may have one."""
         return self.table.lives(uid) or uid in self.unanswered
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: WorkloadKey) -> None:
         """What is known of a workload that waited is of no use when nobody of it waits any more."""
         self.wishes.pop(uid, None)
         self.plans.pop(uid, None)
         for hook in self.config.chain.hooks:
             hook.forget(uid)
 
-    def ended(self, uid: str) -> None:
+    def ended(self, uid: WorkloadKey) -> None:
         """The workload keeps nothing on either side: it is over, or may not have a job now."""
         for hook in self.config.chain.hooks:
             hook.ended(uid)
@@ -180,7 +181,7 @@ class Tools:
         else:
             self.voice.waiting_together(workload.root, Waiting(workload.pods), reason, message, key=key or message)
 
-    def pause(self, uid: str) -> float:
+    def pause(self, uid: WorkloadKey) -> float:
         """How long to wait after something went wrong with this workload: longer each time in a row."""
         tries = self.avoided.stumble(uid)
         return min(self.limits.backoff_most, self.limits.backoff_first * (1 << min(tries, 16)))
@@ -197,10 +198,10 @@ class Tools:
 
     def shunned(self, workload: Workload) -> Mapping[str, str]:
         """Nodes that this workload, or a sibling of it, had bad luck with."""
-        uids = [workload.root.uid, workload.root.object_uid]
-        uids += [workload.controller.uid] if workload.controller else []
-        return self.avoided.nodes(tuple(dict.fromkeys(uids)), self.clock.now())
+        keys = [workload.root.key, workload.root.object_key]
+        keys += [workload.controller.key] if workload.controller else []
+        return self.avoided.nodes(tuple(dict.fromkeys(keys)), self.clock.now())
 
     def cleared(self, workload: Workload) -> Mapping[str, str]:
         """Nodes that are cleared for another one."""
-        return self.promised.away(workload.root.uid, workload.priority)
+        return self.promised.away(workload.root.key, workload.priority)

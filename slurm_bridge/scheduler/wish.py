@@ -41,7 +41,7 @@ class Wish:
 
 def read(workload: Workload, tools: Tools) -> Wish | Reject:
     """Translate a workload, by the rules of now; the same objects and rules as last time mean the same wish."""
-    rules, uid = tools.config.rules, workload.root.uid
+    rules, uid = tools.config.rules, workload.root.key
     known = tools.wishes.get(uid)
     if known is not None and known[0] is rules and _same(known[1].workload, workload):
         same: Wish = known[1]
@@ -74,7 +74,7 @@ def members(wish: Wish) -> str:
 
 def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wait | Reject:
     """Let the hooks, and Slurm's own limits, shape the request."""
-    uid = wish.workload.root.uid
+    uid = wish.workload.root.key
     if placeholder is None or not placeholder.alive:
         return _anew(wish, tools, placeholder)
     before = tools.plans.get(uid) or PlanState.of_running(placeholder.owner.plan)
@@ -93,7 +93,7 @@ def is_crowded_out(wish: Wish, tools: Tools, placeholder: Placeholder) -> bool:
     """Whether it would have a plan if nothing were cleared for others."""
     if not tools.cleared(wish.workload):
         return False
-    before = tools.plans.get(wish.workload.root.uid) or PlanState.of_running(placeholder.owner.plan)
+    before = tools.plans.get(wish.workload.root.key) or PlanState.of_running(placeholder.owner.plan)
     return isinstance(_plan(wish, tools, before, avoid=tools.shunned(wish.workload)), Plan)
 
 
@@ -118,14 +118,14 @@ def _anew(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | W
 
     A job of several components was given back so that the next attempt could follow it, and that is this one.
     """
-    before = tools.plans.get(wish.workload.root.uid)
+    before = tools.plans.get(wish.workload.root.key)
     if before is not None and placeholder is not None and before.attempt > _attempt(placeholder):
         following = dataclasses.replace(before, started=tools.clock.wall(), seen=None, read=None)
         planned = _plan(wish, tools, following)
         if isinstance(planned, Plan) and planned.request.components:
-            tools.plans[wish.workload.root.uid] = planned.state
+            tools.plans[wish.workload.root.key] = planned.state
             return planned
-    tools.plans.pop(wish.workload.root.uid, None)
+    tools.plans.pop(wish.workload.root.key, None)
     return _plan(wish, tools, None)
 
 

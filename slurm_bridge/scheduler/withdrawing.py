@@ -6,6 +6,7 @@ from loguru import logger
 
 from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, Phase, Refusal, Refused
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
@@ -20,7 +21,7 @@ class Replacer:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
-    def back_off(self, uid: str) -> Filed:
+    def back_off(self, uid: WorkloadKey) -> Filed:
         """Later, and later each time."""
         return Filed(after=self._tools.pause(uid))
 
@@ -29,11 +30,11 @@ class Replacer:
         if placeholder.certainty is Certainty.MAYBE:
             # An order that is on its way cannot be cancelled; the mirror gives it up in its time.
             found = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-            return AT_ONCE if found is not None else self.back_off(placeholder.owner.uid)
+            return AT_ONCE if found is not None else self.back_off(placeholder.owner.key)
         if placeholder.phase is not Phase.PENDING and self._bound_after_all(placeholder):
             return Filed(after=self._tools.limits.backoff_first)
         if not withdraw(self._tools, placeholder, f"replaced: {why}", noted=True):
-            return self.back_off(placeholder.owner.uid)
+            return self.back_off(placeholder.owner.key)
         owner = placeholder.owner
         workload = f"{owner.kind} {owner.namespace}/{owner.name}"
         logger.bind(workload=workload).info("job {} is replaced: {}", placeholder.job_id, why)

@@ -6,7 +6,7 @@ import msgspec
 from loguru import logger
 
 from slurm_bridge.model.job import Done, Phase, Refusal, Refused
-from slurm_bridge.model.names import JobId
+from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler import withheld
 from slurm_bridge.scheduler.queue import Queue
@@ -51,7 +51,7 @@ class Withholding:
         #: What Slurm has refused it for, by error number: said once.
         self._told: set[int] = set()
 
-    def reserve(self, uid: str, case: Case, job: Placeholder) -> None:
+    def reserve(self, uid: WorkloadKey, case: Case, job: Placeholder) -> None:
         """Make it, or prolong it, when it is time. Without it, others of ours keep away all the same."""
         now, user = self._tools.clock.now(), job.view.user if job.view is not None else ""
         if now < case.due or not user:
@@ -71,14 +71,14 @@ class Withholding:
         elif isinstance(outcome, Refused) and outcome.why is Refusal.UNKNOWN_NODE:
             self._tools.refresh_facts()
 
-    def _refused(self, uid: str, case: Case, outcome: Refused) -> None:
+    def _refused(self, uid: WorkloadKey, case: Case, outcome: Refused) -> None:
         case.reserved, case.refused = False, True
         if outcome.code not in self._told:
             self._told.add(outcome.code)
             text = "Slurm reserves no nodes, so that jobs that are not ours may take those that are kept: {}"
             logger.bind(workload=uid).warning("reservation: " + text, outcome.message)
 
-    def assign(self, uid: str, case: Case, job: Placeholder) -> None:
+    def assign(self, uid: WorkloadKey, case: Case, job: Placeholder) -> None:
         """Its job says what is kept for it, and enters the reservation, or is the first of all."""
         now = self._tools.clock.now()
         if case.silent or now < case.pause or not (case.reserved or case.refused):
@@ -103,7 +103,7 @@ class Withholding:
         self._tools.mirror.look(job.job_id, job.owner, tell=False)
         self._queue.activate(uid, urgent=True)
 
-    def _not_assigned(self, uid: str, case: Case, outcome: Refused) -> None:
+    def _not_assigned(self, uid: WorkloadKey, case: Case, outcome: Refused) -> None:
         """The reservation has gone meanwhile, and is made anew; or it is not for this job, or no record is written."""
         case.refusals += 1
         if not case.reserved:

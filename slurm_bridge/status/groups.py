@@ -115,12 +115,12 @@ class Groups:
         if root.kind != kinds.PODGROUPS.kind:
             return
         with self._lock:
-            if root.uid in self._seen:
+            if root.key in self._seen:
                 return
-            self._seen[root.uid] = None
+            self._seen[root.key] = None
             while len(self._seen) > self._most:
                 self._seen.popitem(last=False)
-            self._queue[root.uid] = Placed(root, f"{len(workload.pods)} pods have their nodes")
+            self._queue[root.key] = Placed(root, f"{len(workload.pods)} pods have their nodes")
 
     def pop(self) -> Placed | None:
         """The next one."""
@@ -159,7 +159,7 @@ class Groups:
 
     def _again(self, placed: Placed) -> None:
         with self._lock:
-            self._queue[placed.root.uid] = dataclasses.replace(placed, doubted=True)
+            self._queue[placed.root.key] = dataclasses.replace(placed, doubted=True)
 
     def _write(self, placed: Placed, wall: float) -> str:
         found = self._find(placed)

@@ -100,7 +100,7 @@ class Reporter:
         the last words, and each once for each key; who comes later is told when the group has grown.
         """
         patience = self._limits.patience_seconds
-        saying = Saying(uid=root.uid, crowd=crowd, reason=reason, message=message, key=f"{reason}: {key or reason}")
+        saying = Saying(uid=root.key, crowd=crowd, reason=reason, message=message, key=f"{reason}: {key or reason}")
         self._crowds.put(saying, self._clock.now(), quiet=patience, at_most=_RESTLESS * patience)
 
     def scheduled(self, workload: Workload) -> None:

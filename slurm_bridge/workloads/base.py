@@ -112,7 +112,7 @@ _SUBJECTS: Final[tuple[Kind[Object], ...]] = (
 
 def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workload | Wait | Moved:
     claimed, kind = _claimed(first, given.known, given.options)
-    if claimed.uid != root.uid:
+    if claimed.key != root.key:
         return _remaining(root, members, given) if given.started else _elsewhere(root, claimed, first, given)
     try:
         found = kind.gather(root, members, given)
@@ -121,7 +121,7 @@ def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workloa
         return Wait(reason=gangs.INCOMPLETE, message=f"no pod of {root} is there")
     # An owner that was asked for meanwhile may say something else.
     better = claim(first, given.known, given.options)
-    same = better.uid == root.uid or given.started
+    same = better.key == root.key or given.started
     return found if same else _elsewhere(root, better, first, given)
 
 

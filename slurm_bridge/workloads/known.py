@@ -44,8 +44,8 @@ class Known(Protocol):
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
         """The object of this name as last heard."""
 
-    def spent(self, run: str) -> Sequence[Job]:
-        """The Jobs of this run of a JobSet (see `run_of`) that need fewer pods than in the beginning."""
+    def spent(self, namespace: str, run: str) -> Sequence[Job]:
+        """The Jobs of this run of a JobSet there (see `run_of`) that need fewer pods than in the beginning."""
 
 
 class Nothing:
@@ -59,7 +59,7 @@ class Nothing:
         """Never."""
         return None
 
-    def spent(self, _run: str) -> Sequence[Job]:
+    def spent(self, _namespace: str, _run: str) -> Sequence[Job]:
         """None."""
         return ()
 
@@ -83,10 +83,10 @@ class Stores:
         store = self._stores.get(kind)
         return store.get(namespace, name) if store is not None else None
 
-    def spent(self, run: str) -> Sequence[Job]:
+    def spent(self, namespace: str, run: str) -> Sequence[Job]:
         """By an index, so that a JobSet of thousands of Jobs that have only begun costs nothing."""
         store = self._stores.get(kinds.JOBS)
-        return store.where(BY_RUN, run) if store is not None else ()
+        return store.where(BY_RUN, f"{namespace}/{run}") if store is not None else ()
 
 
 class Asked:
@@ -103,11 +103,11 @@ class Asked:
         """As the server says."""
         return self._cluster.get(kind, namespace, name) if self.served(kind) else None
 
-    def spent(self, run: str) -> Sequence[Job]:
+    def spent(self, namespace: str, run: str) -> Sequence[Job]:
         """Out of all Jobs of the JobSet."""
         uid, _, _ = run.partition(":")
-        jobs = self._cluster.list(kinds.JOBS, ports.Scope(labels=f"{names.LABEL_JOBSET_UID}={uid}")).items
-        return tuple(job for job in jobs if run in _runs(job))
+        scope = ports.Scope(namespace=namespace, labels=f"{names.LABEL_JOBSET_UID}={uid}")
+        return tuple(job for job in self._cluster.list(kinds.JOBS, scope).items if f"{namespace}/{run}" in _runs(job))
 
 
 def wants_node(pod: Pod) -> bool:
@@ -115,16 +115,17 @@ def wants_node(pod: Pod) -> bool:
     return not (pod.terminal or pod.terminating or pod.bound or pod.gated)
 
 
-def run_of(marked: Object) -> str:
-    """Which run of which JobSet a Job or pod belongs to: `<uid>:<attempt>`, "" when it belongs to none."""
-    labels = marked.metadata.labels
-    uid = labels.get(names.LABEL_JOBSET_UID, "")
-    return f"{uid}:{labels.get(names.LABEL_JOBSET_ATTEMPT, '0')}" if uid else ""
+def run_of(marked: Object, uid: str) -> str:
+    """Which run of the JobSet with this uid a Job or pod of it belongs to: `<uid>:<attempt>`."""
+    return f"{uid}:{marked.metadata.labels.get(names.LABEL_JOBSET_ATTEMPT, '0')}"
 
 
 def _runs(job: Job) -> Sequence[str]:
-    run = run_of(job)
-    return (run,) if run and job.pods_to_come < job.spec.pods else ()
+    """Only its controller tells to which JobSet it belongs: labels are anybody's to write."""
+    above = kinds.JOBSETS.maker_of(job)
+    if above is None or job.pods_to_come >= job.spec.pods:
+        return ()
+    return (f"{job.metadata.namespace}/{run_of(job, above.uid)}",)
 
 
 def _workloads(group: PodGroup) -> Sequence[str]:

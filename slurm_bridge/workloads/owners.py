@@ -126,9 +126,9 @@ class Learned:
             return cast("T | None", self._asked.recall((namespace, name), now=self._clock.now()))
         return found
 
-    def spent(self, run: str) -> Sequence[Job]:
+    def spent(self, namespace: str, run: str) -> Sequence[Job]:
         """As known."""
-        return self._known.spent(run)
+        return self._known.spent(namespace, run)
 
 
 class Owners:
@@ -186,6 +186,8 @@ class Owners:
         kind = self._kinds.get((group, reference.kind))
         if kind is None:
             return _Absent(f"{_words(reference)} is of a kind that is not read")
+        if not kind.named_by(reference):
+            return _Absent(f"{_words(reference)} is of a version that the cluster does not serve")
         found = self._object(kind, reference, namespace)
         return found if isinstance(found, _Absent) else Link(kind=kind, object=found)
 

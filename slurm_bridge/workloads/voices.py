@@ -25,17 +25,17 @@ def itself(pod: Pod) -> Root:
 
 
 def made_by(child: Object, kind: Kind[Any]) -> OwnerReference | None:
-    """The reference to an object's controller where that is of this kind, whatever its version."""
-    reference = next((one for one in child.metadata.owner_references if one.controller), None)
-    if reference is None or reference.kind != kind.kind:
-        return None
-    return reference if reference.api_version.rpartition("/")[0] == kind.group else None
+    """The reference to an object's controller where that is of this kind."""
+    return kind.maker_of(child)
 
 
 def controller(pod: Pod) -> Root | None:
-    """Whoever makes such pods; its reference says enough, so that it is known even where it may not be read."""
+    """What makes such pods, as the pod says; it may not be readable, or not be there.
+
+    Therefore it is one of the pod's own namespace: nothing that is filed under it reaches any other.
+    """
     for reference in pod.metadata.owner_references:
-        if reference.controller:
+        if reference.controller and kinds.resolves(reference):
             namespace = pod.metadata.namespace
             return Root(kind=reference.kind, namespace=namespace, name=reference.name, uid=reference.uid)
     return None

@@ -74,7 +74,8 @@ class Objects:
     def children(self, uid: str) -> Iterator[Manifest]:
         """The Jobs of a JobSet that are there."""
         for child, manifest in self._by_uid.items():
-            if child not in self._gone and labels(manifest).get(_JOBSET + "jobset-uid") == uid and "spec" in manifest:
+            made = "spec" in manifest and _maker(manifest, "jobset.x-k8s.io/v1alpha2", "JobSet") == uid
+            if made and child not in self._gone:
                 yield manifest
 
 
@@ -117,12 +118,22 @@ def _of_lws(pod: Manifest, objects: Objects) -> str:
 
 
 def _of_jobset(pod: Manifest, objects: Objects) -> str:
-    marks = labels(pod)
-    found = objects.known(marks.get(_JOBSET + "jobset-uid", ""))
+    marks, namespace = labels(pod), pod["metadata"]["namespace"]
+    found = objects.known(marks.get(_JOBSET + "jobset-uid", "")) if _maker(pod, "batch/v1", "Job") else None
     if found is None:
         return ""
+    if found["metadata"]["namespace"] != namespace:
+        # Anybody can write any uid.
+        return NOWHERE
     uid = f"{found['metadata']['uid']}:{marks[_JOBSET + 'restart-attempt']}"
     return f"{uid}:{marks[_JOBSET + 'replicatedjob-name']}" if _comes_in_parts(found) else uid
+
+
+def _maker(manifest: Manifest, version: str, kind: str) -> str:
+    """The uid of the controller that it names, where that is of this kind."""
+    owners = manifest["metadata"].get("ownerReferences") or ()
+    found = next((owner for owner in owners if owner.get("controller")), None)
+    return str(found["uid"]) if found is not None and (found["apiVersion"], found["kind"]) == (version, kind) else ""
 
 
 def _comes_in_parts(jobset: Manifest) -> bool:
@@ -132,8 +143,9 @@ def _comes_in_parts(jobset: Manifest) -> bool:
 
 
 def _of_job(pod: Manifest, objects: Objects) -> str:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    job = next((objects.known(owner["uid"]) for owner in owners if owner["kind"] == "Job"), None)
+    job = objects.known(_maker(pod, "batch/v1", "Job"))
+    if job is not None and job["metadata"]["namespace"] != pod["metadata"]["namespace"]:
+        return ""
     wants = job is not None and annotations(job).get(names.ANNOTATION_GANG) == "true"
     return str(job["metadata"]["uid"]) if job is not None and wants else ""
 

@@ -31,13 +31,22 @@ _CREATED = 201
 def learn(pod: seen.Pod, manifest: Manifest, now: float, by: str) -> None:
     """What it says, and when it got its node, stopped waiting, and was over. To be told after everything else."""
     before, pod.makes_room = pod.makes_room, _note(manifest, names.ANNOTATION_MAKES_ROOM)
+    if isinstance(pod.makes_room.get("uid"), str):
+        pod.makes_room = {**pod.makes_room, "uid": _uid(pod.makes_room["uid"])}
     pod.room = _note(manifest, names.ANNOTATION_ROOM)
+    if isinstance(pod.room.get("victims"), dict):
+        pod.room = {**pod.room, "victims": {_uid(key): name for key, name in pod.room["victims"].items()}}
     if before != pod.makes_room:
         pod.noted_by = by
     if pod.node and pod.placed is None:
         pod.placed = now
     pod.waited = None if pod.wanting else now if pod.waited is None else pod.waited
     pod.ended = None if not pod.over else now if pod.ended is None else pod.ended
+
+
+def _uid(key: str) -> str:
+    """The last part of what tells a workload from all others: kind, namespace and name stand before it."""
+    return key.split("/", 3)[-1]
 
 
 def _note(manifest: Manifest, key: str) -> Manifest:

@@ -1,7 +1,7 @@
 """Somebody who is not the daemon, looks into both worlds after every call, and says at once what promise was broken.
 
     I1  at most one living job for each incarnation of a workload
-    I2  a pod is bound only to a node that the running job of its workload holds
+    I2  a pod is bound only to a node that the running job of its workload holds, by a job of its own namespace
     I3  all pods that a job has put on a node get no more than it holds there, nobody puts more on a node than it has,
         and no pod of a gang is bound while fewer are there than the gang needs
     I4  no job of ours outlives its pods for long, or waits for a gang that may not run or is not complete
@@ -201,6 +201,10 @@ class Observer:
         evicted.learn(pod, manifest, self._now, by)
 
     def _check_binding(self, pod: seen.Pod, by: str) -> None:
+        job = self._slurm.world.jobs.get(pod.job_id)
+        owner = self.owner(job) if job is not None else None
+        if owner is not None and owner.namespace != pod.key[0]:
+            raise Broken(f"I2: {by} bound {pod.key} by job {pod.job_id}, which is for {owner.namespace}/{owner.name}")
         there = [run for run in self._runs.of(pod.group) if pod.node in run.shares]
         fresh = [run for run in there if run.left is None or self._now - run.left <= STALE]
         if not fresh:

@@ -160,7 +160,7 @@ class Policy:
 
     def express(self, _session: Session, ask: Ask) -> Fields:
         """Annotations win over these, these win over the defaults of the bridge."""
-        chosen = self._defaults(Whom(ask.workload.root.namespace, ask.workload.service_account))
+        chosen = self._defaults(_everybody(ask.workload)[0])
         if not chosen:
             return NOTHING
         said = _said(ask)
@@ -213,9 +213,9 @@ class Policy:
 
 
 def _everybody(workload: Workload) -> list[Whom]:
-    """Those under whom members run, the first member's first."""
-    accounts = dict.fromkeys(pod.spec.service_account_name or "default" for pod in workload.pods)
-    return [Whom(workload.root.namespace, account) for account in accounts or (workload.service_account,)]
+    """Those under whom members run, each in its own namespace, the first member's first."""
+    everybody = (Whom(pod.metadata.namespace, pod.spec.service_account_name or "default") for pod in workload.pods)
+    return list(dict.fromkeys(everybody)) or [Whom(workload.root.namespace, workload.service_account)]
 
 
 def _said(ask: Ask) -> Collection[str]:

@@ -81,7 +81,9 @@ def _active(columns: NodeColumns, workload: Workload) -> Nodes:
 
 
 def _maker(pod: Pod) -> str:
-    return next((one.uid for one in pod.metadata.owner_references if one.controller), "")
+    """Its controller, as it says: it counts among pods of its own namespace only."""
+    uid = next((one.uid for one in pod.metadata.owner_references if one.controller), "")
+    return f"{pod.metadata.namespace}/{uid}" if uid else ""
 
 
 def _living_maker(pod: Pod) -> str:

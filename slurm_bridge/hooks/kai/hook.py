@@ -91,11 +91,11 @@ class Kai:
         )
 
     def _wishes(self, workload: Workload) -> Wishes:
-        known = self._read.get(workload.root.uid)
+        known = self._read.get(workload.root.key)
         if known is not None and known[0] is workload:
             return known[1]
         read = wishes.read(workload, self._topologies, self._options.default)
-        self._read.put(workload.root.uid, (workload, read))
+        self._read.put(workload.root.key, (workload, read))
         return read
 
     def _scores(self, columns: NodeColumns, found: Found, level: str) -> Numbers:

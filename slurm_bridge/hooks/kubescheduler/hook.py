@@ -57,7 +57,7 @@ class KubeScheduler:
         denied = self._by_predicates(session, ask)
         if not self._options.extenders:
             return denied
-        uid, pod = ask.workload.root.uid, _first(ask)
+        uid, pod = ask.workload.root.key, _first(ask)
         said = self._extenders.said(uid, classes.key(pod), pod, denied.left(nodes), session.columns)
         if isinstance(said, Wait) or not said.denied:
             return said if isinstance(said, Wait) else denied
@@ -71,7 +71,7 @@ class KubeScheduler:
         found = self._lately(session, key, nodes)
         if found is None:
             seen = self._scene(session, pod, self._options.capacity)
-            said = self._extenders.known(ask.workload.root.uid, classes.key(pod)).rows
+            said = self._extenders.known(ask.workload.root.key, classes.key(pod)).rows
             found = self._prioritizer.run(seen, session, self._rated(seen, nodes), key=key, extended=said)
             self._latest.put(key, (session.snapshot.version, nodes, self._backstage.clock.now(), found))
         else:

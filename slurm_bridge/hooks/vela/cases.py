@@ -24,6 +24,7 @@ from slurm_bridge.hooks.columns import Mask, NodeColumns
 from slurm_bridge.hooks.vela import commit, samples
 from slurm_bridge.hooks.vela.decision import Decision
 from slurm_bridge.hooks.vela.office import Nowhere, Outcome
+from slurm_bridge.model.names import WorkloadKey
 
 #: A question that was not answered by then was lost; agents answer within seconds.
 LOST_SECONDS = 60.0
@@ -205,18 +206,18 @@ class Cases:
         self._most_nodes = most_nodes
         #: At most so many are kept; what was replaced since they were last counted counts twice.
         self._nodes = 0
-        self._known: dict[str, Case] = {}
+        self._known: dict[WorkloadKey, Case] = {}
         #: Held by whoever looks at a case, or changes one.
         self.lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, workload: str) -> Case | None:
+    def get(self, workload: WorkloadKey) -> Case | None:
         """What is known of it."""
         return self._known.get(workload)
 
-    def of(self, workload: str) -> Case:
+    def of(self, workload: WorkloadKey) -> Case:
         """Likewise; a new one where nothing is."""
         with self.lock:
             case = self._known.pop(workload, None) or Case()
@@ -225,7 +226,7 @@ class Cases:
             self._known[workload] = case
             return case
 
-    def forget(self, workload: str) -> None:
+    def forget(self, workload: WorkloadKey) -> None:
         """Nobody asks for it any more. Without the lock: whoever tells is not to wait for samples of others."""
         self._known.pop(workload, None)
 
@@ -243,7 +244,7 @@ class Cases:
                 self._nodes -= case.nodes
                 case.turns = {shape: turn for shape, turn in case.turns.items() if turn.decision is None}
 
-    def waiting(self, meant: Callable[[Case], bool]) -> list[str]:
+    def waiting(self, meant: Callable[[Case], bool]) -> list[WorkloadKey]:
         """Those of which this is true."""
         with self.lock:
             return [workload for workload, case in list(self._known.items()) if meant(case)]

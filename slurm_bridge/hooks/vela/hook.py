@@ -38,6 +38,7 @@ from slurm_bridge.hooks.vela.decision import Decision
 from slurm_bridge.hooks.vela.office import Office, Outcome, Question, Unavailable
 from slurm_bridge.hooks.vela.options import VelaOptions
 from slurm_bridge.hooks.vela.samplers import LocalNodesSampler, RemoteNodesSampler, SampleNodesPlugin
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
@@ -76,7 +77,7 @@ class Vela:
         """Let all threads end."""
         self._office.close()
 
-    def forget(self, workload: str) -> None:
+    def forget(self, workload: WorkloadKey) -> None:
         """Nobody of it waits any more."""
         self._cases.forget(workload)
 
@@ -84,7 +85,7 @@ class Vela:
         return Rank(key=self._sort.key(workload.priority, workload.created))
 
     def sample(self, session: Session, ask: Ask, nodes: Nodes) -> Sample | Wait:
-        case = self._cases.of(ask.workload.root.uid)
+        case = self._cases.of(ask.workload.root.key)
         with self._cases.lock:
             if session.attempt >= (len(case.candidates) or self._options.candidates):
                 return Sample(nodes=nodes, note="every candidate was tried: all nodes are looked at")
@@ -94,7 +95,7 @@ class Vela:
 
     def score(self, session: Session, ask: Ask, _nodes: Nodes) -> Scores:
         """Of several shapes that can use a node the one to which it is worth most counts."""
-        case = self._cases.get(ask.workload.root.uid)
+        case = self._cases.get(ask.workload.root.key)
         if case is None:
             return finals.UNRATED
         with self._cases.lock:
@@ -105,7 +106,7 @@ class Vela:
         return finals.rated(session.columns, decisions)
 
     def subset(self, session: Session, ask: Ask, _tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
-        case = self._cases.of(ask.workload.root.uid)
+        case = self._cases.of(ask.workload.root.key)
         with self._cases.lock:
             sets = self._candidates(session, case, ask, nodes)
             if session.mode is Mode.REAL:
@@ -113,7 +114,7 @@ class Vela:
         return Subsets(sets=candidates.named(sets)) if sets else Subsets(relevant=False)
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
-        case = self._cases.get(workload.root.uid)
+        case = self._cases.get(workload.root.key)
         allocated = frozenset(nodes.values())
         with self._cases.lock:
             uids = {name: _uid(case, name) for name in allocated} if case is not None else {}
@@ -153,7 +154,7 @@ class Vela:
     def _ask(self, session: Session, case: Case, ask: Ask, seen: Seen) -> bool:
         workload = ask.workload
         question = Question(
-            workload=workload.root.uid,
+            workload=workload.root.key,
             pod=workload.lead,
             priority=workload.priority,
             created=workload.created,

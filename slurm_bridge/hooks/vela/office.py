@@ -23,6 +23,7 @@ from slurm_bridge.hooks.vela.samples import SamplingRequest
 from slurm_bridge.hooks.vela.scene import Scene
 from slurm_bridge.hooks.vela.smart import Merged
 from slurm_bridge.hooks.vela.sorting import Moment
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 
 #: Pods that wait to be sampled; whoever comes when it is full is told to come again.
@@ -39,7 +40,7 @@ class Question:
     `partition` is what its job is asked for, None: the default one of Slurm.
     """
 
-    workload: str
+    workload: WorkloadKey
     pod: Pod
     priority: int
     created: Moment

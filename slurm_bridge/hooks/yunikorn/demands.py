@@ -11,6 +11,7 @@ from slurm_bridge.hooks.yunikorn import people
 from slurm_bridge.hooks.yunikorn.options import YunikornOptions
 from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
 from slurm_bridge.model.meta import Object
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.queues.quantities import VCORE
 from slurm_bridge.translate import resources
@@ -29,7 +30,7 @@ _MOST_TIMES = 1024
 class Demand:
     """Everything that the core is told. `title` is for people; `created` is Unix time."""
 
-    uid: str
+    uid: WorkloadKey
     title: str
     total: Mapping[str, int]
     priority: int
@@ -56,7 +57,7 @@ def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> Deman
     workload = ask.workload
     user, groups = people.user_of(workload, options.users)
     return Demand(
-        uid=workload.root.uid,
+        uid=workload.root.key,
         title=f"{workload.root.namespace}/{workload.root.name}",
         total=total(ask, options.gres),
         priority=workload.priority,

@@ -23,6 +23,7 @@ from slurm_bridge.hooks.yunikorn.picture import Picture
 from slurm_bridge.hooks.yunikorn.reserving import Passed
 from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.hooks.yunikorn.setup import LOCAL, OFF
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.queues.sorting import NodePolicy, node_policy
@@ -56,9 +57,9 @@ class Yunikorn:
         self._sizes = scoring.Measure(self._setup.partition)
         self._demands = demands.Demands(options)
         #: Whom this hook has let go on in a pass that has not come to its end, as far as is known.
-        self._trying = ""
+        self._trying = NO_WORKLOAD
         #: Whom other hooks have stopped after that: they enter a queue when nothing else holds them.
-        self._stopped: set[str] = set()
+        self._stopped: set[WorkloadKey] = set()
         if options.order and options.mode == LOCAL:
             self.order = self._rank
 
@@ -85,12 +86,12 @@ class Yunikorn:
         manager.begin(known)
         return manager
 
-    def forget(self, workload: str) -> None:
+    def forget(self, workload: WorkloadKey) -> None:
         """All its pods have nodes, or none of them wants one."""
         if self._manager is not None:
             self._manager.started(workload)
 
-    def ended(self, workload: str) -> None:
+    def ended(self, workload: WorkloadKey) -> None:
         """It keeps nothing, in Slurm or on a node."""
         self._stopped.discard(workload)
         if self._manager is not None:
@@ -110,27 +111,27 @@ class Yunikorn:
 
     # -- who has to go -----------------------------------------------------------------------------------------------
 
-    def recalls(self) -> Mapping[str, Recall]:
+    def recalls(self) -> Mapping[WorkloadKey, Recall]:
         """As the queues want it."""
         if self._manager is None:
             return {}
         self._manager.engine.turn()
         return self._manager.evictions.recalls()
 
-    def recalled(self, workload: str) -> Recall | None:
+    def recalled(self, workload: WorkloadKey) -> Recall | None:
         """The same of one workload."""
         return self._manager.evictions.recall(workload) if self._manager is not None else None
 
-    def rooms(self) -> Mapping[str, Room]:
+    def rooms(self) -> Mapping[WorkloadKey, Room]:
         """For whom that is."""
         return self._manager.evictions.rooms() if self._manager is not None else {}
 
-    def gone(self, workload: str) -> None:
+    def gone(self, workload: WorkloadKey) -> None:
         """What it used is for whom it was made free."""
         if self._manager is not None:
             self._manager.gone(workload)
 
-    def spared(self, workload: str, *, refused: bool) -> None:
+    def spared(self, workload: WorkloadKey, *, refused: bool) -> None:
         """The queues may want somebody else to go."""
         if self._manager is not None:
             self._manager.spared(workload, refused=refused)
@@ -155,7 +156,7 @@ class Yunikorn:
 
     def admit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:
         """Whether its queue has let it in."""
-        uid, manager = ask.workload.root.uid, self._at_work(session)
+        uid, manager = ask.workload.root.key, self._at_work(session)
         if manager is None:
             return _not_yet()
         self._conclude(manager, session)
@@ -181,10 +182,10 @@ class Yunikorn:
 
     def commit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:
         """No other hook holds it: whoever has not entered a queue yet does so now."""
-        uid, manager = ask.workload.root.uid, self._at_work(session)
+        uid, manager = ask.workload.root.key, self._at_work(session)
         if manager is None:
             return _not_yet()
-        self._trying = ""
+        self._trying = NO_WORKLOAD
         self._stopped.discard(uid)
         member = self._member(manager, session, ask)
         return GO if member is None else self._answer(manager, member, session)
@@ -192,7 +193,7 @@ class Yunikorn:
     def _rank(self, workload: Workload) -> Rank:
         """In the order in which queues let them in; after these those that are new or wait."""
         manager = self._manager
-        member = manager.members.get(workload.root.uid) if manager is not None else None
+        member = manager.members.get(workload.root.key) if manager is not None else None
         if member is not None and member.stage is Stage.GIVEN:
             return Rank(key=(0, member.turn, ""))
         return Rank(key=(1, -workload.priority, workload.created))
@@ -200,7 +201,7 @@ class Yunikorn:
     def express(self, _session: Session, ask: Ask) -> Fields:
         """What its queue is in Slurm."""
         manager = self._manager
-        member = manager.members.get(ask.workload.root.uid) if manager is not None else None
+        member = manager.members.get(ask.workload.root.key) if manager is not None else None
         if self._setup.options.mode == OFF or member is None or not member.queue:
             return _NO_FIELDS
         return self._setup.fields(member.queue)
@@ -227,7 +228,7 @@ class Yunikorn:
 
         One that no node can take must not use up its queue. It is asked again when whatever holds it changes.
         """
-        stopped, self._trying = self._trying, ""
+        stopped, self._trying = self._trying, NO_WORKLOAD
         if stopped and session.mode is Mode.REAL:
             self._stopped.add(stopped)
             manager.leave(stopped)
@@ -241,7 +242,7 @@ class Yunikorn:
 
     def _member(self, manager: Manager, session: Session, ask: Ask) -> Member | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""
-        uid = ask.workload.root.uid
+        uid = ask.workload.root.key
         wanted = self._demands.of(ask, session.view(Need.NAMESPACES))
         member = manager.members.get(uid)
         if member is None and session.placed:
@@ -262,7 +263,7 @@ class Yunikorn:
         member.looked = session.now
         return not session.filter_nodes(ask, session.snapshot.names)
 
-    def _has_made_room(self, manager: Manager, session: Session, uid: str) -> bool:
+    def _has_made_room(self, manager: Manager, session: Session, uid: WorkloadKey) -> bool:
         """It had to go, and has no job any more, or not yet: it lines up anew, behind the one that it made room for."""
         return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
 

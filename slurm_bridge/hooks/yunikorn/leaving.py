@@ -7,11 +7,12 @@ from typing import Any
 from slurm_bridge.hooks.evictions import Recall
 from slurm_bridge.hooks.yunikorn.evicting import Evictions
 from slurm_bridge.hooks.yunikorn.members import Member
+from slurm_bridge.model.names import WorkloadKey
 
 #: How far a victim has come.
 GOES, GONE = "goes", "gone"
 
-Members = Mapping[str, Member]
+Members = Mapping[WorkloadKey, Member]
 
 
 def shown(evictions: Evictions, members: Members, now: float) -> list[dict[str, Any]]:
@@ -32,7 +33,7 @@ def shown(evictions: Evictions, members: Members, now: float) -> list[dict[str, 
 
 
 def _unasked(
-    recalls: Mapping[str, Recall], members: Members, since: Mapping[str, float], now: float
+    recalls: Mapping[WorkloadKey, Recall], members: Members, since: Mapping[WorkloadKey, float], now: float
 ) -> Iterable[dict[str, Any]]:
     """Likewise of those who go for nobody, by the reason."""
     by_reason: dict[str, list[Recall]] = collections.defaultdict(list)
@@ -54,7 +55,7 @@ def _age(since: float, now: float) -> dict[str, float]:
     return {"since": since, "seconds": round(max(0.0, now - since))}
 
 
-def _victim(uid: str, name: str, members: Members, recalls: Mapping[str, Recall]) -> dict[str, str]:
+def _victim(uid: WorkloadKey, name: str, members: Members, recalls: Mapping[WorkloadKey, Recall]) -> dict[str, str]:
     goes = uid in recalls
     return {
         "workload": name,

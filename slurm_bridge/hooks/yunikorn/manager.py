@@ -23,6 +23,7 @@ from slurm_bridge.hooks.yunikorn.evicting import Evictions
 from slurm_bridge.hooks.yunikorn.members import Ahead, Member, Stage, pass_by
 from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.hooks.yunikorn.setup import PARTITION, Setup
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.queues import records
 from slurm_bridge.queues.committed import Partition
 from slurm_bridge.queues.records import Allocation, Named, News, Question, Release, Thing, Update, Why
@@ -34,14 +35,14 @@ class Manager:
     def __init__(self, setup: Setup, backstage: Backstage, lending: Lending | None = None) -> None:
         self.setup = setup
         self.lock = threading.RLock()
-        self.members: dict[str, Member] = {}
+        self.members: dict[WorkloadKey, Member] = {}
         self.ahead = Ahead()
         self._backstage = backstage
         self.engine = Engine(backstage, lending)
         self.evictions = Evictions(self.lock)
         self._by_name: dict[str, Member] = {}
         self._entered, self._turns = 0, itertools.count(1)
-        self._woken: list[str] = []
+        self._woken: list[WorkloadKey] = []
         self._quiet = ""
 
     # -- life --------------------------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ class Manager:
         self.members[demand.uid] = self._by_name[member.name] = member
         return member
 
-    def leave(self, uid: str) -> None:
+    def leave(self, uid: WorkloadKey) -> None:
         """It is over, or no longer what it was: what it used is free."""
         with self.lock:
             member = self.members.pop(uid, None)
@@ -151,7 +152,7 @@ class Manager:
         if was_ahead:
             self._room_ahead()
 
-    def started(self, uid: str) -> None:
+    def started(self, uid: WorkloadKey) -> None:
         """All its pods have nodes: somebody else may go ahead."""
         with self.lock:
             member = self.members.get(uid)
@@ -275,7 +276,7 @@ class Manager:
             self.evictions.order(victim, asker, eviction.message, self._backstage.clock.wall())
             self._wake(victim)
 
-    def gone(self, uid: str) -> None:
+    def gone(self, uid: WorkloadKey) -> None:
         """The victim keeps nothing any more; where it is to come back it enters its queue anew, unless it has."""
         with self.lock:
             if self.evictions.recall(uid) is None:
@@ -283,7 +284,7 @@ class Manager:
             self.leave(uid)
         self._backstage.wake(uid)
 
-    def spared(self, uid: str, *, refused: bool = True) -> None:
+    def spared(self, uid: WorkloadKey, *, refused: bool = True) -> None:
         """It stays, and the core may think of somebody else."""
         with self.lock:
             member = self.members.get(uid)

@@ -8,6 +8,7 @@ from slurm_bridge.hooks.yunikorn import telling
 from slurm_bridge.hooks.yunikorn.demands import Demand
 from slurm_bridge.hooks.yunikorn.engine import RM
 from slurm_bridge.hooks.yunikorn.members import Member
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.queues.records import AskId, Eviction, Node, Update
 
 
@@ -17,10 +18,10 @@ class Known:
 
     demand: Demand
     started: bool = True
-    makes_room_for: str = ""
+    makes_room_for: WorkloadKey = NO_WORKLOAD
     leaves: bool = False
     waits: bool = False
-    room_made_by: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    room_made_by: Mapping[WorkloadKey, str] = dataclasses.field(default_factory=dict)
 
 
 def known(one: Held, demand: Demand) -> Known:
@@ -71,7 +72,7 @@ def _evicting(known: Pairs) -> tuple[Eviction, ...]:
     whoever wanted that. Whoever stays goes if it says for whom: not because others say so.
     """
     pairs = {one.demand.uid: (one, member) for one, member in known}
-    found: dict[str, Eviction] = {}
+    found: dict[WorkloadKey, Eviction] = {}
     for asker, member in known:
         # As what they were known to the core nobody remembers: it is enough that they are not there.
         gone = [uid for uid in asker.room_made_by if uid not in pairs or pairs[uid][0].waits]
@@ -81,7 +82,7 @@ def _evicting(known: Pairs) -> tuple[Eviction, ...]:
     return (*found.values(), *(_eviction(telling.id_of(member.name), None) for _, member in left))
 
 
-def _victims(asker: Known, pairs: Mapping[str, tuple[Known, Member]]) -> Mapping[str, Member]:
+def _victims(asker: Known, pairs: Mapping[WorkloadKey, tuple[Known, Member]]) -> Mapping[WorkloadKey, Member]:
     """Those that are still there. All of a plan say so before the first of them is evicted: else it has not begun."""
     there = {uid: pairs[uid] for uid in asker.room_made_by if uid in pairs and not pairs[uid][0].waits}
     begun = all(one.leaves or one.makes_room_for == asker.demand.uid for one, _ in there.values())

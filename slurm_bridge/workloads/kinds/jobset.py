@@ -59,7 +59,11 @@ def handles(pod: Pod) -> tuple[str, ...]:
 
 
 def claim(pod: Pod, known_: Known, options: Options) -> Root | None:
-    """A pod of a Job of a JobSet: as the Job says, or the marks on the pod while the Job is not known."""
+    """A pod of a Job of a JobSet: as the Job says, or the marks on the pod while the Job is not known.
+
+    Either has to name the JobSet that is there, in the pod's own namespace and by its uid. Until then the pod belongs
+    to a JobSet that is known by its name only, and waits for it.
+    """
     if not known_.served(_KIND):
         return None
     set_ = _set(pod, known_)
@@ -69,7 +73,7 @@ def claim(pod: Pod, known_: Known, options: Options) -> Root | None:
     chosen = mode(found, options) if found is not None else Mode.WHOLE
     if chosen is Mode.PODS:
         return voices.itself(pod)
-    run = f"{set_.uid}:{pod.metadata.labels.get(names.LABEL_JOBSET_ATTEMPT, '0')}"
+    run = known.run_of(pod, set_.uid)
     uid = f"{run}:{_part(pod)}" if chosen is Mode.PART else run
     return Root(kind=_KIND.kind, namespace=set_.namespace, name=set_.name, uid=uid)
 
@@ -85,7 +89,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     if chosen is Mode.PODS:
         return _alone(pod, given)
     part = _part(pod) if chosen is Mode.PART else ""
-    size = _size(found, part, given.known.spent(known.run_of(pod)))
+    size = _size(found, part, given.known.spent(root.namespace, known.run_of(pod, found.uid)))
     plan = gangs.Plan(
         called=_called(root, found, part),
         job_name=f"{root.name}-{part}" if part else root.name,
@@ -106,17 +110,21 @@ def _alone(pod: Pod, given: Given) -> Workload:
 
 
 def _set(pod: Pod, known_: Known) -> Root | None:
-    """The JobSet that the pod belongs to, by its own uid."""
+    """The JobSet that the pod belongs to, by its own uid, or by its name while that JobSet is not known."""
     reference, labels, namespace = voices.made_by(pod, kinds.JOBS), pod.metadata.labels, pod.metadata.namespace
     name = labels.get(names.LABEL_JOBSET_NAME, "")
     if reference is None or not name:
         return None
-    job = known_.find(kinds.JOBS, namespace, reference.name)
-    if job is None or job.uid != reference.uid:
-        uid = labels.get(names.LABEL_JOBSET_UID) or f"{_KIND.kind}:{namespace}/{name}"
-        return Root(kind=_KIND.kind, namespace=namespace, name=name, uid=uid)
-    above = voices.made_by(job, _KIND)
-    return Root(kind=_KIND.kind, namespace=namespace, name=above.name, uid=above.uid) if above is not None else None
+    uid, job = labels.get(names.LABEL_JOBSET_UID, ""), known_.find(kinds.JOBS, namespace, reference.name)
+    if job is not None and job.uid == reference.uid:
+        above = voices.made_by(job, _KIND)
+        if above is None or above.name != name:
+            return None
+        uid = above.uid
+    found = known_.find(_KIND, namespace, name)
+    if found is None or found.uid != uid:
+        uid = f"{_KIND.kind}:{namespace}/{name}"
+    return Root(kind=_KIND.kind, namespace=namespace, name=name, uid=uid)
 
 
 def _find(set_: Root, known_: Known) -> JobSet | None:

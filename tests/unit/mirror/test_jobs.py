@@ -34,7 +34,7 @@ def test_one_call_tells_the_states_of_all(watch: Watch) -> None:
     watch.start()
     watch.mirror.step()
     assert watch.asked("/jobs/state/") == 1
-    assert sorted(watch.woken) == ["a", "c"]
+    assert sorted(watch.woken) == [owner("a").key, owner("c").key]
     assert [watch.known(job_id).phase for job_id in ids] == [Phase.RUNNING, Phase.PENDING, Phase.RUNNING]
     assert watch.known(ids[0]).started
 
@@ -65,7 +65,7 @@ def test_an_id_that_is_left_out_is_asked_for_by_itself(watch: Watch) -> None:
     assert watch.asked(f"/job/{lost}") == 1
     assert watch.known(lost).certainty is Certainty.GONE
     assert watch.known(kept).certainty is Certainty.SEEN
-    assert "lost" in watch.woken
+    assert owner("lost").key in watch.woken
 
 
 def test_an_id_that_is_left_out_by_mistake_stays(watch: Watch) -> None:
@@ -122,7 +122,7 @@ def test_a_job_that_may_exist_is_given_up_after_a_while(make: Make) -> None:
     watch.clock.advance(2)
     watch.mirror.poll()
     assert watch.known(JobId(77)).certainty is Certainty.GONE
-    assert watch.woken == ["u"]
+    assert watch.woken == [owner("u").key]
 
 
 def test_what_was_learned_meanwhile_is_not_overwritten(watch: Watch) -> None:
@@ -202,7 +202,7 @@ def test_a_hold_is_seen_by_the_round_robin_and_wakes_its_workload(make: Make) ->
     watch.pocket.control.hold(job_id)
     watch.clock.advance(1)
     watch.mirror.details()
-    assert watch.woken == ["u"]
+    assert watch.woken == [owner("u").key]
     found = watch.known(job_id).view
     assert found is not None
     assert found.held
@@ -267,7 +267,7 @@ def test_the_sweep_adopts_strays_and_asks_strangers_once(make: Make) -> None:
     for _ in range(3):
         watch.mirror.sweep()
     assert watch.known(stray).owner.uid == "stray"
-    assert watch.woken == ["stray"]
+    assert watch.woken == [owner("stray").key]
     assert watch.asked(f"/job/{theirs}") == 1
 
 

@@ -239,6 +239,10 @@ class Bridge:
         """The uid of a pod that is there."""
         return str(self.manifest(name)["metadata"]["uid"])
 
+    def key(self, name: str) -> names.WorkloadKey:
+        """Of the workload that is this one pod."""
+        return names.workload_key(kinds.PODS.kind, NAMESPACE, name, self.uid(name))
+
     def exists(self, name: str) -> bool:
         """Whether the pod is still there."""
         return self.kube.get(kinds.PODS, NAMESPACE, name) is not None

@@ -30,6 +30,16 @@ pods = st.builds(
 )
 
 
+def single(uid: str) -> names.WorkloadKey:
+    """The workload that is this pod."""
+    return names.workload_key("Pod", "team", uid, uid)
+
+
+def group(name: str, uid: str = "") -> names.WorkloadKey:
+    """The workload of these pods."""
+    return names.workload_key("Job", "team", name, uid or name)
+
+
 @given(st.lists(st.one_of(pods, st.sampled_from("abcd")), max_size=30))
 def test_the_indexes_are_those_of_a_plain_dictionary(changes: list[Pod | str]) -> None:
     """Whatever appears, changes owner or node, ends or goes."""
@@ -50,14 +60,14 @@ def test_the_indexes_are_those_of_a_plain_dictionary(changes: list[Pod | str]) -
         assert set(made.named("team", owner)) == {
             one.uid for one in plain.values() if any(ref.name == owner for ref in one.metadata.owner_references)
         }
-    assert all(made.seen_gone(uid) == (uid in gone - plain.keys()) for uid in "abcd")
+    assert all(made.seen_gone(single(uid)) == (uid in gone - plain.keys()) for uid in "abcd")
 
 
 def test_a_repeated_old_shape_does_no_harm() -> None:
     """A list after a gap can tell of a pod that was never heard of as gone."""
     made = Census()
     made.put(pod("a", "n1"), None)
-    assert made.seen_gone("a")
+    assert made.seen_gone(single("a"))
     assert made.on_node("n1") == ()
 
 
@@ -66,7 +76,7 @@ def test_the_memory_of_the_dead_is_bounded() -> None:
     made = Census(remembered=3)
     for number in range(5):
         made.put(pod(str(number)), None)
-    assert [made.seen_gone(str(number)) for number in range(5)] == [False, False, True, True, True]
+    assert [made.seen_gone(single(str(number))) for number in range(5)] == [False, False, True, True, True]
 
 
 def group_of(one: Pod) -> Root:
@@ -104,7 +114,7 @@ def test_a_crew_counts_what_a_list_of_its_pods_would(changes: list[Pod | str]) -
         else:
             made.put(plain.get(change.uid), change)
             plain[change.uid] = change
-    crew = made.crew("j1")
+    crew = made.crew(group("j1"))
     assert (crew is None) == (not plain)
     if crew is None:
         return
@@ -122,7 +132,7 @@ def test_a_crew_remembers_the_jobs_of_members_that_have_gone() -> None:
     made.put(None, member("b"))
     made.put(None, bound)
     made.put(bound, None)
-    crew = made.crew("j1")
+    crew = made.crew(group("j1"))
     assert crew is not None
     assert crew.served == {JobId(7)}
     assert crew.named == frozenset()
@@ -133,9 +143,9 @@ def test_a_pod_that_moves_leaves_its_crew_behind() -> None:
     made = Census(group_of)
     made.put(None, member("a"))
     made.move("a", dataclasses.replace(group_of(member("a")), uid="elsewhere"))
-    assert made.crew("j1") is None
-    assert not made.seen_gone("j1")
-    assert made.root_of("a") == "elsewhere"
+    assert made.crew(group("j1")) is None
+    assert not made.seen_gone(group("j1"))
+    assert made.root_of("a") == group("j1", "elsewhere")
 
 
 def test_who_is_bound_is_not_claimed_anew() -> None:
@@ -145,5 +155,5 @@ def test_who_is_bound_is_not_claimed_anew() -> None:
     made.put(None, member("a", job="7", phase="Running"))
     made.put(None, member("b"))
     where.update(a="after", b="after")
-    assert made.reclaim(made.uids()) == {"before", "after"}
-    assert (made.root_of("a"), made.root_of("b")) == ("before", "after")
+    assert made.reclaim(made.uids()) == {group("j", "before"), group("j", "after")}
+    assert (made.root_of("a"), made.root_of("b")) == (group("j", "before"), group("j", "after"))

@@ -40,7 +40,7 @@ def test_a_member_that_changes_is_there_at_every_moment() -> None:
     seen: list[Pods] = []
 
     def now() -> float:
-        seen.append(pods_of(census.crew("u")))
+        seen.append(pods_of(census.crew(names.workload_key("Pod", "x", "a", "u"))))
         return 0.0
 
     census = Census(now=now)
@@ -59,7 +59,7 @@ def test_a_member_that_only_changes_has_not_joined() -> None:
     census.put(None, pod)
     now[0] = 5.0
     census.put(pod, Pod(metadata=ObjectMeta(name="a", namespace="x", uid="u", resource_version="2")))
-    crew = census.crew("u")
+    crew = census.crew(names.workload_key("Pod", "x", "a", "u"))
     assert crew is not None
     assert crew.joined == 1.0
 
@@ -718,10 +718,11 @@ def test_a_node_whose_kubelet_refused_a_pod_of_a_jobset_is_avoided_by_the_set(br
     made = bridge.kube.create(kinds.JOBSETS, {"metadata": {"name": "set", "namespace": NAMESPACE}, "spec": body})
     bridge.until(lambda: len(ours(bridge)) == 2 and all(bound(bridge, ours(bridge))))
     uid = str(made["metadata"]["uid"])
-    (root,) = [one for one in bridge.core.census.roots() if one.startswith(uid)]
+    (root,) = bridge.core.census.roots()
+    above = names.workload_key("JobSet", NAMESPACE, "set", uid)
     bridge.status(ours(bridge)[0], phase="Failed", reason="OutOfcpu")
     bridge.settle()
-    assert bridge.core.tools.avoided.nodes((root, uid), bridge.clock.now())
+    assert bridge.core.tools.avoided.nodes((root, above), bridge.clock.now())
 
 
 def test_jobs_of_single_pods_that_are_a_group_after_a_restart_go(bridge: Bridge) -> None:

@@ -149,7 +149,7 @@ def test_whoever_has_gone_for_another_leaves_until_its_job_is_over(bridge: Bridg
 def test_who_ends_while_a_new_hook_is_told_has_ended_for_it(bridge: Bridge) -> None:
     """The hooks before it have heard of that, and it has not."""
     bridge.bound("short")
-    uid = bridge.uid("short")
+    key = bridge.key("short")
 
     def ends() -> None:
         bridge.status("short", phase="Succeeded")
@@ -157,7 +157,7 @@ def test_who_ends_while_a_new_hook_is_told_has_ended_for_it(bridge: Bridge) -> N
 
     counting(bridge, hook := Counts(ends))
     assert hook.told == [(False, {"short": True})]
-    assert uid in hook.over
+    assert key in hook.over
 
 
 def test_a_hook_that_fails_to_listen_keeps_nobody_from_listening(bridge: Bridge) -> None:
@@ -201,11 +201,11 @@ def _is_cancelled_and_parked(bridge: Bridge) -> None:
 def test_whoever_keeps_nothing_has_ended(bridge: Bridge, ends: Callable[[Bridge], None]) -> None:
     """The pods are over, and so is the job; or the pods are parked, and wait without one."""
     counting(bridge, hook := Counts())
-    uid = ""
+    key = names.NO_WORKLOAD
     bridge.slurm.control.unpause()
     ends(bridge)
     if bridge.exists("a"):
-        uid = bridge.uid("a")
+        key = bridge.key("a")
     bridge.run(10)
     assert hook.over
-    assert set(hook.over) <= {uid, *hook.over[:1]}
+    assert set(hook.over) <= {key, *hook.over[:1]}

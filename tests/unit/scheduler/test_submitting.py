@@ -75,7 +75,7 @@ def test_an_id_that_our_own_living_job_has_is_that_job(bridge: Bridge) -> None:
     record = bridge.known(job)
     assert record is not None
     bridge.core.tools.table.drop(record.job_id)
-    bridge.core.queue.activate(bridge.uid("a"))
+    bridge.core.queue.activate(bridge.key("a"))
     bridge.settle()
     assert bridge.known(job) is not None
     assert len(bridge.jobs(bridge.uid("a"))) == 1
@@ -113,13 +113,13 @@ def test_a_lost_answer_is_looked_for_before_anything_else(bridge: Bridge) -> Non
     """The job is known as one that may exist; then as one that does."""
     bridge.slurm.control.pause()
     bridge.slurm_calls.plan(faults.Drop(), method="POST", target=SUBMIT)
-    uid = bridge.pod("a")
+    bridge.pod("a")
     bridge.settle()
-    (maybe,) = bridge.core.tools.table.of(uid)
+    (maybe,) = bridge.core.tools.table.of(bridge.key("a"))
     assert maybe.certainty is Certainty.MAYBE
     assert bridge.condition("a")[0] == "SlurmUnavailable"
     bridge.run(5)
-    (seen,) = bridge.core.tools.table.of(uid)
+    (seen,) = bridge.core.tools.table.of(bridge.key("a"))
     assert seen.certainty is Certainty.SEEN
     assert bridge.submits() == 1
     assert bridge.condition("a")[0] == "SlurmJobPending"

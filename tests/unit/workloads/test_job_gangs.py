@@ -228,8 +228,8 @@ class _Counted:
         self.asked += 1
         return self._inner.find(kind, namespace, name)
 
-    def spent(self, run: str) -> Any:
-        found = self._inner.spent(run)
+    def spent(self, namespace: str, run: str) -> Any:
+        found = self._inner.spent(namespace, run)
         self.asked += 1
         self.handed_out += len(found)
         return found

@@ -277,7 +277,7 @@ def test_t08_a_jobset_that_is_gone_or_another_of_its_name_is_waited_for() -> Non
     assert world.wait(pod).reason == "GroupMissing"
     jobset(world, uid="another")
     assert world.wait(pod).reason == "GroupMissing"
-    assert world.claim(pod).uid == "uid-set:0"
+    assert world.claim(pod).uid == "JobSet:default/set:0"
 
 
 def test_t08_without_jobsets_in_the_cluster_its_pods_are_those_of_jobs() -> None:

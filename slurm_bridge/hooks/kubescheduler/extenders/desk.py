@@ -17,6 +17,7 @@ from slurm_bridge.hooks.kubescheduler.extenders import asking
 from slurm_bridge.hooks.kubescheduler.extenders.asking import Said
 from slurm_bridge.hooks.kubescheduler.options import ExtenderOptions
 from slurm_bridge.hooks.recent import Recent
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 
@@ -53,7 +54,7 @@ class ExtenderDesk:
         self._desk = Desk("extenders", backstage, workers=WORKERS, most=MOST_QUESTIONS)
         self._answers: Recent[str, _Answer] = Recent(MOST_ANSWERS)
 
-    def said(self, workload: str, key: bytes, pod: Pod, nodes: Nodes, columns: NodeColumns) -> Said | Wait:
+    def said(self, workload: WorkloadKey, key: bytes, pod: Pod, nodes: Nodes, columns: NodeColumns) -> Said | Wait:
         """What they say of these nodes. `workload` is the uid to wake, `key` tells its shapes apart."""
         caring = [extender for extender in self._extenders if asking.interested(extender, pod)]
         if not caring or not nodes:
@@ -71,7 +72,7 @@ class ExtenderDesk:
             return _wait(answer.said.failure, RETRY_SECONDS)
         return answer.said
 
-    def known(self, workload: str, key: bytes) -> Said:
+    def known(self, workload: WorkloadKey, key: bytes) -> Said:
         """What they said last, however long ago: for the later phases of a pass that has found it fresh before."""
         answer = self._answers.get(_name(workload, key))
         return answer.said if answer is not None else Said()
@@ -86,7 +87,7 @@ class ExtenderDesk:
             return None
         return answer if answer.nodes is nodes or nodes <= answer.nodes else None
 
-    def _ask(self, name: str, workload: str, pod: Pod, nodes: Nodes, facts: Sequence[NodeFacts]) -> None:
+    def _ask(self, name: str, workload: WorkloadKey, pod: Pod, nodes: Nodes, facts: Sequence[NodeFacts]) -> None:
         try:
             said = asking.ask(self._extenders, self._backstage.post, pod, facts)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, somebody waits for this answer
@@ -97,7 +98,7 @@ class ExtenderDesk:
         self._backstage.wake(workload)
 
 
-def _name(workload: str, key: bytes) -> str:
+def _name(workload: WorkloadKey, key: bytes) -> str:
     return f"{workload}/{hashlib.blake2s(key, digest_size=8).hexdigest()}"
 
 
