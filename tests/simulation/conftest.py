@@ -32,6 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ("rival_seed", 10),
         ("rival_gang_seed", 20),
         ("rack_seed", 20),
+        ("stranger_seed", 5),
     ):
         count = -(-runs // share)
         if name in metafunc.fixturenames:
