@@ -2,7 +2,7 @@
 
     1 read     the job: is it still this workload's, running, and of what was asked?
     2 place    pods onto its nodes, always the same way; those of a gang by what the job holds of each node
-    3 check    each node exists, is usable, has room for all that is there, and is free of pods whose job has ended
+    3 check    each node exists, is usable, and has room for all that is there, pods whose job has ended among them
     4 bind     with the uid and version that were checked, the job id and the node's name in the same write
 
 What cannot be bound gives its nodes back: the job is cancelled and the next attempt avoids the node. Once a part of a
@@ -24,7 +24,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import job_users, slots
-from slurm_bridge.scheduler.checking import VACATED_LOOK, Checker, Misfit, Remains, Spot
+from slurm_bridge.scheduler.checking import PATIENCE, VACATED_LOOK, Checker, Misfit, Occupied, Remains, Spot
 from slurm_bridge.scheduler.keeping import Warden
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
@@ -39,8 +39,6 @@ LOOK_AGAIN = 2.0
 FRESH = 3.0
 #: A watch that has not told of a binding for this long is not waited for any more.
 ECHO = 30.0
-#: How many seconds an allocation is kept waiting for the remains of earlier pods on its node.
-PATIENCE = 60.0
 
 
 class Binder:
@@ -149,7 +147,7 @@ class Binder:
             spots = self._spots(wish, read, snapshot)
             if isinstance(spots, Misfit):
                 return spots, None
-            problem = self.checker.problem(wish.workload, spots, snapshot)
+            problem = self.checker.problem(wish.workload, spots, snapshot, whole=_shares_no_node(wish, read, snapshot))
             if problem is None:
                 self._claim(spots)
             return spots, problem
@@ -162,7 +160,7 @@ class Binder:
 
     def _unclaim(self, spots: tuple[Spot, ...]) -> None:
         """Of those that nobody tried to bind nothing is to be counted."""
-        for uid in self._claimed.intersection(spot.pod.uid for spot in spots):
+        for uid in sorted(self._claimed.intersection(spot.pod.uid for spot in spots)):
             self._claimed.discard(uid)
             self._tools.keeper.forget(uid)
 
@@ -190,9 +188,10 @@ class Binder:
         if isinstance(problem, Misfit):
             return self._give_back(wish, read, problem)
         now = self._tools.clock.now()
-        left = self._since.setdefault(wish.workload.root.key, now) + PATIENCE - now
+        patience, nodes = (problem.patience, problem.nodes) if isinstance(problem, Occupied) else (PATIENCE, ())
+        left = self._since.setdefault(wish.workload.root.key, now) + patience - now
         if left <= 0:
-            return self._give_back(wish, read, Misfit(reason=problem.reason, message=problem.message))
+            return self._give_back(wish, read, Misfit(reason=problem.reason, message=problem.message, nodes=nodes))
         self._tools.say(wish.workload, problem.reason, problem.message)
         return Filed(after=left if problem.retry_after is None else min(left, problem.retry_after))
 
@@ -269,6 +268,13 @@ class Binder:
         now = self._tools.cluster.get(kinds.PODS, *pod.key)
         if now is None or now.uid != pod.uid or not now.bound:
             self._tools.keeper.forget(pod.uid)
+
+
+def _shares_no_node(wish: Wish, read: Placeholder, snapshot: ClusterSnapshot) -> bool:
+    """Slurm gives the job whole nodes, because of what was asked for or of its partition."""
+    partition = read.view.partition if read.view is not None else ""
+    exclusive = any(one.exclusive for one in snapshot.partitions if one.name == partition)
+    return wish.translated.request.exclusive or exclusive
 
 
 def _binding(spot: Spot, read: Placeholder) -> ports.Binding:

@@ -15,6 +15,10 @@ from slurm_bridge.translate import resources
 
 #: A pod that leaves its node wakes those who wait for that; one whose job holds the node again does not.
 VACATED_LOOK = 5.0
+#: How many seconds an allocation is kept while earlier pods end on its node.
+PATIENCE = 60.0
+#: The same where a job that was forgotten waits for this very node: this allocation may be all that keeps it from it.
+GIVE_WAY = 10.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +39,20 @@ class Misfit:
     nodes: tuple[str, ...] = ()
 
 
-#: Pods on a node whose own job has ended already.
-Remains = Callable[[str], tuple[Pod, ...]]
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """Pods on a node that Slurm may have given away: `all` of them, and those whose `forgotten` job waits for it."""
+
+    all: Callable[[str], tuple[Pod, ...]]
+    forgotten: Callable[[str], tuple[Pod, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Occupied(Wait):
+    """Earlier pods keep these nodes; after so many seconds the allocation is given back, and the nodes are avoided."""
+
+    nodes: tuple[str, ...]
+    patience: float
 
 
 class Checker:
@@ -53,13 +69,16 @@ class Checker:
 
     def vacated(self, node: str) -> tuple[WorkloadKey, ...]:
         """A pod has left that node: the workloads that waited for that."""
-        return tuple(self._for_node.pop(node, ()))
+        return tuple(sorted(self._for_node.pop(node, ())))
 
-    def problem(self, workload: Workload, spots: tuple[Spot, ...], snapshot: ClusterSnapshot) -> Misfit | Wait | None:
+    def problem(
+        self, workload: Workload, spots: tuple[Spot, ...], snapshot: ClusterSnapshot, *, whole: bool
+    ) -> Misfit | Wait | None:
+        """What keeps these pods from their nodes; `whole` says that their job shares a node with no other job."""
         by_node: dict[str, list[Spot]] = {}
         for spot in spots:
             by_node.setdefault(spot.node.name, []).append(spot)
-        checked = [self._check(workload.root.key, there) for there in by_node.values()]
+        checked = [self._check(workload.root.key, there, whole=whole) for there in by_node.values()]
         problem = _together(one for one in checked if one is not None)
         if problem is not None:
             return problem
@@ -70,31 +89,36 @@ class Checker:
             return Misfit(reason="NodeDenied", message=verdict.message, nodes=tuple(sorted(verdict.nodes)))
         return Misfit(reason=verdict.reason, message=verdict.message)
 
-    def _check(self, uid: WorkloadKey, spots: Sequence[Spot]) -> Misfit | Wait | None:
+    def _check(self, uid: WorkloadKey, spots: Sequence[Spot], *, whole: bool) -> Misfit | Occupied | None:
         """Whether one node can take all who are to come there."""
         node = spots[0].node
-        left = self._remains(node.name)
-        if left:
-            self._for_node.setdefault(node.name, set()).add(uid)
-            text = f"node {node.name} still runs pod {'/'.join(left[0].key)}, whose Slurm job does not hold it any more"
-            return Wait(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK)
         # Who is counted there since an earlier try whose answer was lost must not be in his own way.
         new = [spot.pod for spot in spots if not self._tools.keeper.holds(spot.pod.uid, node.name)]
         why = fits(node, _sum(new)) if new else None
+        left, forgotten = self._remains.all(node.name), self._remains.forgotten(node.name)
+        if left and (whole or forgotten or why is not None):
+            self._for_node.setdefault(node.name, set()).add(uid)
+            return _occupied(node.name, left[0], GIVE_WAY if forgotten else PATIENCE)
         if why is not None:
             return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", nodes=(node.name,))
         return None
 
 
-def _together(problems: Iterable[Misfit | Wait]) -> Misfit | Wait | None:
+def _occupied(node: str, by: Pod, patience: float) -> Occupied:
+    text = f"node {node} still runs pod {'/'.join(by.key)}, whose Slurm job does not hold it any more"
+    return Occupied(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK, nodes=(node,), patience=patience)
+
+
+def _together(problems: Iterable[Misfit | Occupied]) -> Misfit | Occupied | None:
     """All nodes that are to blame are told of at once: each costs a group the whole of an allocation."""
     found = list(problems)
     misfits = [one for one in found if isinstance(one, Misfit)]
-    if len(misfits) < 2:  # noqa: PLR2004
-        return next(iter([*misfits, *found]), None)
-    nodes = tuple(node for one in misfits for node in one.nodes)
-    text = f"{misfits[0].message} (and {len(misfits) - 1} more nodes likewise)"
-    return Misfit(reason=misfits[0].reason, message=text, nodes=nodes)
+    same = misfits or found
+    if len(same) < 2:  # noqa: PLR2004
+        return next(iter(same), None)
+    nodes = tuple(node for one in same for node in one.nodes)
+    text = f"{same[0].message} (and {len(same) - 1} more nodes likewise)"
+    return dataclasses.replace(same[0], message=text, nodes=nodes)
 
 
 def _sum(pods: Iterable[Pod]) -> Mapping[str, Fraction]:

@@ -25,6 +25,7 @@ from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.asking import TORN, Act, Asker, Parts
 from slurm_bridge.scheduler.binding import Binder
 from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.checking import Remains
 from slurm_bridge.scheduler.decide import Pods, Step, decide, job_of, pods_of
 from slurm_bridge.scheduler.finding import Finder
 from slurm_bridge.scheduler.ganging import Ganger
@@ -60,7 +61,8 @@ class Cycle:
         self.ender = ending.Ender(tools)
         self.finder = Finder(tools, census)
         self.restorer = Restorer(tools, self.ender)
-        self.binder = Binder(tools, self.replacer, self.warden, self.users, self._remains)
+        remains = Remains(all=self._remains, forgotten=self._forgotten)
+        self.binder = Binder(tools, self.replacer, self.warden, self.users, remains)
         self.ganger = Ganger(tools, self.ender)
         self._asker = Asker(
             tools,
@@ -265,12 +267,14 @@ class Cycle:
 
     def _remains(self, node: str) -> tuple[Pod, ...]:
         """Pods on a node whose place Slurm may have given away: their job ended, or was forgotten and waits again."""
-        ended = ((one.owner.key, one.job_id) for one in self._tools.table.ended())
-        restored = ((uid, None) for uid in self.restorer.workloads())
-        crews = ((self._census.crew(uid), job_id) for uid, job_id in (*ended, *restored))
-        return tuple(
-            pod for crew, job_id in crews if crew for pod in relevant.on(node, crew) if job_id in (None, job_id_of(pod))
-        )
+        ended = ((self._census.crew(one.owner.key), one.job_id) for one in self._tools.table.ended())
+        left = (pod for crew, job_id in ended if crew for pod in relevant.on(node, crew) if job_id_of(pod) == job_id)
+        return (*left, *self._forgotten(node))
+
+    def _forgotten(self, node: str) -> tuple[Pod, ...]:
+        """The latter."""
+        crews = (self._census.crew(uid) for uid in self.restorer.workloads())
+        return tuple(pod for crew in crews if crew for pod in relevant.on(node, crew))
 
     def _forget(self, uid: WorkloadKey) -> Filed:
         for part in (self.submitter, self.users, self.warden, self.binder, self.ender, self.finder, self.ganger):
