@@ -40,7 +40,7 @@ class Keeper:
         #: The nodes as the snapshot that was given out last has them.
         self._seen: Overlaid[NodeFacts] = Overlaid.of({})
         #: The nodes that differ from those of the snapshot that was given out last.
-        self._touched: set[str] = set()
+        self._touched: dict[str, None] = {}
         #: What holds for as long as no node comes, goes or is linked anew; None: to be worked out.
         self._names: frozenset[str] | None = None
         self._by_slurm: Mapping[str, str] | None = None
@@ -99,7 +99,8 @@ class Keeper:
                 self._moved()
             before, self._slurm = self._slurm, MappingProxyType({node.name: node for node in nodes})
             old_partitions, self._partitions = self._partitions, tuple(partitions)
-            changed = [name for name in before.keys() | self._slurm.keys() if before.get(name) != self._slurm.get(name)]
+            both = {**before, **self._slurm}
+            changed = [name for name in both if before.get(name) != self._slurm.get(name)]
             for name in changed:
                 self._relink(name)
             self._use_version += 1 if changed else 0
@@ -183,7 +184,7 @@ class Keeper:
     def _drop_node(self, name: str) -> None:
         facts = self._nodes.pop(name, None)
         if facts is not None:
-            self._touched.add(name)
+            self._touched[name] = None
             self._names = self._by_slurm = None
             self._unclaim(facts)
             self._moved()
@@ -212,7 +213,7 @@ class Keeper:
         if before is None or not (same or _link(before) == _link(facts)):
             self._by_slurm = None
         self._nodes[facts.name] = facts
-        self._touched.add(facts.name)
+        self._touched[facts.name] = None
 
     def _observe(self, old: Pod | None, new: Pod) -> None:
         """Amounts are read again only when they can have changed; the pod itself is taken over in any case."""

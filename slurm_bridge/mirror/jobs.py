@@ -79,7 +79,7 @@ class Mirror:
         views = self._all()
         self._strays.begin(views)
         listed = self._adopt(views, ended=True)
-        for job_id in before - listed:
+        for job_id in sorted(before - listed):
             self._vanish(job_id)
         self._swept = self._clock.now()
 

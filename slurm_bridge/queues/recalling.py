@@ -55,7 +55,7 @@ def _keep(partition: Partition, asker: AskId, names: tuple[str, ...], now: float
     waiting = partition.waiting(asker)
     if waiting is None or any(partition.nodes.get(name) is None for name in names):
         return False
-    for name in set(waiting.on).difference(names) if names else ():
+    for name in [name for name in waiting.on if name not in names] if names else ():
         partition.unreserve(waiting, name)
     for name in names:
         if name not in waiting.on:

@@ -58,7 +58,7 @@ class Core:
         """A pod of ours appeared, changed or went."""
         uid = self.census.put(old, new)
         if old is not None and new is not None and news.regrouped(old, new):
-            for one in self.census.reclaim((new.uid,)) - {uid}:
+            for one in sorted(self.census.reclaim((new.uid,)) - {uid}):
                 uid, left = one, uid
                 self._activate(left, urgent=True)
         self.tools.keeper.on_pod(old, new)
@@ -135,12 +135,12 @@ class Core:
         # Where it is gone its pods are about to go, too; those that stay are looked at one by one.
         touched = self.census.reclaim(uids) if new is not None else frozenset()
         roots = {root for uid in uids if (root := self.census.root_of(uid)) is not None}
-        for uid in touched | roots:
+        for uid in sorted(touched | roots):
             self._activate(uid, urgent=bool(self.tools.table.of(uid)))
 
     def on_kinds(self) -> None:
         """A kind that groups pods is served from now on: some pods may belong to it."""
-        for uid in self.census.reclaim(self.census.uids(), self._placed_by_a_job):
+        for uid in sorted(self.census.reclaim(self.census.uids(), self._placed_by_a_job)):
             self._activate(uid, urgent=bool(self.tools.table.of(uid)))
 
     def _placed_by_a_job(self, pod: Pod) -> bool:
@@ -183,7 +183,7 @@ class Core:
         self.preempting.begin()
         self.recalling.begin()
         self.reserving.begin()
-        for uid in {*self.census.roots(), *self.tools.table.uids()}:
+        for uid in dict.fromkeys((*self.census.roots(), *self.tools.table.uids())):
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
 
     def _restore(self, config: Config, *, fresh: bool) -> frozenset[WorkloadKey] | None:
@@ -310,7 +310,7 @@ class Core:
         """From now on this is the configuration; everybody who waits is looked at again."""
         counted = self._restore(config, fresh=False)
         self.tools.config = config
-        for uid in counted or ():
+        for uid in sorted(counted or ()):
             if not held.keeps(self.tools, self.census.crew(uid), uid):
                 # It ended while the new hooks were told of it: only the old ones have heard of that.
                 self.tools.ended(uid)

@@ -103,7 +103,7 @@ class Evictor:
     def end_jobs(self, victims: Victims, whom: str) -> Iterator[tuple[WorkloadKey, bool]]:
         """The groups among them by their uids, and whether their jobs are over."""
         jobs = _jobs(victims)
-        for uid in self._groups(jobs):
+        for uid in sorted(self._groups(jobs)):
             living = [one for one in self._tools.table.of(uid) if one.alive and one.job_id in jobs]
             why = f"preempted by {whom}"
             over = [withdrawing.withdraw(self._tools, one, why, noted=True) for one in living]

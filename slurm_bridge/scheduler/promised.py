@@ -77,4 +77,4 @@ class Promised:
             every = tuple(self._promises.values())
         mine = frozenset[str]().union(*(one.nodes for one in every if one.uid == uid))
         theirs = [one for one in every if one.uid != uid and one.priority >= priority]
-        return {node: one.why for one in theirs for node in one.nodes - mine}
+        return {node: one.why for one in theirs for node in sorted(one.nodes - mine)}

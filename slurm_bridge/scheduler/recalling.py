@@ -98,7 +98,7 @@ class Recalling:
         self._sweep(recalls, rooms)
         if hook is None or self._tools.mirror.failing:
             return
-        for asker in {one.asker for one in recalls.values()}:
+        for asker in dict.fromkeys(one.asker for one in recalls.values()):
             self._clearing.keep(asker, self._nodes(asker, recalls), self._until(hook))
         ready = {uid for uid, room in rooms.items() if self._prepared(uid, room, recalls)}
         self._turn_all(hook, recalls, ready, rooms.keys())

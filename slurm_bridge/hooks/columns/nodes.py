@@ -186,7 +186,8 @@ class NodeColumns(Table[NodeFacts]):
         if names is members.every:
             now = {row: nodes[name] for name in changed if (row := index.get(name)) is not None}
         else:
-            members = self._moved([name for name in changed if (name in index) is not (name in nodes)], nodes, names)
+            moved = sorted(name for name in changed if (name in index) is not (name in nodes))
+            members = self._moved(moved, nodes, names)
             rows = {row for name in changed for row in (index.get(name), members.index.get(name)) if row is not None}
             now = {row: nodes[name] if (name := members.names[row]) else None for row in rows}
         known = len(self._facts)
