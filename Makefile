@@ -6,13 +6,18 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench bench-hooks docs lock clean
+.PHONY: help run test simulate storms coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench bench-hooks docs lock clean
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and `make bench-hooks` are told
 # (CHAOS=--short).
 RUNS  ?= 2000
-# In which order Python goes through sets: as much a part of a seeded run as its seed. Another one makes other runs.
+# Where their seeds begin: a number that changes with every commit makes other runs of each.
+SEED_BASE ?= 1
+# In which order Python goes through sets. No decision may depend on it: any other one makes the same runs.
 HASHSEED ?= 1
+# `make storms` takes STORMS= seeds for each of these, each other ones than those before.
+HASHSEEDS ?= 1 2 3 4 5 6 7 8 9 10
+STORMS ?= 340
 CHAOS ?=
 BENCH ?=
 
@@ -48,7 +53,16 @@ test: $(READY) ## unit tests, the conformance cases of the hooks, and the contra
 
 simulate: $(READY) ## the core killed after every call, and RUNS= seeded runs full of faults, watched by an observer
 	@echo "make simulate: the daemon's core in a deterministic world: every kill, and $(RUNS) random runs"
-	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 2 tests/simulation --runs $(RUNS) --every-call
+	@echo "make simulate: to repeat all of it: make simulate RUNS=$(RUNS) SEED_BASE=$(SEED_BASE) HASHSEED=$(HASHSEED)"
+	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 2 tests/simulation --runs $(RUNS) --first-seed $(SEED_BASE) --every-call
+
+storms: $(READY) ## the random runs of `make simulate` alone, other seeds for each of HASHSEEDS= (STORMS=, SEED_BASE=)
+	@first=$(SEED_BASE); failed=; for hashseed in $(HASHSEEDS); do \
+	    echo "make storms: seeds from $$first on, hash seed $$hashseed"; \
+	    PYTHONHASHSEED=$$hashseed $(BIN)/pytest -q -n 2 tests/simulation --only-seeded --runs $(STORMS) --first-seed $$first \
+	        || failed="$$failed $$hashseed"; \
+	    first=$$((first + $(STORMS))); \
+	done; test -z "$$failed" || { echo "make storms: failed with hash seeds:$$failed" >&2; exit 1; }
 
 coverage: $(READY) ## which lines no unit test, no pocket case and no short simulation has run
 	@echo "make coverage: the tests of make test and a short simulation once more, slower, counting lines and branches"

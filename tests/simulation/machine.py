@@ -89,13 +89,15 @@ class Scene:
         )
 
 
-def random_run(scene: Scene, dice: random.Random, acts: int) -> None:
-    """So many acts by these dice, then the rest."""
+def random_run(scene: Scene, dice: random.Random, acts: int, *, troupes: int = 0) -> None:
+    """So many acts by these dice, and more (at most as many again) until so many troupes have come; then the rest."""
     scene.worsen(dice)
     others = [scene.admins.acts, scene.outages.acts, *(guests.acts for guests in scene.guests)]
     everything = (*scene.company.acts, *(act for acts in others for act in _deaf(acts)))
     weights, chosen = zip(*everything, strict=True)
-    for _ in range(acts):
+    for number in range(2 * acts):
+        if number >= acts and scene.company.entered >= troupes:
+            break
         scene.act(dice.choices(chosen, weights)[0], dice)
     scene.rest()
 
