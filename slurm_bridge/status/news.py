@@ -46,6 +46,15 @@ class News:
         with self._lock:
             self._said.get(note.uid, set()).discard((note.reason, key))
 
+    def clear(self) -> int:
+        """Nothing of what is queued is sent; how much that was."""
+        with self._lock:
+            unsent = list(self._queue.values())
+            self._queue.clear()
+        for note, key in unsent:
+            self.lost(note, key)
+        return len(unsent)
+
     def forget(self, uid: str) -> None:
         """Nothing more will be said of this object; what is queued is still sent."""
         with self._lock:

@@ -43,7 +43,9 @@ class Pace:
         self._paused_until = self._clock.now() + seconds
         self._count(what, "failed")
         namespace, name = whom
-        logger.bind(pod=f"{namespace}/{name}").warning("{} not written, pause of {:.1f} s: {}", what, seconds, error)
+        # A replica that has lost the lead keeps what it could not say, and nobody has to hear of each try.
+        level = "DEBUG" if isinstance(error, errors.NotLeading) else "WARNING"
+        logger.bind(pod=f"{namespace}/{name}").log(level, "{} not written, pause of {:.1f} s: {}", what, seconds, error)
 
     def dropped(self, what: str, number: int) -> None:
         """So many had to make room for others."""

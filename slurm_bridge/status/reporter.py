@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from loguru import logger
+
 from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
@@ -179,6 +181,12 @@ class Reporter:
         note, key = news
         try:
             self._cluster.event(note)
+        except errors.NotLeading:
+            # What is true of the pods is said by the replica that leads.
+            self._news.lost(note, key)
+            unsent = 1 + self._news.clear()
+            self._pace.dropped("event", unsent)
+            logger.info("{} events are not written: this replica does not lead", unsent)
         except errors.BridgeError as error:
             self._news.lost(note, key)
             self._pace.failed("event", (note.namespace, note.name), error)

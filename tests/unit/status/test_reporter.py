@@ -10,6 +10,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.overlays.fenced import FencedCluster
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import pods
 from slurm_bridge.status import conditions
@@ -468,3 +469,21 @@ def test_nothing_to_say_is_no_time(desk: Desk) -> None:
     assert desk.reporter.idle_for() is None
     desk.reporter.event(desk.pod(), "R", "words")
     assert desk.reporter.idle_for() == 0
+
+
+def test_a_replica_that_lost_the_lead_drops_its_events() -> None:
+    """Each try would come to the same; once it leads again, the same news is news again."""
+    desk = Desk()
+    pod = desk.pod()
+    leads = False
+    desk.reporter._cluster = FencedCluster(desk.cluster, lambda: leads)
+    for reason in ("One", "Two", "Three"):
+        desk.reporter.event(pod, reason, "text")
+    assert desk.write_all() == 1
+    assert desk.reporter.queued == (0, 0)
+    assert desk.reporter.idle_for() is None
+    assert desk.counted == {"event dropped": 3}
+    leads = True
+    desk.reporter.event(pod, "Two", "text")
+    desk.write_all()
+    assert desk.events() == ["Two"]
