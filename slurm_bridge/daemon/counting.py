@@ -43,6 +43,7 @@ def refresh(metrics: Metrics, core: Core, election: Election | None, clock: port
         metrics.pending_workloads.labels(status).set(number)
     for phase, number in core.tools.table.counts().items():
         metrics.placeholder_jobs.labels(phase.value).set(number)
+    metrics.foreign_pods.set(core.census.disowned)
     vanished, bound = core.tools.table.vanished()
     metrics.breaker_open.set(core.tools.config.ends.breaker.open(vanished, bound))
     metrics.leader.set(election is None or election.leading)

@@ -25,7 +25,7 @@ from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
-from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
 
 T = TypeVar("T")
 
@@ -198,14 +198,17 @@ class Mirror:
             return None
         return self.adopt(view, tell=tell)
 
-    def look_whose(self, job_id: JobId, owner: Owner) -> Placeholder | None:
-        """Likewise, for a job that pods were bound by: another workload of the same namespace may be its owner now."""
+    def look_whose(self, job_id: JobId, owner: Owner) -> Placeholder | NotOurs | None:
+        """Likewise, for a job that pods name: another workload of the same namespace may be its owner now.
+
+        None only when there is no such job. One that exists and is not ours is an answer of its own.
+        """
         view = self._ask(lambda: self._slurm.job(job_id))
         if view is None or view.owner is None or not self._ours(view.owner) or view.owner.namespace != owner.namespace:
             known = self._table.get(job_id)
             if known is None or known.owner.same_workload(owner):
                 self._missed(job_id, taken=view is not None)
-            return None
+            return None if view is None else NotOurs(job_id=job_id, whose=readings.whose(view))
         # The caller knows now; a workload that the id was given to after a crash hears of it here or nowhere.
         return self.adopt(view, tell=not view.owner.same_workload(owner))
 

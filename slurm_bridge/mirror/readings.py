@@ -42,6 +42,13 @@ def placeholder(view: JobView, old: Placeholder | None, now: float) -> Placehold
     )
 
 
+def whose(view: JobView) -> str:
+    """What a job that is not ours says of whose it is; no more than a user of any namespace may know."""
+    if view.owner is not None:
+        return f"its owner record is of another workload, of cluster_id {view.owner.cluster[:100]}"
+    return "another program has written its admin_comment" if view.admin_comment else "it has no owner record"
+
+
 def _has_run(view: JobView) -> bool:
     """An ended job that kept the nodes it had; a pending one has an estimated start but none."""
     return view.state.phase is Phase.ENDED and bool(view.nodes)

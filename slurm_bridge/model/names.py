@@ -22,6 +22,11 @@ NODE_PREFIX = "slinky.slurm.net/"
 #: Written by the bridge on a pod, in the same write that binds it.
 LABEL_JOB_ID = SCHEDULER_PREFIX + "slurm-jobid"
 ANNOTATION_SLURM_NODE = NODE_PREFIX + "slurm-node"
+#: Likewise: the `cluster_id` of the bridge. Other bridges write the same label, and the node, but not this.
+ANNOTATION_BOUND_BY = SCHEDULER_PREFIX + "bound-by"
+
+#: Written by another bridge on pods of its own, and taken away by it when they are over.
+FINALIZER_OF_ANOTHER = SCHEDULER_PREFIX + "finalizer"
 
 #: Written by administrators on a Kubernetes node whose name in Slurm differs.
 LABEL_SLURM_NODE_NAME = NODE_PREFIX + "slurm-nodename"

@@ -17,6 +17,14 @@ class Certainty(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NotOurs:
+    """A job exists under this id, and its record says that it is somebody else's, or nothing; `whose` in words."""
+
+    job_id: JobId
+    whose: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Placeholder:
     """`since` is our clock when the job came to this phase, `read` when its `view` was read (None: never).
 

@@ -285,6 +285,9 @@ def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
         uid=meta.uid,
         node=spot.node.name,
         resource_version=meta.resource_version,
-        annotations={names.ANNOTATION_SLURM_NODE: spot.slurm_name},
+        annotations={
+            names.ANNOTATION_SLURM_NODE: spot.slurm_name,
+            names.ANNOTATION_BOUND_BY: read.owner.cluster,
+        },
         labels={names.LABEL_JOB_ID: str(read.job_id)},
     )

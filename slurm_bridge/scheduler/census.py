@@ -9,10 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from slurm_bridge.model import names
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
-from slurm_bridge.scheduler.members import Crew
+from slurm_bridge.scheduler.members import Crew, job_id_of
 
 K = TypeVar("K")
 
@@ -58,6 +59,8 @@ class Census:
         self._by_handle: dict[tuple[str, str], dict[str, None]] = {}
         self._on_node: dict[str, dict[str, None]] = {}
         self._gone: OrderedDict[WorkloadKey, None] = OrderedDict()
+        #: Pods that were bound by somebody else's job, and the job that they name.
+        self._disowned: dict[str, names.JobId] = {}
 
     def put(self, old: Pod | None, new: Pod | None) -> WorkloadKey:
         """A pod appeared, changed or went; the key of its workload, empty when there was none to hear of."""
@@ -108,7 +111,10 @@ class Census:
         self._pods[pod.uid] = pod
         self._roots[pod.uid] = root.key
         self._gone.pop(root.key, None)
-        self._crews.setdefault(root.key, Crew(root)).put(pod, self._now())
+        disowned = pod.uid in self._disowned and self._disowned[pod.uid] == job_id_of(pod)
+        if not disowned:
+            self._disowned.pop(pod.uid, None)
+        self._crews.setdefault(root.key, Crew(root)).put(pod, self._now(), disowned=disowned)
         for handle in self._handles(pod):
             self._by_handle.setdefault((pod.metadata.namespace, handle), {})[pod.uid] = None
         if pod.bound and not pod.terminal:
@@ -116,6 +122,7 @@ class Census:
 
     def _remove(self, uid: str) -> None:
         self._unfile(uid)
+        self._disowned.pop(uid, None)
         if self._pods.pop(uid, None) is not None:
             self._crews[self._roots.pop(uid)].remove(uid)
 
@@ -141,6 +148,24 @@ class Census:
         self._gone[key] = None
         while len(self._gone) > self._remembered:
             self._gone.popitem(last=False)
+
+    def disown(self, pod_uid: str, job_id: names.JobId) -> bool:
+        """The pod was bound by this job, and that is not ours: it counts as bound by somebody else from now on.
+
+        False when that is known already, or the pod has changed meanwhile.
+        """
+        with self._lock:
+            pod = self._pods.get(pod_uid)
+            if pod is None or job_id_of(pod) != job_id or pod_uid in self._disowned:
+                return False
+            self._disowned[pod_uid] = job_id
+            self._crews[self._roots[pod_uid]].disown(pod_uid)
+            return True
+
+    @property
+    def disowned(self) -> int:
+        """How many pods were bound by jobs that are not ours, as far as these were looked at."""
+        return len(self._disowned)
 
     def handles(self, pod: Pod) -> Iterable[str]:
         """The names of the objects that may have a say in whose this pod is."""

@@ -3,18 +3,29 @@
 A pod may have been bound as part of another workload: by another configuration, or before its controller said more.
 Then it belongs to that one. And after a crash slurmctld may have given the id to another job: a stranger's, or ours for
 other pods. Then the pod's own job is gone.
+
+Pods of another bridge look the same: they name jobs that exist and are not ours. What tells them apart is evidence that
+the pod was bound by us: its own binding says so, or the job was known as this workload's. Without it the pod is left
+alone, whatever becomes of the job.
+
+                                     the job is another's, or nobody's      Slurm knows no such job
+    bound by us                      gone: the pod is ended in time         gone: likewise
+    nobody says by whom              left alone                             gone: an earlier version may have bound it
+    kept by another bridge           left alone                             left alone
 """
+
+from loguru import logger
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import JobState
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.members import Crew, Standing, job_id_of, slurm_node_of
+from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of, slurm_node_of
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
 
@@ -46,20 +57,46 @@ class Finder:
             known = self._tools.table.get(job_id)
             if known is None or known.owner.key != crew.root.key or known.certainty is not Certainty.SEEN:
                 self._look(crew, job_id)
-        return AT_ONCE if crew.named else WOKEN
+        return AT_ONCE if crew.named or not crew.count(*PLACED) else WOKEN
 
     def _look(self, crew: Crew, job_id: names.JobId) -> None:
         owner = records.owner_of(crew.root, self._tools.config.rules.cluster_id)
         found = self._tools.mirror.look_whose(job_id, owner)
-        if found is not None and found.owner.same_workload(owner):
+        if isinstance(found, Placeholder) and found.owner.same_workload(owner):
             return
         pods = [pod for pod in crew.pods(*Standing) if job_id_of(pod) == job_id]
-        if found is not None and all(self.may_be_by(pod, found) for pod in pods):
+        if isinstance(found, Placeholder) and all(self.may_be_by(pod, found) for pod in pods):
             for pod in pods:
                 self._census.move(pod.uid, root_of(found.owner))
             self._tools.table.put(found)
-        else:
+            return
+        ours = {pod.uid for pod in pods if self._was_ours(pod, job_id, owner, exists=found is not None)}
+        for pod in pods:
+            if pod.uid not in ours:
+                self._disown(pod, job_id, found)
+        if any(pod.uid in ours for pod in crew.pods(*PLACED)):
             self._gone(job_id, owner)
+
+    def _was_ours(self, pod: Pod, job_id: names.JobId, owner: Owner, *, exists: bool) -> bool:
+        """The table above."""
+        known = self._tools.table.get(job_id)
+        if pod.metadata.annotations.get(names.ANNOTATION_BOUND_BY) == owner.cluster:
+            return True
+        if known is not None and known.owner.same_workload(owner):
+            return True
+        return not exists and names.FINALIZER_OF_ANOTHER not in pod.metadata.finalizers
+
+    def _disown(self, pod: Pod, job_id: names.JobId, found: Placeholder | NotOurs | None) -> None:
+        """Said on the pod once: an event, because nothing of the pod itself is ours to change."""
+        if not self._census.disown(pod.uid, job_id):
+            return
+        whose = found.whose if isinstance(found, NotOurs) else "it stands for another workload"
+        text = f"Slurm job {job_id} is not of this bridge ({whose})"
+        if found is None:
+            text = f"Slurm does not know job {job_id}, and the pod was bound by another bridge"
+        text += "; the pod is left alone. Its own bridge ends it; where there is none any more, delete the pod"
+        self._tools.voice.event(pod, "SlurmJobNotOurs", text, warning=True)
+        logger.bind(workload="/".join(pod.key)).warning(text)
 
     def _gone(self, job_id: names.JobId, owner: Owner) -> None:
         known = self._tools.table.get(job_id)

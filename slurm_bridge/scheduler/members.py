@@ -84,9 +84,9 @@ class Crew:
         #: The jobs of which we have seen a member fail, or go before it was done.
         self.lost: frozenset[names.JobId] = frozenset()
 
-    def put(self, pod: Pod, now: float) -> None:
+    def put(self, pod: Pod, now: float, *, disowned: bool = False) -> None:
         """A member came or changed. Others read meanwhile: they may find it twice, but never nowhere."""
-        before, stands = self._stands.get(pod.uid), standing(pod)
+        before, stands = self._stands.get(pod.uid), Standing.STRANGE if disowned else standing(pod)
         old = self._by[before][pod.uid] if before is not None else None
         self._by.setdefault(stands, {})[pod.uid] = pod
         self._stands[pod.uid] = stands
@@ -104,8 +104,20 @@ class Crew:
         if stands is not None:
             self._rise(stands, self._by[stands].pop(uid), now=None)
 
-    def _sit(self, stands: Standing, pod: Pod, was_on: names.JobId | None) -> None:
+    def disown(self, uid: str) -> None:
+        """The job that this member names never was the workload's: nothing follows from it, and nobody is lost."""
+        stands = self._stands[uid]
+        pod = self._by[stands].pop(uid)
+        self._by.setdefault(Standing.STRANGE, {})[uid] = pod
+        self._stands[uid] = Standing.STRANGE
         job_id = job_id_of(pod)
+        if job_id is not None and stands is not Standing.STRANGE:
+            self._count(stands, pod, job_id, -1)
+            _add(self.ever, job_id, -1)
+            self.served = self.served if job_id in self.ever else self.served - {job_id}
+
+    def _sit(self, stands: Standing, pod: Pod, was_on: names.JobId | None) -> None:
+        job_id = job_id_of(pod) if stands is not Standing.STRANGE else None
         if job_id is not None:
             self.served |= {job_id}
             self.ever[job_id] = self.ever.get(job_id, 0) + (job_id != was_on)

@@ -68,6 +68,9 @@ class Metrics(Instruments):
     def _placeholders(self) -> None:
         self.placeholder_jobs = self._gauge("placeholder_jobs", "Our jobs as the mirror sees them.", "phase")
         self.orphans_cancelled = self._counter("orphans_cancelled_total", "Placeholders cancelled for want of pods.")
+        self.foreign_pods = self._gauge(
+            "foreign_pods", "Bound pods with our schedulerName whose Slurm job is not ours; they are left alone."
+        )
         self.breaker_open = self._gauge(
             "breaker_open", "1 while too many jobs vanished at once, and therefore no pod is ended."
         )
