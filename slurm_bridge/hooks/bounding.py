@@ -25,13 +25,13 @@ def bounded(course: Course, previous: PlanState | None, tasks: int, fewest: Call
     """The course for a gang of so many tasks; `fewest` tells on how few nodes it might start, and is asked but once.
 
     The answer is part of the version: it stands as long as the members do, whatever becomes of the room meanwhile.
-    A single task takes one node anyway; Slurm takes a list for a choice only where a number below its length is said.
+    A single task takes one node anyway. One that an earlier version has asked for with that number keeps it.
     """
     before = _BOUND.search(previous.version) if previous is not None else None
     if previous is not None and before is None:
         return course
     if tasks == 1:
-        number = None if course is PLAIN else 1
+        number = 1 if before is not None and course is not PLAIN else None
     elif course is not PLAIN:
         number = None
     elif before is not None and int(before["tasks"]) == tasks:

@@ -1,9 +1,9 @@
-"""The only writer of Slurm's node fields: which nodes a placeholder may have, in the form that Slurm bears best.
+"""The only writer of Slurm's node fields: which nodes a placeholder may have, said by those that it may not have.
 
-    exclusion   every node of the job's partitions that it may not have. Packs correctly, survives a deleted node.
-                Sent only when something is excluded.
-    candidates  the nodes that it may have; only for a fixed node count that is not above their number (Slurm takes
-                *all* of a list that is as long as the count), and only where that is the shorter list.
+Every node of the job's partitions that it may not have is excluded; nothing is sent where it may have all of them.
+Nodes are never required: a running job with a list of required nodes ends as NODE_FAIL when any node of the list has
+left Slurm and slurmctld starts anew, also one that it does not run on. An exclusion outlives the nodes that it names,
+and leaves the packing to Slurm.
 
 Only names that Slurm knows are written, sorted: one unknown name refuses the whole request.
 """
@@ -75,29 +75,22 @@ class Territory:
         inside = (self.members.mask(nodes) if known is None else known) & self.inside
         return nodes if np.count_nonzero(inside) == len(nodes) else self.members.nodes(inside)
 
-    def named(self, nodes: Nodes) -> _Names:
-        """Slurm's names."""
-        if len(nodes) <= FEW:
-            return tuple(sorted(self._few(nodes)))
-        return tuple(self.slurm_names[self.members.mask(nodes)[self.rows]].tolist())
-
     def without(self, nodes: Nodes) -> _Names:
         """Slurm's names of all others."""
         others = self.slurm_names[~self.members.mask(nodes)[self.rows]].tolist()
         return tuple(sorted((*self.strangers, *others)) if self.strangers else others)
 
-    def __len__(self) -> int:
-        """How many nodes there are, strangers included."""
-        return len(self.rows) + len(self.strangers)
 
+def pinned(request: JobRequest, snapshot: ClusterSnapshot, slurm_names: tuple[str, ...]) -> JobRequest | None:
+    """For pods that run already: these nodes, all of them, and no other. None where Slurm has not all of them.
 
-def pinned(request: JobRequest, slurm_names: tuple[str, ...]) -> JobRequest:
-    """For pods that run already: these nodes, all of them, and no other."""
-    counted = request.minimum_nodes is not None or request.maximum_nodes is not None
-    count = len(slurm_names) if counted else None
-    return dataclasses.replace(
-        request, required_nodes=slurm_names, excluded_nodes=(), minimum_nodes=count, maximum_nodes=count
-    )
+    Only with their number Slurm takes all that are left to it: it would pack the tasks onto fewer.
+    """
+    within = members(snapshot, request.partition or "")
+    if not within.issuperset(slurm_names):
+        return None
+    others, count = tuple(sorted(within.difference(slurm_names))), len(slurm_names)
+    return dataclasses.replace(request, excluded_nodes=others, minimum_nodes=count, maximum_nodes=count)
 
 
 class Emitter:
@@ -125,36 +118,28 @@ class Emitter:
         `candidates` narrow the eligible nodes to, None in the last (or only) attempt.
         """
         nodes = eligible if candidates is None else candidates
-        return self._emit(request, snapshot, nodes, listing=candidates is not None)
+        return self._emit(request, snapshot, nodes)
 
-    def _emit(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes, *, listing: bool) -> Emission:
+    def _emit(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Emission:
         territory = self._territory(request.partition, snapshot)
         allowed = self.reach(request, snapshot, nodes)
         if not allowed:
             raise ValueError(f"no node of {request.partition or 'any partition'} is left to emit")
-        required: _Names = ()
-        excluded: _Names = ()
-        if listing and _shorter(request, territory, allowed):
-            required = territory.named(allowed)
-        else:
-            key = (request.partition or "", id(allowed))
-            _, excluded = self._without.get(snapshot.version, key, lambda: (allowed, territory.without(allowed)))
-        if (request.required_nodes, request.excluded_nodes) != (required, excluded):
-            request = dataclasses.replace(request, required_nodes=required, excluded_nodes=excluded)
+        key = (request.partition or "", id(allowed))
+        _, excluded = self._without.get(snapshot.version, key, lambda: (allowed, territory.without(allowed)))
+        if request.excluded_nodes != excluded:
+            request = dataclasses.replace(request, excluded_nodes=excluded)
         return Emission(request, territory, allowed)
 
     def emit_all(
         self, request: JobRequest, snapshot: ClusterSnapshot, parts: Sequence[Nodes], candidates: Nodes | None = None
     ) -> Emission:
-        """The same with a set of nodes for each part: for the request itself, and for each of its components.
-
-        Slurm refuses components that list one node twice, so none of them lists any.
-        """
+        """The same with a set of nodes for each part: for the request itself, and for each of its components."""
         if not request.components:
             return self.emit(request, snapshot, parts[0], candidates)
         every = (request, *request.components)
         emitted = [
-            self._emit(one, snapshot, part if candidates is None else candidates & part, listing=False)
+            self._emit(one, snapshot, part if candidates is None else candidates & part)
             for one, part in zip(every, parts, strict=True)
         ]
         first, *others = (one.request for one in emitted)
@@ -199,13 +184,3 @@ def _territory(snapshot: ClusterSnapshot, partition: str) -> Territory:
         slurm_names=np.array([slurm for slurm, _ in known], object),
         strangers=tuple(sorted(within - snapshot.by_slurm.keys())),
     )
-
-
-def _shorter(request: JobRequest, territory: Territory, allowed: Nodes) -> bool:
-    """The candidate form is safe, and shorter than the other.
-
-    Slurm takes a list as long as the count as a whole, which is what is meant, and a shorter one for no restriction.
-    """
-    count = request.maximum_nodes
-    fixed = count is not None and request.minimum_nodes == count and count <= len(allowed)
-    return fixed and len(allowed) < len(territory) - len(allowed)

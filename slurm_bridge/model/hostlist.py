@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 MOST_HOSTS = 100_000
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
-_NUMBERED = re.compile(r"(.*?)(\d+)$", re.DOTALL)
+
+#: Longer numbers are names, not counters.
+_WIDEST = 18
 
 
 def expand(text: str) -> tuple[str, ...]:
@@ -28,11 +30,12 @@ def compress(hosts: Iterable[str]) -> str:
     groups: dict[tuple[str, int], set[int]] = {}
     plain: set[str] = set()
     for host in hosts:
-        found = _NUMBERED.fullmatch(host)
-        if found is None or len(found[2]) > 18:  # noqa: PLR2004 - longer numbers are names, not counters
-            plain.add(host)
+        stem = host.rstrip("0123456789")
+        width = len(host) - len(stem)
+        if 0 < width <= _WIDEST:
+            groups.setdefault((stem, width), set()).add(int(host[-width:]))
         else:
-            groups.setdefault((found[1], len(found[2])), set()).add(int(found[2]))
+            plain.add(host)
     numbered = [_bracket(prefix, width, sorted(numbers)) for (prefix, width), numbers in groups.items()]
     return ",".join(sorted([*plain, *numbered]))
 
@@ -80,11 +83,17 @@ def _bracket(prefix: str, width: int, numbers: Sequence[int]) -> str:
     return prefix + (only if only is not None else f"[{','.join(spans)}]")
 
 
-def _runs(numbers: Sequence[int]) -> Iterator[list[int]]:
-    for _, run in itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        yield [number for _, number in run]
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of numbers that follow each other."""
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last
 
 
-def _span(run: Sequence[int], width: int) -> str:
-    first, last = str(run[0]).zfill(width), str(run[-1]).zfill(width)
+def _span(run: tuple[int, int], width: int) -> str:
+    first, last = (str(number).zfill(width) for number in run)
     return first if first == last else f"{first}-{last}"

@@ -5,6 +5,7 @@ import enum
 import functools
 from collections.abc import Iterable, Mapping
 
+from slurm_bridge.model import hostlist
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 
@@ -46,8 +47,8 @@ class JobRequest:
     """One placeholder job, or one component of a heterogeneous one. What is None or empty is left to Slurm.
 
     `minimum_nodes` and `maximum_nodes` stay None unless the user set them, or the fewest nodes are tried first: a
-    maximum makes Slurm spread. `components` are the further parts of a heterogeneous job, whose first part is this
-    request itself; they have none of their own.
+    maximum makes Slurm spread. Nodes are excluded, and never required. `components` are the further parts of a
+    heterogeneous job, whose first part is this request itself; they have none of their own.
     """
 
     name: str
@@ -74,7 +75,6 @@ class JobRequest:
     gres: tuple[Gres, ...] = ()
     gres_per: GresPer = GresPer.NODE
     exclusive: bool = False
-    required_nodes: tuple[str, ...] = ()
     excluded_nodes: tuple[str, ...] = ()
     mcs_label: str = ""
     comment: str = ""
@@ -216,7 +216,7 @@ class JobView:
     time_limit_minutes: int | None = None
     nodes: tuple[str, ...] = ()
     required_nodes: tuple[str, ...] = ()
-    excluded_nodes: tuple[str, ...] = ()
+    excluded: str = ""
     constraints: str = ""
     minimum_nodes: int | None = None
     maximum_nodes: int | None = None
@@ -232,6 +232,17 @@ class JobView:
     het_offset: int = 0
     torn: bool = False
     sluid: str = ""
+
+    @property
+    def excluded_nodes(self) -> tuple[str, ...]:
+        """The names behind `excluded`, which is a hostlist; what is none is one name that no node will have.
+
+        Written out when it is asked for only: thousands of waiting jobs may exclude thousands of nodes each.
+        """
+        try:
+            return hostlist.expand(self.excluded)
+        except ValueError:
+            return (self.excluded,)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """A job that waits in Slurm: is it still what is wanted, and for whom?
 
 the same                  its members may have changed: their record follows
+with required nodes       by an earlier version: they are taken away, because a running job could lose its life by them
 what an update can change it is updated, and read back
 anything else             it is given back, and the next one takes its place
 no node but those that    it is given back: nothing but a job that is not there keeps Slurm from giving it one of them
@@ -51,7 +52,8 @@ class Warden:
             self._tools.say(wish.workload, planned.reason, _kept(planned, placeholder))
             return WOKEN if isinstance(planned, Reject) else Filed(after=planned.retry_after, moving=planned.moving)
         wanted, asked = wishes.mark(wish, planned), placeholder.owner.request
-        if wanted == asked or self._refused.get(placeholder.owner.key) == wanted:
+        changed = wanted != asked or bool(placeholder.view is not None and placeholder.view.required_nodes)
+        if not changed or self._refused.get(placeholder.owner.key) == wanted:
             self._tell_pending(wish, planned, placeholder)
             renamed = self.rename(wish, placeholder)
             return renamed if renamed is not None else self._in_time(planned)

@@ -58,6 +58,8 @@ class Restorer:
         """Ask for the same job again."""
         tools, pod = self._tools, wish.workload.lead
         request = self._request(wish, placeholder)
+        if request is None:
+            return self._ender.doubt(crew, placeholder)
         outcome = tools.slurm.submit(request)
         if isinstance(outcome, Done):
             self._asked.add(crew.root.key)
@@ -80,8 +82,11 @@ class Restorer:
         logger.bind(workload=str(crew.root)).warning("job cannot be restored: {}", outcome.message)
         return self._ender.doubt(crew, placeholder)
 
-    def _request(self, wish: Wish, placeholder: Placeholder) -> JobRequest:
-        """What the pods ask for, with what hooks and partitions made of it as Slurm last showed it."""
+    def _request(self, wish: Wish, placeholder: Placeholder) -> JobRequest | None:
+        """What the pods ask for, with what hooks and partitions made of it as Slurm last showed it.
+
+        None where Slurm has not all nodes of the pods any more.
+        """
         snapshot, view = self._tools.keeper.snapshot(), placeholder.view
         facts = limits.SlurmFacts(
             partitions=snapshot.partitions,
@@ -93,10 +98,14 @@ class Restorer:
         shown = {field: getattr(view, field) for field in AS_SHOWN if getattr(view, field, None)}
         owner, job_id = placeholder.owner, placeholder.job_id
         parts = _nodes_of(wish, len(asked.components) + 1)
-        first, *more = (
-            emitter.pinned(dataclasses.replace(one, **shown), nodes)
+        found = [
+            emitter.pinned(dataclasses.replace(one, **shown), snapshot, nodes)
             for one, nodes in zip((asked, *asked.components), parts, strict=True)
-        )
+        ]
+        known = [one for one in found if one is not None]
+        if len(known) < len(found):
+            return None
+        first, *more = known
         return dataclasses.replace(first, owner=owner, job_id=job_id, components=tuple(more))
 
     def pending(self, crew: Crew, placeholder: Placeholder) -> Filed:

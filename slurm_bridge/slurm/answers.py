@@ -107,7 +107,7 @@ def job(row: shapes.JobRow) -> JobView:
         time_limit_minutes=number(row.time_limit),
         nodes=hosts(row.nodes),
         required_nodes=hosts(row.required_nodes),
-        excluded_nodes=hosts(row.excluded_nodes),
+        excluded=row.excluded_nodes or "",
         constraints=row.features or "",
         minimum_nodes=number(row.node_count),
         maximum_nodes=maximum_nodes(row),

@@ -63,17 +63,17 @@ def _hosts(names: Sequence[str]) -> list[str]:
     return [hostlist.compress(names)] if names else [""]
 
 
-def _nodes(field: str) -> Row:
-    def row(request: JobRequest) -> Pairs:
-        names = getattr(request, field)
-        return ((field, _hosts(names)),) if names else ()
-
-    return row
+def _nodes(request: JobRequest) -> Pairs:
+    return (("excluded_nodes", _hosts(request.excluded_nodes)),) if request.excluded_nodes else ()
 
 
-def _nodes_or_none(field: str) -> Row:
-    """`[""]` clears the list; `[]` would be taken for no change, and at submit `[""]` is an error."""
-    return lambda request: ((field, _hosts(getattr(request, field))),)
+def _nodes_or_none(request: JobRequest) -> Pairs:
+    """`[""]` clears a list; `[]` would be taken for no change, and at submit `[""]` is an error.
+
+    Nodes that an earlier version has required are cleared as well.
+    """
+    yield "required_nodes", _hosts(())
+    yield "excluded_nodes", _hosts(request.excluded_nodes)
 
 
 def _owner(request: JobRequest) -> Pairs:
@@ -156,8 +156,7 @@ FIELDS: tuple[Field, ...] = (
     Field("gres", _gres, _gres_or_none),
     Field("gres_per", _nothing),
     Field("exclusive", _exclusive),
-    Field("required_nodes", _nodes("required_nodes"), _nodes_or_none("required_nodes")),
-    Field("excluded_nodes", _nodes("excluded_nodes"), _nodes_or_none("excluded_nodes")),
+    Field("excluded_nodes", _nodes, _nodes_or_none),
     Field("comment", _plain("comment", "comment"), _text("comment", "comment")),
     Field("components", _nothing),
 )
@@ -220,9 +219,11 @@ def _below(least: int, *values: int | None) -> bool:
     return any(value is not None and value < least for value in values)
 
 
+_OF_LISTS = frozenset(",[] \t\n")
+
+
 def _looks_like_a_list(request: JobRequest) -> bool:
-    names = (*request.required_nodes, *request.excluded_nodes)
-    return any(not name or not set(name).isdisjoint(",[] \t\n") for name in names)
+    return not all(request.excluded_nodes) or not _OF_LISTS.isdisjoint("".join(request.excluded_nodes))
 
 
 _MISTAKES: tuple[tuple[str, Callable[[JobRequest], bool]], ...] = (

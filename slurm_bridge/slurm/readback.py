@@ -61,7 +61,7 @@ ROWS: tuple[tuple[str, Same], ...] = (
     ("cpus", _cpus),
     ("memory", _memory),
     ("gres", _gres),
-    ("required_nodes", lambda request, row: _hosts(row.required_nodes) == set(request.required_nodes)),
+    ("required_nodes", lambda _, row: not _hosts(row.required_nodes)),
     ("excluded_nodes", lambda request, row: _hosts(row.excluded_nodes) == set(request.excluded_nodes)),
     ("constraints", lambda request, row: (row.features or "") == (request.constraints or "")),
     ("licenses", lambda request, row: (row.licenses or "") == (request.licenses or "")),

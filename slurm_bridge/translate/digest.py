@@ -35,14 +35,13 @@ SHAPE = (
     "memory",
     "gres",
     "gres_per",
-    "required_nodes",
     "excluded_nodes",
     "mcs_label",
     "comment",
 )
 
 #: Written by the emitter from the cluster's state, not by the user.
-NODES = ("required_nodes", "excluded_nodes")
+NODES = ("excluded_nodes",)
 
 _DEFAULTS = {field.name: field.default for field in dataclasses.fields(JobRequest)}
 

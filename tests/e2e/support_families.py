@@ -103,9 +103,11 @@ def message(one: Json) -> str:
     return str(support_servers.condition(one, "PodScheduled").get("message", ""))
 
 
-def offered(job: SlurmJob) -> set[str]:
-    """The nodes that a waiting job names; none: it takes any of its partition."""
-    return set(support_servers.expanded(job.text.get("required_nodes") or ""))
+def offered(job: SlurmJob, farm: Farm) -> set[str]:
+    """The nodes of the farm that a waiting job does not exclude; none: it takes any of them."""
+    excluded = set(support_servers.expanded(job.text.get("excluded_nodes") or ""))
+    assert not job.text.get("required_nodes"), "nodes are excluded, and never required"
+    return set(farm.nodes) - excluded if excluded.intersection(farm.nodes) else set()
 
 
 def updates(world: World) -> int:

@@ -75,7 +75,7 @@ def test_best_nodes_that_are_taken_keep_nobody(world: World, farm: Farm) -> None
         pods(world, pod(world, farm, "elsewhere")) as (made,),
     ):
         first = world.await_placeholder(made["metadata"]["uid"])
-        assert set() < support_families.offered(first) <= set(best)
+        assert set() < support_families.offered(first, farm) <= set(best)
         world.slurm.cancel(jobs[others[0]])
         bound = world.await_pod("elsewhere", "a node", support_world.is_bound)
         assert bound["spec"]["nodeName"] == others[0]
@@ -108,7 +108,7 @@ def test_scores_that_move_update_no_job(world: World, farm: Farm) -> None:
         pods(world, *manifests) as made,
     ):
         before = world.await_placeholders(uids(made))
-        assert offers(world, before.values()) == {frozenset(best)}
+        assert offers(world, farm, before.values()) == {frozenset(best)}
         updates = support_families.updates(world)
         busy = [pod(world, farm, f"busy-{one}", {"app": "busy"}, **at(farm, one % BESTS)) for one in range(BUSY)]
         with pods(world, *busy):
@@ -116,7 +116,7 @@ def test_scores_that_move_update_no_job(world: World, farm: Farm) -> None:
                 world.await_pod(one["metadata"]["name"], "a node", support_world.is_bound)
             scores = support_families.machine(world, "waits-0")["scores"]["kube-scheduler"]["combined"]
             assert max(scores[node] for node in best) < min(scores[node] for node in set(farm.nodes) - best)
-            assert offers(world, before.values()) == {frozenset(best)}
+            assert offers(world, farm, before.values()) == {frozenset(best)}
             assert support_families.updates(world) == updates
             assert before.items() <= world.await_placeholders(uids(made)).items()
         world.slurm.cancel(*jobs.values())
@@ -124,11 +124,11 @@ def test_scores_that_move_update_no_job(world: World, farm: Farm) -> None:
         assert nodes_of(world) == best
 
 
-def offers(world: World, jobs: Iterable[int]) -> set[frozenset[str]]:
+def offers(world: World, farm: Farm, jobs: Iterable[int]) -> set[frozenset[str]]:
     """Which nodes these jobs name."""
     wanted = set(jobs)
     mine = [one for one in world.slurm.jobs_of(world.daemon.cluster_id) if one.job_id in wanted]
-    return {frozenset(support_families.offered(one)) for one in mine}
+    return {frozenset(support_families.offered(one, farm)) for one in mine}
 
 
 def nodes_of(world: World) -> set[str]:

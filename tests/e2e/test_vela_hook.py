@@ -49,16 +49,18 @@ def world(farm: Farm, open_world: OpenWorld) -> World:
     return open_world("vela", hooks=hook(), attempts={"window_seconds": WINDOW})
 
 
-def offered_to(world: World, job_id: int) -> set[str]:
-    """The nodes that a job names, as `scontrol show job` has them."""
-    listed = world.slurm.shown(job_id).get("ReqNodeList", "(null)")
-    return set() if listed == "(null)" else set(support_servers.expanded(listed))
+def offered_to(world: World, farm: Farm, job_id: int) -> set[str]:
+    """The nodes of the farm that a job does not exclude, as `scontrol show job` has them; none: it may have any."""
+    listed = world.slurm.shown(job_id).get("ExcNodeList", "(null)")
+    excluded = set() if listed == "(null)" else set(support_servers.expanded(listed))
+    return set(farm.nodes) - excluded if excluded.intersection(farm.nodes) else set()
 
 
-def await_offer(world: World, job_id: int, before: set[str]) -> set[str]:
+def await_offer(world: World, farm: Farm, job_id: int, before: set[str]) -> set[str]:
     """The next one; the job is the same."""
-    waiting.until(lambda: offered_to(world, job_id) != before, f"other nodes than {before} for job {job_id}", every=0.3)
-    return offered_to(world, job_id)
+    what = f"other nodes than {before} for job {job_id}"
+    waiting.until(lambda: offered_to(world, farm, job_id) != before, what, every=0.3)
+    return offered_to(world, farm, job_id)
 
 
 @pytest.mark.real
@@ -69,7 +71,7 @@ def test_sampled_pods_are_placed(world: World, farm: Farm) -> None:
         assert {one["spec"]["nodeName"] for one in bound} <= set(farm.nodes)
         for one in bound:
             (job,) = world.placeholders(one["metadata"]["uid"])
-            assert support_families.offered(job) == {one["spec"]["nodeName"]}
+            assert support_families.offered(job, farm) == {one["spec"]["nodeName"]}
 
 
 @pytest.mark.real
@@ -80,8 +82,8 @@ def test_the_next_candidate_is_tried_when_the_first_is_taken(world: World, farm:
         pods(world, pod(world, farm, "second")) as (made,),
     ):
         job = world.await_placeholder(made["metadata"]["uid"])
-        first = offered_to(world, job.job_id)
-        second = await_offer(world, job.job_id, first)
+        first = offered_to(world, farm, job.job_id)
+        second = await_offer(world, farm, job.job_id, first)
         assert len(first) == len(second) == 1
         (free,) = second
         world.slurm.cancel(jobs[free])
@@ -104,10 +106,10 @@ def test_after_the_last_candidate_any_node_will_do(world: World, farm: Farm) -> 
     ):
         job = world.await_placeholder(made["metadata"]["uid"])
         waiting.until(lambda: offers(world, "any") == ["candidate 1", "candidate 2", "any"], "offers in explain")
-        tried = offered_to(world, job.job_id)
-        while offer := offered_to(world, job.job_id):
+        tried = offered_to(world, farm, job.job_id)
+        while offer := offered_to(world, farm, job.job_id):
             tried |= offer
-            await_offer(world, job.job_id, offer)
+            await_offer(world, farm, job.job_id, offer)
         free = next(name for name in farm.nodes if name not in tried)
         world.slurm.cancel(jobs[free])
         bound = world.await_pod("any", "a node", support_world.is_bound)

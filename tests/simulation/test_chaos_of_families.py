@@ -155,11 +155,11 @@ def test_scores_that_move_change_no_job_that_waits(tmp_path: pathlib.Path, chose
 def test_a_tier_is_written_once_and_left_when_there_are_no_tiers_any_more(tmp_path: pathlib.Path) -> None:
     """However long a job waits for the best nodes, and whichever these would be now."""
     crowded = Crowded(tmp_path / "token", families=("patient tiers",))
-    asked = {job.job_id: job.ask.required for job in crowded.world.ours("PENDING")}
+    asked = {job.job_id: job.ask.excluded for job in crowded.world.ours("PENDING")}
     assert len(asked) == PODS
     assert all(asked.values())
     crowded.move_scores()
-    assert {job.job_id: job.ask.required for job in crowded.world.ours("PENDING")} == asked
+    assert {job.job_id: job.ask.excluded for job in crowded.world.ours("PENDING")} == asked
     updates = crowded.world.updates
     assert not updates.others
     assert not updates.turns

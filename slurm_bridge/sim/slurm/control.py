@@ -176,8 +176,13 @@ class Control:
             self._world.restart(kept, min([self._world.next_id, *automatic]))
 
     def _placed(self, job: state.Job) -> state.Job:
-        """A job that is remembered to run on a node which has left since has failed with it."""
-        if not job.running or job.grant is None or set(job.grant.nodes) <= self._world.nodes.keys():
+        """A job that is remembered to run on a node which has left since has failed with it.
+
+        So has one that requires such a node, whether it runs there or not; one that excludes it runs on.
+        """
+        if not job.running or job.grant is None:
+            return job
+        if self._world.nodes.keys() >= {*job.grant.nodes, *job.ask.required}:
             return job
         return dataclasses.replace(job, state="NODE_FAIL", ended=self._world.now, reason="NodeDown")
 

@@ -196,6 +196,11 @@ class Desk:
         """The names of all nodes of a kind."""
         return sorted(name for name, node in self.nodes().items() if feature in node["features"])
 
+    def others(self, partition: str, *names: str) -> tuple[str, ...]:
+        """All nodes of a partition but these: what a job excludes that may have these alone."""
+        found = (name for name, node in self.nodes().items() if partition in node["partitions"])
+        return tuple(sorted(set(found) - set(names)))
+
     def idle(self, feature: str, count: int = 1) -> list[str]:
         """The names of free nodes of a kind; waits until there are as many."""
         found: dict[str, list[str]] = {}

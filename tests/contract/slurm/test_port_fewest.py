@@ -93,7 +93,7 @@ def test_a_raised_maximum_does_not_spread(port: Port) -> None:
 
 def _occupy(port: Port, name: str, cpus: int) -> None:
     """Somebody else's job."""
-    port.running(required_nodes=(name,), minimum_nodes=1, maximum_nodes=1, tasks=cpus)
+    port.running(excluded_nodes=port.desk.others("debug", name), minimum_nodes=1, maximum_nodes=1, tasks=cpus)
 
 
 def _spread(port: Port, job_id: JobId) -> dict[str, int]:

@@ -61,12 +61,22 @@ def test_node_lists_are_set_and_cleared(each_port: Port) -> None:
     one, two = each_port.desk.machines("plain")[:2]
     request = each_port.request(hold=True, tasks=2)
     job_id = each_port.made(request)
-    limited = dataclasses.replace(request, required_nodes=(one,), excluded_nodes=(two,))
+    limited = dataclasses.replace(request, excluded_nodes=(one, two))
     assert isinstance(each_port.client.update(job_id, limited), Done)
-    assert (view(each_port, job_id).required_nodes, view(each_port, job_id).excluded_nodes) == ((one,), (two,))
+    assert (view(each_port, job_id).required_nodes, set(view(each_port, job_id).excluded_nodes)) == ((), {one, two})
     assert isinstance(each_port.client.update(job_id, request), Done)
     found = view(each_port, job_id)
     assert (found.required_nodes, found.excluded_nodes, found.tasks) == ((), (), 2)
+
+
+def test_nodes_that_an_earlier_version_has_required_are_cleared(each_port: Port) -> None:
+    """Every update of a waiting job takes them away."""
+    one, two = each_port.desk.machines("plain")[:2]
+    job_id = JobId(each_port.desk.held(required_nodes=[one]))
+    request = each_port.request(excluded_nodes=(two,))
+    assert isinstance(each_port.client.update(job_id, request), Done)
+    found = view(each_port, job_id)
+    assert (found.required_nodes, found.excluded_nodes, found.owner) == ((), (two,), request.owner)
 
 
 def test_an_update_keeps_a_hold(each_port: Port) -> None:

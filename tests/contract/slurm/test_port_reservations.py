@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -111,7 +112,8 @@ def test_a_job_is_assigned_and_taken_out(nook: Nook, port: Port) -> None:
     node = nook.nodes[0]
     owner = port.owner()
     nook.reserve(node)
-    job_id = port.held(owner=owner, partition="mapped", required_nodes=(node,), user=USER, group=USER)
+    others = port.desk.others("mapped", node)
+    job_id = port.held(owner=owner, partition="mapped", excluded_nodes=others, user=USER, group=USER)
     told = msgspec.structs.replace(owner, note="held")
     assert isinstance(port.client.assign(job_id, told, nook.name, None), Done)
     shown = view(port, job_id)
@@ -127,7 +129,8 @@ def test_a_job_is_assigned_and_taken_out(nook: Nook, port: Port) -> None:
 
 def test_a_job_is_given_a_turn(nook: Nook, port: Port) -> None:
     """The priority is that from then on."""
-    whole = {"partition": "mapped", "required_nodes": (nook.nodes[0],), "exclusive": True}
+    whole: dict[str, Any] = {"partition": "mapped", "excluded_nodes": port.desk.others("mapped", nook.nodes[0])}
+    whole["exclusive"] = True
     port.running(**whole)
     owner = port.owner()
     job_id = port.made(port.request(owner=owner, **whole))

@@ -207,7 +207,7 @@ class TestSubsets:
         plan = planned(chain)
         tried = [(one.name, "".join(sorted(one.nodes or ()))) for one in plan.course.attempts]
         assert tried == [("P1/R1", "a"), ("P1/R2", "bc"), ("P2/R1", "d"), ("any", "")]
-        assert (plan.request.required_nodes, plan.excluded) == (("a",), {"b", "c", "d"})
+        assert (plan.request.excluded_nodes, plan.excluded) == (("b", "c", "d"), {"b", "c", "d"})
         assert plan.window_seconds == 45.0
 
     def test_the_log_lines(self, around: Around) -> None:

@@ -23,9 +23,9 @@ def emit(
     return emitter.Emitter().emit(request(**fields), seen, eligible, candidates).request
 
 
-def lists(sent: JobRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Required and excluded."""
-    return sent.required_nodes, sent.excluded_nodes
+def lists(sent: JobRequest) -> tuple[str, ...]:
+    """What is excluded; nothing else is ever said of nodes."""
+    return sent.excluded_nodes
 
 
 def test_nothing_is_excluded_nothing_is_sent() -> None:
@@ -36,14 +36,14 @@ def test_nothing_is_excluded_nothing_is_sent() -> None:
 
 def test_what_may_not_be_used_is_excluded_in_order() -> None:
     """Sorted: equal decisions are equal requests."""
-    assert lists(emit(frozenset({"n4", "n2"}))) == ((), ("n1", "n3", "n5"))
+    assert lists(emit(frozenset({"n4", "n2"}))) == ("n1", "n3", "n5")
 
 
 def test_only_nodes_of_the_partition_are_excluded() -> None:
     """Other nodes could not be used anyway."""
     seen = cluster([node("a"), node("b"), node("c")], partition("one", "a", "b"), partition("two", "c"))
-    assert lists(emit(frozenset({"a"}), seen=seen, partition="one")) == ((), ("b",))
-    assert lists(emit(frozenset({"a", "c"}), seen=seen, partition="one,two")) == ((), ("b",))
+    assert lists(emit(frozenset({"a"}), seen=seen, partition="one")) == ("b",)
+    assert lists(emit(frozenset({"a", "c"}), seen=seen, partition="one,two")) == ("b",)
 
 
 @pytest.mark.parametrize(("named", "inside"), [("one", "ab"), ("two, one", "abc"), (None, "c"), ("", "c")])
@@ -57,19 +57,19 @@ def test_rows_tell_which_nodes_a_partition_has(named: str | None, inside: str) -
 def test_t24_a_slurm_node_without_a_kubernetes_node_is_excluded() -> None:
     """Slurm could choose it, and nothing could be bound there."""
     seen = cluster([node("a")], slurm=["a", "ghost"])
-    assert lists(emit(frozenset({"a"}), seen=seen)) == ((), ("ghost",))
+    assert lists(emit(frozenset({"a"}), seen=seen)) == ("ghost",)
 
 
 def test_a_name_that_slurm_no_longer_knows_is_never_sent() -> None:
     """One unknown name refuses the whole request, though the partition still lists it."""
     seen = cluster([node("a"), node("b")], partition("debug", "a", "b", "deleted"))
-    assert lists(emit(frozenset({"a"}), seen=seen)) == ((), ("b",))
+    assert lists(emit(frozenset({"a"}), seen=seen)) == ("b",)
 
 
 def test_t25_slurms_names_are_sent() -> None:
     """The label on the node decides."""
     seen = cluster([node("a"), node("b", labels={names.LABEL_SLURM_NODE_NAME: "slurm-b"})])
-    assert lists(emit(frozenset({"a"}), seen=seen)) == ((), ("slurm-b",))
+    assert lists(emit(frozenset({"a"}), seen=seen)) == ("slurm-b",)
 
 
 def test_the_default_partition_is_meant_where_none_is_named() -> None:
@@ -77,49 +77,42 @@ def test_the_default_partition_is_meant_where_none_is_named() -> None:
     nodes = [node("a"), node("b"), node("c")]
     told = cluster(nodes, partition("one", "a", "b", default=True), partition("two", "c"))
     untold = cluster(nodes, partition("one", "a", "b"), partition("two", "c"))
-    assert lists(emit(frozenset({"a"}), seen=told)) == ((), ("b",))
-    assert lists(emit(frozenset({"a"}), seen=untold)) == ((), ("b", "c"))
+    assert lists(emit(frozenset({"a"}), seen=told)) == ("b",)
+    assert lists(emit(frozenset({"a"}), seen=untold)) == ("b", "c")
 
 
 def test_candidates_are_excluded_from_the_other_side() -> None:
     """Without a fixed count the exclusion form narrows too: it packs correctly."""
-    assert lists(emit(ALL, frozenset({"n1"}))) == ((), ("n2", "n3", "n4", "n5"))
+    assert lists(emit(ALL, frozenset({"n1"}))) == ("n2", "n3", "n4", "n5")
 
 
+@pytest.mark.security("neighbours")
 @pytest.mark.parametrize(
-    ("fields", "listed"),
+    "fields",
     [
-        ({"minimum_nodes": 1, "maximum_nodes": 1}, True),
-        ({"minimum_nodes": 2, "maximum_nodes": 2}, True),
-        ({"minimum_nodes": 3, "maximum_nodes": 3}, False),
-        ({"minimum_nodes": 1, "maximum_nodes": 2}, False),
-        ({"maximum_nodes": 1}, False),
-        ({}, False),
+        {"minimum_nodes": 1, "maximum_nodes": 1},
+        {"minimum_nodes": 2, "maximum_nodes": 2},
+        {"minimum_nodes": 3, "maximum_nodes": 3},
+        {"minimum_nodes": 1, "maximum_nodes": 2},
+        {"maximum_nodes": 1},
+        {},
     ],
 )
-def test_candidates_are_listed_only_for_a_fixed_count_up_to_their_number(fields: dict[str, int], listed: bool) -> None:
-    """Slurm takes all of a list that is as long as the count, and a shorter one for no restriction."""
-    sent = emit(ALL, frozenset({"n1", "n2"}), **fields)
-    expected = (("n1", "n2"), ()) if listed else ((), ("n3", "n4", "n5"))
-    assert lists(sent) == expected
-
-
-def test_a_list_that_is_longer_than_the_exclusion_is_not_sent() -> None:
-    """Named nodes suffer when one of them is deleted; excluded ones do not matter."""
-    one = {"minimum_nodes": 1, "maximum_nodes": 1}
-    assert lists(emit(ALL, frozenset({"n1", "n2", "n3"}), **one)) == ((), ("n4", "n5"))
+def test_candidates_are_never_listed_whatever_the_count(fields: dict[str, int]) -> None:
+    """Preferred nodes are asked for by excluding all others, so that a job never depends on a node that it lacks."""
+    assert lists(emit(ALL, frozenset({"n1", "n2"}), **fields)) == ("n3", "n4", "n5")
 
 
 def test_the_last_attempt_excludes_only_what_is_not_eligible() -> None:
     """Without candidates a fixed count changes nothing."""
     one = {"minimum_nodes": 1, "maximum_nodes": 1}
-    assert lists(emit(frozenset({"n1", "n2"}), **one)) == ((), ("n3", "n4", "n5"))
-    assert lists(emit(ALL, **one)) == ((), ())
+    assert lists(emit(frozenset({"n1", "n2"}), **one)) == ("n3", "n4", "n5")
+    assert lists(emit(ALL, **one)) == ()
 
 
 def test_lists_of_an_earlier_plan_are_replaced() -> None:
     """A request that carries old lists gets new ones, or none."""
-    assert lists(emit(ALL, excluded_nodes=("n1",), required_nodes=("n2",))) == ((), ())
+    assert lists(emit(ALL, excluded_nodes=("n1",))) == ()
 
 
 def test_reach() -> None:
@@ -152,8 +145,8 @@ class TestParts:
         both = request(components=(request(name="second"),))
         parts = (frozenset({"n1", "n2"}), frozenset({"n2", "n3"}))
         emission = emitter.Emitter().emit_all(both, FIVE, parts)
-        assert lists(emission.request) == ((), ("n3", "n4", "n5"))
-        assert [lists(one) for one in emission.request.components] == [((), ("n1", "n4", "n5"))]
+        assert lists(emission.request) == ("n3", "n4", "n5")
+        assert [lists(one) for one in emission.request.components] == [("n1", "n4", "n5")]
         assert emission.request.components[0].name == "second"
         assert emission.excluded == {"n4", "n5"}
 
@@ -162,15 +155,15 @@ class TestParts:
         both = request(components=(request(),))
         parts = (frozenset({"n1", "n2"}), frozenset({"n2", "n3"}))
         sent = emitter.Emitter().emit_all(both, FIVE, parts, frozenset({"n1", "n3", "n4"})).request
-        assert lists(sent) == ((), ("n2", "n3", "n4", "n5"))
-        assert lists(sent.components[0]) == ((), ("n1", "n2", "n4", "n5"))
+        assert lists(sent) == ("n2", "n3", "n4", "n5")
+        assert lists(sent.components[0]) == ("n1", "n2", "n4", "n5")
 
     def test_the_partition_of_each_part_counts(self) -> None:
         """Nodes of another one are not its matter."""
         seen = cluster([node("a"), node("b"), node("c")], partition("one", "a", "b"), partition("two", "c"))
         both = request(partition="one", components=(request(partition="two"),))
         sent = emitter.Emitter().emit_all(both, seen, (frozenset({"a"}), frozenset({"c"}))).request
-        assert (lists(sent), lists(sent.components[0])) == (((), ("b",)), ((), ()))
+        assert (lists(sent), lists(sent.components[0])) == (("b",), ())
 
     def test_a_plain_request_is_emitted_as_ever(self) -> None:
         """The very same where nothing is excluded."""
@@ -192,8 +185,18 @@ _subsets = st.frozensets(st.sampled_from(sorted(ALL)), min_size=1)
 
 @given(_subsets, st.none() | st.integers(min_value=1, max_value=5))
 def test_slurm_is_left_exactly_the_candidates(candidates: frozenset[str], count: int | None) -> None:
-    """In whichever form: what the job may get is what was asked, and a list is never shorter than the count."""
+    """What the job may get is what was asked, whatever the count."""
     sent = emit(ALL, candidates, minimum_nodes=count, maximum_nodes=count)
-    possible = set(sent.required_nodes) if sent.required_nodes else set(ALL) - set(sent.excluded_nodes)
-    assert possible == candidates
-    assert not sent.required_nodes or len(sent.required_nodes) >= (count or 0)
+    assert set(ALL) - set(sent.excluded_nodes) == candidates
+
+
+def test_pods_that_run_already_pin_their_nodes_by_excluding_all_others() -> None:
+    """With their number: Slurm would pack the tasks onto fewer, and pods would sit on a node that is not held."""
+    sent = emitter.pinned(request(tasks=4, excluded_nodes=("n2",)), FIVE, ("n4", "n2"))
+    assert sent is not None
+    assert (sent.excluded_nodes, sent.minimum_nodes, sent.maximum_nodes) == (("n1", "n3", "n5"), 2, 2)
+
+
+def test_nodes_that_have_left_slurm_cannot_be_pinned() -> None:
+    """Everything but them would be excluded, and the job would wait for ever."""
+    assert emitter.pinned(request(), FIVE, ("n1", "left")) is None

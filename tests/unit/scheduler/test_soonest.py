@@ -113,7 +113,7 @@ def test_a_job_comes_to_the_nodes_of_its_partition_that_it_names_or_does_not_exc
     """As Slurm has been asked last."""
     snapshot = seen()
     assert soonest.allowed(job(), snapshot) == USED.keys()
-    assert soonest.allowed(job(excluded_nodes=("n1", "n2")), snapshot) == {"n3", "n4"}
+    assert soonest.allowed(job(excluded="n[1-2]"), snapshot) == {"n3", "n4"}
     assert soonest.allowed(job(required_nodes=("n1", "n2", "n9")), snapshot) == {"n1", "n2"}
 
 

@@ -63,7 +63,7 @@ def test_a_full_tier_is_left_in_time(tmp_path: pathlib.Path, ahead: float) -> No
     bridge = bridge_of(tmp_path, ahead)
     bridge.pod("a")
     bridge.settle()
-    assert job(bridge).ask.required == ("n0",)
+    assert (job(bridge).ask.required, job(bridge).ask.excluded) == ((), ("n1", "n2"))
     bridge.until(lambda: bridge.node_of("a"), seconds=30.0)
     assert bridge.node_of("a") in {"n1", "n2"}
     assert attempt(bridge) == 1

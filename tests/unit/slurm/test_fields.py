@@ -29,8 +29,7 @@ FULL = request(
     cpus_per_task=2,
     gres=(Gres(name="gpu", type="v100", count=2), Gres(name="shard", count=1)),
     exclusive=True,
-    required_nodes=("n2", "n1"),
-    excluded_nodes=("n3", "other"),
+    excluded_nodes=("n3", "n2", "other"),
     mcs_label="label",
     comment="hello",
 )
@@ -89,8 +88,7 @@ def test_a_submit_carries_everything():
         "memory_per_node": {"set": True, "infinite": False, "number": 500},
         "tres_per_node": "gres/gpu:v100:2,gres/shard:1",
         "shared": ["none"],
-        "required_nodes": ["n[1-2]"],
-        "excluded_nodes": ["n3,other"],
+        "excluded_nodes": ["n[2-3],other"],
         "comment": "hello",
     }
 
@@ -116,6 +114,13 @@ def test_an_update_writes_out_what_is_not_wanted():
     assert sent["required_nodes"] == [""]
     assert sent["excluded_nodes"] == [""]
     assert sent["minimum_nodes"] == 1
+
+
+@pytest.mark.security("neighbours")
+def test_no_node_is_ever_required():
+    """A placeholder never requires nodes: removing a node from Slurm ends no running pod on another node."""
+    assert "required_nodes" not in fields.submit(FULL)
+    assert fields.update(FULL)["required_nodes"] == [""]
 
 
 def test_an_update_names_the_cpus_with_the_tasks():
@@ -176,9 +181,9 @@ def test_gres_per_task_leaves_the_node_field_alone():
         ({"minimum_nodes": 0}, "node counts"),
         ({"minimum_nodes": 3, "maximum_nodes": 2, "tasks": 3}, "fewer nodes"),
         ({"minimum_nodes": 3, "tasks": 2}, "more nodes"),
-        ({"required_nodes": ("a,b",)}, "list"),
+        ({"excluded_nodes": ("a,b",)}, "list"),
         ({"excluded_nodes": ("n[1-2]",)}, "list"),
-        ({"required_nodes": ("",)}, "list"),
+        ({"excluded_nodes": ("",)}, "list"),
     ],
 )
 def test_what_slurm_would_cast_is_refused_before(changes, words):

@@ -38,7 +38,6 @@ OTHER: dict[str, Any] = {
     "gres": (Gres(name="gpu", count=1),),
     "gres_per": GresPer.TASK,
     "exclusive": True,
-    "required_nodes": ("a", "b"),
     "excluded_nodes": ("c", "d"),
     "mcs_label": "m",
     "comment": "other",
