@@ -97,7 +97,7 @@ def _of_job(job: support_servers.SlurmJob | None) -> tuple[object, ...]:
 
 @contextlib.contextmanager
 def theirs(world: World, farm: Farm, count: int) -> Iterator[Theirs]:
-    """So many of them, one on each machine: with its record, label, annotation and finalizer, and our schedulerName."""
+    """So many of them on these machines: with its record, label, annotation and finalizer, and our schedulerName."""
     found = Theirs(world=world, jobs={})
     try:
         for number in range(count):
