@@ -1,5 +1,6 @@
 """What the settings mean for each room: every room has its own small record of what it needs, and knows no settings."""
 
+import dataclasses
 import math
 
 from slurm_bridge import errors
@@ -65,7 +66,7 @@ def _chain(settings: Settings, around: Surroundings) -> chain.Chain:
     )
     # What a built-in hook would otherwise have to be told a second time.
     told = {"eligibility": {"scheduler_names": list(settings.scheduler_names)}}
-    return registry.build(wanted, around, told=told)
+    return registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
 
 
 def ends(settings: Settings) -> Ends:

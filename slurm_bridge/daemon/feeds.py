@@ -49,6 +49,9 @@ class Feeds:
         self._stores: dict[Kind[Any], Store[Any]] = {}
         self._lacking: tuple[Kind[Any], ...] = ()
         self._coming: tuple[Kind[Any], ...] = ()
+        #: What is followed once the cluster serves it, and nobody waits for; those of it that do not run yet.
+        self._optional: dict[str, Informer[Any]] = {}
+        self._unserved: tuple[Need, ...] = ()
         self._changed: Changed = lambda _old, _new: None
         self._appeared: Callable[[], None] = lambda: None
         self._due = float("-inf")
@@ -100,10 +103,11 @@ class Feeds:
         """One question now and then for each kind that is not served; call it often, from one thread."""
         self._welcome()
         now = self._clock.now()
-        if not self._lacking or now < self._due:
+        if not (self._lacking or self._unserved) or now < self._due:
             return
         try:
             found = tuple(kind for kind in self._lacking if self._cluster.served(kind) is not None)
+            self._follow_optional()
         except errors.BridgeError as problem:
             self._due = now + NO_ANSWER
             logger.warning("cannot ask which kinds of workloads the cluster serves: {}", problem)
@@ -122,6 +126,14 @@ class Feeds:
         self._stores[kind] = made.store
         made.start()
         self._enter(_name(kind), made)
+
+    def _follow_optional(self) -> None:
+        """Those that are served now."""
+        for need in self._unserved:
+            if self._cluster.served(needs_table.KINDS[need]) is not None:
+                self._unserved = tuple(one for one in self._unserved if one is not need)
+                self._optional[need.value].start()
+                self._enter(need.value, self._optional[need.value])
 
     def _welcome(self) -> None:
         """Whose first list is in counts from now on."""
@@ -143,9 +155,15 @@ class Feeds:
 
     def views(self, needs: Iterable[Need], changed: Callable[[Any, Any], None]) -> Mapping[Need, View]:
         """Watch what hooks have declared, and nothing else; whoever waits may wait for a change of it."""
-        return {
-            need: self.watch(need.value, needs_table.KINDS[need], ports.EVERYWHERE, changed).store for need in needs
-        }
+        found: dict[Need, View] = {}
+        for need in needs:
+            made = self._made(needs_table.KINDS[need], ports.EVERYWHERE, changed)
+            if need in needs_table.OPTIONAL:
+                self._optional[need.value], self._unserved = made, (*self._unserved, need)
+            else:
+                self._enter(need.value, made)
+            found[need] = made.store
+        return found
 
     def more_views(
         self, needs: Iterable[Need], changed: Callable[[Any, Any], None], within: float = FIRST_LIST
@@ -190,7 +208,7 @@ class Feeds:
         return f"not listed yet: {', '.join(missing)}" if missing else ""
 
     def _missing(self) -> list[str]:
-        late = {_name(kind) for kind in self._coming} if self._settled else set()
+        late = {*self._optional, *(_name(kind) for kind in self._coming if self._settled)}
         missing = [name for name, one in self._informers.items() if name not in late and not one.store.synced]
         return missing if missing or self._settled else ["the kinds of workloads"]
 

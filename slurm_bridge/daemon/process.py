@@ -26,7 +26,7 @@ from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, Pool
 from slurm_bridge.daemon.reload import Reload, Source, Use
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.needs import OPTIONAL, Need, View
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.model.meta import Object
 from slurm_bridge.overlays import fenced, metered
@@ -159,7 +159,7 @@ class Daemon:
 
     def _watched(self, needs: frozenset[Need]) -> Mapping[Need, View]:
         """What hooks see, now and after the configuration has changed."""
-        self._views = self._feeds.views(needs, self._on_surroundings)
+        self._views = self._feeds.views(needs | OPTIONAL, self._on_surroundings)
         return self._views
 
     def _on_surroundings(self, _old: Object | None, _new: Object | None) -> None:

@@ -60,6 +60,13 @@ def offline(asked: Asked) -> Heard:
         lines += session.lines
         if stop is not None:
             break
+    else:
+        with means.chain.session(EMPTY, now=means.clock.wall(), mode=Mode.SIMULATED) as session:
+            try:
+                session.pass_demands(ask)
+            except Stopped as stopped:
+                stop = stopped.obstacle
+        lines += session.lines
     translated = dataclasses.replace(asked.translated, request=ask.request, values=ask.values)
     return Heard(
         obstacle=stop,
@@ -156,6 +163,7 @@ def _pass(
     # Where it stops, the plan has stopped at the same obstacle, and says so.
     with session, contextlib.suppress(Stopped):
         session.pass_gate(Phase.ADMIT, ask)
+        session.pass_demands(ask)
         session.pass_gate(Phase.CAPACITY, ask)
         found = sieve.sift(session, ask, {})
         if further and sieve.nowhere(session, found) is None:

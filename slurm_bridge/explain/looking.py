@@ -93,8 +93,10 @@ def scene(sides: Sides) -> Scene:
 
 
 def views(cluster: ports.Cluster, needs: Iterable[Need]) -> Mapping[Need, View]:
-    """What hooks have declared that they need."""
-    return {need: Listed(cluster.list(needs_table.KINDS[need]).items) for need in needs}
+    """What hooks have declared that they need, and what every chain looks at where it is served."""
+    found = {need: Listed(cluster.list(needs_table.KINDS[need]).items) for need in needs}
+    served = (need for need in needs_table.OPTIONAL if cluster.served(needs_table.KINDS[need]) is not None)
+    return {**{need: Listed(cluster.list(needs_table.KINDS[need]).items) for need in served}, **found}
 
 
 def pod(cluster: ports.Cluster, namespace: str, name: str) -> Pod:

@@ -18,6 +18,7 @@ from slurm_bridge.hooks.columns import NodeColumns, Reasons
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.outside import Outside
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.model.features import Demand
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
@@ -74,6 +75,7 @@ class Ask:
 
     `hints` are the annotations that speak to hooks, not to Slurm. `shapes` are its pods by what they ask of a node;
     with fewer than two all ask the same: whoever looked at the first pod has looked at all, but for their volumes.
+    `demands` are fields of the pods that some hook has to honour.
     """
 
     workload: Workload
@@ -81,6 +83,7 @@ class Ask:
     values: tuple[Value, ...] = ()
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
+    demands: tuple[Demand, ...] = ()
 
     def value(self, field: str) -> Value | None:
         """Where a field of the request comes from; None when nobody set it."""

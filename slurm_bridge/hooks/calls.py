@@ -17,6 +17,7 @@ from slurm_bridge.hooks import base, sound
 from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.model.features import Feature
 from slurm_bridge.model.verdict import Reject, Wait
 
 #: How long a foreign hook may take to close; hooks that wait for their own threads do not wait longer than this.
@@ -96,6 +97,7 @@ class Hook:
     on_error: OnError = OnError.HOLD
     budget_seconds: float = 0.2
     needs: frozenset[Need] = frozenset()
+    honours: frozenset[Feature] = frozenset()
     worker: "Worker | None" = None
 
     @property

@@ -6,6 +6,7 @@
 4 filter   which of them cannot take it        9 attempt  which candidates now, and for how long
 5 score    how good the others are            10 emit     Slurm's node fields
 
+Between 1 and 2 somebody has to honour what its pods ask of their place, or it waits (`honouring`).
 Where the pods of a workload differ, 3 and 4 are asked for each kind of them, and everything else for all together.
 Hooks return data; nothing here talks to Slurm or Kubernetes. Orders, commits and verifications are asked apart.
 """
@@ -15,7 +16,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.hooks import attempts, base, bounding, choosing, emitter, explain, fewest, reach, sieve
+from slurm_bridge.hooks import attempts, base, bounding, choosing, emitter, explain, fewest, honouring, reach, sieve
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, Mode, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
@@ -47,7 +48,9 @@ class Chain:
         self.hooks = tuple(hooks)
         self._around = around
         self._caller = Caller(around.clock, around.observer)
-        self._layers = Layers(self.hooks, self._caller, around.logs, around.dice, around.shows_scores)
+        self._layers = Layers(
+            self.hooks, self._caller, around.logs, around.dice, around.shows_scores, strict=around.strict
+        )
         self._emitter = emitter.Emitter()
         self._fewest = Fewest()
         self._rooms = Rooms()
@@ -146,6 +149,13 @@ class Chain:
             except Stopped as stopped:
                 return _again(session, stopped.obstacle)
 
+    def unhonoured(self, translated: Translated) -> Wait | None:
+        """Why pods that ask for this may not have a job, whatever else hooks say of them."""
+        if not translated.demands:
+            return None
+        lacking = honouring.missing(translated.demands, self._layers.honoured, self._layers.views)
+        return honouring.obstacle(lacking, strict=self._layers.strict)
+
     def commit(self, workload: Workload, plan: Plan, snapshot: ClusterSnapshot) -> Obstacle | None:
         """The last question before the submission."""
         if not self._layers.by_phase[Phase.COMMIT]:
@@ -187,6 +197,7 @@ class Chain:
         self, session: Session, ask: Ask, translated: Translated, previous: PlanState | None, avoid: Avoid
     ) -> Plan:
         session.pass_gate(Phase.ADMIT, ask)
+        ignored = session.pass_demands(ask)
         session.pass_gate(Phase.CAPACITY, ask)
         found = sieve.sift(session, ask, avoid)
         if obstacle := sieve.nowhere(session, found):
@@ -205,7 +216,8 @@ class Chain:
         course = attempts.course(within, ranking, reached, self._around.limits, previous)
         course = self._bounded(course, settled, session.snapshot, reached, previous)
         state = attempts.resume(course, previous, session.now, attempts.memo(session.memos))
-        return self._emit(session, settled, reached, state, course)
+        planned = self._emit(session, settled, reached, state, course)
+        return dataclasses.replace(planned, ignored=ignored) if ignored else planned
 
     def _settle(
         self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: Sequence[Sieved]
@@ -287,4 +299,5 @@ def asked(workload: Workload, translated: Translated) -> Ask:
         values=translated.values,
         hints=translated.hints,
         shapes=translated.shapes,
+        demands=translated.demands,
     )

@@ -8,6 +8,7 @@ from slurm_bridge.hooks.calls import Caller, Hook
 from slurm_bridge.hooks.columns.members import MOST_SETS
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.model.features import Feature
 from slurm_bridge.model.verdict import Obstacle
 
 LogOf = Callable[[str], Log]
@@ -35,6 +36,8 @@ class Layers:
         logs: LogOf,
         dice: random.Random,
         shows_scores: Callable[[], bool] = lambda: True,
+        *,
+        strict: bool = True,
     ) -> None:
         self.hooks = hooks
         self.caller = caller
@@ -42,6 +45,9 @@ class Layers:
         #: Somebody reads how scores came about, also those from which nothing follows.
         self.shows_scores = shows_scores
         self.views: Mapping[Need, View] = {}
+        #: What pods may ask for beside amounts and nodes, and some hook sees to; `strict`: others wait.
+        self.strict = strict
+        self.honoured = frozenset[Feature]().union(*(hook.honours for hook in hooks))
         self.own_log = logs("chain")
         self.logs = {hook.name: logs(hook.name) for hook in hooks}
         self.by_phase = {phase: tuple(hook for hook in hooks if phase in hook.phases) for phase in Phase}

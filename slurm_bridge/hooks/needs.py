@@ -22,6 +22,7 @@ class Need(enum.Enum):
     PDBS = "poddisruptionbudgets"
     NAMESPACES = "namespaces"
     CSINODES = "csinodes"
+    DEVICECLASSES = "deviceclasses"
 
 
 #: Which resource has to be watched for a need; the access rules of the deployment are compared with it.
@@ -36,7 +37,12 @@ KINDS: Mapping[Need, Kind[Object]] = {
     Need.PDBS: kinds.PODDISRUPTIONBUDGETS,
     Need.NAMESPACES: kinds.NAMESPACES,
     Need.CSINODES: kinds.CSINODES,
+    Need.DEVICECLASSES: kinds.DEVICECLASSES,
 }
+
+#: What every chain looks at where the cluster serves it. Nobody waits for it: where it is not served, or may not be
+#: listed, there is none of it.
+OPTIONAL = frozenset({Need.DEVICECLASSES})
 
 
 class View(Protocol):

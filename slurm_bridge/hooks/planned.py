@@ -20,7 +20,8 @@ class Plan:
     `basis` is the request without the preferences of this attempt: what stays the same when only scores move.
     `moving`: what runs on the nodes is part of why some of them are excluded. `matrices` tell how the scores came
     about, by hook. `shapes` belong to the parts of a heterogeneous request, in order. `told` is what its owner has to
-    hear of its form; `wanted` is what the workload itself asks of its nodes together.
+    hear of its form, `ignored` what of it nobody honours; `wanted` is what the workload itself asks of its nodes
+    together.
     """
 
     request: JobRequest
@@ -35,6 +36,7 @@ class Plan:
     shapes: tuple[Shape, ...] = ()
     form: Form = Form.SINGLE
     told: str = ""
+    ignored: str = ""
     matrices: Mapping[str, Matrix] = dataclasses.field(default_factory=dict)
     moving: bool = False
     wanted: tuple[str, ...] = ()

@@ -5,10 +5,11 @@ An installed hook does nothing until configuration names it. The order of config
 
 import dataclasses
 import difflib
+import enum
 import importlib.metadata
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import pydantic
 
@@ -26,8 +27,11 @@ from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.hooks.vela.hook import Vela
 from slurm_bridge.hooks.yunikorn.hook import Yunikorn
+from slurm_bridge.model.features import Feature
 
 GROUP = "slurm_bridge.hooks"
+
+Word = TypeVar("Word", bound=enum.Enum)
 
 #: Makes a hook from its options: a class (or function) of one argument. With an attribute `Options` (a pydantic
 #: model) it gets these, checked; without, the mapping as it was written. One that ships with the bridge and says
@@ -127,7 +131,8 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) 
         hook=hook,
         on_error=config.on_error,
         budget_seconds=config.budget_ms / 1000,
-        needs=_needs(config.name, hook),
+        needs=_declared(config.name, hook, "needs", Need),
+        honours=_declared(config.name, hook, "honours", Feature),
         worker=Worker(config.name, around.left) if foreign or getattr(hook, "foreign", False) else None,
     )
 
@@ -163,13 +168,15 @@ def _check(name: str, hook: object) -> None:
             raise Unusable(f"hook {name}: {phase.value} must take {wanted} arguments ({error})") from error
 
 
-def _needs(name: str, hook: object) -> frozenset[Need]:
-    needs = frozenset(getattr(hook, "needs", ()))
-    strange = [repr(need) for need in needs if not isinstance(need, Need)]
+def _declared(name: str, hook: object, attribute: str, of: type[Word]) -> frozenset[Word]:
+    """What a hook says of itself, in words of a table."""
+    said = frozenset(getattr(hook, attribute, ()))
+    strange = [repr(one) for one in said if not isinstance(one, of)]
     if strange:
-        allowed = ", ".join(need.name for need in Need)
-        raise Unusable(f"hook {name}: needs {', '.join(sorted(strange))}, allowed are {allowed} of hooks.needs.Need")
-    return needs
+        allowed = ", ".join(one.name for one in of)
+        where = f"{of.__module__.removeprefix('slurm_bridge.')}.{of.__name__}"
+        raise Unusable(f"hook {name}: {attribute} {', '.join(sorted(strange))}, allowed are {allowed} of {where}")
+    return said
 
 
 def _repeated(configs: Iterable[HookConfig]) -> Iterator[str]:

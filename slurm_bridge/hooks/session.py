@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from slurm_bridge.hooks import base, division, explain, rating
+from slurm_bridge.hooks import base, division, explain, honouring, rating
 from slurm_bridge.hooks.base import (
     Ask,
     Audience,
@@ -73,6 +73,21 @@ class Session(Pass):
             answer = self._ask(hook, phase, ask)
             if answer is not None:
                 self._note(hook, phase, answer)
+
+    def pass_demands(self, ask: Ask) -> str:
+        """What the pods ask of their place has to be honoured by some hook; what of it is ignored, in words."""
+        self._alive()
+        layers = self._layers
+        lacking = honouring.missing(ask.demands, layers.honoured, layers.views, self._given) if ask.demands else ()
+        obstacle = honouring.obstacle(lacking, strict=layers.strict)
+        if obstacle is not None:
+            self._line("chain", Phase.ADMIT, obstacle.message, Audience.USER)
+            raise Stopped(obstacle)
+        return honouring.ignored(lacking)
+
+    def _given(self, resource: str) -> bool:
+        """Some node has any of it to give."""
+        return bool((self.columns.allocatable(resource) > 0).any())
 
     def sample_nodes(self, ask: Ask, nodes: Nodes) -> Nodes:
         """The nodes that are looked at in this pass."""

@@ -29,6 +29,8 @@ class Surroundings:
     logs: LogOf = lambda _: background.Silent()
     limits: attempts.Limits = attempts.DEFAULTS
     settle: Settle | None = None
+    #: Whether pods wait that ask for what no hook honours; else that is told, and they go on without it.
+    strict: bool = True
     left: calls.Left = dataclasses.field(default_factory=calls.Left)
     #: For hooks whose answers take time: to look at a workload again, the cluster now, JSON over HTTP, counters.
     wake: Callable[[WorkloadKey], None] = lambda _: None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from slurm_bridge.model.budget import PodDisruptionBudget
+from slurm_bridge.model.devices import DeviceClass
 from slurm_bridge.model.groups import CoschedulingPodGroup, Job, JobSet, LeaderWorkerSet, PodGroup
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Object, OwnerReference
@@ -115,6 +116,14 @@ STORAGECLASSES = Kind(
 CSINODES = Kind(
     group="storage.k8s.io", versions=("v1",), plural="csinodes", kind="CSINode", record=CsiNode, namespaced=False
 )
+DEVICECLASSES = Kind(
+    group="resource.k8s.io",
+    versions=("v1",),
+    plural="deviceclasses",
+    kind="DeviceClass",
+    record=DeviceClass,
+    namespaced=False,
+)
 
 ALL: tuple[Kind[Object], ...] = (
     PODS,
@@ -139,6 +148,7 @@ ALL: tuple[Kind[Object], ...] = (
     PERSISTENTVOLUMES,
     STORAGECLASSES,
     CSINODES,
+    DEVICECLASSES,
 )
 
 _BY_NAME: Mapping[tuple[str, str], Kind[Object]] = {(kind.group, kind.kind): kind for kind in ALL}

@@ -11,6 +11,9 @@ WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 #: The provisioner of classes whose volumes somebody makes by hand.
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
+#: The access mode of claims that no two pods may use at the same time.
+SOLE = "ReadWriteOncePod"
+
 #: How a volume is used unless it says otherwise.
 FILESYSTEM = "Filesystem"
 

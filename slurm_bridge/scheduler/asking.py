@@ -73,11 +73,19 @@ class Asker:
             return self._parked(wish, placeholder)
         if placeholder is not None and placeholder.alive and job_users.improper(placeholder):
             return lambda: self._parts.users.refuse(wish, placeholder)
-        hook = self._tools.config.chain.evicts
-        recall = hook.recalled(wish.workload.root.key) if hook is not None else None
-        if recall is None or placeholder is None or decide(Pods.PARKED, job_of(placeholder)) is not Step.WITHDRAW:
+        if placeholder is None or decide(Pods.PARKED, job_of(placeholder)) is not Step.WITHDRAW:
             return None
-        return lambda: self._parts.replacer.replace(placeholder, f"{MADE_ROOM} {recall.whom}")
+        why = self._taken_back(wish)
+        return (lambda: self._parts.replacer.replace(placeholder, why)) if why else None
+
+    def _taken_back(self, wish: Wish) -> str:
+        """Why the job that they have is not to give them nodes; "" where it may."""
+        chain = self._tools.config.chain
+        lacking = chain.unhonoured(wish.translated)
+        if lacking is not None:
+            return lacking.message
+        recall = chain.evicts.recalled(wish.workload.root.key) if chain.evicts is not None else None
+        return f"{MADE_ROOM} {recall.whom}" if recall is not None else ""
 
     def _parked(self, wish: Wish, placeholder: Placeholder | None) -> Act | Filed:
         """They may not have a job now."""

@@ -190,6 +190,7 @@ class Candidates:
             try:
                 if one.held:
                     session.pass_gate(Phase.ADMIT, ask)
+                    session.pass_demands(ask)
                     session.pass_gate(Phase.CAPACITY, ask)
                 nodes = session.filter_nodes(ask, snapshot.names)
                 sets = session.subset_nodes(ask, one.workload.pods, nodes)

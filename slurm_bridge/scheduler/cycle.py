@@ -187,6 +187,9 @@ class Cycle:
         wish = wishes.read(gathered, self._tools) if isinstance(gathered, Workload) else gathered
         if not isinstance(wish, Wish):
             return self.ganger.in_time(crew, placeholder, self.obstacles.of_crew(crew, wish))
+        lacking = self._tools.config.chain.unhonoured(wish.translated)
+        if lacking is not None:
+            return self.ganger.in_time(crew, placeholder, self.obstacles.of_crew(crew, lacking))
         return self._join(wish, crew, placeholder)
 
     def _join(self, wish: Wish, crew: Crew, placeholder: Placeholder) -> Act | Filed:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 
 from loguru import logger
 
+from slurm_bridge.hooks import honouring
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.mirror import readings
 from slurm_bridge.model import job, kinds, names
@@ -126,6 +127,8 @@ class Submitter:
         tools.say(wish.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
         if planned.told:
             tools.voice.group(wish.workload, "SlurmJobWidened", planned.told, warning=True)
+        if planned.ignored:
+            tools.voice.group(wish.workload, honouring.REASON, planned.ignored, warning=True)
         return WOKEN
 
     def _remember(self, owner: Owner) -> None:

@@ -1,7 +1,7 @@
 """All keys, as a whole."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -40,6 +40,10 @@ Given, it replaces the whole table."""
         groups.Hook(name="eligibility"),
     )
     """The chain, in order."""
+    unhonoured: Annotated[Literal["wait", "ignore"], _Reloadable] = "wait"
+    """What becomes of a pod that asks for what no hook of the chain honours (spread constraints, host ports, …): it \
+waits and says so, or it is submitted as if it had not asked, and an event says that. One that asks for devices by \
+claim waits in any case."""
     attempts: Annotated[groups.Attempts, _Reloadable] = groups.Attempts()
     workloads: groups.Workloads = groups.Workloads()
     scheduling: groups.Scheduling = groups.Scheduling()

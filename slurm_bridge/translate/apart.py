@@ -17,6 +17,11 @@ def from_its_like(pod: Pod) -> bool:
     return any(_means_itself(term, pod) for term in _terms(pod))
 
 
+def means_its_like(term: Term, pod: Pod) -> bool:
+    """Whether this is such a term: it keeps its pod from nodes with others of these labels."""
+    return term.get("topologyKey") == HOSTNAME and _means_itself(term, pod)
+
+
 def _terms(pod: Pod) -> Iterator[Term]:
     anti = (pod.spec.affinity or {}).get("podAntiAffinity")
     found = anti.get(_REQUIRED) if isinstance(anti, Mapping) else None

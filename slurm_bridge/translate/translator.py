@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from slurm_bridge.model import marks, quantity
+from slurm_bridge.model.features import Demand
 from slurm_bridge.model.job import Gres, JobRequest, Memory
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import annotations, claims, gres, members, shapes
+from slurm_bridge.translate import annotations, claims, demands, gres, members, shapes
 from slurm_bridge.translate.annotations import Said
 from slurm_bridge.translate.claims import Claim
 from slurm_bridge.translate.members import Group
@@ -39,7 +40,8 @@ class Translated:
     """The request, where each of its values came from, and what the annotations say to the hooks.
 
     `shapes` are the pods by what they ask for; `told` is what the workload's owner has to hear of the form.
-    `node_memory_mib` is the most that pods of a gang may take of a node together, None for all of it.
+    `node_memory_mib` is the most that pods of a gang may take of a node together, None for all of it. `demands` are
+    what some hook has to see to, whatever becomes of the request.
     """
 
     request: JobRequest
@@ -50,6 +52,7 @@ class Translated:
     told: str = ""
     one_per_node: bool = False
     node_memory_mib: int | None = None
+    demands: tuple[Demand, ...] = ()
 
 
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:
@@ -69,7 +72,7 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
         *(claims.largest(groups, found, rules) if gang else claims.derived(groups[0], rules)),
         *claims.annotated(said, gang=gang),
     ]
-    return _settled(claimed, found, gang=gang)
+    return dataclasses.replace(_settled(claimed, found, gang=gang), demands=demands.of(workload))
 
 
 def changed(translated: Translated, field: str, value: object, why: str, shown: str = "") -> Translated:

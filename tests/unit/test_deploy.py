@@ -45,7 +45,7 @@ WRITTEN: frozenset[Right] = frozenset(
 
 def watched() -> set[Kind[Any]]:
     """What the daemon follows: for itself, whoever groups pods, and for the hooks that are part of every chain."""
-    return {kinds.PODS, kinds.NODES, *known.GROUPING, *needed()}
+    return {kinds.PODS, kinds.NODES, *known.GROUPING, *needed(), *(needs.KINDS[one] for one in needs.OPTIONAL)}
 
 
 def needed(*hooks: str) -> set[Kind[Any]]:

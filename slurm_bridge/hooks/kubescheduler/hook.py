@@ -21,6 +21,7 @@ from slurm_bridge.hooks.kubescheduler.scene import Scene, scene
 from slurm_bridge.hooks.kubescheduler.verifying import Standing
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.recent import Recent
+from slurm_bridge.model.features import Feature
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
@@ -41,6 +42,8 @@ class KubeScheduler:
         self._rules = rules(options)
         self._prioritizer = prioritizing.of(options, backstage.finest)
         self.needs = self._prioritizer.needs.union(*(rule.needs for rule in self._rules.values()))
+        #: What predicates as configured see to.
+        self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
         self._own = any(rule.own for rule in self._rules.values())
         #: Somebody else's code is part of it, which may hang: it is called as a foreign hook is.
         self.foreign = self._prioritizer.foreign or self._own

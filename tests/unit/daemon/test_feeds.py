@@ -283,3 +283,32 @@ def test_what_cannot_be_listed_is_not_waited_for(make: Callable[..., World]) -> 
         world.feeds.more_views([Need.SERVICES, Need.PVCS], lambda _old, _new: None, within=0.2)
     assert (world.feeds.problem(), world.feeds.dead()) == ("", ())
     waiting.until(lambda: "informer-services" not in {one.name for one in threading.enumerate()}, "its end", 10)
+
+
+class TestOptional:
+    """What every chain looks at where the cluster serves it."""
+
+    def watched(self, world: World) -> Any:
+        """The view of it."""
+        found = world.feeds.views([Need.DEVICECLASSES], lambda _old, _new: None)
+        ready(world)
+        return found[Need.DEVICECLASSES]
+
+    def test_what_is_not_served_is_waited_for_by_nobody(self, make: Callable[..., World]) -> None:
+        """There is none of it, until it is served."""
+        world = make()
+        view = self.watched(world)
+        assert (world.feeds.synced, world.feeds.problem(), len(view)) == (True, "", 0)
+        world.cluster.objects[kinds.DEVICECLASSES] = [world.made(kinds.DEVICECLASSES, "big")]
+        world.cluster.kinds.add(kinds.DEVICECLASSES)
+        world.clock.advance(feeds.ASK_AGAIN)
+        world.look(lambda: len(view), "the class")
+        assert world.feeds.dead() == ()
+
+    def test_what_may_not_be_listed_holds_up_no_start(self, make: Callable[..., World]) -> None:
+        """The rights of an earlier version do not have it."""
+        world = make(kinds.DEVICECLASSES)
+        world.cluster.refused.add(kinds.DEVICECLASSES)
+        view = self.watched(world)
+        world.look(lambda: kinds.DEVICECLASSES in world.cluster.asked, "the question")
+        assert (world.feeds.synced, world.feeds.problem(), len(view)) == (True, "", 0)

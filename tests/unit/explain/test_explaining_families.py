@@ -124,6 +124,20 @@ def test_nobody_holds_a_pod_that_would_be_submitted(explain: Explain) -> None:
     assert "held by" not in shown(found)
 
 
+def test_what_no_hook_honours_holds_the_pod_by_its_field(explain: Explain) -> None:
+    """The same words as on the pod."""
+    found = explain(explained.pod(affinity=near("database")))
+    assert found.status == 3
+    assert found.obstacle is not None
+    assert found.obstacle.reason == "NotHonoured"
+    assert "needs hook kube-scheduler" in found.obstacle.message
+    assert "NotHonoured" in shown(found)
+    assert explain(explained.pod(affinity=near("database")), "unhonoured=ignore").status == 0
+    offline = explain(explained.pod(affinity=near("database")), offline=True)
+    assert (offline.status, offline.obstacle) == (3, found.obstacle)
+    assert explain(explained.pod(affinity=near("database")), kube(), offline=True).status == 0
+
+
 def test_scores_are_shown_as_a_matrix(explain: Explain) -> None:
     """A row for each priority with its weight, and the sum."""
     found = explain(explained.pod(affinity=preferring("ext003")), kube())

@@ -89,7 +89,8 @@ class Bridge:
         seen: dict[needs.Need, Feed[Any]] = {}
 
         def views(wanted: frozenset[needs.Need]) -> Mapping[needs.Need, needs.View]:
-            seen.update({need: self._feed(cluster, needs.KINDS[need], self._on_surroundings) for need in wanted})
+            every = sorted(wanted | needs.OPTIONAL, key=lambda need: need.value)
+            seen.update({need: self._feed(cluster, needs.KINDS[need], self._on_surroundings) for need in every})
             return {need: feed.store for need, feed in seen.items()}
 
         outside = brain.Outside(

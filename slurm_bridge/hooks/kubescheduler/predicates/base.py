@@ -7,6 +7,7 @@ from typing import Any
 from slurm_bridge.hooks.columns import Mask
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model.features import Feature
 
 #: Which of the nodes of a scene fail, with the words for it, in the order in which the words are said.
 Failures = tuple[tuple[Mask, str], ...]
@@ -38,13 +39,14 @@ class Rule:
     Answers that cannot are remembered for as long as the nodes stay as they are, however many pods come and go. Which
     these are is remembered, too, by the snapshot's `company_version`: `moving` may look at the pod and at what is
     looked up for it, at nodes themselves, and of what runs there at affinity. `own`: it comes with a site's package,
-    and always moves.
+    and always moves. `honours`: what pods ask for and it sees to.
     """
 
     failures: Predicate
     needs: frozenset[Need] = frozenset()
     moving: Callable[[Scene], bool] = never
     own: bool = False
+    honours: frozenset[Feature] = frozenset()
 
     def __call__(self, scene: Scene) -> Failures:
         return self.failures(scene)

@@ -10,6 +10,7 @@ from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.kubescheduler.predicates.base import BadPredicate, Failures, Predicate, Rule, always
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model.features import Feature
 from slurm_bridge.model.pod import Pod
 
 #: Entry points of packages that bring predicates.
@@ -26,7 +27,7 @@ def installed() -> Mapping[str, importlib.metadata.EntryPoint]:
 
 
 def load(name: str, offered: importlib.metadata.EntryPoint) -> Rule:
-    """As a rule; its attribute `needs` says what it has to see. Raises BadPredicate."""
+    """As a rule; its attribute `needs` says what it has to see, `honours` what it sees to. Raises BadPredicate."""
     try:
         found = offered.load()
     except Exception as error:  # foreign code: whatever its import raises makes only it unusable
@@ -36,7 +37,12 @@ def load(name: str, offered: importlib.metadata.EntryPoint) -> Rule:
         raise BadPredicate(f"{offered.value} is no function of a scene")
     if strange := [repr(need) for need in needs if not isinstance(need, Need)]:
         raise BadPredicate(f"needs {', '.join(sorted(strange))}, allowed are {', '.join(need.name for need in Need)}")
-    return Rule(failures=_checked(name, found), needs=needs, moving=always, own=True)
+    honours = frozenset(getattr(found, "honours", ()))
+    if strange := [repr(one) for one in honours if not isinstance(one, Feature)]:
+        raise BadPredicate(
+            f"honours {', '.join(sorted(strange))}, allowed are {', '.join(one.name for one in Feature)}"
+        )
+    return Rule(failures=_checked(name, found), needs=needs, moving=always, own=True, honours=honours)
 
 
 def per_node(ask: Callable[[Pod, NodeFacts], Iterable[str]]) -> Predicate:

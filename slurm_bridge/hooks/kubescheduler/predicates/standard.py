@@ -24,8 +24,13 @@ from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.rules import taints
 from slurm_bridge.hooks.rules.attaching import TAKEN_OVER
+from slurm_bridge.model.features import Feature
 
 _STORAGE = frozenset({Need.PVCS, Need.PVS, Need.STORAGECLASSES})
+
+_PORTS = frozenset({Feature.HOST_PORTS})
+_NEIGHBOURS = frozenset({Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY})
+_SPREAD = frozenset({Feature.TOPOLOGY_SPREAD})
 
 
 def plain(rule: Rule) -> Builder:
@@ -47,7 +52,11 @@ def general(args: Mapping[str, Any]) -> Rule:
     def all_of_them(scene: Scene) -> Failures:
         return tuple(failure for part in parts for failure in part(scene))
 
-    return Rule(failures=all_of_them, moving=lambda scene: fits_resources.moving(scene) or ports.claims(scene))
+    return Rule(
+        failures=all_of_them,
+        moving=lambda scene: fits_resources.moving(scene) or ports.claims(scene),
+        honours=_PORTS,
+    )
 
 
 _LIMITED = _STORAGE | {Need.CSINODES}
@@ -63,7 +72,7 @@ PREDICATES: Mapping[str, Builder] = {
     "CheckNodeUnschedulable": plain(Rule(failures=nodes.unschedulable)),
     "GeneralPredicates": general,
     "HostName": plain(Rule(failures=nodes.host_name)),
-    "PodFitsHostPorts": plain(Rule(failures=ports.host_ports, moving=ports.claims)),
+    "PodFitsHostPorts": plain(Rule(failures=ports.host_ports, moving=ports.claims, honours=_PORTS)),
     "MatchNodeSelector": plain(Rule(failures=nodes.node_selector)),
     "PodFitsResources": resources.build,
     "NoDiskConflict": plain(Rule(failures=disks.disk_conflict, moving=disks.names)),
@@ -78,9 +87,14 @@ PREDICATES: Mapping[str, Builder] = {
     "CheckNodeMemoryPressure": plain(Rule(failures=nodes.memory_pressure, moving=nodes.ill("MemoryPressure"))),
     "CheckNodePIDPressure": plain(Rule(failures=nodes.pid_pressure, moving=nodes.ill("PIDPressure"))),
     "CheckNodeDiskPressure": plain(Rule(failures=nodes.disk_pressure, moving=nodes.ill("DiskPressure"))),
-    "EvenPodsSpread": plain(Rule(failures=spreading.even_pods_spread, moving=spreading.constrained)),
+    "EvenPodsSpread": plain(Rule(failures=spreading.even_pods_spread, moving=spreading.constrained, honours=_SPREAD)),
     "MatchInterPodAffinity": plain(
-        Rule(failures=neighbours.inter_pod_affinity, needs=frozenset({Need.NAMESPACES}), moving=neighbours.neighbourly)
+        Rule(
+            failures=neighbours.inter_pod_affinity,
+            needs=frozenset({Need.NAMESPACES}),
+            moving=neighbours.neighbourly,
+            honours=_NEIGHBOURS,
+        )
     ),
 }
 

@@ -14,6 +14,7 @@ from slurm_bridge.hooks.kubescheduler.predicates.base import BadPredicate, Failu
 from slurm_bridge.hooks.kubescheduler.predicates.own import PredicateFailed
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model.features import Feature
 from slurm_bridge.model.pod import Pod
 from tests.unit.hooks.kubescheduler.scenes import node, pod, seen
 
@@ -43,9 +44,10 @@ named = own.per_node(by_name)
 
 
 class Looking:
-    """Needs to see claims."""
+    """Needs to see claims, and looks at ports."""
 
     needs: Any = (Need.PVCS,)
+    honours: Any = (Feature.HOST_PORTS,)
 
     def __call__(self, scene: Scene) -> Failures:
         return loud(scene)
@@ -57,7 +59,13 @@ class Greedy(Looking):
     needs: Any = ("pods",)
 
 
-looking, greedy, number = Looking(), Greedy(), 5
+class Vague(Looking):
+    """Honours what there is not."""
+
+    honours: Any = (5,)
+
+
+looking, greedy, vague, number = Looking(), Greedy(), Vague(), 5
 
 
 def built(what: str, **args: Any) -> dict[str, Any]:
@@ -86,6 +94,13 @@ def test_a_function_of_one_node() -> None:
 def test_what_it_has_to_see() -> None:
     """It says so by an attribute."""
     assert built("looking")["mine"].needs == {Need.PVCS}
+
+
+def test_what_it_honours() -> None:
+    """Likewise; then no pod waits for another hook that does."""
+    assert built("looking")["mine"].honours == {Feature.HOST_PORTS}
+    with pytest.raises(BadPredicate, match="honours 5, allowed are TOPOLOGY_SPREAD"):
+        built("vague")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,109 @@
+"""Whether some hook of a chain sees to what pods ask of their place; where none does, the words that say so."""
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.model.devices import DeviceClass
+from slurm_bridge.model.features import Demand, Feature
+from slurm_bridge.model.storage import SOLE, Claim
+from slurm_bridge.model.verdict import Wait
+
+#: Why a pod waits that asks for what nobody honours.
+REASON: Final = "NotHonoured"
+
+#: A message that names more fields helps nobody.
+MOST_NAMED: Final = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Advice:
+    """Which hook that ships with the bridge honours it ("" for none), and what its owner can do without one."""
+
+    hook: str
+    otherwise: str
+
+
+ADVICE: Final[Mapping[Feature, Advice]] = {
+    Feature.TOPOLOGY_SPREAD: Advice(
+        "kube-scheduler (predicate EvenPodsSpread)", "the pod says whenUnsatisfiable: ScheduleAnyway"
+    ),
+    Feature.POD_AFFINITY: Advice(
+        "kube-scheduler (predicate MatchInterPodAffinity)", "the pod only prefers to be near others"
+    ),
+    Feature.POD_ANTI_AFFINITY: Advice(
+        "kube-scheduler (predicate MatchInterPodAffinity)", "the pod only prefers to be away from others"
+    ),
+    Feature.HOST_PORTS: Advice(
+        "kube-scheduler (predicate GeneralPredicates or PodFitsHostPorts)", "the pod leaves the host port out"
+    ),
+    Feature.SOLE_CLAIMS: Advice("", "use a claim with the access mode ReadWriteOnce"),
+    Feature.RESOURCE_CLAIMS: Advice(
+        "", "ask for the devices by an extended resource that nodes have, or name another scheduler"
+    ),
+}
+
+#: What could not end well, whoever accepts it: no kubelet starts a pod whose claim nobody has allocated.
+NEVER_IGNORED: Final = frozenset({Feature.RESOURCE_CLAIMS})
+
+
+def missing(
+    demands: Iterable[Demand],
+    honoured: Collection[Feature],
+    views: Mapping[Need, View],
+    given: Callable[[str], bool] = lambda _resource: True,
+) -> tuple[Demand, ...]:
+    """What is asked for and nobody sees to; `given` says whether some node has any of an extended resource."""
+    return tuple(one for one in demands if one.feature not in honoured and _holds(one, views, given))
+
+
+def obstacle(lacking: Sequence[Demand], *, strict: bool) -> Wait | None:
+    """Why they wait; None where what is lacking may be ignored."""
+    held = [one for one in lacking if strict or one.feature in NEVER_IGNORED]
+    return Wait(reason=REASON, message=_told(held), warning=True) if held else None
+
+
+def ignored(lacking: Sequence[Demand]) -> str:
+    """For the owner of a pod that goes on all the same; "" where nothing is ignored."""
+    if not lacking:
+        return ""
+    fields = ", ".join(one.field for one in lacking[:MOST_NAMED])
+    return (
+        f"{lacking[0].subject}: {fields}{_more(lacking)} is ignored here (unhonoured: ignore), for no hook honours it"
+    )
+
+
+def _told(held: Sequence[Demand]) -> str:
+    """`Pod a/b: FIELD needs hook X, which is not part of this cluster's chain; …`."""
+    return "; ".join(_said(one) for one in held[:MOST_NAMED]) + _more(held)
+
+
+def _said(one: Demand) -> str:
+    advice = ADVICE[one.feature]
+    if not advice.hook:
+        return f"{one.subject}: {one.field} is honoured by no hook of this version; {advice.otherwise}"
+    where = f"needs hook {advice.hook}, which is not part of this cluster's chain"
+    return f"{one.subject}: {one.field} {where}; operators add it to `hooks`, or {advice.otherwise}"
+
+
+def _more(lacking: Sequence[Demand]) -> str:
+    return f"; and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
+
+
+def _holds(one: Demand, views: Mapping[Need, View], given: Callable[[str], bool]) -> bool:
+    """Of a claim that nobody knows others say what is wrong with it, and so they do of a resource that is lacking."""
+    if one.claim is not None:
+        known = views.get(Need.PVCS)
+        claim = known.get(*one.claim) if known is not None else None
+        return isinstance(claim, Claim) and SOLE in claim.spec.access_modes
+    if one.resource:
+        # Where a device plugin offers the resource as well, nodes count it, and Slurm gives one of these nodes.
+        return _class_behind(one.resource, views) and not given(one.resource)
+    return True
+
+
+def _class_behind(resource: str, views: Mapping[Need, View]) -> bool:
+    known = views.get(Need.DEVICECLASSES)
+    every = known.all() if known is not None else ()
+    return any(isinstance(one, DeviceClass) and one.spec.extended_resource_name == resource for one in every)

@@ -1,0 +1,30 @@
+"""What a pod may ask of its place that not every chain of hooks sees to, and one such ask of one pod."""
+
+import dataclasses
+import enum
+
+
+class Feature(enum.Enum):
+    """A hook declares in its `honours` which of these it sees to; a pod that asks for another one waits."""
+
+    TOPOLOGY_SPREAD = "topology spread constraints that must hold"
+    POD_AFFINITY = "required pod affinity"
+    POD_ANTI_AFFINITY = "required pod anti-affinity"
+    HOST_PORTS = "ports of the host"
+    SOLE_CLAIMS = "claims that one pod alone may use"
+    RESOURCE_CLAIMS = "devices by resource claim"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """One field of one pod that asks for a feature, in words for its owner.
+
+    `claim`: only where this PersistentVolumeClaim (namespace and name) is for one pod alone. `resource`: only where a
+    DeviceClass stands behind this extended resource, and no node has any of it to give.
+    """
+
+    feature: Feature
+    subject: str
+    field: str
+    claim: tuple[str, str] | None = None
+    resource: str = ""
