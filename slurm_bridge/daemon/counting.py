@@ -32,6 +32,9 @@ class Counting:
         elif reason != "pod":
             self._metrics.evicted_workloads.labels(reason).inc()
 
+    def resized(self) -> None:
+        self._metrics.pod_resizes.inc()
+
     def _age(self, pod: Pod) -> float | None:
         created = pod.metadata.creation_timestamp
         return self._clock.wall() - dt.datetime.fromisoformat(created).timestamp() if created else None
@@ -44,6 +47,7 @@ def refresh(metrics: Metrics, core: Core, election: Election | None, clock: port
     for phase, number in core.tools.table.counts().items():
         metrics.placeholder_jobs.labels(phase.value).set(number)
     metrics.foreign_pods.set(core.census.disowned)
+    metrics.resized_pods.set(core.resizes.standing)
     vanished, bound = core.tools.table.vanished()
     metrics.breaker_open.set(core.tools.config.ends.breaker.open(vanished, bound))
     metrics.leader.set(election is None or election.leading)

@@ -163,3 +163,6 @@ class _Mute:
 
     def ended(self, reason: str) -> None:
         """Likewise."""
+
+    def resized(self) -> None:
+        """Likewise."""

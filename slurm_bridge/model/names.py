@@ -24,6 +24,8 @@ LABEL_JOB_ID = SCHEDULER_PREFIX + "slurm-jobid"
 ANNOTATION_SLURM_NODE = NODE_PREFIX + "slurm-node"
 #: Likewise: the `cluster_id` of the bridge. Other bridges write the same label, and the node, but not this.
 ANNOTATION_BOUND_BY = SCHEDULER_PREFIX + "bound-by"
+#: Likewise: what the pod asked for then, which is what Slurm counts for it as long as it runs.
+ANNOTATION_COUNTED = SCHEDULER_PREFIX + "counted"
 
 #: Written by another bridge on pods of its own, and taken away by it when they are over.
 FINALIZER_OF_ANOTHER = SCHEDULER_PREFIX + "finalizer"

@@ -23,7 +23,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import job_users, slots
+from slurm_bridge.scheduler import job_users, resizing, slots
 from slurm_bridge.scheduler.checking import PATIENCE, VACATED_LOOK, Checker, Misfit, Occupied, Remains, Spot
 from slurm_bridge.scheduler.keeping import Warden
 from slurm_bridge.scheduler.members import Crew, Standing
@@ -288,6 +288,7 @@ def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
         annotations={
             names.ANNOTATION_SLURM_NODE: spot.slurm_name,
             names.ANNOTATION_BOUND_BY: read.owner.cluster,
+            names.ANNOTATION_COUNTED: resizing.written(spot.pod),
         },
         labels={names.LABEL_JOB_ID: str(read.job_id)},
     )

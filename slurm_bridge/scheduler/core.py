@@ -25,6 +25,7 @@ from slurm_bridge.scheduler.preempting import Preempting
 from slurm_bridge.scheduler.queue import Filed, Queue
 from slurm_bridge.scheduler.recalling import Recalling
 from slurm_bridge.scheduler.reserving import Reserving
+from slurm_bridge.scheduler.resizing import Resizes
 from slurm_bridge.scheduler.tools import Config, Tools
 from slurm_bridge.workloads import voices
 
@@ -46,6 +47,7 @@ class Core:
         self.recalling = Recalling(tools, census, queue)
         self.reserving = Reserving(tools, census, queue)
         self.leftovers = Leftovers(tools)
+        self.resizes = Resizes(tools)
         self._nodes_changed: float | None = None
         self._pods_changed: float | None = None
         self._stirred = 0
@@ -62,6 +64,7 @@ class Core:
                 uid, left = one, uid
                 self._activate(left, urgent=True)
         self.tools.keeper.on_pod(old, new)
+        self.resizes.on_pod(old, new)
         if news.stirs(old, new):
             self._stir()
         pod = new or old
@@ -176,6 +179,7 @@ class Core:
     def recover(self) -> None:
         """Learn from both sides all that there is: at the start, and whenever we become the leader."""
         self.cycle.begin()
+        self.resizes.begin()
         self._facts.read()
         self.tools.mirror.recover()
         self._rejoin()
@@ -286,8 +290,9 @@ class Core:
         self.reserving.step()
 
     def tell_step(self) -> None:
-        """Those who line up and are not let in learn why."""
+        """Those who line up and are not let in learn why, and those who were resized what Slurm counts."""
         self._waiters.tell(self._closed())
+        self.resizes.tell()
 
     def _closed(self) -> telling.Why | None:
         """Why nobody is let in."""

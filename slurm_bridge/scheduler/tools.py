@@ -110,6 +110,8 @@ class Tally(Protocol):
 
     def ended(self, reason: str) -> None: ...
 
+    def resized(self) -> None: ...
+
 
 class Gather(Protocol):
     """Who belongs together, of the members of this crew that stand like this. None: nobody stands like that.

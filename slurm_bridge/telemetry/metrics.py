@@ -65,6 +65,14 @@ class Metrics(Instruments):
             "evicted_workloads_total", "Workloads ended because their placeholder ended, by Slurm's word.", "reason"
         )
 
+        self.pod_resizes = self._counter(
+            "pod_resizes_total",
+            "Changes of what a bound pod asks for, of which Slurm's count of its job knows nothing.",
+        )
+        self.resized_pods = self._gauge(
+            "resized_pods", "Bound pods that ask for something else than what Slurm counts for them."
+        )
+
     def _placeholders(self) -> None:
         self.placeholder_jobs = self._gauge("placeholder_jobs", "Our jobs as the mirror sees them.", "phase")
         self.orphans_cancelled = self._counter("orphans_cancelled_total", "Placeholders cancelled for want of pods.")

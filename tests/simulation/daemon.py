@@ -112,6 +112,9 @@ class Uncounted:
     def ended(self, reason: str) -> None:
         """Nobody asks."""
 
+    def resized(self) -> None:
+        """Nobody asks."""
+
 
 class RealBrain:
     """The core as the program builds it, with its voice beside it."""

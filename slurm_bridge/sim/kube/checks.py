@@ -40,10 +40,10 @@ def new(resource: Resource, manifest: Manifest) -> None:
         raise refusals.invalid(resource, name, *causes)
 
 
-def change(resource: Resource, old: Manifest, new_: Manifest) -> None:
-    """Refuse what cannot become of an object."""
+def change(resource: Resource, old: Manifest, new_: Manifest, *, resized: bool = False) -> None:
+    """Refuse what cannot become of an object; `resized`: it comes through the door for what containers ask for."""
     causes = [*_metadata(old["metadata"], new_["metadata"]), *_frozen(resource, old, new_)]
-    if resource.key == "pods":
+    if resource.key == "pods" and not resized:
         causes.extend(_pod_change(old["spec"], new_["spec"]))
     if causes:
         raise refusals.invalid(resource, old["metadata"]["name"], *causes)

@@ -127,7 +127,7 @@ class Objects:
             old = stored.manifest()
             new = self._through(target, old, change(stored.manifest()))
             self._check_version(resource, old, new)
-            checks.change(resource, old, new)
+            checks.change(resource, old, new, resized=target.subresource == "resize")
             if new == old:
                 return stored
             _count(resource, old, new)
@@ -158,6 +158,8 @@ class Objects:
         new = {name: value for name, value in new.items() if name not in ("kind", "apiVersion")}
         if target.subresource == "status":
             new = _status_door(target.resource, old, new)
+        elif target.subresource == "resize":
+            new = _resize_door(old, new)
         elif target.resource.has_status:
             new.pop("status", None)
             new.update({"status": old["status"]} if "status" in old else {})
@@ -216,6 +218,15 @@ class Objects:
         with self.store.changed:
             if self.store.get(resource, stored.namespace, stored.name) is not None:
                 self._remove(resource, stored.manifest())
+
+
+def _resize_door(old: Manifest, new: Manifest) -> Manifest:
+    """Of a pod only what its containers ask for."""
+    wanted = {one["name"]: one.get("resources", {}) for one in new["spec"]["containers"]}
+    same = [
+        {**one, "resources": wanted.get(one["name"], one.get("resources", {}))} for one in old["spec"]["containers"]
+    ]
+    return {**old, "spec": {**old["spec"], "containers": same}}
 
 
 def _status_door(resource: Resource, old: Manifest, new: Manifest) -> Manifest:

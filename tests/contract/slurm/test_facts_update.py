@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from slurm_desk import HELD, NEVER_USED, Desk, number, value
 
 from slurm_bridge.model import hostlist
@@ -132,6 +133,25 @@ def test_comments_of_a_running_job_change(slurm: Desk) -> None:
     assert slurm.update(job_id, comment="c", admin_comment="a").verdict == (200, [])
     assert (slurm.job(job_id)["comment"], slurm.job(job_id)["admin_comment"]) == ("c", "a")
     assert slurm.resources(job_id) == before
+
+
+@pytest.mark.parametrize(
+    ("number_", "fields"),
+    [
+        (2073, {"cpus_per_task": 2, "tasks": 1}),
+        (2073, {"minimum_cpus": 2, "maximum_cpus": 2}),
+        (2073, {"tasks": 2}),
+        (2036, {"memory_per_node": number(200)}),
+        (2036, {"memory_per_node": number(50)}),
+    ],
+)
+def test_what_a_running_job_holds_stays(slurm: Desk, number_: int, fields: dict[str, Any]) -> None:
+    """More cpus: 2073; more or less memory: 2036, both as 422. The job holds what it held, and its node is well."""
+    job_id = slurm.running()
+    before, (node,) = slurm.resources(job_id), slurm.resources(job_id)
+    assert slurm.update(job_id, **fields).verdict == (422, [number_])
+    assert slurm.resources(job_id) == before
+    assert "NOT_RESPONDING" not in slurm.node(node)["state"]
 
 
 def test_an_ended_job_is_refused(each: Desk) -> None:

@@ -51,6 +51,7 @@ class Told:
         self.attempts: list[str] = []
         self.bindings: list[str] = []
         self.ends: list[str] = []
+        self.resizes = 0
 
     def attempt(self, result: str) -> None:
         self.attempts.append(result)
@@ -61,6 +62,9 @@ class Told:
 
     def ended(self, reason: str) -> None:
         self.ends.append(reason)
+
+    def resized(self) -> None:
+        self.resizes += 1
 
 
 class Bridge:
