@@ -30,6 +30,7 @@ from slurm_bridge.kube import config as kube_config
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.overlays import metered
 from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.settings import loading, sources
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.sim import faults, twins
@@ -65,11 +66,13 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
     """The daemon against the real servers that the settings name."""
     settings, clock = configuration.load(), SystemClock()
     with contextlib.ExitStack() as stack:
-        cluster, slurm = stack.enter_context(both(settings, clock))
+        oddities = Oddities(clock.now)
+        cluster, slurm = stack.enter_context(both(settings, clock, oddities))
         source = Source(fingerprint=configuration.fingerprint, load=configuration.load)
         beside = Beside(
             check=lambda: _check(settings, cluster, slurm, clock),
             callers=_callers(stack, settings, clock) if _tokens(settings) else None,
+            oddities=oddities,
         )
         yield Daemon(settings, cluster, slurm, clock, source, beside)
 
@@ -90,11 +93,13 @@ def agent(configuration: Configuration) -> Iterator[AgentService]:
 
 
 @contextlib.contextmanager
-def both(settings: Settings, clock: ports.Clock) -> Iterator[tuple[ports.Cluster, slurm_client.SlurmClient]]:
+def both(
+    settings: Settings, clock: ports.Clock, oddities: Oddities | None = None
+) -> Iterator[tuple[ports.Cluster, slurm_client.SlurmClient]]:
     """Both adapters, until the block ends."""
     with contextlib.ExitStack() as stack:
-        cluster = _cluster(stack, _access(settings), clock)
-        yield cluster, _slurm(stack, adapter_settings(settings), clock)
+        cluster = _cluster(stack, _access(settings), clock, oddities)
+        yield cluster, _slurm(stack, adapter_settings(settings), clock, oddities)
 
 
 def _access(settings: Settings) -> kube_config.Access:
@@ -269,13 +274,20 @@ def pocket_world(*, nodes: int, cpus: int = 64) -> Iterator[PocketWorld]:
         )
 
 
-def _cluster(stack: contextlib.ExitStack, access: kube_config.Access, clock: ports.Clock) -> ports.Cluster:
-    client = kube_client.KubeClient(access, clock=clock, dice=random.Random())  # noqa: S311 - jitter is no secret
+def _cluster(
+    stack: contextlib.ExitStack, access: kube_config.Access, clock: ports.Clock, oddities: Oddities | None = None
+) -> ports.Cluster:
+    dice = random.Random()  # noqa: S311 - jitter is no secret
+    client = kube_client.KubeClient(access, clock=clock, dice=dice, oddities=oddities)
     stack.callback(client.close)
     return client
 
 
 def _slurm(
-    stack: contextlib.ExitStack, chosen: slurm_settings.SlurmSettings, clock: ports.Clock
+    stack: contextlib.ExitStack,
+    chosen: slurm_settings.SlurmSettings,
+    clock: ports.Clock,
+    oddities: Oddities | None = None,
 ) -> slurm_client.SlurmClient:
-    return stack.enter_context(slurm_client.SlurmClient(chosen, clock=clock, stop=threading.Event()))
+    made = slurm_client.SlurmClient(chosen, clock=clock, stop=threading.Event(), oddities=oddities)
+    return stack.enter_context(made)

@@ -12,6 +12,7 @@ Expected obstacles are values, not exceptions; what stands here are surprises fr
     │   ├── Unavailable            not reached, or it says that it cannot serve now: nothing was done
     │   ├── Unanswered             it was asked and may have acted; the answer is missing
     │   ├── BadAnswer              truncated, too large, not JSON, or of an impossible shape
+    │   │   └── Unreadable         the server answers, and this one object in its answer cannot be read: it is unknown
     │   ├── Expired                the remembered resource version is too old: list again
     │   └── NotLeading             another replica leads, or may: nothing was asked of anybody
     └── Disagreement               the server understood and refused; the caller decides what follows
@@ -63,6 +64,10 @@ class Unanswered(TryLater):
 
 class BadAnswer(TryLater):
     """Truncated, too large, not JSON, or of an impossible shape."""
+
+
+class Unreadable(BadAnswer):
+    """The server answers, and this one object in its answer cannot be read. It exists: unknown is not gone."""
 
 
 class Expired(TryLater):

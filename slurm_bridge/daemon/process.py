@@ -31,6 +31,7 @@ from slurm_bridge.informers.source import PodSource
 from slurm_bridge.model.meta import Object
 from slurm_bridge.overlays import fenced, metered
 from slurm_bridge.runtime.hands import Hands
+from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.runtime.threads import Supervisor
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.telemetry import health
@@ -55,6 +56,8 @@ class Beside:
 
     check: Callable[[], Sequence[Finding]] | None = None
     callers: ports.Callers | None = None
+    #: What the adapters meet and cannot read.
+    oddities: Oddities | None = None
 
 
 class Daemon:
@@ -73,6 +76,8 @@ class Daemon:
         self.settings, self._clock, self._check = settings, clock, beside.check
         self._dice = random.Random()  # noqa: S311 - jitter is no secret
         self.metrics, self.health = Metrics(version=slurm_bridge.__version__), Health(clock.now)
+        if beside.oddities is not None:
+            beside.oddities.counted_by(self._cannot_read)
         metered_cluster = metered.MeteredCluster(cluster, clock, self._asked_kubernetes)
         metered_slurm = metered.MeteredSlurm(slurm, clock, self.metrics.request_to_slurm)
         self.supervisor = Supervisor(_report)
@@ -111,6 +116,9 @@ class Daemon:
         self.metrics.request_to_kubernetes(operation, outcome, seconds)
         if outcome == "ok":
             self.health.read("kubernetes")
+
+    def _cannot_read(self, server: str, kind: str) -> None:
+        self.metrics.unreadable.labels(server, kind).inc()
 
     def _may_write(self) -> bool:
         return self.election is None or self.election.leading

@@ -181,6 +181,6 @@ def _machine_job(view: JobView) -> Mapping[str, Any]:
         "reason": view.reason,
         "start_time": view.start_time,
         "partition": view.partition,
-        "nodes": list(view.nodes),
+        "nodes": list(view.nodes or ()),
         "attempt": view.owner.attempt if view.owner is not None else 0,
     }

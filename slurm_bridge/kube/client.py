@@ -13,6 +13,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.runtime.oddities import Oddities
 
 T = TypeVar("T", bound=Object)
 
@@ -39,11 +40,13 @@ class KubeClient:
         dice: random.Random,
         limits: transport.Limits | None = None,
         instance: str = events.CONTROLLER,
+        oddities: Oddities | None = None,
     ) -> None:
         self._transport = transport.Transport(access, clock=clock, limits=limits or transport.Limits())
         self._clock = clock
         self._dice = dice
         self._instance = instance
+        self._oddities = oddities or Oddities(clock.now)
         self._versions: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 

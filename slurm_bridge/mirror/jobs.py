@@ -24,7 +24,7 @@ from slurm_bridge.mirror.strays import Strays
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
-from slurm_bridge.model.names import JobId
+from slurm_bridge.model.names import NO_JOB, JobId
 from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
 
 T = TypeVar("T")
@@ -49,6 +49,8 @@ class Mirror:
         self._strays = Strays(table, lambda view: self._ours(view.owner))
         #: How many jobs the last full list had: what the next one will cost.
         self._listed = 0
+        #: When a job was met of which nothing can be read: what is known of it stays, and it is not asked for in a row.
+        self._odd: dict[JobId, float] = {}
         self._asked_all = float("-inf")
         self._recovered: Callable[[], None] = lambda: None
         self.last_good: float | None = None
@@ -75,12 +77,10 @@ class Mirror:
 
     def recover(self) -> None:
         """Rebuild the table from one full list; what was submitted meanwhile is newer than the list and stays."""
-        before = {one.job_id for one in self._table.alive() if one.certainty is Certainty.SEEN}
+        before = [one for one in self._table.alive() if one.certainty is Certainty.SEEN]
         views = self._all()
         self._strays.begin(views)
-        listed = self._adopt(views, ended=True)
-        for job_id in sorted(before - listed):
-            self._vanish(job_id)
+        self._miss(before, views)
         self._swept = self._clock.now()
 
     def step(self) -> None:
@@ -160,7 +160,7 @@ class Mirror:
     def _move(self, old: Placeholder, seen: JobStates) -> None:
         """Take in new state words. A job of which we only knew that it may exist has to show first whose it is."""
         if old.certainty is Certainty.MAYBE:
-            self.look(old.job_id, old.owner)
+            self._look(old)
             return
         state = seen.state if seen.components else old.state
         started = old.started or seen.phase in readings.STARTED
@@ -182,13 +182,26 @@ class Mirror:
             if one.certainty is Certainty.MAYBE and self._clock.now() - one.since > self._rhythm.maybe:
                 self._vanish(one.job_id)
         if len(sure) >= self._rhythm.many:
-            listed = self._adopt(self._all(), ended=True)
-            for one in sure:
-                if one.job_id not in listed:
-                    self._vanish(one.job_id)
+            self._miss(sure, self._all())
             return
         for one in sure:
+            self._look(one)
+
+    def _miss(self, known: Iterable[Placeholder], views: Sequence[JobView]) -> None:
+        """Take in a list of all; those known that are not in it have vanished. What cannot be read may be any job."""
+        listed = self._adopt(views, ended=True) | {one.job_id for one in views if not one.readable}
+        if NO_JOB not in listed:
+            for one in known:
+                if one.job_id not in listed:
+                    self._vanish(one.job_id)
+
+    def _look(self, one: Placeholder) -> None:
+        """Among many: one of which nothing can be read stays as it was known, and does not keep us from the others."""
+        try:
             self.look(one.job_id, one.owner)
+        except errors.Unreadable as problem:
+            self._odd[one.job_id] = self._clock.now()
+            logger.bind(job_id=one.job_id).warning("what was known of it stays: {}", problem)
 
     def look(self, job_id: JobId, owner: Owner, *, tell: bool = True) -> Placeholder | None:
         """Read one job and see whether it is (still) that workload's; None when there is no such job of ours."""
@@ -280,7 +293,7 @@ class Mirror:
             return
         oldest = heapq.nsmallest(first, unread, key=lambda one: one.since)
         for one in oldest or heapq.nsmallest(again, ready, key=lambda one: one.read or 0.0):
-            self.look(one.job_id, one.owner)
+            self._look(one)
 
     def _quota(self, now: float, rate: float) -> int:
         """How many reads are allowed; what was not used counts for one slow period, or until it makes one read."""
@@ -288,10 +301,14 @@ class Mirror:
 
     def _ready(self, now: float) -> list[Placeholder]:
         """Those that have been left alone for long enough to be asked for."""
+        if self._odd:
+            self._odd = {job_id: at for job_id, at in self._odd.items() if now - at < self._rhythm.sweep}
         return [
             one
             for one in self._table.alive()
-            if one.certainty is Certainty.SEEN and now - max(one.since, one.read or 0.0) >= self._rhythm.patience
+            if one.certainty is Certainty.SEEN
+            and now - max(one.since, one.read or 0.0) >= self._rhythm.patience
+            and one.job_id not in self._odd
         ]
 
     def sweep(self) -> None:
@@ -306,16 +323,31 @@ class Mirror:
         self._table.forget_ended(self._swept - self._rhythm.sweep)
 
     def _read(self, job_ids: Iterable[JobId]) -> list[JobView]:
-        views = [self._ask(lambda one=job_id: self._slurm.job(one)) for job_id in job_ids]  # type: ignore[misc]
-        return [one for one in views if one is not None]
+        """One of which nothing can be read is nobody's until it can be; the next sweep asks again."""
+        found = []
+        for job_id in job_ids:
+            try:
+                view = self._ask(lambda one=job_id: self._slurm.job(one))  # type: ignore[misc]
+            except errors.Unreadable:
+                continue
+            found += [view] if view is not None else []
+        return found
 
     def _ask(self, question: Callable[[], T]) -> T:
         """Any read; an answer is the proof that Slurm serves, which `ping` is not."""
-        answer = question()
+        try:
+            answer = question()
+        except errors.Unreadable:
+            self._answered()
+            raise
+        self._answered()
+        return answer
+
+    def _answered(self) -> None:
+        """Slurm serves, be it with a job that makes no sense."""
         self.last_good = self._clock.now()
         if self.failures:
             self.failures = 0
             # A slurmctld that came back may have forgotten the end of jobs, which then run again.
             self._swept = self._asked_all = float("-inf")
             self._recovered()
-        return answer

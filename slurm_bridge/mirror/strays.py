@@ -11,7 +11,7 @@ Ours = Callable[[JobView], bool]
 
 
 class Strays:
-    """Remembers who is a stranger, so that each of them is looked at once."""
+    """Remembers who is a stranger, so that each of them is looked at once. A job that cannot be read may be ours."""
 
     def __init__(self, table: Table, ours: Ours) -> None:
         self._table, self._ours = table, ours
@@ -19,7 +19,7 @@ class Strays:
 
     def begin(self, views: Iterable[JobView]) -> None:
         """All there is."""
-        self._strangers = frozenset(one.job_id for one in views if not self._ours(one))
+        self._strangers = frozenset(one.job_id for one in views if one.readable and not self._ours(one))
 
     def among(self, states: Mapping[JobId, JobStates]) -> list[JobId]:
         """Those of these that live and are in neither place."""
@@ -31,5 +31,5 @@ class Strays:
 
     def learn(self, views: Iterable[JobView], listed: Collection[JobId]) -> None:
         """Ids that Slurm no longer lists are forgotten: after a crash they come back for other jobs."""
-        strangers = {one.job_id for one in views if not self._ours(one)}
+        strangers = {one.job_id for one in views if one.readable and not self._ours(one)}
         self._strangers = frozenset((self._strangers | strangers).intersection(listed))

@@ -188,6 +188,9 @@ def least_far(states: Iterable[JobState]) -> JobState:
 class JobView:
     """One job as Slurm describes it. `owner` is None when the job is not a placeholder of any bridge.
 
+    `readable` is False where a list holds the job and nothing more can be read of it: then it exists, and whose it is
+    and how it stands is unknown. `nodes` is None where what Slurm says of them cannot be read.
+
     A heterogeneous job is its leader, with `reason` and `held` of whichever component has something to say; it is
     `torn` when a component has ended, or is forgotten, while another lives. A component is only itself, and torn when
     its leader is forgotten.
@@ -214,7 +217,7 @@ class JobView:
     end_time: int = 0
     last_evaluation: int = 0
     time_limit_minutes: int | None = None
-    nodes: tuple[str, ...] = ()
+    nodes: tuple[str, ...] | None = ()
     required_nodes: tuple[str, ...] = ()
     excluded: str = ""
     constraints: str = ""
@@ -232,6 +235,7 @@ class JobView:
     het_offset: int = 0
     torn: bool = False
     sluid: str = ""
+    readable: bool = True
 
     @property
     def excluded_nodes(self) -> tuple[str, ...]:

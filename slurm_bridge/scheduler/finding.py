@@ -125,8 +125,8 @@ def may_be_by(pod: Pod, job: Placeholder, census: Census, *, counted: bool) -> b
         return False
     if counted and owner.kind != kinds.PODS.kind and owner.name not in census.handles(pod):
         return False
-    known = view is not None and view.het_job_id is None and bool(view.nodes)
-    return job.started and (not known or view is None or slurm_node_of(pod) in view.nodes)
+    known = view.nodes if view is not None and view.het_job_id is None else None
+    return job.started and (not known or slurm_node_of(pod) in known)
 
 
 def root_of(owner: Owner) -> Root:

@@ -84,7 +84,7 @@ class Sites:
         if placeholder is None:
             return False
         view = placeholder.view
-        if view is not None and view.cpus and len(view.nodes) == 1:
+        if view is not None and view.cpus and view.nodes is not None and len(view.nodes) == 1:
             crew = self._census.crew(placeholder.owner.key)
             self._whole[pod.uid] = Fraction(view.cpus, max(1, crew.on(placeholder.job_id) if crew is not None else 1))
         return True

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from slurm_bridge import errors
 from slurm_bridge.model.job import Gres, JobView, NodeShare
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Placeholder
@@ -21,6 +22,8 @@ def placed(wish: Wish, read: Placeholder, tools: Tools) -> dict[str, str] | Reje
     """Slurm's node for each pod by uid, the bound ones included."""
     assert read.view is not None
     if wish.workload.gang is None:
+        if read.view.nodes is None:
+            raise errors.Unreadable(f"Slurm job {read.job_id} runs, and the text of its nodes cannot be read")
         return place.first_node(wish.workload.pods, read.view.nodes)
     shares = _shares(read.view, tools)
     if isinstance(shares, Reject):

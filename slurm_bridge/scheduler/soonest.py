@@ -110,5 +110,5 @@ def ends_of(alive: Iterable[Placeholder]) -> Mapping[str, int]:
     for one in alive:
         view = one.view
         if view is not None and one.phase is Phase.RUNNING and view.state.phase is Phase.RUNNING:
-            found |= {node: max(view.end_time, found.get(node, 0)) for node in view.nodes}
+            found |= {node: max(view.end_time, found.get(node, 0)) for node in view.nodes or ()}
     return found

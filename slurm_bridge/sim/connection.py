@@ -74,7 +74,8 @@ class Connection:
         match fault:
             case faults_.Hang() | faults_.Reset() | faults_.Drop():
                 self._vanish(request, fault)
-            case faults_.Garble(body, content_type, status):
+            case faults_.Garble(_, content_type, status):
+                body = fault.sent(response.body)
                 return wire.Response(status=status or response.status, body=body, content_type=content_type)
         return response
 

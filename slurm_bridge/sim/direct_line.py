@@ -100,7 +100,8 @@ class Line:
                 self._fall_silent(patience)
             case faults_.Reset() | faults_.Drop():
                 raise NotAnswered("connection closed without an answer")
-            case faults_.Garble(body, content_type, status):
+            case faults_.Garble(_, content_type, status):
+                body = fault.sent(response.body)
                 return wire.Response(status=status or response.status, body=body, content_type=content_type)
         return response
 

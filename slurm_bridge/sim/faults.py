@@ -61,11 +61,20 @@ class Drop:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Garble:
-    """Act, then send this in place of the true body, under the true status unless another one is given."""
+    """Act, then send this in place of the true body, under the true status unless another one is given.
 
-    body: bytes
+    A function makes it from the true body.
+    """
+
+    body: bytes | Callable[[bytes], bytes]
     content_type: str = "application/json"
     status: int = 0
+
+    def sent(self, true: object) -> bytes:
+        """What goes out in place of this."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return self.body(true if isinstance(true, bytes) else b"")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Slurm's answers as records of the model: parsed once, here, and frozen."""
 
 import functools
+import re
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from slurm_bridge.model import hostlist, marks
 from slurm_bridge.model.job import (
@@ -21,6 +23,15 @@ from slurm_bridge.slurm import gres_text, shapes
 from slurm_bridge.slurm.shapes import number
 
 _IMPLIED_MAXIMUM = "JOB_IMPLICIT_MAX_NODES"
+
+#: An id, or a distance between two of them: an unsigned number of 32 bits.
+_ID: Final = re.compile(r"[0-9]{1,10}")
+#: 16 384 cores of one node, which is more than any has.
+_BITMAP: Final = re.compile(r"(?:0[xX])?[0-9a-fA-F]{0,4096}")
+#: Letters that are in no name of a node, and in no list of them.
+_NO_HOSTS: Final = re.compile(r"[^!-~]")
+#: Enough of a text that makes no sense.
+_MOST_WORDS: Final = 40
 
 
 def state(row: shapes.JobRow) -> JobState:
@@ -48,7 +59,7 @@ def states(rows: Iterable[shapes.StateRow], *, components: bool = True) -> Mappi
     for row in rows:
         text = str(row.job_id)
         # Looked at before `int`, which would read the array task 7_1 as 71.
-        if text.isdecimal():
+        if _ID.fullmatch(text):
             job_id = JobId(int(text))
             alone[job_id] = JobStates(job_id=job_id, components=_alone(state_of(row.state)))
         else:
@@ -106,7 +117,7 @@ def job(row: shapes.JobRow) -> JobView:
         last_evaluation=number(row.last_sched_evaluation) or 0,
         time_limit_minutes=number(row.time_limit),
         nodes=hosts(row.nodes),
-        required_nodes=hosts(row.required_nodes),
+        required_nodes=hosts(row.required_nodes) or (),
         excluded=row.excluded_nodes or "",
         constraints=row.features or "",
         minimum_nodes=number(row.node_count),
@@ -141,12 +152,21 @@ def maximum_nodes(row: shapes.JobRow) -> int | None:
     return None if _IMPLIED_MAXIMUM in (row.flags or ()) else number(row.max_nodes) or None
 
 
-def hosts(text: str | None) -> tuple[str, ...]:
-    """A hostlist; what is none is one name that no node will have."""
+def unreadable(job_id: JobId) -> JobView:
+    """A job that a list holds and of which nothing more can be read."""
+    return JobView(job_id=job_id, name="", state=_shared(frozenset()), readable=False)
+
+
+def hosts(text: str | None) -> tuple[str, ...] | None:
+    """A hostlist; None where the text is none, for then nobody knows which nodes it means."""
+    if not text:
+        return ()
+    if _NO_HOSTS.search(text):
+        return None
     try:
-        return hostlist.expand(text or "")
+        return hostlist.expand(text)
     except ValueError:
-        return (text or "",)
+        return None
 
 
 def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mapping[str, int]) -> Allocation | None:
@@ -154,13 +174,20 @@ def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mappi
     shares = tuple(
         NodeShare(
             node=row.node,
-            cpus=int(row.core_bitmap or "0", 16).bit_count() * threads.get(row.node, 1),
+            cpus=_cores(row.core_bitmap) * threads.get(row.node, 1),
             memory_mib=row.mem_alloc,
             gres=_plausible(Gres(name=one.name, type=one.type or "", count=one.count) for one in row.gres or ()),
         )
         for row in rows
     )
     return Allocation(job_id=job_id, shares=shares) if shares else None
+
+
+def _cores(bitmap: str | None) -> int:
+    """How many bits are set in a number like 0xF; raises ValueError when it is none."""
+    if bitmap is not None and not _BITMAP.fullmatch(bitmap):
+        raise ValueError(f"core_bitmap {bitmap[:_MOST_WORDS]!r} is not a hexadecimal number")
+    return int(bitmap or "0", 16).bit_count()
 
 
 def allocation_of_job(row: shapes.JobRow) -> Allocation | None:
@@ -201,7 +228,7 @@ def partition(row: shapes.PartitionRow) -> Partition:
     return Partition(
         name=row.name,
         states=shapes.words(row.partition.state),
-        nodes=hosts(row.nodes.configured),
+        nodes=hosts(row.nodes.configured) or (),
         default_minutes=number(row.defaults.time),
         maximum_minutes=number(row.maximums.time),
         preempt_grace_seconds=row.grace_time,
@@ -234,7 +261,7 @@ def _ids(text: str | int) -> tuple[JobId, ...]:
     `27+4294467323` was submitted as 500000.
     """
     own, _, distance = str(text).partition("+")
-    if not own.isdecimal() or (distance and not distance.isdecimal()):
+    if not _ID.fullmatch(own) or (distance and not _ID.fullmatch(distance)):
         return ()
     leader = (int(own) - int(distance or 0)) % 2**32
     return tuple(JobId(one) for one in dict.fromkeys((int(own), leader)))

@@ -1,7 +1,8 @@
 """`ports.Slurm` over slurmrestd: the list of verbs. How each of them can go wrong stands in the modules beside it."""
 
+import contextlib
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -25,6 +26,7 @@ from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 from slurm_bridge.runtime import retrying
+from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.slurm import (
     answers,
     calls,
@@ -36,6 +38,7 @@ from slurm_bridge.slurm import (
     readback,
     replies,
     reservations,
+    rows,
     shapes,
 )
 from slurm_bridge.slurm.dialogue import Dialogue
@@ -44,17 +47,27 @@ from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.slurm.transport import Answer, Call, Connect, pool
 
 T = TypeVar("T", bound=shapes.Envelope)
+F = TypeVar("F")
+R = TypeVar("R")
+M = TypeVar("M")
 
 
 class SlurmClient:
     """One slurmrestd. Makes no call before it is asked something, and may be used by many threads."""
 
     def __init__(
-        self, settings: SlurmSettings, *, clock: ports.Clock, stop: threading.Event, connect: Connect = pool
+        self,
+        settings: SlurmSettings,
+        *,
+        clock: ports.Clock,
+        stop: threading.Event,
+        connect: Connect = pool,
+        oddities: Oddities | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._stop = stop
+        self._oddities = oddities or Oddities(clock.now)
         self._dialogue = Dialogue(settings, now=clock.now, connect=connect)
         self._threads: Mapping[str, int] = {}
         self._no_components = False
@@ -136,20 +149,27 @@ class SlurmClient:
         if job_ids is None:
             return answers.states(self._read(calls.ALL_STATES, shapes.States).jobs, components=False)
         wanted = set(job_ids)
-        rows = [row for call in _state_calls(wanted) for row in self._read(call, shapes.States).jobs]
-        return {job_id: found for job_id, found in answers.states(rows).items() if job_id in wanted}
+        listed = [row for call in _state_calls(wanted) for row in self._read(call, shapes.States).jobs]
+        return {job_id: found for job_id, found in answers.states(listed).items() if job_id in wanted}
 
     def job(self, job_id: JobId) -> JobView | None:
-        view = het.job(job_id, self._rows(job_id))
-        if view is None or view.het_job_id in (None, job_id):
-            return view
-        return het.component(view, self._rows(view.het_job_id))
+        with self._one(job_id):
+            view = het.job(job_id, self._rows(job_id))
+            if view is None or view.het_job_id in (None, job_id):
+                return view
+            return het.component(view, self._rows(view.het_job_id))
 
     def components(self, job_id: JobId) -> Sequence[JobView]:
-        return het.parts(job_id, self._rows(job_id))
+        with self._one(job_id):
+            return het.parts(job_id, self._rows(job_id))
 
     def jobs(self) -> Sequence[JobView]:
-        return het.jobs(self._read(calls.jobs(self._settings.recovery_timeout), shapes.Jobs).jobs)
+        found, odd = self._ask(calls.jobs(self._settings.recovery_timeout), shapes.Jobs)
+        try:
+            return het.jobs(found.jobs, odd)
+        except rows.ODD:
+            _, more = self._known(rows.made(found.jobs, answers.job, "job"))
+            return het.jobs(found.jobs, (*odd, *more))
 
     def find(self, owner: Owner) -> Sequence[JobView]:
         return [view for view in self.jobs() if view.owner is not None and view.owner.same_workload(owner)]
@@ -158,21 +178,24 @@ class SlurmClient:
         if not self._dialogue.wire().resources:
             row = self._row(job_id, shares=True)
             holding = row is not None and answers.state(row).phase not in (Phase.PENDING, Phase.ENDED)
-            return answers.allocation_of_job(row) if row is not None and holding else None
+            with self._one(job_id):
+                return answers.allocation_of_job(row) if row is not None and holding else None
         try:
-            rows = self._read(calls.resources(job_id), shapes.Resources).nodes
+            held = self._read(calls.resources(job_id), shapes.Resources).nodes
         except (errors.NotFound, errors.Conflict) as problem:
             # Not there, or there and not running; any other conflict is not about that.
             if problem.code in (error_numbers.INVALID_JOB_ID, error_numbers.JOB_NOT_RUNNING):
                 return None
             raise
-        return answers.allocation(job_id, rows, self._threads_of(rows))
+        with self._one(job_id):
+            return answers.allocation(job_id, held, self._threads_of(held))
 
     def heterogeneous(self) -> bool:
         return not self._no_components and het.served_by(self._ping.get().version)
 
     def reservations(self) -> Sequence[Reservation]:
-        return reservations.read(self._read(reservations.LIST, reservations.Rows))
+        found = self._read(reservations.LIST, shapes.Reservations).reservations
+        return self._made(found, reservations.read, "reservation")
 
     def nodes(self) -> Sequence[SlurmNode]:
         return self._nodes.get()
@@ -215,13 +238,42 @@ class SlurmClient:
             return Unknown(message=f"updated, but not read back: {problem}", job_id=done.job_id)
         if row is None:
             return Unknown(message="updated, but gone since", job_id=done.job_id)
-        wrong = readback.differences(request, row)
+        try:
+            wrong = readback.differences(request, row)
+        except rows.ODD as odd:
+            return Unknown(message=f"updated, but what it is now cannot be read: {odd}", job_id=done.job_id)
         return Unknown(message=f"not as asked: {', '.join(wrong)}", job_id=done.job_id) if wrong else done
 
     def _read(self, call: Call, shape: type[T]) -> T:
-        return retrying.read(
-            lambda: replies.read(self._dialogue.ask(call), shape), pause=self._pause, tries=self._settings.read_tries
+        return self._ask(call, shape)[0]
+
+    def _ask(self, call: Call, shape: type[T]) -> tuple[T, tuple[rows.Unreadable, ...]]:
+        """The answer, and the rows of it that cannot be read; others have nothing to do with them."""
+        return self._known(
+            retrying.read(
+                lambda: replies.read(self._dialogue.ask(call), shape),
+                pause=self._pause,
+                tries=self._settings.read_tries,
+            )
         )
+
+    def _known(self, found: tuple[F, tuple[rows.Unreadable, ...]]) -> tuple[F, tuple[rows.Unreadable, ...]]:
+        for one in found[1]:
+            self._oddities.met("Slurm", one.kind, one.name, one.why)
+        return found
+
+    def _made(self, found: Iterable[R], make: Callable[[R], M], kind: str) -> tuple[M, ...]:
+        """Each row as a record; one whose values are odd is left out."""
+        return tuple(self._known(rows.made(found, make, kind))[0])
+
+    @contextlib.contextmanager
+    def _one(self, job_id: JobId) -> Iterator[None]:
+        """What is read of one job may be odd: then nothing is known of it, and it exists."""
+        try:
+            yield
+        except rows.ODD as odd:
+            self._oddities.met("Slurm", "job", str(job_id), str(odd))
+            raise errors.Unreadable(f"what Slurm says of job {job_id} cannot be read: {odd}") from odd
 
     def _pause(self, seconds: float) -> None:
         if self._clock.wait(self._stop, seconds):
@@ -230,26 +282,31 @@ class SlurmClient:
     def _rows(self, job_id: JobId, *, shares: bool = False) -> Sequence[shapes.JobRow]:
         """Of a heterogeneous leader all components are in the answer."""
         try:
-            return self._read(calls.job(job_id, shares=shares), shapes.Jobs).jobs
+            found, odd = self._ask(calls.job(job_id, shares=shares), shapes.Jobs)
         except errors.NotFound:
             return ()
+        if odd:
+            # Be it another component: without it a job would look as if it had lost one.
+            raise errors.Unreadable(f"what Slurm says of {odd[0]}")
+        return found.jobs
 
     def _row(self, job_id: JobId, *, shares: bool = False) -> shapes.JobRow | None:
         return next((row for row in self._rows(job_id, shares=shares) if row.job_id == job_id), None)
 
-    def _threads_of(self, rows: Sequence[shapes.ResourceRow]) -> Mapping[str, int]:
+    def _threads_of(self, held: Sequence[shapes.ResourceRow]) -> Mapping[str, int]:
         """Threads per core of these nodes; only a node never seen before costs another call."""
-        if any(row.node not in self._threads for row in rows):
+        if any(row.node not in self._threads for row in held):
             self._nodes.renew()
         return self._threads
 
     def _read_nodes(self) -> tuple[SlurmNode, ...]:
-        found = tuple(answers.node(row) for row in self._read(calls.NODES, shapes.Nodes).nodes)
+        found = self._made(self._read(calls.NODES, shapes.Nodes).nodes, answers.node, "node")
         self._threads = {node.name: node.threads_per_core for node in found}
         return found
 
     def _read_partitions(self) -> tuple[Partition, ...]:
-        return tuple(answers.partition(row) for row in self._read(calls.PARTITIONS, shapes.Partitions).partitions)
+        found = self._read(calls.PARTITIONS, shapes.Partitions).partitions
+        return self._made(found, answers.partition, "partition")
 
     def _read_ping(self) -> Ping:
         return answers.ping(self._read(calls.PING, shapes.Pings))

@@ -7,15 +7,21 @@ the leader is; a component whose leader is forgotten stands for the job that was
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 from slurm_bridge.model.job import JobView, Phase, least_far
-from slurm_bridge.model.names import JobId
+from slurm_bridge.model.names import NO_JOB, JobId
 from slurm_bridge.slurm import answers, shapes
+from slurm_bridge.slurm.rows import Unreadable
 from slurm_bridge.slurm.shapes import number
 
 #: The first release in which a placeholder can have components.
 SINCE = (26, 5, 3)
+
+#: A part of a release, or a job id.
+_NUMBER: Final = re.compile(r"[0-9]{1,10}")
 
 #: What a component says that merely waits with the others.
 _ONLY_WAITS = ("", "Resources", "Priority")
@@ -24,7 +30,7 @@ _ONLY_WAITS = ("", "Resources", "Priority")
 def served_by(release: str) -> bool:
     """Whether this release of Slurm takes placeholders with components; one that cannot be read does not."""
     numbers = release.partition("-")[0].split(".")
-    return all(part.isdecimal() for part in numbers) and tuple(map(int, numbers)) >= SINCE
+    return all(map(_NUMBER.fullmatch, numbers)) and tuple(map(int, numbers)) >= SINCE
 
 
 def job(job_id: JobId, rows: Sequence[shapes.JobRow]) -> JobView | None:
@@ -46,8 +52,13 @@ def component(view: JobView, leader: Sequence[shapes.JobRow]) -> JobView:
     return view if leader else _orphan(view)
 
 
-def jobs(rows: Iterable[shapes.JobRow]) -> list[JobView]:
-    """From a list of all: no components, unless their leader is not there any more."""
+def jobs(rows: Iterable[shapes.JobRow], odd: Collection[Unreadable] = ()) -> list[JobView]:
+    """From a list of all: no components, unless their leader is not there any more.
+
+    A job of which a row is `odd` is unreadable as a whole: without it, it would look as if it had lost a component. A
+    row that does not even tell its id stands for job 0: any job may be meant.
+    """
+    unread = {JobId(one) for row in odd for one in row.ids or (NO_JOB,)}
     alone: list[shapes.JobRow] = []
     families: dict[JobId, list[shapes.JobRow]] = {}
     for row in rows:
@@ -56,11 +67,23 @@ def jobs(rows: Iterable[shapes.JobRow]) -> list[JobView]:
             alone.append(row)
         else:
             families.setdefault(leader, []).append(row)
-    found = [answers.job(row) for row in alone]
+    if unread:
+        unread |= {leader for leader, family in families.items() if not unread.isdisjoint(_ids(leader, family))}
+    found = [answers.job(row) for row in alone if row.job_id not in unread]
     for leader, family in families.items():
-        whole = job(leader, family)
-        found.extend([_orphan(answers.job(row)) for row in family] if whole is None else [whole])
-    return found
+        if leader not in unread:
+            found.extend(_family(leader, family))
+    return [*found, *map(answers.unreadable, sorted(unread))]
+
+
+def _ids(leader: JobId, family: Iterable[shapes.JobRow]) -> Iterator[JobId]:
+    yield leader
+    yield from (JobId(row.job_id) for row in family)
+
+
+def _family(leader: JobId, family: Sequence[shapes.JobRow]) -> list[JobView]:
+    whole = job(leader, family)
+    return [_orphan(answers.job(row)) for row in family] if whole is None else [whole]
 
 
 def _orphan(view: JobView) -> JobView:
@@ -96,7 +119,7 @@ def _size(text: str) -> int:
     size = 0
     for run in filter(None, text.split(",")):
         first, _, last = run.partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()):
+        if not (_NUMBER.fullmatch(first) and _NUMBER.fullmatch(last or first)):
             return 0
         size += int(last or first) - int(first) + 1
     return size

@@ -44,8 +44,9 @@ def _gres(request: JobRequest, row: shapes.JobRow) -> bool:
     )
 
 
-def _hosts(text: str | None) -> set[str]:
-    return set(answers.hosts(text))
+def _hosts(text: str | None) -> set[str] | None:
+    found = answers.hosts(text)
+    return None if found is None else set(found)
 
 
 def _maximum(request: JobRequest, row: shapes.JobRow) -> bool:

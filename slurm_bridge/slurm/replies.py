@@ -5,8 +5,8 @@ from typing import TypeVar
 import msgspec
 
 from slurm_bridge import errors
-from slurm_bridge.runtime import decoding
-from slurm_bridge.slurm import error_numbers, shapes
+from slurm_bridge.slurm import error_numbers, rows, shapes
+from slurm_bridge.slurm.rows import Unreadable
 from slurm_bridge.slurm.transport import Answer
 
 T = TypeVar("T", bound=shapes.Envelope)
@@ -15,23 +15,26 @@ T = TypeVar("T", bound=shapes.Envelope)
 _MOST_WORDS = 300
 
 
-def read(answer: Answer, shape: type[T]) -> T:
-    """Decode what a read returned; whatever is not a whole and error-free answer is raised."""
+def read(answer: Answer, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]]:
+    """What a read returned, and the rows of it that cannot be read.
+
+    Whatever is not a whole and error-free answer is raised.
+    """
     if not answer.ok:
         raise failure(answer, envelope(answer))
-    decoded = decode(answer, shape)
-    if decoded is None:
+    found = rows.decode(answer.body, shape)
+    if found is None:
         raise errors.BadAnswer(f"slurmrestd's answer makes no sense: {excerpt(answer)}")
-    if decoded.errors:
-        raise failure(answer, decoded)
-    return decoded
+    if found[0].errors:
+        raise failure(answer, found[0])
+    return found
 
 
 def decode(answer: Answer, shape: type[T]) -> T | None:
     """The body in this shape, None when it is something else."""
     try:
-        return decoding.decoder(shape).decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return rows.anyhow(answer.body, shape)
+    except (msgspec.DecodeError, *rows.ODD):
         return None
 
 

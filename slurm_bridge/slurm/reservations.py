@@ -25,21 +25,6 @@ _NONE, _BEGUN = 2053, 2104
 Ask = Callable[[Call, Callable[[Answer], Outcome]], Outcome]
 
 
-class Row(shapes.Shape, frozen=True, gc=False):
-    """One reservation."""
-
-    name: str
-    node_list: str | None = None
-    users: str | None = None
-    end_time: shapes.MaybeNumber = None
-
-
-class Rows(shapes.Envelope, frozen=True, gc=False, kw_only=True):
-    """GET reservations."""
-
-    reservations: list[Row]
-
-
 def reserve(ask: Ask, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
     """Make it; one of that name that is there already comes to be like this."""
     lasts = {"name": name, "node_list": [hostlist.compress(nodes)], "end_time": f"now+{seconds}"}
@@ -56,16 +41,13 @@ def unreserve(ask: Ask, name: str) -> Outcome:
     return Done(job_id=NO_JOB) if isinstance(outcome, Refused) and outcome.code == _NONE else outcome
 
 
-def read(rows: Rows) -> tuple[Reservation, ...]:
-    """All that there are."""
-    return tuple(
-        Reservation(
-            name=row.name,
-            nodes=answers.hosts(row.node_list),
-            users=tuple(user for user in (row.users or "").split(",") if user),
-            end=shapes.number(row.end_time) or 0,
-        )
-        for row in rows.reservations
+def read(row: shapes.ReservationRow) -> Reservation:
+    """One of them."""
+    return Reservation(
+        name=row.name,
+        nodes=answers.hosts(row.node_list) or (),
+        users=tuple(user for user in (row.users or "").split(",") if user),
+        end=shapes.number(row.end_time) or 0,
     )
 
 

@@ -4,6 +4,11 @@ Slurm writes null for empty lists, an object for numbers that may be unset or in
 Nothing here is kept: records of the model are made from it at once, so none of it takes part in garbage collection.
 """
 
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
 import msgspec
 
 
@@ -269,6 +274,21 @@ class Partitions(Envelope, frozen=True, gc=False, kw_only=True):
     partitions: list[PartitionRow]
 
 
+class ReservationRow(Shape, frozen=True, gc=False):
+    """One reservation."""
+
+    name: str
+    node_list: str | None = None
+    users: str | None = None
+    end_time: MaybeNumber = None
+
+
+class Reservations(Envelope, frozen=True, gc=False, kw_only=True):
+    """GET reservations."""
+
+    reservations: list[ReservationRow]
+
+
 class PingRow(Shape, frozen=True, gc=False):
     """One controller."""
 
@@ -296,11 +316,31 @@ class Pings(Envelope, frozen=True, gc=False, kw_only=True):
     meta: Meta | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listed:
+    """Where the rows of a list stand, what each of them is, and what users call one."""
+
+    name: str
+    row: type[Any]
+    kind: str
+
+
+#: Lists whose rows have nothing to do with each other: one that cannot be read costs that row only. Those that are not
+#: here count as a whole: half an allocation is none.
+LISTS: Final[Mapping[type[Envelope], Listed]] = {
+    Jobs: Listed("jobs", JobRow, "job"),
+    States: Listed("jobs", StateRow, "job"),
+    Nodes: Listed("nodes", NodeRow, "node"),
+    Partitions: Listed("partitions", PartitionRow, "partition"),
+    Reservations: Listed("reservations", ReservationRow, "reservation"),
+}
+
+
 def number(value: MaybeNumber) -> int | None:
     """The number, None when it is unset or without end."""
     if isinstance(value, Number):
-        return int(value.number) if value.set and not value.infinite else None
-    return None if value is None else int(value)
+        return number(value.number) if value.set and not value.infinite else None
+    return None if value is None or not math.isfinite(value) else int(value)
 
 
 def words(value: list[str] | str | None) -> frozenset[str]:

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import urllib3
 from urllib3 import exceptions
@@ -18,6 +18,9 @@ from slurm_bridge.slurm import failures, sockets
 from slurm_bridge.slurm.settings import SlurmSettings
 
 _PIECE = 1 << 20
+#: Whatever Retry-After says, Slurm is asked again after so many seconds: a proxy's word must not silence us for days.
+_LONGEST: Final = 120.0
+_DIGITS: Final = 9
 _NEVER = urllib3.Retry(total=False, redirect=False)
 
 #: An identity encoding keeps a compressed answer from growing past the limit unseen.
@@ -147,5 +150,5 @@ class Transport:
 
 
 def _seconds(text: str) -> float | None:
-    """The plain number form of Retry-After; the date form is not worth a clock."""
-    return float(text) if text.isascii() and text.isdigit() else None
+    """The plain number form of Retry-After, bounded; the date form is not worth a clock."""
+    return min(float(text[:_DIGITS]), _LONGEST) if text.isascii() and text.isdigit() else None

@@ -97,6 +97,12 @@ class Metrics(Instruments):
         self.kubernetes_requests = self._histogram(
             "kubernetes_request_duration_seconds", "Calls to the API server.", _CALLS, "operation", "outcome"
         )
+        self.unreadable = self._counter(
+            "unreadable_total",
+            "Objects and rows that a server sent and that cannot be read: each is left out, all others count.",
+            "server",
+            "kind",
+        )
         self.status_writes = self._counter(
             "status_writes_total",
             "Conditions, groups' status, events: ok, same (needless), stale (the pod waits no more), failed, dropped.",

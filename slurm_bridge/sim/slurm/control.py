@@ -79,6 +79,12 @@ class Control:
         """Put a job before or behind others."""
         self._change(job_id, priority=priority)
 
+    def rename(self, job_id: int, name: bytes) -> None:
+        """A user gives a job any name: slurmctld looks at no byte of it."""
+        with self._lock:
+            text = name.decode("utf-8", "surrogateescape")
+            self._change(job_id, ask=dataclasses.replace(self._world.jobs[job_id].ask, name=text))
+
     def end(self, job_id: int, word: str = "COMPLETED", reason: str = state.NO_REASON) -> None:
         """End a job in any way."""
         with self._lock:

@@ -1,6 +1,7 @@
 """The envelope of every answer of slurmrestd: errors by number, warnings, and who says so."""
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -156,7 +157,16 @@ def encode(reply: Reply | Plain, meta: Mapping[str, Any]) -> Response:
         "errors": [_error(error) for error in reply.errors],
         "warnings": [{"description": warning.description, "source": warning.source} for warning in reply.warnings],
     }
-    return Response(status=reply.code, body=msgspec.json.encode(body), close=reply.code >= 400)  # noqa: PLR2004
+    return Response(status=reply.code, body=_json(body), close=reply.code >= 400)  # noqa: PLR2004
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    """slurmrestd passes on whatever bytes users have written; here they are lone surrogates until they leave."""
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        plain = json.dumps(msgspec.to_builtins(body), ensure_ascii=False, separators=(",", ":"))
+        return plain.encode("utf-8", "surrogateescape")
 
 
 def _error(error: Error) -> dict[str, Any]:

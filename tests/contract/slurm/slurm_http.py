@@ -113,4 +113,4 @@ def _kind(body: object) -> dict[str, str]:
 
 def _answer(response: http.client.HTTPResponse) -> Answer:
     headers = {name.lower(): value for name, value in response.getheaders()}
-    return Answer(status=response.status, headers=headers, text=response.read().decode())
+    return Answer(status=response.status, headers=headers, text=response.read().decode(errors="surrogateescape"))

@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 
+import slurm_http
 import slurm_servers
 
 from slurm_bridge.runtime import clock
@@ -59,6 +60,20 @@ class Pocket(slurm_servers.Servers):
 
     def resume(self) -> None:
         self.slurm.control.up()
+
+    def batch(self, name: bytes) -> int:
+        job = {
+            "name": "batch",
+            "hold": True,
+            "script": "#!/bin/sh",
+            "environment": ["PATH=/bin"],
+            "current_working_directory": "/tmp",  # noqa: S108 - nothing runs there
+        }
+        door = slurm_http.Door(url=self.url, token=self.operator_token)
+        answer = door.ask("POST", "/slurm/v0.0.45/job/submit", {"job": job})
+        assert answer.job_id, answer.complaint
+        self.slurm.control.rename(answer.job_id, name)
+        return answer.job_id
 
     def suspend(self, job_id: int) -> None:
         self.slurm.control.suspend(job_id)

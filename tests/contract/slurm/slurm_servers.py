@@ -45,6 +45,10 @@ class Servers(abc.ABC):
         """SIGCONT."""
 
     @abc.abstractmethod
+    def batch(self, name: bytes) -> int:
+        """What `sbatch --hold --job-name` does, with any bytes; the job's id."""
+
+    @abc.abstractmethod
     def suspend(self, job_id: int) -> None:
         """What `scontrol suspend` does."""
 
@@ -86,6 +90,12 @@ class Real(Servers):
     def keep_for_root(self, partition: str, *, only: bool) -> None:
         self._scontrol("update", f"PartitionName={partition}", f"RootOnly={'YES' if only else 'NO'}")
 
+    def batch(self, name: bytes) -> int:
+        quoted = "".join(f"\\x{byte:02x}" for byte in name)
+        return int(
+            self._run("slurm-exec", "bash", "-c", f"cd /tmp; sbatch --parsable --hold -J $'{quoted}' --wrap true")
+        )
+
     def reserve(self, name: str, node: str, seconds: int, flags: Sequence[str]) -> None:
         chosen = (f"ReservationName={name}", f"Nodes={node}", f"Users={OPERATOR}", f"Flags={','.join(flags)}")
         self._scontrol("create", "reservation", *chosen, "StartTime=now", f"EndTime=now+{seconds}seconds")
@@ -99,10 +109,13 @@ class Real(Servers):
     def _scontrol(self, *words: str) -> None:
         self._run("slurm-exec", "scontrol", *words)
 
-    def _run(self, script: str, *words: str) -> None:
+    def _run(self, script: str, *words: str) -> str:
         environment = {**os.environ, "CLUSTER_DIR": self.directory}
         command = [str(PROJECT / "hack" / "cluster" / script), *words]
-        subprocess.run(command, env=environment, check=True, timeout=100, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, env=environment, check=True, timeout=100, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        )
+        return done.stdout.decode(errors="replace")
 
 
 def real_servers(variables: Mapping[str, str]) -> Real:

@@ -47,7 +47,7 @@ def recorded(version: str, name: str) -> transport.Answer:
     return answer(kept["body"], kept["status"], kept["content_type"])
 
 
-Said = str | Mapping[str, object] | Exception | Callable[[], "Said"]
+Said = str | bytes | wire.Response | Mapping[str, object] | Exception | Callable[[], "Said"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,11 @@ class _Line:
         said = self.said() if callable(self.said) else self.said
         if isinstance(said, Exception):
             raise said
-        text = said if isinstance(said, str) else json.dumps(said)
-        return wire.Response(status=self.status, body=text.encode(), content_type=self.content_type)
+        if isinstance(said, wire.Response):
+            return said
+        text = said if isinstance(said, str | bytes) else json.dumps(said)
+        body = text.encode() if isinstance(text, str) else text
+        return wire.Response(status=self.status, body=body, content_type=self.content_type)
 
 
 class Script:

@@ -19,7 +19,7 @@ def ids(version: str) -> dict[str, int]:
 
 def row(version: str, name: str) -> shapes.JobRow:
     """The first recorded job."""
-    return replies.read(recorded(version, name), shapes.Jobs).jobs[0]
+    return replies.read(recorded(version, name), shapes.Jobs)[0].jobs[0]
 
 
 def share(node: str, cpus: int, gres: tuple[Gres, ...]) -> NodeShare:
@@ -62,7 +62,7 @@ def test_a_running_job(version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_heterogeneous_job_lists_its_components(version):
     """The leader's answer has all of them, with their offsets."""
-    views = [answers.job(each) for each in replies.read(recorded(version, "job_het"), shapes.Jobs).jobs]
+    views = [answers.job(each) for each in replies.read(recorded(version, "job_het"), shapes.Jobs)[0].jobs]
     assert [(view.het_job_id, view.het_offset) for view in views] == [(views[0].job_id, 0), (views[0].job_id, 1)]
 
 
@@ -83,7 +83,7 @@ def test_an_allocation_from_the_full_job(version):
 @pytest.mark.parametrize("version", WITH_RESOURCES)
 def test_an_allocation_from_resources(version):
     """The same allocation; the zero counts of GPU types that a node does not have are left out."""
-    rows = replies.read(recorded(version, "resources"), shapes.Resources).nodes
+    rows = replies.read(recorded(version, "resources"), shapes.Resources)[0].nodes
     found = answers.allocation(ids(version)["running"], rows, {})
     assert found is not None
     assert found.shares == GANG
@@ -92,7 +92,7 @@ def test_an_allocation_from_resources(version):
 @pytest.mark.parametrize("version", WITH_RESOURCES)
 def test_cores_become_cpus_by_their_threads(version):
     """The bitmap counts cores: two cores of two threads are the four cpus of the full record."""
-    rows = replies.read(recorded(version, "resources_smt"), shapes.Resources).nodes
+    rows = replies.read(recorded(version, "resources_smt"), shapes.Resources)[0].nodes
     found = answers.allocation(1, rows, {"ext017": 2})
     assert found is not None
     assert found.shares == answers.allocation_of_job(row(version, "job_smt")).shares
@@ -109,7 +109,7 @@ def test_a_job_that_lost_its_gpus_spoils_no_list():
     """Of a leaked GPU the full record says null instead of a text; every other job must stay readable beside it."""
     nodes = {"allocation": [{"name": "n", "cpus": {"count": 2}, "memory": {"allocated": 64}}]}
     leaked = {"job_id": 1, "job_resources": {"nodes": nodes}, "gres_detail": [None]}
-    rows = replies.read(answer({"jobs": [leaked, {"job_id": 2}]}), shapes.Jobs).jobs
+    rows = replies.read(answer({"jobs": [leaked, {"job_id": 2}]}), shapes.Jobs)[0].jobs
     assert [row_.job_id for row_ in rows] == [1, 2]
     assert answers.allocation_of_job(rows[0]).shares == (NodeShare(node="n", cpus=2, memory_mib=64),)
 
@@ -124,7 +124,7 @@ def test_no_nodes_is_no_allocation():
 def test_states(version):
     """Ids are text, unknown ids are left out, a leader has its components and a component has itself."""
     known = ids(version)
-    found = answers.states(replies.read(recorded(version, "states"), shapes.States).jobs)
+    found = answers.states(replies.read(recorded(version, "states"), shapes.States)[0].jobs)
     assert set(found) == {known["running"], known["pending"], known["het"], known["het"] + 1}
     assert found[known["het"]].phase is Phase.RUNNING
     assert [part.offset for part in found[known["het"]].components] == [0, 1]
@@ -161,7 +161,7 @@ def test_unknown_words_do_not_crash(state):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_nodes(version):
     """Sizes, GPUs, features, threads; that a node is external is told from v0.0.44."""
-    found = {each.name: answers.node(each) for each in replies.read(recorded(version, "nodes"), shapes.Nodes).nodes}
+    found = {each.name: answers.node(each) for each in replies.read(recorded(version, "nodes"), shapes.Nodes)[0].nodes}
     assert found["ext013"].gres == (Gres(name="gpu", type="v100", count=8),)
     assert (found["ext017"].threads_per_core, found["ext017"].cpus) == (2, 64)
     assert found["ext001"].features[0] == "plain"
@@ -172,7 +172,7 @@ def test_nodes(version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_partitions(version):
     """Limits in minutes; exclusive whichever way the version says it."""
-    rows = replies.read(recorded(version, "partitions"), shapes.Partitions).partitions
+    rows = replies.read(recorded(version, "partitions"), shapes.Partitions)[0].partitions
     found = {each.name: answers.partition(each) for each in rows}
     assert [name for name in sorted(found) if found[name].exclusive] == ["exclusive"]
     assert (found["limited"].default_minutes, found["limited"].maximum_minutes) == (5, 10)
@@ -184,14 +184,14 @@ def test_partitions(version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_ping(version):
     """One controller that responds, and the release behind it."""
-    found = answers.ping(replies.read(recorded(version, "ping"), shapes.Pings))
+    found = answers.ping(replies.read(recorded(version, "ping"), shapes.Pings)[0])
     assert (found.responding, found.version, found.problem) == (True, "26.05.5", "")
 
 
 def test_a_ping_that_says_no_inside_a_200():
     """A wrong token is told only in the status of the controller."""
     said = {"pings": [{"responding": False, "status": "Protocol authentication error"}]}
-    found = answers.ping(replies.read(answer(said), shapes.Pings))
+    found = answers.ping(replies.read(answer(said), shapes.Pings)[0])
     assert (found.responding, found.problem) == (False, "Protocol authentication error")
 
 
@@ -204,14 +204,14 @@ def test_no_controller_at_all_does_not_respond():
 def test_a_refused_token(version):
     """511 with 1007 is a matter of who we are."""
     with pytest.raises(errors.NotAuthenticated):
-        replies.read(recorded(version, "token_refused"), shapes.Nodes)
+        replies.read(recorded(version, "token_refused"), shapes.Nodes)[0]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_unknown_job(version):
     """404 in JSON carries Slurm's number."""
     with pytest.raises(errors.NotFound) as caught:
-        replies.read(recorded(version, "job_unknown"), shapes.Jobs)
+        replies.read(recorded(version, "job_unknown"), shapes.Jobs)[0]
     assert caught.value.code == 2017
 
 
@@ -237,7 +237,7 @@ def test_an_unknown_job(version):
 def test_a_read_that_failed_says_why(given, expected):
     """Missing or null lists are not empty lists: nothing may be concluded from them."""
     with pytest.raises(expected):
-        replies.read(given, shapes.Jobs)
+        replies.read(given, shapes.Jobs)[0]
 
 
 @pytest.mark.parametrize(
@@ -259,9 +259,9 @@ def test_notations_of_gres(text, expected):
 
 
 @pytest.mark.parametrize("text", ["a[1-", "[]", "a[x]"])
-def test_a_text_that_is_no_hostlist_is_one_name(text):
-    """A name that no node has leads nowhere, and does not stop the reading of all others."""
-    assert answers.hosts(text) == (text,)
+def test_a_text_that_is_no_hostlist_is_unknown(text):
+    """It leads nowhere, says neither that there are no nodes, and does not stop the reading of all others."""
+    assert answers.hosts(text) is None
 
 
 @pytest.mark.parametrize(
