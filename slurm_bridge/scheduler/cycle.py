@@ -158,7 +158,7 @@ class Cycle:
             return lambda: self.restorer.pending(crew, placeholder)
         lost = relevant.shrunk(crew, placeholder)
         if lost:
-            return lambda: self.ender.end_shrunk(lost, placeholder)
+            return lambda: self.ender.end_shrunk(crew, lost, placeholder)
         if crew.count(Standing.WANTING):
             # Half of them are bound, and the job is in no state to say anything about the others.
             return WOKEN
@@ -177,7 +177,7 @@ class Cycle:
         """Some have their nodes, others want theirs: the rest of a start, or newcomers."""
         lost = relevant.shrunk(crew, placeholder)
         if lost:
-            return lambda: self.ender.end_shrunk(lost, placeholder)
+            return lambda: self.ender.end_shrunk(crew, lost, placeholder)
         overdue = self.ganger.overdue(crew, placeholder)
         if overdue is not None:
             return overdue

@@ -16,7 +16,7 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
-from slurm_bridge.scheduler import marking, records, withdrawing, words
+from slurm_bridge.scheduler import marking, records, relevant, withdrawing, words
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.members import Crew, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
@@ -117,6 +117,10 @@ class Ender:
             for pod in crew.pods(Standing.BOUND)[:1]:
                 self._tools.voice.event(pod, "SlurmJobsVanished", text, warning=True)
             return Filed(after=DOUBTFUL)
+        # Its absence was read once, some seconds ago; Slurm may have said so by mistake.
+        found = self._tools.mirror.look_whose(placeholder.job_id, placeholder.owner)
+        if found is not None and found.owner.same_workload(placeholder.owner):
+            return AT_ONCE
         return self._end(crew, placeholder)
 
     def end(self, crew: Crew, placeholder: Placeholder) -> Filed:
@@ -150,10 +154,15 @@ class Ender:
                 filed = Filed(after=DISAGREED)
         return filed
 
-    def end_shrunk(self, lost: Iterable[Pod], placeholder: Placeholder) -> Filed:
-        """Pods whose node their running job does not hold any more."""
+    def end_shrunk(self, crew: Crew, lost: Iterable[Pod], placeholder: Placeholder) -> Filed:
+        """Pods whose node their running job does not hold any more, by two readings: one may be garbled."""
+        read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+        again = {pod.uid for pod in relevant.shrunk(crew, read)} if read is not None else set()
+        still = [pod for pod in lost if pod.uid in again]
+        if not still:
+            return AT_ONCE
         text = f"Slurm job {placeholder.job_id} no longer holds node"
-        return self._end_each(((pod, f"{text} {pod.spec.node_name}") for pod in lost), word="SHRUNK")
+        return self._end_each(((pod, f"{text} {pod.spec.node_name}") for pod in still), word="SHRUNK")
 
     def end_pod(self, pod: Pod, word: str, text: str) -> Filed:
         """Say why, then delete exactly this pod. Not an eviction: no budget can keep a node that Slurm gave away."""

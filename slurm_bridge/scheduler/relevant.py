@@ -68,6 +68,8 @@ def relevant(
 def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
     """Pods whose node their running job no longer holds; only a reading newer than the start of the job can tell.
 
+    A text of nodes that cannot be read is unknown, and nothing follows from it.
+
     The reading of a heterogeneous job shows the nodes of its first component only; a lost component tells by its end.
     """
     view = placeholder.view
