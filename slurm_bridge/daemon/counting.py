@@ -18,6 +18,9 @@ class Counting:
     def attempt(self, result: str) -> None:
         self._metrics.schedule_attempts.labels(result).inc()
 
+    def surprise(self, where: str) -> None:
+        self._metrics.surprises.labels(where).inc()
+
     def bound(self, pod: Pod, waited: float | None) -> None:
         self._metrics.admitted_workloads.inc()
         if waited is not None:
@@ -36,8 +39,11 @@ class Counting:
         self._metrics.pod_resizes.inc()
 
     def _age(self, pod: Pod) -> float | None:
-        created = pod.metadata.creation_timestamp
-        return self._clock.wall() - dt.datetime.fromisoformat(created).timestamp() if created else None
+        try:
+            created = dt.datetime.fromisoformat(pod.metadata.creation_timestamp or "").timestamp()
+        except (ValueError, OverflowError):
+            return None
+        return self._clock.wall() - created
 
 
 def refresh(metrics: Metrics, core: Core, election: Election | None, clock: ports.Clock) -> None:

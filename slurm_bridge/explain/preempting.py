@@ -158,6 +158,9 @@ class _Mute:
     def attempt(self, result: str) -> None:
         """Not counted."""
 
+    def surprise(self, where: str) -> None:
+        """Likewise."""
+
     def bound(self, pod: Pod, waited: float | None) -> None:
         """Likewise."""
 

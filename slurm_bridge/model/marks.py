@@ -19,6 +19,8 @@ MARK = "slurm-bridge/1"
 
 #: Accounting keeps more, but a short record keeps full job lists readable.
 MOST_BYTES = 2048
+#: Beyond this it is not ours, whatever it is: what anybody writes there must cost nothing.
+_MOST_LETTERS = 4 * MOST_BYTES
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -71,9 +73,11 @@ def write(owner: Owner) -> str:
 
 def read(text: str) -> Owner | None:
     """The owner, or None when the text is not exactly a record of ours."""
+    if len(text) > _MOST_LETTERS:
+        return None
     try:
         return _owners.decode(text.removeprefix(_START)) if text.startswith(_START) else _former(text)
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 

@@ -1,6 +1,7 @@
 """Who may preempt, and what that would come to. Reads only."""
 
 import dataclasses
+import functools
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -102,7 +103,11 @@ class Candidates:
 
     def waiting(self, hook: Preemption, but: Collection[WorkloadKey]) -> Iterator[Candidate]:
         """Those that wait for long enough, the most important first, and of equal ones who came first."""
-        found = [one for uid in tuple(self._tools.wishes) if uid not in but and (one := self._candidate(uid, hook))]
+        guard = self._tools.guard
+        looks = ((uid, functools.partial(self._candidate, uid, hook)) for uid in tuple(self._tools.wishes))
+        found = [
+            one for uid, look in looks if uid not in but and (one := guard.one("candidates", uid, look)) is not None
+        ]
         lowest = sites.lowest(self._census) if found else None
         if lowest is not None:
             above = (one for one in found if one.priority > lowest)

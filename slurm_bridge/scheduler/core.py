@@ -3,6 +3,7 @@
 Threads call the steps in production; a simulation calls them one after the other and gets the same behaviour.
 """
 
+import functools
 from collections.abc import Callable
 
 from loguru import logger
@@ -58,12 +59,22 @@ class Core:
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod of ours appeared, changed or went."""
+        # First what it takes of its node: that counts, whatever becomes of the rest.
+        self._hear("pods", old, new, lambda: self.tools.keeper.on_pod(old, new))
+        self._hear("pods", old, new, lambda: self._on_pod(old, new))
+
+    def _hear(self, what: str, old: Object | None, new: Object | None, act: Callable[[], None]) -> None:
+        """One object that we cannot cope with must not end the watch of all others; its next change is heard again."""
+        shown = new or old
+        if shown is not None:
+            self.tools.guard.always(f"watch of {what}", "/".join(shown.key), act)
+
+    def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         uid = self.census.put(old, new)
         if old is not None and new is not None and news.regrouped(old, new):
             for one in sorted(self.census.reclaim((new.uid,)) - {uid}):
                 uid, left = one, uid
                 self._activate(left, urgent=True)
-        self.tools.keeper.on_pod(old, new)
         self.resizes.on_pod(old, new)
         if news.stirs(old, new):
             self._stir()
@@ -104,12 +115,18 @@ class Core:
 
     def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod that another scheduler has bound: it takes room."""
+        self._hear("others' pods", old, new, lambda: self._on_other_pod(old, new))
+
+    def _on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
         self.tools.keeper.on_pod(old, new)
         if news.stirs(old, new):
             self._stir()
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
         """A node appeared, changed or went: what it means for those who wait is looked at once it has settled."""
+        self._hear("nodes", old, new, lambda: self._on_node(old, new))
+
+    def _on_node(self, old: Node | None, new: Node | None) -> None:
         before = self.tools.keeper.version
         self.tools.keeper.on_node(old, new)
         if news.ails(old, new):
@@ -129,6 +146,9 @@ class Core:
 
     def on_owner(self, old: Object | None, new: Object | None) -> None:
         """Somebody who groups pods, or speaks for them, has changed what counts."""
+        self._hear("owners", old, new, lambda: self._on_owner(old, new))
+
+    def _on_owner(self, old: Object | None, new: Object | None) -> None:
         changed = new or old
         if changed is None:
             return
@@ -201,11 +221,14 @@ class Core:
     def _rejoin(self) -> None:
         """A bound pod belongs to the workload whose job it names, whatever it would belong to if it came today."""
         for uid in self.census.uids():
-            pod = self.census.get(uid)
-            job_id = job_id_of(pod) if pod is not None else None
-            known = self.tools.table.get(job_id) if job_id is not None else None
-            if pod is not None and known is not None and self.cycle.finder.may_be_by(pod, known):
-                self.census.move(uid, root_of(known.owner))
+            self.tools.guard.always("recovery", uid, functools.partial(self._rejoin_one, uid))
+
+    def _rejoin_one(self, uid: str) -> None:
+        pod = self.census.get(uid)
+        job_id = job_id_of(pod) if pod is not None else None
+        known = self.tools.table.get(job_id) if job_id is not None else None
+        if pod is not None and known is not None and self.cycle.finder.may_be_by(pod, known):
+            self.census.move(uid, root_of(known.owner))
 
     def schedule_step(self, run: Callable[[WorkloadKey, Act], None] | None = None) -> bool:
         """Look at the next workload; False when there is none. `run` does what was decided, here or elsewhere."""
@@ -244,6 +267,7 @@ class Core:
         """A defect of ours: said loudly, with all that is known of it, and tried again later and later."""
         logger.bind(workload=uid).opt(exception=surprise).error("this workload could not be dealt with")
         self.tools.tally.attempt("error")
+        self.tools.tally.surprise("scheduling")
         return self.cycle.replacer.back_off(uid)
 
     def _failed(self, uid: WorkloadKey, problem: errors.BridgeError) -> Filed:
@@ -285,14 +309,16 @@ class Core:
 
     def preempt_step(self) -> None:
         """Make room for whoever may have it, where that is configured."""
-        self.recalling.step()
-        self.preempting.step()
-        self.reserving.step()
+        for name, part in (("eviction", self.recalling), ("preemption", self.preempting), ("keeping", self.reserving)):
+            try:
+                self.tools.guard.one(name, "", part.step)
+            except errors.BridgeError as problem:
+                logger.info("{}: not now: {}", name, problem)
 
     def tell_step(self) -> None:
         """Those who line up and are not let in learn why, and those who were resized what Slurm counts."""
-        self._waiters.tell(self._closed())
-        self.resizes.tell()
+        self.tools.guard.one("telling", "", lambda: self._waiters.tell(self._closed()))
+        self.tools.guard.one("telling of resizes", "", self.resizes.tell)
 
     def _closed(self) -> telling.Why | None:
         """Why nobody is let in."""

@@ -13,7 +13,7 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler import marking, records, relevant, withdrawing, words
@@ -119,9 +119,19 @@ class Ender:
             return Filed(after=DOUBTFUL)
         # Its absence was read once, some seconds ago; Slurm may have said so by mistake.
         found = self._tools.mirror.look_whose(placeholder.job_id, placeholder.owner)
-        if found is not None and found.owner.same_workload(placeholder.owner):
+        if isinstance(found, Placeholder) and found.owner.same_workload(placeholder.owner):
+            return AT_ONCE
+        if isinstance(found, NotOurs) and not placeholder.seen and not self._bound_by_us(crew, placeholder.job_id):
+            # The reading that missed the job was wrong, and nothing but its absence made it ours.
+            self._tools.table.drop(placeholder.job_id)
             return AT_ONCE
         return self._end(crew, placeholder)
+
+    def _bound_by_us(self, crew: Crew, job_id: names.JobId) -> bool:
+        """Whether all pods that name this job say that this bridge has bound them."""
+        cluster = self._tools.config.rules.cluster_id
+        pods = (pod for pod in crew.pods(Standing.BOUND) if job_id_of(pod) == job_id)
+        return all(pod.metadata.annotations.get(names.ANNOTATION_BOUND_BY) == cluster for pod in pods)
 
     def end(self, crew: Crew, placeholder: Placeholder) -> Filed:
         """The job of bound pods has ended; whether the id is still that job's is looked at first."""

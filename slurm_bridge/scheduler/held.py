@@ -7,6 +7,7 @@ Pods and placeholders are all that it is taken from: whoever starts anew comes t
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 from slurm_bridge import errors
@@ -46,29 +47,34 @@ def _by_uid(census: Census) -> Mapping[str, WorkloadKey]:
 def _held(tools: Tools, census: Census) -> Iterator[Held]:
     earlier = _by_uid(census)
     for uid in census.roots():
-        crew = census.crew(uid)
-        if crew is None:
-            continue
-        kept = keeps(tools, crew, uid)
-        made_by = {} if kept else notes.room_made_by(crew.pods(Standing.WANTING))
-        if not (kept or made_by):
-            continue
-        done = _done(tools, crew)
-        ask = _ask(_placed(tools, crew, _workload(tools, crew, done), done), tools)
-        if not ask.workload.pods:
-            continue
-        if kept:
-            makes_room_for = notes.makes_room_for((*crew.pods(*PLACED, Standing.WANTING), *done))
-            placed = {pod.uid for pod in (*crew.pods(*PLACED), *done)}
-            yield Held(
-                ask=ask,
-                started={pod.uid for pod in ask.workload.pods} <= placed,
-                makes_room_for=earlier.get(makes_room_for or "", WorkloadKey(makes_room_for or "")),
-                leaves=_leaves(crew, marked=makes_room_for is not None),
-            )
-        else:
-            victims = {earlier.get(one, WorkloadKey(one)): name for one, name in made_by.items()}
-            yield Held(ask=ask, started=False, waits=True, room_made_by=victims)
+        found = tools.guard.always("counting", uid, functools.partial(_one, tools, census, uid, earlier))
+        if found is not None:
+            yield found
+
+
+def _one(tools: Tools, census: Census, uid: WorkloadKey, earlier: Mapping[str, WorkloadKey]) -> Held | None:
+    crew = census.crew(uid)
+    if crew is None:
+        return None
+    kept = keeps(tools, crew, uid)
+    made_by = {} if kept else notes.room_made_by(crew.pods(Standing.WANTING))
+    if not (kept or made_by):
+        return None
+    done = _done(tools, crew)
+    ask = _ask(_placed(tools, crew, _workload(tools, crew, done), done), tools)
+    if not ask.workload.pods:
+        return None
+    if not kept:
+        victims = {earlier.get(one, WorkloadKey(one)): name for one, name in made_by.items()}
+        return Held(ask=ask, started=False, waits=True, room_made_by=victims)
+    makes_room_for = notes.makes_room_for((*crew.pods(*PLACED, Standing.WANTING), *done))
+    placed = {pod.uid for pod in (*crew.pods(*PLACED), *done)}
+    return Held(
+        ask=ask,
+        started={pod.uid for pod in ask.workload.pods} <= placed,
+        makes_room_for=earlier.get(makes_room_for or "", WorkloadKey(makes_room_for or "")),
+        leaves=_leaves(crew, marked=makes_room_for is not None),
+    )
 
 
 def _done(tools: Tools, crew: Crew) -> tuple[Pod, ...]:
@@ -89,7 +95,7 @@ def _workload(tools: Tools, crew: Crew, done: Sequence[Pod]) -> Workload:
     """As gathered; where nobody can say now who belongs to it, its pods as they are."""
     stands = (Standing.WANTING, *PLACED, *(ENDED if done else ()))
     try:
-        gathered = tools.gather(crew, *stands)
+        gathered = tools.guard.always("gathering", crew.root.uid, lambda: tools.gather(crew, *stands))
     except errors.BridgeError:
         gathered = None
     if isinstance(gathered, Workload):
@@ -117,7 +123,10 @@ def _placed(tools: Tools, crew: Crew, workload: Workload, done: Sequence[Pod]) -
 
 def _ask(workload: Workload, tools: Tools) -> Ask:
     """What it asked for; of what cannot be translated any more only the pods are known."""
-    translated = translator.translate(workload, tools.config.rules) if workload.pods else None
+    uid, rules = workload.root.uid, tools.config.rules
+    translated = None
+    if workload.pods:
+        translated = tools.guard.always("translation", uid, lambda: translator.translate(workload, rules))
     if isinstance(translated, Translated):
         return chain.asked(workload, translated)
     return Ask(workload=workload, request=_bare(workload.root))

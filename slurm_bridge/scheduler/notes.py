@@ -6,10 +6,33 @@ on whoever asked       {"victims": their names by uid, "nodes": on which they ar
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Final, TypeVar
+
+import msgspec
 
 from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime import written
+
+#: Letters of a note: that on an asker names all who go for it, which for a large group are hundreds.
+_MOST: Final = 65_536
+
+
+class Going(msgspec.Struct, frozen=True):
+    """On a victim."""
+
+    uid: str | None = None
+    whom: str = msgspec.field(default="", name="for")
+
+
+class Room(msgspec.Struct, frozen=True):
+    """On whoever asked."""
+
+    victims: dict[str, str] = {}
+    nodes: list[str] = []
+
+
+T = TypeVar("T", Going, Room)
 
 
 def text(says: Mapping[str, object]) -> str:
@@ -19,35 +42,27 @@ def text(says: Mapping[str, object]) -> str:
 
 def makes_room_for(pods: Iterable[Pod]) -> str | None:
     """The uid of whom these pods leave for, "" where their queue only has too much; None where they do not say so."""
-    said = (_read(pod, names.ANNOTATION_MAKES_ROOM).get("uid") for pod in pods)
-    return next((one for one in said if isinstance(one, str)), None)
+    said = (_read(pod, names.ANNOTATION_MAKES_ROOM, Going).uid for pod in pods)
+    return next((one for one in said if one is not None), None)
 
 
 def whom(pods: Iterable[Pod]) -> str:
     """The name of whom these pods leave for, or why their queue wants them to; "" where they do not say so."""
-    said = (_read(pod, names.ANNOTATION_MAKES_ROOM).get("for") for pod in pods)
-    return next((one for one in said if isinstance(one, str) and one), "")
+    return next((one for pod in pods if (one := _read(pod, names.ANNOTATION_MAKES_ROOM, Going).whom)), "")
 
 
 def room_made_by(pods: Iterable[Pod]) -> Mapping[str, str]:
     """The names of those who leave for these pods, by uid."""
-    for pod in pods:
-        victims = _read(pod, names.ANNOTATION_ROOM).get("victims")
-        if isinstance(victims, dict) and victims and all(isinstance(one, str) for one in victims.values()):
-            return victims
-    return {}
+    return next((one for pod in pods if (one := _read(pod, names.ANNOTATION_ROOM, Room).victims)), {})
 
 
 def room_on(pods: Iterable[Pod]) -> frozenset[str]:
     """The nodes that are cleared for these pods."""
-    found = (_read(pod, names.ANNOTATION_ROOM).get("nodes") for pod in pods)
-    lists = (one for one in found if isinstance(one, list))
-    return frozenset(node for one in lists for node in one if isinstance(node, str))
+    return frozenset(node for pod in pods for node in _read(pod, names.ANNOTATION_ROOM, Room).nodes)
 
 
-def _read(pod: Pod, key: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(pod.metadata.annotations.get(key, "{}"))
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _read(pod: Pod, key: str, shape: type[T]) -> T:
+    """What is not readable says nothing."""
+    text = pod.metadata.annotations.get(key)
+    found = written.read(text, shape, most=_MOST) if text else None
+    return found if isinstance(found, shape) else shape()

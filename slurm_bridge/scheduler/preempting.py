@@ -130,11 +130,9 @@ class Preempting:
     def _try(self, root: Root, act: Callable[[], T]) -> T | None:
         """Both sides may be away; the next step tries again."""
         try:
-            return act()
+            return self._tools.guard.one("preemption", str(root), act)
         except errors.BridgeError as problem:
             logger.bind(workload=str(root)).info("preemption: not now: {}", problem)
-        except Exception as surprise:  # noqa: BLE001 - one workload that we cannot cope with must not stop the others
-            logger.bind(workload=str(root)).opt(exception=surprise).error("preemption: it could not be dealt with")
         return None
 
     # -- how it begins -----------------------------------------------------------------------------------------------
@@ -142,16 +140,19 @@ class Preempting:
     def _rejoin(self, hook: Preemption | None) -> None:
         """Promises of an earlier life: kept for as long again and not acted on any further, or taken back."""
         for uid in self._census.roots():
-            crew = self._census.crew(uid)
-            waiting = crew.pods(Standing.WANTING) if crew is not None else ()
-            pods = tuple(pod for pod in waiting if hooks.promised((pod,)))
-            if hook is None:
-                self._pledges.take_back(pods)
-            elif crew is not None and pods:
-                now, priority = self._tools.clock.now(), max(map(priority_of, waiting))
-                case = Case(root=crew.root, pods=pods, priority=priority, victims={}, began=now, stage=Stage.CLEARED)
-                self._promise(uid, case, hooks.promised(pods))
-                hook.count("rejoined")
+            self._tools.guard.always("recovery of preemptions", uid, functools.partial(self._rejoin_one, uid, hook))
+
+    def _rejoin_one(self, uid: WorkloadKey, hook: Preemption | None) -> None:
+        crew = self._census.crew(uid)
+        waiting = crew.pods(Standing.WANTING) if crew is not None else ()
+        pods = tuple(pod for pod in waiting if hooks.promised((pod,)))
+        if hook is None:
+            self._pledges.take_back(pods)
+        elif crew is not None and pods:
+            now, priority = self._tools.clock.now(), max(map(priority_of, waiting))
+            case = Case(root=crew.root, pods=pods, priority=priority, victims={}, began=now, stage=Stage.CLEARED)
+            self._promise(uid, case, hooks.promised(pods))
+            hook.count("rejoined")
 
     def _start(self, hook: Preemption) -> None:
         for one in itertools.islice(self._candidates.waiting(hook, self._cases), TRIES):

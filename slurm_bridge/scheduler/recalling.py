@@ -75,9 +75,14 @@ class Recalling:
             self._swept = False
             hook = self._tools.config.chain.evicts
             for uid in hook.rooms() if hook is not None else ():
-                crew = self._census.crew(uid)
-                nodes = notes.room_on(crew.pods(Standing.WANTING)) if crew is not None else ()
-                self._clearing.keep(uid, nodes, self._until(hook))
+                keep = functools.partial(self._keep_on, uid, self._until(hook))
+                self._tools.guard.always("recovery of evictions", uid, keep)
+
+    def _keep_on(self, uid: WorkloadKey, until: float) -> None:
+        """Its pods say which nodes were cleared for it."""
+        crew = self._census.crew(uid)
+        nodes = notes.room_on(crew.pods(Standing.WANTING)) if crew is not None else ()
+        self._clearing.keep(uid, nodes, until)
 
     @property
     def cases(self) -> tuple[WorkloadKey, ...]:
@@ -112,7 +117,7 @@ class Recalling:
             late = recall.asker in held | given_up and not self._is_leaving(case)
             if recall.asker and wanted and (recall.asker not in ready or late):
                 continue
-            self._try(uid, functools.partial(self._turn, recall, case, hook, wanted=wanted))
+            self._try("turn", uid, functools.partial(self._turn, recall, case, hook, wanted=wanted))
             if case.refused is not None:
                 self._kept.add(uid)
                 (held if uid in self._cases else given_up).add(recall.asker)
@@ -123,19 +128,17 @@ class Recalling:
 
     def _prepared(self, uid: WorkloadKey, room: Room, recalls: Mapping[WorkloadKey, Recall]) -> bool:
         """It is written who goes for it, on all of them, and others know what they keep away from."""
-        noted = self._try(uid, functools.partial(self._note, uid, room, recalls))
+        noted = self._try("note", uid, functools.partial(self._note, uid, room, recalls))
         victims = [one for one in recalls.values() if one.asker == uid]
-        marked = noted and all(self._try(one.victim, functools.partial(self._mark, one)) for one in victims)
+        marked = noted and all(self._try("mark", one.victim, functools.partial(self._mark, one)) for one in victims)
         return marked and self._clearing.holds(uid)
 
-    def _try(self, uid: WorkloadKey, act: Callable[[], bool]) -> bool:
+    def _try(self, what: str, uid: WorkloadKey, act: Callable[[], bool]) -> bool:
         """Both sides may be away; the next step tries again."""
         try:
-            return act()
+            return self._tools.guard.one(f"eviction: {what}", uid, act) or False
         except errors.BridgeError as problem:
             logger.bind(workload=uid).info("eviction: not now: {}", problem)
-        except Exception as surprise:  # noqa: BLE001 - one workload that we cannot cope with must not stop the others
-            logger.bind(workload=uid).opt(exception=surprise).error("eviction: it could not be dealt with")
         return False
 
     def _until(self, hook: Evicts | None) -> float:
@@ -154,13 +157,18 @@ class Recalling:
         marked = self._census.roots() if not self._swept else (*self._cases, *self._noted)
         self._swept = True
         for uid in marked:
-            crew = self._census.crew(uid)
-            pods = crew.pods(*PLACED, Standing.WANTING) if crew is not None else ()
-            if uid not in recalls:
-                self._take_back(uid, pods)
-            if uid not in rooms:
-                self._noted.pop(uid, None)
-                self._marks.take_back(pods, names.ANNOTATION_ROOM)
+            self._tools.guard.one("eviction: sweep", uid, functools.partial(self._sweep_one, uid, recalls, rooms))
+
+    def _sweep_one(
+        self, uid: WorkloadKey, recalls: Mapping[WorkloadKey, Recall], rooms: Mapping[WorkloadKey, Room]
+    ) -> None:
+        crew = self._census.crew(uid)
+        pods = crew.pods(*PLACED, Standing.WANTING) if crew is not None else ()
+        if uid not in recalls:
+            self._take_back(uid, pods)
+        if uid not in rooms:
+            self._noted.pop(uid, None)
+            self._marks.take_back(pods, names.ANNOTATION_ROOM)
 
     def _take_back(self, uid: WorkloadKey, pods: Iterable[Pod]) -> None:
         """It has gone, or stays. Whoever is on his way out keeps what he says: it is true."""

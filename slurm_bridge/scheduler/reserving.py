@@ -60,7 +60,8 @@ class Reserving:
             self._clearing.begin()
             self._returning.begin()
             for one in self._tools.table.kept_for():
-                self._resume(one)
+                resume = functools.partial(self._resume, one)
+                self._tools.guard.always("recovery of reservations", one.owner.uid, resume)
 
     @property
     def cases(self) -> tuple[WorkloadKey, ...]:
@@ -93,11 +94,9 @@ class Reserving:
     def _try(self, uid: WorkloadKey, act: Callable[[], None]) -> None:
         """Both sides may be away; the next step tries again."""
         try:
-            act()
+            self._tools.guard.one("keeping nodes", uid, act)
         except errors.BridgeError as problem:
             logger.bind(workload=uid).info("reservation: not now: {}", problem)
-        except Exception as surprise:  # noqa: BLE001 - one workload that we cannot cope with must not stop the others
-            logger.bind(workload=uid).opt(exception=surprise).error("reservation: it could not be dealt with")
 
     # -- who, and which nodes ----------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
+from slurm_bridge.scheduler.guarding import Guard
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.promised import Promised
@@ -106,6 +107,8 @@ class Tally(Protocol):
 
     def attempt(self, result: str) -> None: ...
 
+    def surprise(self, where: str) -> None: ...
+
     def bound(self, pod: Pod, waited: float | None) -> None: ...
 
     def ended(self, reason: str) -> None: ...
@@ -155,6 +158,11 @@ class Tools:
     facts_due: float = 0.0
     #: When they were read last.
     facts_at: float = float("-inf")
+    #: Around every loop over workloads.
+    guard: Guard = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.guard = Guard(self.clock, self.tally)
 
     def refresh_facts(self) -> None:
         """What we know of Slurm's nodes has shown itself out of date."""

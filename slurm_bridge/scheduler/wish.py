@@ -4,6 +4,8 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model import names
@@ -12,6 +14,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import written
 from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import digest, translator
@@ -28,6 +31,18 @@ MOVED = 30.0
 
 #: Why a job waits that Slurm has tried to start.
 _LACKING = "Resources"
+
+
+#: Bytes of the reason in a note: each may take six letters, and the note has to stay readable.
+_MOST_WHY = 512
+
+
+class Parked(msgspec.Struct, frozen=True):
+    """The note by which a pod is parked: after which job, why, and what it asked for then."""
+
+    job: int = 0
+    why: str = ""
+    intent: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,28 +206,28 @@ def mark(wish: Wish, planned: Plan) -> str:
 
 def parked(wish: Wish) -> bool:
     """Some pod says that somebody cancelled just this request, and nothing has changed since."""
-    return any(note.get("intent") == wish.intent for note in _park_notes(wish))
+    return any(note.intent == wish.intent for note in _park_notes(wish))
 
 
 def noted(wish: Wish) -> bool:
     """Some pod says that some request of it was parked, be it another one."""
-    return any(_park_notes(wish))
+    return any(True for _ in _park_notes(wish))
 
 
 def answered(wish: Wish, placeholder: Placeholder) -> bool:
     """The pod was parked for the end of just this job: what the user has changed since is meant for the next one."""
-    return any(note.get("job") == placeholder.job_id for note in _park_notes(wish))
+    return any(note.job == placeholder.job_id for note in _park_notes(wish))
 
 
 def why_parked(wish: Wish) -> str:
     """What the pods say about it."""
-    return next((str(note.get("why", "")) for note in _park_notes(wish)), "")
+    return next((note.why for note in _park_notes(wish)), "")
 
 
 def note_of(wish: Wish) -> str:
     """The note by which the workload is parked, as some pod carries it."""
     texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED, "") for pod in wish.workload.pods)
-    return next((text for text in texts if _read(text).get("intent") == wish.intent), "")
+    return next((text for text in texts if (note := _read(text)) and note.intent == wish.intent), "")
 
 
 def without(wish: Wish, note: str) -> tuple[Pod, ...]:
@@ -221,18 +236,16 @@ def without(wish: Wish, note: str) -> tuple[Pod, ...]:
     return tuple(pod for pod in pods if note and pod.metadata.annotations.get(names.ANNOTATION_PARKED) != note)
 
 
-def _park_notes(wish: Wish) -> Iterator[dict[str, object]]:
+def _park_notes(wish: Wish) -> Iterator[Parked]:
     """Equal texts are read once: every member of a gang says the same."""
     texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED) for pod in wish.workload.pods)
-    yield from filter(None, map(_read, dict.fromkeys(text for text in texts if text)))
+    yield from (note for text in dict.fromkeys(texts) if text and (note := _read(text)) is not None)
 
 
-def _read(text: str) -> dict[str, object]:
-    try:
-        note = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return note if isinstance(note, dict) else {}
+def _read(text: str) -> Parked | None:
+    """Users can write it: what is not readable, or says nothing, parks nobody."""
+    note = written.read(text, Parked) if text else None
+    return note if isinstance(note, Parked) and note != Parked() else None
 
 
 def park_note(wish: Wish, placeholder: Placeholder | None, why: str) -> str:
@@ -240,4 +253,5 @@ def park_note(wish: Wish, placeholder: Placeholder | None, why: str) -> str:
     job_id = placeholder.job_id if placeholder is not None else 0
     # Of the job that was ended: whoever has changed something meanwhile wants another one.
     asked = placeholder.owner.request.partition(":")[0] if placeholder is not None else ""
-    return json.dumps({"job": job_id, "why": why, "intent": asked or wish.intent}, separators=(",", ":"))
+    said = why.encode()[:_MOST_WHY].decode(errors="ignore")
+    return json.dumps({"job": job_id, "why": said, "intent": asked or wish.intent}, separators=(",", ":"))

@@ -43,6 +43,11 @@ class Metrics(Instruments):
         self.schedule_attempts = self._counter(
             "schedule_attempts_total", "Looks at a workload, by what came of them.", "result"
         )
+        self.surprises = self._counter(
+            "surprises_total",
+            "Workloads and objects that a loop could not cope with, a defect that the log shows; the others go on.",
+            "loop",
+        )
         self.scheduling_attempt_duration = self._histogram(
             "scheduling_attempt_duration_seconds", "How long one look at a workload takes.", _ATTEMPTS, "result"
         )

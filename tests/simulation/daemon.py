@@ -106,6 +106,9 @@ class Uncounted:
     def attempt(self, result: str) -> None:
         """Nobody asks."""
 
+    def surprise(self, where: str) -> None:
+        """Nobody asks."""
+
     def bound(self, pod: Pod, waited: float | None) -> None:
         """Nobody asks."""
 

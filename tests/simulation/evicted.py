@@ -53,7 +53,7 @@ def _note(manifest: Manifest, key: str) -> Manifest:
     """Users may have written anything there."""
     try:
         found = json.loads((manifest["metadata"].get("annotations") or {}).get(key, "{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

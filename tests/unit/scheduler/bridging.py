@@ -52,9 +52,13 @@ class Told:
         self.bindings: list[str] = []
         self.ends: list[str] = []
         self.resizes = 0
+        self.surprises: list[str] = []
 
     def attempt(self, result: str) -> None:
         self.attempts.append(result)
+
+    def surprise(self, where: str) -> None:
+        self.surprises.append(where)
 
     def bound(self, pod: Pod, waited: float | None) -> None:
         assert waited is None or waited >= 0

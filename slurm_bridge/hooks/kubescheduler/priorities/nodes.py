@@ -1,10 +1,10 @@
 """What nodes are: their labels, their taints, and whom their owners would rather not have there."""
 
 import functools
-import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from slurm_bridge.hooks import selecting
@@ -14,6 +14,7 @@ from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.rules import taints
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod, Toleration
+from slurm_bridge.runtime import written
 
 #: What a node without a preference says; also the score of every node where nobody prefers anything.
 EQUAL = 1
@@ -28,6 +29,26 @@ PREFER_AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 AVOIDABLE = frozenset({"ReplicationController", "ReplicaSet"})
 
 Controllers = frozenset[tuple[str, str]]
+
+#: Letters of that list: longer ones avoid nobody.
+_MOST_AVOIDED: Final = 65_536
+
+
+class _Controller(msgspec.Struct, frozen=True):
+    kind: str
+    uid: str
+
+
+class _Signature(msgspec.Struct, frozen=True, rename="camel"):
+    pod_controller: _Controller
+
+
+class _Avoid(msgspec.Struct, frozen=True, rename="camel"):
+    pod_signature: _Signature
+
+
+class _Avoids(msgspec.Struct, frozen=True, rename="camel"):
+    prefer_avoid_pods: list[_Avoid] | None = None
 
 
 def equal(scene: Scene) -> Whole:
@@ -107,9 +128,7 @@ def _avoided(node: Node) -> Controllers:
 @functools.lru_cache(maxsize=1024)
 def _listed(annotation: str) -> Controllers:
     """What cannot be read avoids nobody, as in kube-scheduler: one odd annotation must not stop every pod."""
-    try:
-        written = json.loads(annotation or "{}")
-        rows = [row["podSignature"]["podController"] for row in written.get("preferAvoidPods") or ()]
-        return frozenset((row["kind"], row["uid"]) for row in rows)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return frozenset()
+    found = written.read(annotation, _Avoids, most=_MOST_AVOIDED) if annotation else None
+    rows = found.prefer_avoid_pods or () if isinstance(found, _Avoids) else ()
+    makers = (row.pod_signature.pod_controller for row in rows)
+    return frozenset((one.kind, one.uid) for one in makers)
