@@ -95,11 +95,17 @@ class Reload:
             # The hooks have read their files anew: whoever changes one from now on is noticed.
             self._seen = seen[:1]
         except errors.BadConfiguration as problem:
-            logger.error("the new configuration is not used, the last good one stays: {}", problem)
-            self._refusal = Refusal(at=self._clock.wall(), problem=str(problem))
-            self._use.told("refused", str(problem))
+            self._refuse(str(problem))
+        except Exception as surprise:  # noqa: BLE001 - whatever is written there, the daemon goes on as it was told before
+            logger.opt(exception=surprise).error("the new configuration could not be dealt with")
+            self._refuse(f"it could not be dealt with: {type(surprise).__name__}: {surprise}")
         else:
             self._refusal = None
+
+    def _refuse(self, problem: str) -> None:
+        logger.error("the new configuration is not used, the last good one stays: {}", problem)
+        self._refusal = Refusal(at=self._clock.wall(), problem=problem)
+        self._use.told("refused", problem)
 
     def _look(self, stored: Iterable[Stored]) -> tuple[str, ...]:
         return (self._source.fingerprint(), *(f"{one.file}:{one.now}" for one in stored if one.read != one.now))

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from slurm_bridge import errors
+from slurm_bridge.runtime import safe_yaml
 from slurm_bridge.settings import keys
 from slurm_bridge.settings.trees import Assignment, Path, Tree
 
@@ -35,16 +36,13 @@ def file(path: pathlib.Path) -> tuple[Tree, list[Problem]]:
     except (OSError, UnicodeDecodeError) as error:
         raise errors.BadConfiguration(f"{path} cannot be read: {_reason(error)}") from None
     try:
-        loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
-        if node is None:
-            return nothing, []
-        problems = list(_repeated(node, path))
-        values = loader.construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        return nothing, [Problem(place=_mark(path, error.problem_mark), message=f"is not YAML: {error.problem}")]
-    except yaml.YAMLError as error:
-        return nothing, [Problem(place=str(path), message=f"is not YAML: {_reason(error)}")]
+        node, values = safe_yaml.composed(text)
+    except safe_yaml.NotYaml as error:
+        place = str(path) if error.line is None else f"{path}:{error.line}"
+        return nothing, [Problem(place=place, message=f"is not YAML: {error.what}")]
+    if node is None:
+        return nothing, []
+    problems = list(_repeated(node, path))
     if not isinstance(values, dict):
         return nothing, [*problems, Problem(place=_mark(path, node.start_mark), message="has to hold keys and values")]
     return Tree(values=values, places={**dict(_places(node, path)), (): str(path)}), problems
@@ -82,8 +80,8 @@ def _assignments(written: Iterable[tuple[str, Path, str]]) -> tuple[list[Assignm
             problems.append(Problem(place=place, message="names no key"))
             continue
         try:
-            given.append(Assignment(path=path, value=yaml.safe_load(text), place=place))
-        except yaml.YAMLError:
+            given.append(Assignment(path=path, value=safe_yaml.load(text), place=place))
+        except safe_yaml.NotYaml:
             problems.append(Problem(place=place, message="its value is not YAML; put quotes around special characters"))
     return given, problems
 

@@ -2,11 +2,10 @@
 
 import pathlib
 
-import yaml
-
 from slurm_bridge.hooks.kai import copies
 from slurm_bridge.hooks.kai.copies import BadCopy, Copy
 from slurm_bridge.hooks.kai.options import TopologyOptions
+from slurm_bridge.runtime import safe_yaml
 
 _YAML = (".yaml", ".yml")
 
@@ -19,7 +18,7 @@ def copy_of(options: TopologyOptions) -> Copy | None:
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix in _YAML:
-            return copies.of_yaml(yaml.safe_load(text), options.called)
+            return copies.of_yaml(safe_yaml.load(text), options.called)
         return copies.of_conf(text)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, BadCopy) as error:
+    except (OSError, UnicodeDecodeError, safe_yaml.NotYaml, BadCopy) as error:
         raise BadCopy(f"topology {options.name}: file {options.file}: {error}") from error

@@ -7,9 +7,8 @@ from typing import Final
 import yaml
 
 from slurm_bridge.errors import BadConfiguration
+from slurm_bridge.runtime import safe_yaml
 
-#: Levels of a text that a stranger sends; each level of queues has two.
-_DEEPEST: Final = 100
 _SHOWN: Final = 16
 
 
@@ -28,8 +27,8 @@ def text(name: str) -> str:
 def parsed(given: str, source: str) -> object:
     """The mapping that the text holds; BadConfiguration names its source and what is wrong with it."""
     try:
-        return yaml.safe_load(given)
-    except yaml.YAMLError as error:
+        return safe_yaml.load(given)
+    except safe_yaml.NotYaml as error:
         raise BadConfiguration(f"{source}: {error}") from error
 
 
@@ -49,31 +48,10 @@ def version(given: str) -> str:
 
 
 def handed_in(body: bytes) -> object:
-    """What somebody has sent; Unreadable says why it is no YAML.
-
-    It is built only after a look at its events: some hundred bytes of aliases make gigabytes of queues, and thousands
-    of levels overflow the stack of the library, which ends the process.
-    """
+    """What somebody has sent; Unreadable says why it is no YAML."""
     source = "the configuration"
     try:
-        given = body.decode()
-        _look_through(given, source)
-        return yaml.load(given, yaml.CSafeLoader)
-    except UnicodeDecodeError:
-        raise Unreadable(f"{source}: is not UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = f" line {error.problem_mark.line + 1}:" if error.problem_mark else ""
-        raise Unreadable(f"{source}:{line} is not YAML: {error.problem}") from error
-    except (yaml.YAMLError, TypeError, ValueError, LookupError, AttributeError) as error:
-        # The library trusts what explicit tags say: `!!bool maybe`, `!!timestamp soon`.
-        raise Unreadable(f"{source}: is not YAML: {type(error).__name__}") from error
-
-
-def _look_through(given: str, source: str) -> None:
-    depth = 0
-    for event in yaml.parse(given, yaml.CSafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise Unreadable(f"{source}: YAML aliases are not taken, write *{event.anchor} out")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            raise Unreadable(f"{source}: is nested too deeply; allowed are {_DEEPEST} levels")
+        return safe_yaml.load(body, aliases=False)
+    except safe_yaml.NotYaml as error:
+        line = f" line {error.line}:" if error.line is not None else ""
+        raise Unreadable(f"{source}:{line} is not YAML: {error.what}") from error

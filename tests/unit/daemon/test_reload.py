@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from slurm_bridge import errors
 from slurm_bridge.daemon.reload import PERIOD, Reload, Source, Stored, Use
 from slurm_bridge.runtime.clock import VirtualClock
@@ -23,6 +25,7 @@ class File:
         self.applied: list[Settings] = []
         self.said: list[tuple[str, str]] = []
         self.unusable = ""
+        self.surprise: Exception | None = None
         #: What the hook in force has read of a file of its own, and what is there now.
         self.read = self.now = "1"
         self.clock = clock or VirtualClock()
@@ -42,6 +45,8 @@ class File:
 
     def load(self) -> Settings:
         self.loads += 1
+        if self.surprise is not None:
+            raise self.surprise
         if isinstance(self.content, Exception):
             raise self.content
         return self.content
@@ -160,3 +165,21 @@ def test_whoever_asks_has_it_read_at_once() -> None:
         assert refusal.problem == "no such queue"
     file.unusable = ""
     assert (file.reload.now(), len(file.applied)) == (None, 2)
+
+
+@pytest.mark.security("input")
+@pytest.mark.parametrize(
+    "surprise", [ValueError("day is out of range for month"), KeyError("maybe"), RecursionError("too deep")]
+)
+def test_whatever_is_wrong_with_a_file_the_last_good_configuration_stays(surprise: Exception) -> None:
+    """A configuration that cannot be read, in whatever way, never ends the running daemon: the last good one stays."""
+    file = File()
+    file.surprise = surprise
+    file.write(settings(defaults={"partition": "batch"}))
+    file.reload.step()
+    assert file.applied == []
+    assert file.said == [("refused", f"it could not be dealt with: {type(surprise).__name__}: {surprise}")]
+    file.surprise = None
+    file.write(settings(defaults={"partition": "batch"}))
+    file.reload.step()
+    assert len(file.applied) == 1
