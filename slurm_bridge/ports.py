@@ -130,10 +130,15 @@ EVERYWHERE = Scope()
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Listing(Generic[T_co]):
-    """All objects of a kind at one moment."""
+    """All objects of a kind at one moment.
+
+    `unreadable` are namespaces and names of those that are there and cannot be read: nothing follows from their
+    absence. One that does not even tell its name ("") may be any.
+    """
 
     items: tuple[T_co, ...]
     resource_version: str
+    unreadable: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

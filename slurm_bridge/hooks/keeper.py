@@ -27,6 +27,8 @@ class Keeper:
         self._lock = threading.Lock()
         self._nodes: dict[str, NodeFacts] = {}
         self._claims: dict[str, set[str]] = {}
+        #: Nodes whose amounts nobody can read, and why.
+        self._odd: dict[str, str] = {}
         self._holding = Holding()
         self._nominations = Nominations()
         self._slurm: Mapping[str, SlurmNode] = {}
@@ -169,7 +171,7 @@ class Keeper:
             slurm_name=new.slurm_name,
             node=new,
             slurm=known.slurm if known is not None and known.slurm_name == new.slurm_name else None,
-            allocatable=_amounts(new.status.allocatable),
+            allocatable=self._allocatable(new),
             used=there.used,
             placed=there.placed,
             pods=there.pods,
@@ -181,10 +183,26 @@ class Keeper:
         self._relink(new.slurm_name)
         self._moved()
 
+    def _allocatable(self, node: Node) -> Amounts:
+        """What it has; where nobody can read that, nothing: no pod comes there, and all other nodes count."""
+        name = node.metadata.name
+        try:
+            found = _amounts(node.status.allocatable)
+        except (ValueError, ArithmeticError) as error:
+            self._odd[name] = f"its allocatable resources cannot be read, so that no pod fits there: {error}"
+            return _amounts({})
+        self._odd.pop(name, None)
+        return found
+
+    def oddity(self, name: str) -> str:
+        """Why nothing fits on this node, "" where what it has can be read."""
+        return self._odd.get(name, "") if self._odd else ""
+
     def _drop_node(self, name: str) -> None:
         facts = self._nodes.pop(name, None)
         if facts is not None:
             self._touched[name] = None
+            self._odd.pop(name, None)
             self._names = self._by_slurm = None
             self._unclaim(facts)
             self._moved()

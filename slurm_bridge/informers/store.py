@@ -113,10 +113,14 @@ class Store(Generic[T]):
         return made
 
     def replace(self, listing: ports.Listing[T]) -> tuple[Change[T], ...]:
-        """Become equal to a list; what it does not hold has gone, however we missed it."""
+        """Become equal to a list; what it does not hold has gone, however we missed it.
+
+        What it holds and nobody can read stays as it was.
+        """
         with self._lock:
-            listed = {item.key for item in listing.items}
-            gone = [key for key in self._objects if key not in listed]
+            listed = {item.key for item in listing.items} | listing.unreadable
+            nameless = any(not name for _, name in listing.unreadable)
+            gone = [key for key in self._objects if key not in listed] if not nameless else []
             changes = [change for key in gone for change in self._drop(key, None)]
             changes += [change for item in listing.items for change in self._put(item)]
             self._resource_version = listing.resource_version

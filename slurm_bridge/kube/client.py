@@ -8,7 +8,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from slurm_bridge import errors, ports
-from slurm_bridge.kube import codec, events, lease, status, transport, watch
+from slurm_bridge.kube import codec, events, lease, leniency, status, transport, watch
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
@@ -85,7 +85,7 @@ class KubeClient:
         request = transport.Request(method="GET", path=self._path(kind, scope.namespace), query=query)
         with self._rediscovering(kind):
             stream = self._transport.stream(request)
-        return watch.Watch(stream, codec.codec(kind))
+        return watch.Watch(stream, codec.codec(kind), lambda one: self._met(kind, one))
 
     def get(self, kind: Kind[T], namespace: str, name: str) -> T | None:
         request = transport.Request(method="GET", path=self._path(kind, namespace, name))
@@ -165,14 +165,24 @@ class KubeClient:
         """All pages of one list."""
         path, reader = self._path(kind, scope.namespace), codec.codec(kind)
         items: list[T] = []
+        unreadable: set[tuple[str, str]] = set()
+
+        def odd(one: leniency.Unreadable) -> None:
+            unreadable.add(one.key)
+            self._met(kind, one)
+
         query = {**_selectors(scope), "limit": _PAGE}
         while True:
             with self._rediscovering(kind):
-                page = reader.page(self._ask(transport.Request(method="GET", path=path, query=query)))
+                page = reader.page(self._ask(transport.Request(method="GET", path=path, query=query)), odd)
             items += page.items or ()
             if not page.metadata.continue_:
-                return ports.Listing(items=tuple(items), resource_version=page.metadata.resource_version)
+                version = page.metadata.resource_version
+                return ports.Listing(items=tuple(items), resource_version=version, unreadable=frozenset(unreadable))
             query["continue"] = page.metadata.continue_
+
+    def _met(self, kind: Kind[T], one: leniency.Unreadable) -> None:
+        self._oddities.met("Kubernetes", kind.kind, "/".join(filter(None, one.key)), one.why)
 
     def _write(
         self, kind: Kind[T], method: str, path: str, manifest: Manifest, *, content_type: str = "application/json"

@@ -5,15 +5,15 @@ pass, straight into its record; what a record does not name (managedFields above
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
 
 from slurm_bridge import errors, ports
-from slurm_bridge.kube import status
+from slurm_bridge.kube import leniency, status
 from slurm_bridge.model.kinds import Kind
-from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
 from slurm_bridge.runtime import decoding
 
 T = TypeVar("T", bound=Object)
@@ -65,6 +65,16 @@ class APIResourceList(msgspec.Struct, frozen=True):
     resources: tuple[APIResource, ...] | None = ()
 
 
+#: Told of each object that cannot be read.
+Met = Callable[[leniency.Unreadable], None]
+
+
+class _RawPage(msgspec.Struct, frozen=True):
+    metadata: PageMeta
+    items: tuple[msgspec.Raw, ...] | None = ()
+
+
+_raw_page = msgspec.json.Decoder(_RawPage)
 _discovery = msgspec.json.Decoder(APIResourceList)
 
 
@@ -79,28 +89,70 @@ class Codec(Generic[T]):
             lambda union, variant: union | _generic(variant, record), (_Added, _Modified, _Deleted), _Bookmark | _Error
         )
         self._lines: msgspec.json.Decoder[Any] = msgspec.json.Decoder(changes)
+        self._record = record
 
-    def page(self, body: bytes) -> Page[T]:
-        """A page of a list."""
+    def page(self, body: bytes, odd: Met | None = None) -> Page[T]:
+        """A page of a list. With `odd`, which is told of them, items that cannot be read are left out."""
         try:
             return self._page.decode(body)
-        except msgspec.DecodeError as error:
+        except leniency.ODD as error:
+            if odd is None:
+                _unreadable("list", error)
+        try:
+            return self._leniently(body, odd)
+        except leniency.ODD as error:
             _unreadable("list", error)
+
+    def _leniently(self, body: bytes, odd: Met) -> Page[T]:
+        raw = leniency.decode(_raw_page, body)
+        items = []
+        for one in raw.items or ():
+            try:
+                items.append(leniency.decode(self._one, one))
+            except leniency.ODD as error:
+                odd(leniency.item(one, error))
+        return Page(metadata=raw.metadata, items=tuple(items))
 
     def one(self, body: bytes) -> T:
         """A single object."""
         try:
-            return self._one.decode(body)
-        except msgspec.DecodeError as error:
-            _unreadable("object", error)
+            return leniency.decode(self._one, body)
+        except leniency.ODD as error:
+            raise errors.Unreadable(f"unreadable object: {error}") from error
 
-    def changes(self, lines: bytes) -> Iterator[ports.Put[T] | ports.Gone[T] | ports.Bookmark]:
-        """The changes in these whole lines; an ERROR among them is raised after those before it."""
+    def changes(self, lines: bytes, odd: Met | None = None) -> Iterator[ports.Put[T] | ports.Gone[T] | ports.Bookmark]:
+        """The changes in these whole lines; an ERROR among them is raised after those before it.
+
+        With `odd`, which is told of them, objects that cannot be read stay as they were known until they are deleted.
+        """
         try:
             events = self._lines.decode_lines(lines)
-        except msgspec.DecodeError as error:
-            _unreadable("watch line", error)
+        except leniency.ODD as error:
+            if odd is None:
+                _unreadable("watch line", error)
+            return self._one_by_one(lines, odd)
         return map(_change, events)
+
+    def _one_by_one(self, lines: bytes, odd: Met) -> Iterator[ports.Put[T] | ports.Gone[T] | ports.Bookmark]:
+        for line in filter(None, lines.split(b"\n")):
+            try:
+                event = leniency.decode(self._lines, line)
+            except leniency.ODD as error:
+                met = leniency.line(line, error)
+                if met is None:
+                    _unreadable("watch line", error)
+                odd(met)
+                yield self._unknown(met)
+            else:
+                yield _change(event)
+
+    def _unknown(self, met: leniency.Unreadable) -> ports.Gone[T] | ports.Bookmark:
+        """What cannot be read any more is no reason to forget what it was; that it is gone is one."""
+        namespace, name = met.key
+        if not met.deleted:
+            return ports.Bookmark(met.version)
+        metadata = ObjectMeta(namespace=namespace, name=name, resource_version=met.version)
+        return ports.Gone(self._record(metadata=metadata))
 
 
 def codec(kind: Kind[T]) -> Codec[T]:
@@ -130,7 +182,7 @@ def resources(body: bytes) -> frozenset[str]:
     """The resources that a group version serves."""
     try:
         return frozenset(resource.name for resource in _discovery.decode(body).resources or ())
-    except msgspec.DecodeError as error:
+    except leniency.ODD as error:
         _unreadable("resource list", error)
 
 
@@ -153,5 +205,5 @@ def _generic(container: Any, record: type[Object]) -> Any:
     return container[record]
 
 
-def _unreadable(what: str, error: msgspec.DecodeError) -> NoReturn:
+def _unreadable(what: str, error: Exception) -> NoReturn:
     raise errors.BadAnswer(f"unreadable {what}: {error}") from error

@@ -14,6 +14,9 @@ from slurm_bridge import errors
 
 #: Enough of a message to act on; a proxy's page is not worth more.
 _MOST_TEXT = 500
+#: Whatever a server or a proxy wishes, it is asked again after so many seconds.
+_LONGEST = 120.0
+_DIGITS = 9
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -85,7 +88,7 @@ def read(body: bytes) -> Status | None:
     """The Status in this body, None when it holds none."""
     try:
         status = _decoder.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return status if status.kind == "Status" else None
 
@@ -100,7 +103,7 @@ def refusal(what: str, number: int, body: bytes, retry_after: str = "") -> error
     status = read(body)
     if status is None:
         return _unsigned(what, number, body, _seconds(retry_after))
-    wish = _seconds(retry_after) or (status.details and status.details.retry_after_seconds) or None
+    wish = _seconds(retry_after) or _bounded(status) or None
     text = f"{what}: {status.message[:_MOST_TEXT] or status.reason} ({number} {status.reason})"
     for word, make in _BY_CAUSE:
         if word in status.causes:
@@ -131,6 +134,10 @@ def _disagree(made: type[errors.Disagreement], text: str, status: Status) -> err
     return made(text, code=status.code, reason=status.reason)
 
 
+def _bounded(status: Status) -> float:
+    return min(float(status.details.retry_after_seconds), _LONGEST) if status.details else 0.0
+
+
 def _seconds(header: str) -> float | None:
     """Retry-After in seconds; its date form is not used by API servers."""
-    return float(header) if header.isdecimal() else None
+    return min(float(header[:_DIGITS]), _LONGEST) if header.isascii() and header.isdigit() else None

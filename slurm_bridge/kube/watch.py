@@ -16,14 +16,15 @@ MOST_LINE = 64 << 20
 class Watch(Generic[T]):
     """Implements ports.Changes."""
 
-    def __init__(self, stream: transport.Stream, reader: codec.Codec[T]) -> None:
+    def __init__(self, stream: transport.Stream, reader: codec.Codec[T], odd: codec.Met | None = None) -> None:
         self._stream = stream
+        self._odd = odd
         self._reader = reader
 
     def __iter__(self) -> Iterator[ports.Put[T] | ports.Gone[T] | ports.Bookmark]:
         try:
             for lines in whole_lines(self._stream):
-                yield from self._reader.changes(lines)
+                yield from self._reader.changes(lines, self._odd)
         except errors.Unanswered as silence:
             # Half open, or asked for a version that a server which lost its state has not reached yet: to that one
             # it says nothing, not even bookmarks. Only a new list tells these two apart.

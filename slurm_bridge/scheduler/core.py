@@ -127,8 +127,11 @@ class Core:
         self._hear("nodes", old, new, lambda: self._on_node(old, new))
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
-        before = self.tools.keeper.version
+        before, known = self.tools.keeper.version, self.tools.keeper.oddity(old.metadata.name) if old else ""
         self.tools.keeper.on_node(old, new)
+        why = self.tools.keeper.oddity(new.metadata.name) if new is not None else ""
+        if new is not None and why not in ("", known):
+            logger.warning("node {}: {}", new.metadata.name, why)
         if news.ails(old, new):
             self._stir()
         if self.tools.keeper.version != before:

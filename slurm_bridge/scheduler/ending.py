@@ -77,8 +77,11 @@ class Ender:
         if owner.kind == kinds.PODS.kind:
             pod = self._tools.cluster.get(kinds.PODS, owner.namespace, owner.name)
             return pod is not None and pod.uid == owner.uid and not pod.terminal
-        listed = self._tools.cluster.list(kinds.PODS, Scope(namespace=owner.namespace)).items
-        return any(job_id_of(pod) == placeholder.job_id and not pod.terminal for pod in listed)
+        listed = self._tools.cluster.list(kinds.PODS, Scope(namespace=owner.namespace))
+        # One that cannot be read may be the one that is looked for.
+        return bool(listed.unreadable) or any(
+            job_id_of(pod) == placeholder.job_id and not pod.terminal for pod in listed.items
+        )
 
     def drop(self, uid: WorkloadKey) -> Filed:
         """Both sides are over."""

@@ -38,10 +38,15 @@ def _bound(pod: Pod) -> Standing:
     return Standing.LEAVING if pod.terminating else Standing.BOUND
 
 
+#: Of a number of 32 bits.
+_DIGITS = 10
+
+
 def job_id_of(pod: Pod) -> names.JobId | None:
     """The job that a pod names because it was bound by it."""
     text = pod.metadata.labels.get(names.LABEL_JOB_ID, "") if pod.bound else ""
-    return names.JobId(int(text)) if text.isascii() and text.isdigit() and int(text) > 0 else None
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else 0
+    return names.JobId(number) if number else None
 
 
 def slurm_node_of(pod: Pod) -> str:

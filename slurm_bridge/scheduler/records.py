@@ -59,7 +59,7 @@ def starters_of(owner: Owner) -> int:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() else 1
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 1  # noqa: PLR2004 - digits of any count
 
 
 def over(placeholder: Placeholder, note: str, now: float) -> Placeholder:
