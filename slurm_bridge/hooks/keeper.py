@@ -246,7 +246,7 @@ class Keeper:
         """Amounts that nobody can read count as nothing: one odd pod must not stop the watch of all others."""
         try:
             return self._requests_of(pod)
-        except ValueError:
+        except (ValueError, ArithmeticError):
             return {}
 
     def _hold(self, uid: str, hold: Hold) -> None:

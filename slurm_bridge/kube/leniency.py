@@ -11,7 +11,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-T = TypeVar("T", covariant=True)
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 #: What a decoder raises: of these only the first is its own.
 ODD: Final = (msgspec.DecodeError, ValueError, RecursionError)
@@ -23,10 +24,10 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _MOST_WORDS: Final = 200
 
 
-class Decoder(Protocol[T]):
+class Decoder(Protocol[T_co]):
     """One of msgspec's."""
 
-    def decode(self, body: Any, /) -> T: ...
+    def decode(self, body: Any, /) -> T_co: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ hour is enough to find it; the counter shows how much there is of it.
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-import cachetools
 from loguru import logger
 
 #: The same thing is said again after so many seconds.
@@ -30,7 +30,8 @@ class Oddities:
         self._now = now
         self._count: Count = lambda _server, _kind: None
         self._lock = threading.Lock()
-        self._said: cachetools.TTLCache[tuple[str, str, str], bool] = cachetools.TTLCache(_MOST, _AGAIN, timer=now)
+        #: When each thing was said.
+        self._said: OrderedDict[tuple[str, str, str], float] = OrderedDict()
         self._began, self._lines = float("-inf"), 0
 
     def counted_by(self, count: Count) -> None:
@@ -48,8 +49,11 @@ class Oddities:
             now = self._now()
             if now - self._began >= _MINUTE:
                 self._began, self._lines = now, 0
-            if thing in self._said or self._lines >= _LINES:
+            if now - self._said.get(thing, float("-inf")) < _AGAIN or self._lines >= _LINES:
                 return False
-            self._said[thing] = True
+            self._said.pop(thing, None)
+            self._said[thing] = now
+            if len(self._said) > _MOST:
+                self._said.popitem(last=False)
             self._lines += 1
             return True
