@@ -11,6 +11,7 @@ from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
+from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
@@ -65,7 +66,7 @@ def build(settings: Settings, outside: Outside) -> Brain:
     census = _census(given, outside)
     gather = _gatherer(given)
     order = Order(census, lambda: tools.config.chain, gather)
-    queue = Queue(outside.clock, order.key, order.served)
+    queue = Queue(outside.clock, order.key, order.served, namespace=names.namespace_of)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
     keeper = Keeper(resources.requests_of)
     around = dataclasses.replace(outside.around, wake=queue.activate, seen=keeper.snapshot)

@@ -1,12 +1,25 @@
 """What happens, turned into numbers: the one place where the rooms' own counts meet the metrics."""
 
 import datetime as dt
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.controllers.leader import Election
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.metrics import Metrics
+
+#: So many namespaces have series of their own.
+MOST_NAMESPACES: Final = 20
+
+
+class Shown(Protocol):
+    """A gauge with one label."""
+
+    def clear(self) -> None: ...
+
+    def labels(self, value: str, /) -> Any: ...
 
 
 class Counting:
@@ -50,6 +63,8 @@ def refresh(metrics: Metrics, core: Core, election: Election | None, clock: port
     """Numbers that are read rather than counted; called when somebody asks for the page."""
     for status, number in core.queue.counts().items():
         metrics.pending_workloads.labels(status).set(number)
+    _by_namespace(metrics.namespace_waiting_workloads, core.queue.demand())
+    _by_namespace(metrics.namespace_unstarted_jobs, core.tools.table.unstarted_by_namespace())
     for phase, number in core.tools.table.counts().items():
         metrics.placeholder_jobs.labels(phase.value).set(number)
     metrics.foreign_pods.set(core.census.disowned)
@@ -62,3 +77,13 @@ def refresh(metrics: Metrics, core: Core, election: Election | None, clock: port
         age = clock.now() - last
         metrics.slurm_read_age.set(age)
         metrics.slurm_read_timestamp.set(clock.wall() - age)
+
+
+def _by_namespace(gauge: Shown, numbers: Mapping[str, int]) -> None:
+    """A bounded number of series, whatever namespaces there are."""
+    largest = sorted(numbers, key=lambda name: (-numbers[name], name))[:MOST_NAMESPACES]
+    gauge.clear()
+    for name in largest:
+        gauge.labels(name).set(numbers[name])
+    if len(numbers) > len(largest):
+        gauge.labels("").set(sum(numbers.values()) - sum(numbers[name] for name in largest))

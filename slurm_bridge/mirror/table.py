@@ -1,7 +1,7 @@
 """The placeholders by job id and by workload: written by the mirror and by whoever has just submitted, read by all."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId, WorkloadKey
@@ -9,6 +9,9 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 
 #: Told the key of a workload whose placeholder has changed; called outside the lock.
 Listener = Callable[[WorkloadKey], None]
+
+#: The job waits in Slurm's queue, or nobody can say that it does not.
+_UNSTARTED = (Phase.PENDING, Phase.UNKNOWN)
 
 
 class Table:
@@ -22,6 +25,7 @@ class Table:
         self._ended: dict[JobId, Placeholder] = {}
         self._kept_for: dict[JobId, Placeholder] = {}
         self._phases = dict.fromkeys(Phase, 0)
+        self._unstarted: dict[str, dict[JobId, None]] = {}
         self._listener = listener
 
     def put(self, new: Placeholder, *, tell: bool = True) -> None:
@@ -69,8 +73,21 @@ class Table:
             del self._by_key[old.owner.key]
 
     def _count(self, placeholder: Placeholder | None, step: int) -> None:
-        if placeholder is not None:
-            self._phases[placeholder.phase] += step
+        if placeholder is None:
+            return
+        self._phases[placeholder.phase] += step
+        if placeholder.phase in _UNSTARTED:
+            self._count_unstarted(placeholder, step)
+
+    def _count_unstarted(self, placeholder: Placeholder, step: int) -> None:
+        namespace = placeholder.owner.namespace
+        waiting = self._unstarted.setdefault(namespace, {})
+        if step > 0:
+            waiting[placeholder.job_id] = None
+        else:
+            waiting.pop(placeholder.job_id, None)
+        if not waiting:
+            del self._unstarted[namespace]
 
     def get(self, job_id: JobId) -> Placeholder | None:
         """What is known of this job."""
@@ -124,7 +141,19 @@ class Table:
     def unstarted(self) -> int:
         """How many wait in Slurm's queue: what the window bounds."""
         with self._lock:
-            return self._phases[Phase.PENDING] + self._phases[Phase.UNKNOWN]
+            return sum(self._phases[phase] for phase in _UNSTARTED)
+
+    def unstarted_by_namespace(self) -> Mapping[str, int]:
+        """The same for each namespace."""
+        with self._lock:
+            return {namespace: len(waiting) for namespace, waiting in self._unstarted.items()}
+
+    def youngest_pending(self, namespace: str, count: int) -> tuple[Placeholder, ...]:
+        """So many jobs of a namespace that wait in Slurm's queue; those that came to wait last are first."""
+        with self._lock:
+            waiting = [self._by_id[job_id] for job_id in self._unstarted.get(namespace, ())]
+        pending = [one for one in waiting if one.phase is Phase.PENDING and one.certainty is Certainty.SEEN]
+        return tuple(sorted(pending, key=lambda one: (-one.since, -one.job_id))[:count])
 
     def vanished(self, *, named: bool = False) -> tuple[int, int]:
         """Of the placeholders that have held nodes: how many Slurm does not know any more, and how many there are.

@@ -85,5 +85,10 @@ def workload_key(kind: str, namespace: str, name: str, uid: str) -> WorkloadKey:
     return WorkloadKey(f"{_plain(kind)}/{_plain(namespace)}/{_plain(name)}/{uid}")
 
 
+def namespace_of(key: WorkloadKey) -> str:
+    """The namespace in the key of a workload."""
+    return key.split("/", 2)[1] if "/" in key else ""
+
+
 def _plain(part: str) -> str:
     return part if "/" not in part and "%" not in part else part.replace("%", "%25").replace("/", "%2F")

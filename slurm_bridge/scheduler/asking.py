@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
+from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -71,20 +72,25 @@ class Asker:
         """They may not have a job now, or have to give it back for others: nobody has to be evicted for that."""
         if wish.workload.suspended or wishes.parked(wish):
             return self._parked(wish, placeholder)
-        if placeholder is not None and placeholder.alive and job_users.improper(placeholder):
-            return lambda: self._parts.users.refuse(wish, placeholder)
-        if placeholder is None or decide(Pods.PARKED, job_of(placeholder)) is not Step.WITHDRAW:
+        if placeholder is None:
             return None
-        why = self._taken_back(wish)
+        if placeholder.alive and job_users.improper(placeholder):
+            return lambda: self._parts.users.refuse(wish, placeholder)
+        if decide(Pods.PARKED, job_of(placeholder)) is not Step.WITHDRAW:
+            return None
+        why = self._taken_back(wish, placeholder)
         return (lambda: self._parts.replacer.replace(placeholder, why)) if why else None
 
-    def _taken_back(self, wish: Wish) -> str:
-        """Why the job that they have is not to give them nodes; "" where it may."""
-        chain = self._tools.config.chain
+    def _taken_back(self, wish: Wish, placeholder: Placeholder) -> str:
+        """Why the job that they have is not to give them nodes; empty where it may."""
+        chain, root = self._tools.config.chain, wish.workload.root
         lacking = chain.unhonoured(wish.translated)
         if lacking is not None:
             return lacking.message
-        recall = chain.evicts.recalled(wish.workload.root.key) if chain.evicts is not None else None
+        returned = self._tools.returned.pop(root.key, None)
+        if returned == placeholder.job_id and placeholder.phase is Phase.PENDING:
+            return f"namespace {root.namespace} has more than its share of the window, and others wait"
+        recall = chain.evicts.recalled(root.key) if chain.evicts is not None else None
         return f"{MADE_ROOM} {recall.whom}" if recall is not None else ""
 
     def _parked(self, wish: Wish, placeholder: Placeholder | None) -> Act | Filed:

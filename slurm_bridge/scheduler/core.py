@@ -15,6 +15,7 @@ from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import held, news, telling
+from slurm_bridge.scheduler import queue as queues
 from slurm_bridge.scheduler.asking import Act
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Cycle
@@ -27,6 +28,7 @@ from slurm_bridge.scheduler.queue import Filed, Queue
 from slurm_bridge.scheduler.recalling import Recalling
 from slurm_bridge.scheduler.reserving import Reserving
 from slurm_bridge.scheduler.resizing import Resizes
+from slurm_bridge.scheduler.shares import Shares
 from slurm_bridge.scheduler.tools import Config, Tools
 from slurm_bridge.workloads import voices
 
@@ -237,7 +239,8 @@ class Core:
         """Look at the next workload; False when there is none. `run` does what was decided, here or elsewhere."""
         self._nodes_step()
         self._pods_step()
-        popped = self.queue.pop(room=self.room)
+        shares = self._shares()
+        popped = self.queue.pop(room=self._room(shares), admits=queues.everybody if shares is None else shares.admits)
         if popped is None:
             return False
         uid, turn = popped
@@ -281,7 +284,19 @@ class Core:
     @property
     def room(self) -> bool:
         """Slurm's queue may take one more of ours."""
-        return self._closed() is None
+        return self._room(self._shares())
+
+    def _room(self, shares: Shares | None) -> bool:
+        if self._closed() is not None:
+            return False
+        return self.tools.table.unstarted < self.tools.limits.window if shares is None else shares.any
+
+    def _shares(self) -> Shares | None:
+        """How namespaces share the window; None while there is enough for all, or where an order hook decides."""
+        window, wanted = self.tools.limits.window, self.queue.lining_up
+        if not wanted or self.tools.table.unstarted + wanted <= window or self.tools.config.chain.orders:
+            return None
+        return Shares.of(window, self.tools.table.unstarted_by_namespace(), self.queue.demand())
 
     def mirror_step(self) -> None:
         """Ask Slurm what is due."""
@@ -319,18 +334,35 @@ class Core:
                 logger.info("{}: not now: {}", name, problem)
 
     def tell_step(self) -> None:
-        """Those who line up and are not let in learn why, and those who were resized what Slurm counts."""
-        self.tools.guard.one("telling", "", lambda: self._waiters.tell(self._closed()))
+        """Tell who is not let in why, take back what others have a right to, and tell of resized pods what counts."""
+        self.tools.guard.one("telling", "", self._tell)
         self.tools.guard.one("telling of resizes", "", self.resizes.tell)
 
+    def _tell(self) -> None:
+        why, shares = self._closed(), self._shares()
+        self._give_back(shares if why is None else None)
+        if why is not None:
+            self._waiters.tell(lambda _namespace: why)
+        elif shares is not None:
+            self._waiters.tell(shares.why)
+        else:
+            full = None if self.room else telling.full(self.tools.limits.window)
+            self._waiters.tell(lambda _namespace: full)
+
+    def _give_back(self, shares: Shares | None) -> None:
+        """Namespaces beyond their share make room: the workloads that give their jobs back are looked at."""
+        self.tools.returned.clear()
+        for namespace, count in shares.to_give_back.items() if shares is not None else ():
+            for one in self.tools.table.youngest_pending(namespace, count):
+                self.tools.returned[one.owner.key] = one.job_id
+                self.queue.activate(one.owner.key, urgent=True)
+
     def _closed(self) -> telling.Why | None:
-        """Why nobody is let in."""
+        """Why nobody is let in, however few jobs wait in Slurm."""
         if self.tools.mirror.failing:
             return telling.UNAVAILABLE
-        if count := self.leftovers.left():
-            return telling.leftover(count)
-        window = self.tools.limits.window
-        return None if self.tools.table.unstarted < window else telling.full(window)
+        count = self.leftovers.left()
+        return telling.leftover(count) if count else None
 
     def _pending(self, uid: WorkloadKey) -> bool:
         return any(one.phase is Phase.PENDING for one in self.tools.table.of(uid))

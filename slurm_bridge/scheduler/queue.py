@@ -1,8 +1,10 @@
 """Which workload is next. Keyed by workload, never by pod; a workload is in exactly one place.
 
-    activate ──► urgent (react: bind, end, withdraw; first come, first served)
+    activate ──► urgent (react: bind, end, withdraw; namespaces take turns, and the first that came is the first)
              ──► ordered (submit: in the order that the order hook wants, namespaces taking turns)
     pop ──► in flight ──done──► waiting (until woken, or until a time) ──► …      or forgotten
+
+Urgent workloads come first, but at most URGENT_IN_A_ROW of them while an ordered one may be served.
 
 What wakes a workload while it is in flight is remembered, and brings it back as soon as it lands.
 """
@@ -11,15 +13,19 @@ import dataclasses
 import heapq
 import itertools
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from slurm_bridge import ports
 from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.scheduler.lines import Entry, Lines
+from slurm_bridge.scheduler.urgent import Urgent
 
 #: Anything that sorts among its own kind: an order hook makes its own.
 Key = Any
+
+#: So many urgent workloads are looked at in a row while one that wants to be submitted could be.
+URGENT_IN_A_ROW = 16
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +48,37 @@ FORGET = Filed(forget=True)
 AT_ONCE = Filed(after=0.0)
 
 
+def _one_for_all(_uid: WorkloadKey) -> str:
+    """The namespace of a workload, where namespaces are of no importance."""
+    return ""
+
+
+def everybody(_namespace: str) -> bool:
+    """Every namespace may submit."""
+    return True
+
+
 class Queue:
     """Thread-safe; `order` is asked for the key of a workload when it joins those that want to be submitted.
 
-    `served` is told the key of each whose turn has come.
+    `served` is told the key of each whose turn has come; `namespace` says whose a workload is, from memory.
     """
 
     def __init__(
-        self, clock: ports.Clock, order: Callable[[WorkloadKey], Key], served: Callable[[Key], None] = lambda _key: None
+        self,
+        clock: ports.Clock,
+        order: Callable[[WorkloadKey], Key],
+        served: Callable[[Key], None] = lambda _key: None,
+        *,
+        namespace: Callable[[WorkloadKey], str] = _one_for_all,
     ) -> None:
-        self._clock, self._order, self._served = clock, order, served
+        self._clock, self._order, self._served, self._namespace = clock, order, served, namespace
         self._changed = threading.Condition()
-        self._urgent: OrderedDict[WorkloadKey, None] = OrderedDict()
+        self._urgent, self._row = Urgent(), 0
         self._arrived: list[tuple[int, WorkloadKey]] = []
-        self._ordered: list[tuple[Key, int, WorkloadKey]] = []
-        self._wanting: dict[WorkloadKey, int] = {}
+        self._ordered = Lines()
+        self._wanting: dict[WorkloadKey, tuple[int, str]] = {}
+        self._demand: dict[str, int] = {}
         self._flying: set[WorkloadKey] = set()
         self._again: set[WorkloadKey] = set()
         self._waiting: dict[WorkloadKey, float | None] = {}
@@ -77,25 +99,40 @@ class Queue:
         self._waiting.pop(uid, None)
         self._moving.pop(uid, None)
         if urgent:
-            self._wanting.pop(uid, None)
-            self._urgent[uid] = None
+            self._leave(uid)
+            self._urgent.push(self._namespace(uid), uid)
         elif uid not in self._urgent and uid not in self._wanting:
-            number = next(self._numbers)
-            self._wanting[uid] = number
+            number, namespace = next(self._numbers), self._namespace(uid)
+            self._wanting[uid] = number, namespace
+            self._demand[namespace] = self._demand.get(namespace, 0) + 1
             self._arrived.append((number, uid))
 
-    def pop(self, *, room: bool) -> tuple[WorkloadKey, bool] | None:
-        """The next one, now in flight, and whether its turn to submit has come, which needs room in Slurm's queue."""
+    def _leave(self, uid: WorkloadKey) -> None:
+        """It does not line up any more; what is left of it in its line is dropped when it is met."""
+        stood = self._wanting.pop(uid, None)
+        if stood is not None:
+            left = self._demand[stood[1]] - 1
+            self._demand[stood[1]] = left
+            if not left:
+                del self._demand[stood[1]]
+
+    def pop(self, *, room: bool, admits: Callable[[str], bool] = everybody) -> tuple[WorkloadKey, bool] | None:
+        """The next one, now in flight, and whether its turn to submit has come.
+
+        A turn needs room in Slurm's queue, and a namespace that `admits` lets in.
+        """
         self._line_up()
         with self._changed:
             self._wake_due()
-            uid, turn = self._pop_urgent(), False
-            if uid is None and room:
-                uid, turn = self._pop_ordered(), True
-            if uid is None:
+            popped = self._pop_urgent() if self._row < URGENT_IN_A_ROW else None
+            if popped is None and room:
+                popped = self._pop_ordered(admits)
+            popped = popped or self._pop_urgent()
+            if popped is None:
                 return None
-            self._flying.add(uid)
-            return uid, turn
+            self._row = self._row + 1 if room and self._wanting and not popped[1] else 0
+            self._flying.add(popped[0])
+            return popped
 
     def _line_up(self) -> None:
         """Keys are asked for by the one who pops, and outside the lock: an order hook may take its time over one."""
@@ -104,19 +141,24 @@ class Queue:
         keyed = [(self._order(uid), number, uid) for number, uid in arrived]
         with self._changed:
             for entry in keyed:
-                heapq.heappush(self._ordered, entry)
+                if self._stands(entry):
+                    self._ordered.push(self._wanting[entry[2]][1], entry)
 
-    def _pop_urgent(self) -> WorkloadKey | None:
-        return self._urgent.popitem(last=False)[0] if self._urgent else None
+    def _stands(self, entry: Entry) -> bool:
+        """It has not left its line since."""
+        return self._wanting.get(entry[2], (-1, ""))[0] == entry[1]
 
-    def _pop_ordered(self) -> WorkloadKey | None:
-        while self._ordered:
-            key, number, uid = heapq.heappop(self._ordered)
-            if self._wanting.get(uid) == number:
-                del self._wanting[uid]
-                self._served(key)
-                return uid
-        return None
+    def _pop_urgent(self) -> tuple[WorkloadKey, bool] | None:
+        uid = self._urgent.pop()
+        return None if uid is None else (uid, False)
+
+    def _pop_ordered(self, admits: Callable[[str], bool]) -> tuple[WorkloadKey, bool] | None:
+        entry = self._ordered.pop(admits, self._stands)
+        if entry is None:
+            return None
+        self._leave(entry[2])
+        self._served(entry[0])
+        return entry[2], True
 
     def _wake_due(self) -> None:
         now = self._clock.now()
@@ -176,6 +218,16 @@ class Queue:
         with self._changed:
             return tuple(self._wanting)
 
+    @property
+    def lining_up(self) -> int:
+        """How many want to be submitted."""
+        return len(self._wanting)
+
+    def demand(self) -> Mapping[str, int]:
+        """How many want to be submitted, by namespace."""
+        with self._changed:
+            return dict(self._demand)
+
     def idle(self, uids: Iterable[WorkloadKey]) -> bool:
         """None of these is to be looked at before others, or being looked at: what they know has had its effect."""
         with self._changed:
@@ -189,7 +241,8 @@ class Queue:
     def reorder(self) -> None:
         """The order hook has changed: every key is asked for anew."""
         with self._changed:
-            wanting, self._wanting, self._ordered, self._arrived = list(self._wanting), {}, [], []
+            wanting, self._wanting, self._demand, self._arrived = list(self._wanting), {}, {}, []
+            self._ordered.clear()
             for uid in wanting:
                 self._activate(uid, urgent=False)
 

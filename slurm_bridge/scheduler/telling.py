@@ -1,5 +1,7 @@
 """Those who line up and are not let in learn why; each is told a thing once."""
 
+from collections.abc import Callable
+
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import Standing
@@ -17,6 +19,16 @@ def full(window: int) -> Why:
     return "SlurmQueueFull", f"{window} jobs of this cluster wait in Slurm; the next is submitted when one starts"
 
 
+def share_used(namespace: str, held: int, *, share: int, window: int) -> Why:
+    """Other namespaces hold, or wait for, the rest of the window."""
+    have = "1 job that waits" if held == 1 else f"{held} jobs that wait"
+    text = (
+        f"namespace {namespace} has {have} in Slurm, and its share is {share} of {window} while other namespaces need "
+        "the rest; the next is submitted when one of them starts"
+    )
+    return "SlurmShareUsed", text
+
+
 def leftover(jobs: int) -> Why:
     """So many jobs have to go before queues can count."""
     have = "job of a pod that has gone has" if jobs == 1 else "jobs of pods that have gone have"
@@ -30,14 +42,22 @@ class Waiters:
         self._voice, self._census, self._queue = voice, census, queue
         self._told: dict[WorkloadKey, str] = {}
 
-    def tell(self, why: Why | None) -> None:
-        """All who line up, why nobody is let in; None: somebody is."""
-        if why is None:
-            self._told.clear()
-            return
+    def tell(self, why: Callable[[str], Why | None]) -> None:
+        """All who line up, why their namespace is not let in; None: it is."""
+        told: dict[WorkloadKey, str] = {}
+        reasons: dict[str, Why | None] = {}
         for uid in self._queue.lined_up():
             crew = self._census.crew(uid)
-            if crew is not None and self._told.get(uid) != why[0]:
-                self._told[uid] = why[0]
+            if crew is None:
+                continue
+            namespace = crew.root.namespace
+            if namespace not in reasons:
+                reasons[namespace] = why(namespace)
+            reason = reasons[namespace]
+            if reason is None:
+                continue
+            told[uid] = reason[0]
+            if self._told.get(uid) != reason[0]:
                 for pod in crew.pods(Standing.WANTING):
-                    self._voice.waiting(pod, *why)
+                    self._voice.waiting(pod, *reason, key=reason[0])
+        self._told = told

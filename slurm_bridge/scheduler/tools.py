@@ -10,7 +10,7 @@ from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
-from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
@@ -154,6 +154,8 @@ class Tools:
     reserved: dict[WorkloadKey, str] = dataclasses.field(default_factory=dict)
     #: Workloads with a submit that was not answered and has no id of ours: Slurm may have a job that no table knows.
     unanswered: set[WorkloadKey] = dataclasses.field(default_factory=set)
+    #: Jobs that their namespaces give back to those below their share of the window, by workload.
+    returned: dict[WorkloadKey, JobId] = dataclasses.field(default_factory=dict)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
     #: When they were read last.

@@ -158,7 +158,7 @@ class Scheduling(Group):
     workers: Annotated[int, Field(ge=1, le=64)] = 8
     """How many calls are under way at the same time."""
     unstarted_window: Count = 4000
-    """How many placeholders may wait in Slurm at the same time; further workloads wait here, in order."""
+    """How many placeholders may wait in Slurm at once, shared between namespaces; further workloads wait here."""
     bind_tries: Count = 5
     """How often nodes may refuse a pod in a row before its next try waits for the longest pause."""
     avoid_seconds: Seconds = 300.0

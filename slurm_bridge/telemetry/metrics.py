@@ -62,6 +62,16 @@ class Metrics(Instruments):
             "Workloads without a node: active, backoff, waiting (for Slurm), inflight, parked (for the user).",
             "status",
         )
+        self.namespace_waiting_workloads = self._gauge(
+            "namespace_waiting_workloads",
+            'Workloads that want to be submitted, of the 20 namespaces with most of them; `namespace=""`: all others.',
+            "namespace",
+        )
+        self.namespace_unstarted_jobs = self._gauge(
+            "namespace_unstarted_jobs",
+            'Jobs in the window (not started), of the 20 namespaces with most of them; `namespace=""`: all others.',
+            "namespace",
+        )
         self.admitted_workloads = self._counter("admitted_workloads_total", "Workloads whose pods were all bound.")
         self.admission_wait_time = self._histogram(
             "admission_wait_time_seconds", "From the submission of a placeholder to the binding.", _WAITS
