@@ -9,6 +9,7 @@ not answer is a reason to wait, because what it would have said may matter.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
@@ -18,6 +19,7 @@ from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.workloads.budget import Budget
 from slurm_bridge.workloads.known import GROUPING, Known
 from slurm_bridge.workloads.memory import Memory
 
@@ -41,6 +43,8 @@ SPEAKERS: tuple[Kind[Object], ...] = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWOR
 
 #: Deeper than anybody builds on purpose.
 DEEPEST: Final = 32
+#: So many owner references of one object are followed, its controller first.
+MOST_REFERENCES: Final = 8
 
 
 class Reader(Protocol):
@@ -57,12 +61,15 @@ class Limits:
     """How long an answer about an owner is good, and how many are remembered.
 
     An edited annotation of an owner that no informer follows is seen after `found` seconds; one that was missing or
-    forbidden is asked for again after `absent` seconds.
+    forbidden is asked for again after `absent` seconds. For each namespace the server is asked `reads_at_once` times in
+    a row and `reads_per_second` times in the long run; pods whose owners have not been read by then wait.
     """
 
     found: float = 30.0
     absent: float = 10.0
     remembered: int = 10_000
+    reads_at_once: int = 100
+    reads_per_second: float = 50.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +157,7 @@ class Owners:
         self._clock = clock
         self._limits = limits or Limits()
         self._kinds: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in (*READ, *more)}
+        self._reads = Budget(at_once=self._limits.reads_at_once, per_second=self._limits.reads_per_second)
         self._memory: Memory[tuple[str, ...], Object | _Absent] = Memory(most=self._limits.remembered)
         self._asked: Memory[tuple[str, str], Job] = Memory(most=self._limits.remembered)
         self._heard = known
@@ -174,7 +182,7 @@ class Owners:
     def _parent(self, child: ObjectMeta, namespace: str) -> Link | _Absent:
         """The controller if it can be read, else the first other owner that can; else why the controller cannot."""
         absent: list[_Absent] = []
-        for reference in _controller_first(child):
+        for reference in itertools.islice(_controller_first(child), MOST_REFERENCES):
             found = self._link(reference, namespace)
             if isinstance(found, Link):
                 return found
@@ -201,12 +209,20 @@ class Owners:
         key = (kind.group, kind.kind, namespace, reference.name, reference.uid)
         known = self._memory.recall(key, now=now)
         if known is None:
+            self._may_read(namespace, now)
             known = self._read(kind, reference, namespace)
             good = self._limits.absent if isinstance(known, _Absent) else self._limits.found
             self._memory.keep(key, known, until=now + good)
             if isinstance(known, Job):
                 self._asked.keep((namespace, reference.name), known, until=now + good)
         return known
+
+    def _may_read(self, namespace: str, now: float) -> None:
+        """One more read for this namespace; TryLater when it has had enough of them for now."""
+        wait = self._reads.take(namespace, now)
+        if wait > 0:
+            text = f"namespace {namespace} has had {self._limits.reads_at_once} owners read at once, and waits for more"
+            raise errors.TryLater(text, retry_after=wait)
 
     def _read(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
         """One look at the server; what it says, or why it says nothing that helps."""

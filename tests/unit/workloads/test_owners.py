@@ -12,6 +12,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import access, resources
 from slurm_bridge.workloads import owners
+from slurm_bridge.workloads.budget import Budget
 from tests.unit.workloads.heard import Heard
 from tests.unit.workloads.owned import QUEUES, Family, reference
 
@@ -237,3 +238,44 @@ def test_a_server_that_does_not_answer_is_no_absence(family: Family) -> None:
     with pytest.raises(errors.Unanswered):
         reader.resolve(pod)
     assert [link.name for link in reader.resolve(pod).links] == ["r"]
+
+
+def reads(family: Family) -> int:
+    """How many objects the server was asked for."""
+    return sum(call.method == "GET" for call in family.line.faults.journal)
+
+
+@pytest.mark.security("fairness")
+def test_a_pod_with_thousands_of_owner_references_costs_eight_reads(family: Family) -> None:
+    """Of thousands of owner references of a pod at most eight are followed, its controller first."""
+    many = [reference(kinds.REPLICASETS, f"r{number}") for number in range(2000)]
+    pod = family.child(*many)
+    reader = family.owners()
+    before = reads(family)
+    reader.resolve(pod)
+    assert reads(family) - before <= owners.MOST_REFERENCES + 1
+    reader.resolve(pod)
+    assert reads(family) - before <= owners.MOST_REFERENCES + 1
+
+
+@pytest.mark.security("fairness")
+def test_a_namespace_that_has_used_up_its_reads_waits_and_others_do_not(family: Family) -> None:
+    """Pods that name ever new owners wait for a budget of their namespace, while those of other namespaces go on."""
+    reader = family.owners(limits=owners.Limits(reads_at_once=10, reads_per_second=1))
+    pods = [family.child(reference(kinds.REPLICASETS, f"r{number}"), name=f"p{number}") for number in range(11)]
+    for pod in pods[:10]:
+        reader.resolve(pod)
+    with pytest.raises(errors.TryLater) as problem:
+        reader.resolve(pods[10])
+    assert problem.value.retry_after == 1.0
+    family.clock.advance(2)
+    reader.resolve(family.child(reference(kinds.REPLICASETS, "later"), name="later"))
+
+
+def test_a_budget_is_of_each_namespace_and_fills_with_time() -> None:
+    """Two calls at once, one more each second."""
+    budget = Budget(at_once=2, per_second=1)
+    assert [budget.take("a", 0.0) > 0 for _ in range(3)] == [False, False, True]
+    assert budget.take("b", 0.0) == 0
+    assert budget.take("a", 1.0) == 0
+    assert budget.take("a", 1.0) > 0

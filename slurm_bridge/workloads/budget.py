@@ -1,0 +1,32 @@
+"""A budget of calls for each namespace: a namespace that has used up its own waits, and the others do not."""
+
+import threading
+from collections import OrderedDict
+from typing import Final
+
+#: So many namespaces are remembered; one that was forgotten has not asked for long.
+_REMEMBERED: Final = 10_000
+#: Nobody who has to wait comes back sooner: many wait for the same budget.
+_PAUSE: Final = 1.0
+
+
+class Budget:
+    """So many calls at once, and so many per second in the long run. Thread-safe."""
+
+    def __init__(self, *, at_once: int, per_second: float) -> None:
+        self._at_once, self._per_second = at_once, per_second
+        self._lock = threading.Lock()
+        #: How many calls each namespace had left, and when.
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, namespace: str, now: float) -> float:
+        """One call; 0 when it is in the budget, else after how many seconds to ask again."""
+        with self._lock:
+            left, since = self._left.get(namespace, (float(self._at_once), now))
+            left = min(float(self._at_once), left + max(0.0, now - since) * self._per_second)
+            allowed = left >= 1
+            self._left[namespace] = (left - 1 if allowed else left, now)
+            self._left.move_to_end(namespace)
+            while len(self._left) > _REMEMBERED:
+                self._left.popitem(last=False)
+        return 0.0 if allowed else max(_PAUSE, (1 - left) / self._per_second)
