@@ -4,9 +4,12 @@
 what would help. `retry_after` is for obstacles that no event announces; None means that a change wakes the workload.
 `moving`: pods that come or go on any node can change it, too; without it these wake nobody.
 `warning`: the user is told by an event too, as nothing will happen by itself.
+Messages are bounded here, before they come into conditions, events, logs and memory.
 """
 
 import dataclasses
+
+from slurm_bridge.model import texts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +22,9 @@ class Wait:
     moving: bool = False
     warning: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", texts.bounded(self.message))
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reject:
@@ -26,6 +32,9 @@ class Reject:
 
     reason: str
     message: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", texts.bounded(self.message))
 
 
 Obstacle = Wait | Reject

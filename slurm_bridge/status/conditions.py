@@ -4,15 +4,15 @@ import datetime as dt
 from typing import Final
 
 from slurm_bridge import ports
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, texts
 from slurm_bridge.model.meta import Condition, Manifest
 from slurm_bridge.model.pod import Pod
 
 SCHEDULED: Final = "PodScheduled"
 DISRUPTED: Final = "DisruptionTarget"
 
-#: Users read the first lines; a longer text only makes every watcher of the pod slower.
-MOST_MESSAGE: Final = 1024
+#: Of the message of a condition.
+MOST_MESSAGE: Final = texts.MOST
 
 
 def find(pod: Pod, type_: str) -> Condition | None:
@@ -32,12 +32,12 @@ def same(shown: Condition | None, wanted: Condition) -> bool:
 
 def waiting(reason: str, message: str) -> Condition:
     """The pod has no node yet, and why."""
-    return Condition(type=SCHEDULED, status="False", reason=reason, message=_shortened(message))
+    return Condition(type=SCHEDULED, status="False", reason=reason, message=texts.bounded(message))
 
 
 def disrupted(reason: str, message: str) -> Condition:
     """The pod is about to be ended from outside, and why; a Job's podFailurePolicy can tell this from a failure."""
-    return Condition(type=DISRUPTED, status="True", reason=reason, message=_shortened(message))
+    return Condition(type=DISRUPTED, status="True", reason=reason, message=texts.bounded(message))
 
 
 def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, pinned: bool) -> None:
@@ -62,10 +62,6 @@ def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, p
 
 def _words(line: Condition) -> tuple[str, str, str]:
     return line.status, line.reason or "", line.message or ""
-
-
-def _shortened(message: str) -> str:
-    return message if len(message) <= MOST_MESSAGE else message[: MOST_MESSAGE - 1] + "…"
 
 
 def stamp(wall: float) -> str:

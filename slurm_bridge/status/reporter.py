@@ -13,7 +13,7 @@ from typing import Final
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, texts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.status import conditions
@@ -102,7 +102,9 @@ class Reporter:
         the last words, and each once for each key; who comes later is told when the group has grown.
         """
         patience = self._limits.patience_seconds
-        saying = Saying(uid=root.key, crowd=crowd, reason=reason, message=message, key=f"{reason}: {key or reason}")
+        key = texts.digest(key or reason)
+        message = texts.bounded(message)
+        saying = Saying(uid=root.key, crowd=crowd, reason=reason, message=message, key=f"{reason}: {key}")
         self._crowds.put(saying, self._clock.now(), quiet=patience, at_most=_RESTLESS * patience)
 
     def scheduled(self, workload: Workload) -> None:
@@ -123,7 +125,9 @@ class Reporter:
 
     def note(self, note: ports.Note, *, key: str = "") -> None:
         """Something happened to any object."""
-        self._pace.dropped("event", self._news.put(note, key or note.message))
+        key, message = texts.digest(key or note.message), texts.bounded(note.message)
+        note = note if message is note.message else dataclasses.replace(note, message=message)
+        self._pace.dropped("event", self._news.put(note, key))
 
     def forget(self, uid: str) -> None:
         """This pod or workload waits no more: what was to be said of its waiting is not said. Events are still sent."""
@@ -164,7 +168,7 @@ class Reporter:
 
     def _wait(self, pod: Pod, reason: str, message: str, key: str, patience: float) -> None:
         condition = conditions.waiting(reason, message)
-        key = f"{reason}: {key or message}"
+        key = f"{reason}: {texts.digest(key or message)}"
         if not self._waits.known(pod.uid) and conditions.says(pod, condition):
             self._waits.settle(pod.uid, key)
             return

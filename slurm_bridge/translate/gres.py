@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 
-from slurm_bridge.model import quantity
+from slurm_bridge.model import quantity, texts
 from slurm_bridge.model.job import Gres
 
 #: Slurm's own word for asking for nothing, which takes away a default.
@@ -25,7 +25,7 @@ def parse(text: str) -> tuple[Gres, ...]:
         return ()
     found = tuple(_parse_one(part.strip()) for part in text.split(","))
     if len({spell(_lower(one)) for one in found}) < len(found):
-        raise ValueError(f"{text!r} names a resource twice")
+        raise ValueError(f"{texts.bounded(text, 100)!r} names a resource twice")
     return found
 
 

@@ -15,6 +15,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from slurm_bridge.model import texts
 from slurm_bridge.model.job import Gres, JobRequest
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.model.verdict import Reject, Wait
@@ -77,8 +78,8 @@ def settle(translated: Translated, facts: SlurmFacts, within: Within | None = No
     catalogue = _catalogue(facts)
     unknown = [name for name in _names(translated.request) if name not in catalogue.partitions]
     if unknown:
-        there = ", ".join(sorted(catalogue.partitions))
-        words = f"partition {', '.join(unknown)} does not exist in Slurm, which has {there}"
+        there = texts.listed(sorted(catalogue.partitions))
+        words = f"partition {texts.listed(unknown)} does not exist in Slurm, which has {there}"
         return _refused("UnknownPartition", translated, "partition", words)
     limited = _limit(translated, catalogue)
     spelled = limited if isinstance(limited, Reject) else _gres(limited, catalogue)
@@ -161,8 +162,8 @@ def _gres(translated: Translated, catalogue: _Catalogue) -> Translated | Reject:
     spelled = {one: gres.respell(one, known) for one in wanted}
     unknown = dict.fromkeys(gres.spell(one) for one, there in spelled.items() if there is None)
     if unknown:
-        there = ", ".join(sorted({gres.spell(one) for one in known})) or "none"
-        words = f"no node of partition {', '.join(names)} has gres {', '.join(unknown)}; there is {there}"
+        there = texts.listed(sorted({gres.spell(one) for one in known})) or "none"
+        words = f"no node of partition {texts.listed(names)} has gres {texts.listed(unknown)}; there is {there}"
         return _refused("UnknownGres", translated, "gres", words)
     return _respelled(translated, {one: there for one, there in spelled.items() if there is not None})
 

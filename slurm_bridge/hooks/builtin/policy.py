@@ -17,6 +17,7 @@ import pydantic
 
 from slurm_bridge.hooks.base import GO, Admit, Ask, Fields, Session
 from slurm_bridge.hooks.memo import Memo
+from slurm_bridge.model import texts
 from slurm_bridge.model.slurmnode import Partition
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -209,7 +210,9 @@ class Policy:
         if all(any(allowed.permits(name.strip()) for allowed in permits) for name in names):
             return None
         allowed_here = f"allowed are {', '.join(map(str, permits))}" if permits else "no value is allowed"
-        return f"{value.source}: {value.key} {value.value!r} is not allowed for {whom}; {allowed_here}"
+        return (
+            f"{value.source}: {value.key} {texts.bounded(value.value, 100)!r} is not allowed for {whom}; {allowed_here}"
+        )
 
 
 def _everybody(workload: Workload) -> list[Whom]:

@@ -2,6 +2,7 @@
 
 import random
 import threading
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -487,3 +488,18 @@ def test_a_replica_that_lost_the_lead_drops_its_events() -> None:
     desk.reporter.event(pod, "Two", "text")
     desk.write_all()
     assert desk.events() == ["Two"]
+
+
+@pytest.mark.security("fairness")
+def test_long_messages_are_neither_kept_nor_sent() -> None:
+    """A pod whose messages change again and again costs the bridge a few bytes for each of them, however long it is."""
+    desk = Desk(Limits(patience_seconds=0, events_per_second=1))
+    pod = desk.pod("a")
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for number in range(60):
+        desk.reporter.waiting(pod, "UnknownPartition", f"{number}" + "x" * 200_000)
+        desk.reporter.event(pod, "UnknownPartition", f"{number}" + "x" * 200_000)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 100_000

@@ -1,0 +1,32 @@
+"""Texts that users have a say in: bounded where they are kept, compared or shown."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+#: As much as an event may say. Users read the first lines; a longer text only makes every watcher of the object slower.
+MOST: Final = 1024
+#: Of a name, and how many names, in a list for people.
+_MOST_OF_NAME: Final = 64
+_MOST_NAMES: Final = 8
+
+
+def bounded(text: str, most: int = MOST) -> str:
+    """The text, or the beginning of it."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def digest(text: str) -> str:
+    """Stands for a text among others: as long texts as users like must not be kept to be compared."""
+    return (
+        text
+        if len(text) <= _MOST_OF_NAME
+        else hashlib.blake2b(text.encode(errors="replace"), digest_size=16).hexdigest()
+    )
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b and 7 more`."""
+    every = list(names)
+    more = f" and {len(every) - _MOST_NAMES} more" if len(every) > _MOST_NAMES else ""
+    return ", ".join(bounded(name, _MOST_OF_NAME) for name in every[:_MOST_NAMES]) + more
