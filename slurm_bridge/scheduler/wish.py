@@ -54,15 +54,24 @@ class Wish:
     intent: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A workload that cannot be translated, remembered like a wish: the same objects are refused again at no cost."""
+
+    workload: Workload
+    why: Reject
+
+
 def read(workload: Workload, tools: Tools) -> Wish | Reject:
     """Translate a workload, by the rules of now; the same objects and rules as last time mean the same wish."""
     rules, uid = tools.config.rules, workload.root.key
     known = tools.wishes.get(uid)
     if known is not None and known[0] is rules and _same(known[1].workload, workload):
-        same: Wish = known[1]
-        return same
+        same: Wish | Refused = known[1]
+        return same.why if isinstance(same, Refused) else same
     translated = translator.translate(workload, rules)
     if isinstance(translated, Reject):
+        tools.wishes[uid] = (rules, Refused(workload=workload, why=translated))
         return translated
     wish = Wish(workload=workload, translated=translated, intent=digest.intent(translated, retry(workload)))
     tools.wishes[uid] = (rules, wish)

@@ -15,6 +15,9 @@ from slurm_bridge.translate.forms import Form
 #: A message with more of them helps nobody, and conditions are kept in every copy of the pod.
 MOST_PROBLEMS = 50
 
+#: To look for a key that was meant takes long; whoever has many wrong keys finds out from the first.
+MOST_HINTS = 5
+
 _MOST_SHOWN = 60
 
 
@@ -227,10 +230,19 @@ class Said:
 
 def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[Said, ...], tuple[str, ...]]:
     """What the object says of its jobs, and everything that is wrong with it. `subject` is `Job default/web`."""
-    ours = [(name.removeprefix(names.JOB_PREFIX), text) for name, text in annotations.items() if _ours(name)]
-    found = [_read_one(subject, key, text) for key, text in sorted(ours)]
-    said = tuple(one for one in found if isinstance(one, Said))
-    return said, tuple(one for one in found if isinstance(one, str))
+    ours = sorted((name.removeprefix(names.JOB_PREFIX), text) for name, text in annotations.items() if _ours(name))
+    said: list[Said] = []
+    problems: list[str] = []
+    for number, (key, text) in enumerate(ours):
+        if len(problems) >= MOST_PROBLEMS:
+            problems.append(f"{subject}: {len(ours) - number} further annotations were not read")
+            break
+        one = _read_one(subject, key, text, hinted=len(problems) < MOST_HINTS)
+        if isinstance(one, Said):
+            said.append(one)
+        else:
+            problems.append(one)
+    return tuple(said), tuple(problems)
 
 
 def check(subject: str, annotations: Mapping[str, str]) -> tuple[str, ...]:
@@ -261,10 +273,10 @@ def _ours(name: str) -> bool:
     return name.startswith(names.JOB_PREFIX)
 
 
-def _read_one(subject: str, key: str, text: str) -> Said | str:
+def _read_one(subject: str, key: str, text: str, *, hinted: bool) -> Said | str:
     row = BY_KEY.get(key)
     if row is None:
-        return _problem(subject, key, text, f"unknown key, {_hint(key)}")
+        return _problem(subject, key, text, f"unknown key, {_hint(key)}" if hinted else "unknown key")
     try:
         return Said(row=row, subject=subject, text=text.strip(), value=row.form.parse(text.strip()))
     except ValueError:

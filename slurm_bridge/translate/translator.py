@@ -13,7 +13,7 @@ from slurm_bridge.model.features import Demand
 from slurm_bridge.model.job import Gres, JobRequest, Memory
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.translate import annotations, claims, demands, gres, members, shapes
+from slurm_bridge.translate import annotations, claims, demands, gres, members, shapes, sizes
 from slurm_bridge.translate.annotations import Said
 from slurm_bridge.translate.claims import Claim
 from slurm_bridge.translate.members import Group
@@ -58,6 +58,9 @@ class Translated:
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:
     """The placeholder for this workload's pods, before Slurm's own facts and the hooks have their say."""
     gang = workload.gang is not None
+    absurd = sizes.problem(workload.pods)
+    if absurd:
+        return Reject(reason="TooManyTerms", message=absurd)
     said, wrong_words = _listen(workload)
     groups, wrong_amounts = members.groups(workload.pods)
     wrong_words += (*annotations.contradictions(said), *_too_many_nodes(workload, said), *_too_little(said, groups))

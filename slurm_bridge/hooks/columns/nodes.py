@@ -145,8 +145,20 @@ class NodeColumns(Table[NodeFacts]):
         return found
 
     def label(self, key: str) -> Coded[str | None]:
-        """A label of the nodes, None where a node has none of this key."""
+        """A label of the nodes, None where a node has none of this key.
+
+        Keys that no node has share one column: users choose how many of them they name.
+        """
+        if key not in self.label_keys:
+            return self.of_node("label that no node has", _nothing)
         return self.of_node(f"label {key}", lambda node: node.metadata.labels.get(key))
+
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """Every label key that some node has."""
+        of_each = self.of_node("label keys", _keys_of)
+        known: _Keys = self._sides.kube.past.shared("label keys", _Keys)
+        return known.together(of_each)
 
     def allocatable(self, resource: str) -> Whole:
         """What the nodes have in all, in the units of `columns.units`."""
@@ -228,6 +240,31 @@ class NodeColumns(Table[NodeFacts]):
             made = before.columns
         before.columns, before.step, self._pods = made, strand.step, made
         return made
+
+
+class _Keys:
+    """The label keys of all nodes, as they were put together last."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: tuple[Coded[frozenset[str]] | None, frozenset[str]] = (None, frozenset())
+
+    def together(self, of_each: Coded[frozenset[str]]) -> frozenset[str]:
+        """Worked out when some node's keys have changed."""
+        column, keys = self._known
+        if column is not of_each:
+            keys = frozenset[str]().union(*of_each.values)
+            self._known = (of_each, keys)
+        return keys
+
+
+def _keys_of(node: Node) -> frozenset[str]:
+    return frozenset(node.metadata.labels)
+
+
+def _nothing(_node: Node) -> str | None:
+    return None
 
 
 def _given_away(resource: str, slurm: SlurmNode | None) -> int:

@@ -75,3 +75,13 @@ def test_what_cannot_be_translated_is_a_refusal(bridge: Bridge) -> None:
     found = wishes.read(workload({names.JOB_PREFIX + "timelimit": "soon"}), bridge.core.tools)
     assert isinstance(found, Reject)
     assert "soon" in found.message
+
+
+@pytest.mark.security("fairness")
+def test_a_refusal_is_remembered_like_a_wish(bridge: Bridge) -> None:
+    """A cordon does not make the bridge read the wrong annotations of a waiting pod again."""
+    wrong = workload({names.JOB_PREFIX + "timelimit": "0"})
+    first = wishes.read(wrong, bridge.core.tools)
+    assert isinstance(first, Reject)
+    assert wishes.read(wrong, bridge.core.tools) is first
+    assert isinstance(wishes.read(workload(), bridge.core.tools), Wish)

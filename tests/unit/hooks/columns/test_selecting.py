@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from slurm_bridge.hooks import selecting
 from slurm_bridge.hooks.columns import NodeColumns
 from slurm_bridge.hooks.facts import NodeFacts
+from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.rules import affinity
+from slurm_bridge.translate import resources
 from tests.unit.hooks.conftest import node, pod
 
 _key = st.sampled_from("ab")
@@ -56,3 +58,19 @@ def test_holes_meet_nothing(operator: str) -> None:
     for rows in ("matchExpressions", "matchFields"):
         term = {rows: [{"key": "metadata.name", "operator": operator, "values": ["x"]}]}
         assert not selecting.selected(holed, {"nodeSelectorTerms": [term]})[1]
+
+
+@pytest.mark.security("fairness")
+def test_label_keys_that_no_node_has_share_one_column() -> None:
+    """A pod that names thousands of labels which no node has costs no look at the nodes for any of them."""
+    keeper = Keeper(resources.requests_of)
+    for number in range(3):
+        keeper.on_node(None, node(f"n{number}", labels={"zone": "a"}))
+    columns = keeper.snapshot().columns
+    assert columns.label("absent-1") is columns.label("absent-2")
+    assert columns.label("absent-1").values == (None,)
+    assert columns.label("zone").values == ("a",)
+    keeper.on_node(node("n0", labels={"zone": "a"}), node("n0", labels={"zone": "a", "absent-1": "b"}, version="2"))
+    columns = keeper.snapshot().columns
+    assert set(columns.label("absent-1").values) == {None, "b"}
+    assert columns.label_keys == {"zone", "absent-1"}

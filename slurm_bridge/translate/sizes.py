@@ -1,0 +1,71 @@
+"""How many terms a pod may have: more than anybody writes on purpose are refused before any node is looked at.
+
+Each term of a selector is compared with every node, and the API server takes some ten thousand of them in one pod.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from slurm_bridge.model.pod import Pod
+
+#: Terms of each list, labels of the node selector, tolerations, and constraints.
+MOST_TERMS: Final = 100
+#: Conditions (matchExpressions and matchFields) of all terms of one pod's node affinity together.
+MOST_CONDITIONS: Final = 500
+#: Values of all these conditions together.
+MOST_VALUES: Final = 10_000
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+_Count = tuple[str, int, int]
+
+
+def problem(pods: Iterable[Pod]) -> str:
+    """What is absurd about these pods, "" where nothing is."""
+    return next((text for pod in pods if (text := _problem(pod))), "")
+
+
+def _problem(pod: Pod) -> str:
+    spec = pod.spec
+    if not (spec.affinity or spec.node_selector or spec.tolerations or spec.topology_spread_constraints):
+        return ""
+    for field, count, most in _counts(pod):
+        if count > most:
+            namespace, name = pod.key
+            return f"Pod {namespace}/{name}: {field} has {count} entries, allowed are {most}"
+    return ""
+
+
+def _counts(pod: Pod) -> Iterator[_Count]:
+    spec = pod.spec
+    yield "spec.nodeSelector", len(spec.node_selector), MOST_TERMS
+    yield "spec.tolerations", len(spec.tolerations), MOST_TERMS
+    yield "spec.topologySpreadConstraints", len(spec.topology_spread_constraints), MOST_TERMS
+    if spec.affinity is not None:
+        yield from _affinity(spec.affinity)
+
+
+def _affinity(affinity: Mapping[str, Any]) -> Iterator[_Count]:
+    nodes = _map(affinity.get("nodeAffinity"))
+    required, preferred = _list(_map(nodes.get(_REQUIRED)).get("nodeSelectorTerms")), _list(nodes.get(_PREFERRED))
+    yield f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms", len(required), MOST_TERMS
+    yield f"spec.affinity.nodeAffinity.{_PREFERRED}", len(preferred), MOST_TERMS
+    for kind in ("podAffinity", "podAntiAffinity"):
+        for when in (_REQUIRED, _PREFERRED):
+            yield f"spec.affinity.{kind}.{when}", len(_list(_map(affinity.get(kind)).get(when))), MOST_TERMS
+    terms = [*map(_map, required), *(_map(_map(one).get("preference")) for one in preferred)]
+    conditions = [
+        row for term in terms for name in ("matchExpressions", "matchFields") for row in _list(term.get(name))
+    ]
+    yield "the matchExpressions of spec.affinity.nodeAffinity", len(conditions), MOST_CONDITIONS
+    values = sum(len(_list(_map(row).get("values"))) for row in conditions)
+    yield "the values of spec.affinity.nodeAffinity", values, MOST_VALUES
+
+
+def _map(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _list(found: object) -> Sequence[Any]:
+    return found if isinstance(found, Sequence) and not isinstance(found, str) else ()
