@@ -20,6 +20,7 @@ from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.status import conditions
 from slurm_bridge.status.pace import Pace
+from slurm_bridge.status.turns import Turns
 
 PLACED: Final = "PodGroupScheduled"
 
@@ -102,7 +103,7 @@ class Groups:
         self._cluster, self._known, self._pace = cluster, known, pace
         self._most = most
         self._lock = threading.Lock()
-        self._queue: OrderedDict[str, Placed] = OrderedDict()
+        self._queue: Turns[str, Placed] = Turns(lambda placed: placed.root.namespace)
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
@@ -120,12 +121,12 @@ class Groups:
             self._seen[root.key] = None
             while len(self._seen) > self._most:
                 self._seen.popitem(last=False)
-            self._queue[root.key] = Placed(root, f"{len(workload.pods)} pods have their nodes")
+            self._queue.put(root.key, Placed(root, f"{len(workload.pods)} pods have their nodes"))
 
     def pop(self) -> Placed | None:
         """The next one."""
         with self._lock:
-            return self._queue.popitem(last=False)[1] if self._queue else None
+            return self._queue.pop()
 
     def write(self, placed: Placed, *, wall: float) -> None:
         """Say it, unless the object does already or is gone; what could not be written now is tried again."""
@@ -159,7 +160,7 @@ class Groups:
 
     def _again(self, placed: Placed) -> None:
         with self._lock:
-            self._queue[placed.root.key] = dataclasses.replace(placed, doubted=True)
+            self._queue.put(placed.root.key, dataclasses.replace(placed, doubted=True))
 
     def _write(self, placed: Placed, wall: float) -> str:
         found = self._find(placed)

@@ -1,9 +1,10 @@
-"""Events that are still to be sent: each is said once, the latest of its reason wins, the oldest is next."""
+"""Events that are still to be sent: each is said once, the latest of its reason wins; namespaces take turns."""
 
 import threading
 from collections import OrderedDict
 
 from slurm_bridge import ports
+from slurm_bridge.status.turns import Turns
 
 #: Different things said of one object before its memory starts anew.
 _MOST_SAID = 64
@@ -16,7 +17,7 @@ class News:
         self._most = most
         self._remembered = remembered
         self._lock = threading.Lock()
-        self._queue: OrderedDict[tuple[str, str], tuple[ports.Note, str]] = OrderedDict()
+        self._queue: Turns[tuple[str, str], tuple[ports.Note, str]] = Turns(lambda news: news[0].namespace)
         self._said: OrderedDict[str, set[tuple[str, str]]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -33,13 +34,13 @@ class News:
             if len(said) >= _MOST_SAID:
                 said.clear()
             said.add((note.reason, key))
-            self._queue[note.uid, note.reason] = (note, key)
+            self._queue.put((note.uid, note.reason), (note, key))
             return self._make_room()
 
     def pop(self) -> tuple[ports.Note, str] | None:
         """The next one."""
         with self._lock:
-            return self._queue.popitem(last=False)[1] if self._queue else None
+            return self._queue.pop()
 
     def lost(self, note: ports.Note, key: str) -> None:
         """It was not sent: when it is said again, it is news."""
@@ -63,7 +64,7 @@ class News:
     def _make_room(self) -> int:
         dropped = 0
         while len(self._queue) > self._most:
-            (uid, reason), (_, key) = self._queue.popitem(last=False)
+            (uid, reason), (_, key) = self._queue.drop()
             self._said.get(uid, set()).discard((reason, key))
             dropped += 1
         while len(self._said) > self._remembered:

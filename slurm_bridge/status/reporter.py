@@ -77,6 +77,8 @@ class Reporter:
         self._crowds = Crowds(most=limits.remembered)
         self._groups = Groups(cluster, sight.known, self._pace, most=limits.remembered)
         self._news = News(most=limits.most_events, remembered=limits.remembered)
+        #: The last write was on a group.
+        self._grouped = False
         self._conditions = _bucket(limits.conditions_per_second, clock.now())
         self._events = _bucket(limits.events_per_second, clock.now())
 
@@ -210,14 +212,16 @@ class Reporter:
     def _write_one(self, now: float) -> bool:
         if self._conditions.ready_in(now) > 0:
             return False
-        placed = self._groups.pop()
+        # Groups and pods take turns: a namespace with many groups does not hold up what is said on pods.
+        placed = self._groups.pop() if not self._grouped or self._waits.due() is None else None
+        self._grouped = placed is not None
         if placed is not None:
             self._conditions.take()
             self._groups.write(placed, wall=self._clock.wall())
             return True
         waiting = self._waits.pop(now)
         if waiting is None:
-            return False
+            return len(self._groups) > 0
         if self._telling.write(waiting, patience=self._limits.patience_seconds):
             self._conditions.take()
         return True

@@ -1,4 +1,4 @@
-"""Conditions that are still to be written: one for each pod, the latest wins, the oldest is next."""
+"""Conditions that are still to be written: one for each pod, the latest wins; namespaces take turns."""
 
 import dataclasses
 import threading
@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.status.turns import Turns
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class Waits:
     def __init__(self, *, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._queue: OrderedDict[str, Waiting] = OrderedDict()
+        self._queue: Turns[str, Waiting] = Turns(lambda waiting: waiting.pod.metadata.namespace)
         self._told: OrderedDict[str, _Told] = OrderedDict()
 
     def __len__(self) -> int:
@@ -49,7 +50,7 @@ class Waits:
             told.key = waiting.key
             queued = self._queue.get(uid)
             # A newer text does not have to wait longer than the one it replaces.
-            self._queue[uid] = waiting if queued is None else dataclasses.replace(waiting, due=queued.due)
+            self._queue.put(uid, waiting if queued is None else dataclasses.replace(waiting, due=queued.due))
             return self._make_room()
 
     def known(self, uid: str) -> bool:
@@ -66,14 +67,12 @@ class Waits:
     def due(self) -> float | None:
         """When the next is to be written, None when there is none."""
         with self._lock:
-            return next(iter(self._queue.values())).due if self._queue else None
+            return min((one.due for one in self._queue.heads()), default=None)
 
     def pop(self, now: float) -> Waiting | None:
         """The next one, if its time has come."""
         with self._lock:
-            if not self._queue or next(iter(self._queue.values())).due > now:
-                return None
-            return self._queue.popitem(last=False)[1]
+            return self._queue.pop(lambda one: one.due <= now)
 
     def shown(self, uid: str) -> Condition | None:
         """What we last wrote on this pod."""
@@ -94,18 +93,18 @@ class Waits:
         with self._lock:
             told = self._told.get(uid)
             if told is not None and told.key == waiting.key and uid not in self._queue:
-                self._queue[uid] = waiting
+                self._queue.put(uid, waiting)
 
     def forget(self, uid: str) -> None:
         """This pod waits no more."""
         with self._lock:
-            self._queue.pop(uid, None)
+            self._queue.discard(uid)
             self._told.pop(uid, None)
 
     def _make_room(self) -> int:
         dropped = 0
         while len(self._queue) > self._most:
-            uid, _ = self._queue.popitem(last=False)
+            uid, _ = self._queue.drop()
             # Forgotten, so that the same words are queued when they are said again.
             self._told.pop(uid, None)
             dropped += 1

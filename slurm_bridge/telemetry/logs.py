@@ -4,10 +4,13 @@
 """
 
 import sys
+import time
 from collections.abc import Mapping
 from typing import TextIO
 
 from loguru import logger
+
+from slurm_bridge.telemetry.throttle import Throttle
 
 _HUMAN = "{time:HH:mm:ss.SSS} {level: <8} {message} {extra}"
 
@@ -33,5 +36,9 @@ def configure(*, verbosity: int = 0, as_json: bool = False, sink: TextIO = sys.s
     """Send all lines from here on to one sink; a second call replaces the first."""
     reached = max(step for step in LEVELS if step <= max(0, verbosity))
     _Reached.verbosity = reached
+    # Somebody who asks for every detail gets it.
+    kept = Throttle(time.monotonic) if reached == 0 else None
     logger.remove()
-    logger.add(sink, level=LEVELS[reached], format=_HUMAN, serialize=as_json, diagnose=False, backtrace=False)
+    logger.add(
+        sink, level=LEVELS[reached], format=_HUMAN, filter=kept, serialize=as_json, diagnose=False, backtrace=False
+    )

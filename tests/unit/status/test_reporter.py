@@ -5,6 +5,7 @@ import threading
 import tracemalloc
 from collections import Counter
 
+import msgspec
 import pytest
 
 from slurm_bridge import errors, ports
@@ -15,7 +16,9 @@ from slurm_bridge.overlays.fenced import FencedCluster
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import pods
 from slurm_bridge.status import conditions
+from slurm_bridge.status.news import News
 from slurm_bridge.status.reporter import Limits, Reporter, Sight
+from slurm_bridge.status.waits import Waiting, Waits
 from tests.pocketkube import NAMESPACE, Scene
 
 SLOW = Limits(conditions_per_second=1, events_per_second=1, patience_seconds=0, most_conditions=3, most_events=3)
@@ -503,3 +506,48 @@ def test_long_messages_are_neither_kept_nor_sent() -> None:
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert after - before < 100_000
+
+
+@pytest.mark.security("fairness")
+def test_words_of_one_namespace_do_not_hold_up_those_of_another() -> None:
+    """Conditions and events of a flooded namespace and those of a quiet one are written in turn."""
+    desk = Desk()
+    pod = desk.pod("a")
+    flood = [_renamed(pod, "flood", f"f{number}") for number in range(50)]
+    quiet = _renamed(pod, "quiet", "q")
+    waits, news = Waits(most=100), News(most=100, remembered=100)
+    for one in (*flood, quiet):
+        condition = conditions.waiting("SlurmJobPending", "wait")
+        waits.put(Waiting(pod=one, condition=condition, key="k", due=0.0))
+        note = ports.Note(
+            kind="Pod",
+            api_version="v1",
+            namespace=one.metadata.namespace,
+            name=one.metadata.name,
+            uid=one.uid,
+            reason="R",
+            message="m",
+        )
+        news.put(note, "k")
+    written = [one.pod.metadata.namespace for one in (waits.pop(0.0), waits.pop(0.0)) if one is not None]
+    sent = [one[0].namespace for one in (news.pop(), news.pop()) if one is not None]
+    assert written == sent == ["flood", "quiet"]
+
+
+def test_what_makes_room_is_of_the_namespace_that_has_most() -> None:
+    """The others lose nothing by its flood."""
+    pod = Desk().pod("a")
+    waits = Waits(most=3)
+    names = [("quiet", "q"), *(("flood", f"f{number}") for number in range(5))]
+    dropped = [
+        waits.put(Waiting(pod=_renamed(pod, space, name), condition=conditions.waiting("R", "m"), key="k", due=0.0))
+        for space, name in names
+    ]
+    assert dropped == [0, 0, 0, 1, 1, 1]
+    left = [one.pod.metadata.name for one in (waits.pop(0.0), waits.pop(0.0), waits.pop(0.0)) if one is not None]
+    assert "q" in left
+
+
+def _renamed(pod: Pod, namespace: str, name: str) -> Pod:
+    metadata = msgspec.structs.replace(pod.metadata, namespace=namespace, name=name, uid=f"{namespace}/{name}")
+    return msgspec.structs.replace(pod, metadata=metadata)

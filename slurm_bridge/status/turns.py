@@ -1,0 +1,68 @@
+"""What is still to be written, by key: namespaces take turns, and within a namespace the oldest is the next."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Turns(Generic[K, V]):
+    """Not thread-safe: whoever keeps it has a lock. `namespace` says whose a value is; it stays the same for a key."""
+
+    def __init__(self, namespace: Callable[[V], str]) -> None:
+        self._namespace = namespace
+        self._whose: dict[K, str] = {}
+        self._lines: OrderedDict[str, OrderedDict[K, V]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._whose)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._whose
+
+    def get(self, key: K) -> V | None:
+        """What is to be written under this key."""
+        whose = self._whose.get(key)
+        return None if whose is None else self._lines[whose][key]
+
+    def put(self, key: K, value: V) -> None:
+        """The latest under a key counts, in the place of the one before."""
+        whose = self._whose.setdefault(key, self._namespace(value))
+        self._lines.setdefault(whose, OrderedDict())[key] = value
+
+    def heads(self) -> Iterator[V]:
+        """The next value of each namespace."""
+        return (next(iter(line.values())) for line in self._lines.values())
+
+    def pop(self, ripe: Callable[[V], bool] = lambda _value: True) -> V | None:
+        """The next value of the first namespace whose next value is `ripe`; that namespace is last then."""
+        for whose, line in self._lines.items():
+            if ripe(next(iter(line.values()))):
+                _, value = self._take(whose)
+                return value
+        return None
+
+    def drop(self) -> tuple[K, V]:
+        """The oldest of the namespace that has most; there has to be something."""
+        return self._take(max(self._lines, key=lambda whose: len(self._lines[whose])))
+
+    def discard(self, key: K) -> None:
+        """Nothing is to be written under this key."""
+        whose = self._whose.pop(key, None)
+        if whose is not None:
+            line = self._lines[whose]
+            del line[key]
+            if not line:
+                del self._lines[whose]
+
+    def _take(self, whose: str) -> tuple[K, V]:
+        line = self._lines[whose]
+        key, value = line.popitem(last=False)
+        del self._whose[key]
+        if line:
+            self._lines.move_to_end(whose)
+        else:
+            del self._lines[whose]
+        return key, value

@@ -1,0 +1,62 @@
+"""Log lines about workloads: so many for each namespace, and none longer than people read.
+
+Whoever may create pods has a say in how often something is logged about them. What is left out is counted, and told
+with the next line that is let through. Lines that are about no workload are always written.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+#: What lines about workloads are bound to.
+SUBJECTS: Final = ("workload", "pod")
+#: Lines of one namespace at once, and in a second in the long run.
+AT_ONCE: Final = 200
+PER_SECOND: Final = 20.0
+#: So many namespaces are remembered.
+_REMEMBERED: Final = 10_000
+_MOST: Final = 1024
+
+
+class Throttle:
+    """A filter of loguru's; `now` is a clock in seconds."""
+
+    def __init__(self, now: Callable[[], float], *, at_once: int = AT_ONCE, per_second: float = PER_SECOND) -> None:
+        self._now, self._at_once, self._per_second = now, at_once, per_second
+        self._lock = threading.Lock()
+        #: How many lines are left to each namespace, when that was, and how many were left out since the last line.
+        self._left: OrderedDict[str, tuple[float, float, int]] = OrderedDict()
+
+    def __call__(self, record: Any) -> bool:
+        """The line is written."""
+        whose = subject(record["extra"])
+        if whose is None:
+            return True
+        allowed, missing = self._take(whose)
+        if allowed:
+            text = record["message"]
+            text = text if len(text) <= _MOST else text[: _MOST - 1] + "…"
+            record["message"] = f"{text} ({missing} lines about {whose} were left out)" if missing else text
+        return allowed
+
+    def _take(self, whose: str) -> tuple[bool, int]:
+        now = self._now()
+        with self._lock:
+            left, since, missing = self._left.get(whose, (float(self._at_once), now, 0))
+            left = min(float(self._at_once), left + max(0.0, now - since) * self._per_second)
+            allowed = left >= 1
+            self._left[whose] = (left - 1, now, 0) if allowed else (left, now, missing + 1)
+            self._left.move_to_end(whose)
+            while len(self._left) > _REMEMBERED:
+                self._left.popitem(last=False)
+        return allowed, missing
+
+
+def subject(extra: Mapping[str, Any]) -> str | None:
+    """The namespace that a line is about: of `Job team/web` and `team/web`; else the workload itself."""
+    said = next((str(extra[key]) for key in SUBJECTS if extra.get(key)), None)
+    if said is None:
+        return None
+    namespace, slash, _ = said.rpartition(" ")[2].partition("/")
+    return f"namespace {namespace}" if slash else said[:64]

@@ -1,0 +1,60 @@
+"""Log lines about workloads are few and short, whoever makes them."""
+
+import io
+
+import pytest
+from loguru import logger
+
+from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.telemetry import logs, throttle
+from slurm_bridge.telemetry.throttle import Throttle
+
+
+def record(workload: str, text: str = "not now") -> dict[str, object]:
+    """A line about a workload."""
+    return {"extra": {"workload": workload}, "message": text}
+
+
+@pytest.mark.security("fairness")
+def test_lines_about_one_namespace_are_few_and_leave_those_of_others() -> None:
+    """A namespace about which there is much to log gets so many lines, and those about others are written as before."""
+    clock = VirtualClock()
+    kept = Throttle(clock.now, at_once=3, per_second=1)
+    assert [kept(record(f"Pod evil/p{number}")) for number in range(5)] == [True] * 3 + [False] * 2
+    assert kept(record("Job kind/web"))
+    assert kept({"extra": {}, "message": "leading"})
+    clock.advance(1)
+    line = record("JobSet evil/set")
+    assert kept(line)
+    assert line["message"] == "not now (2 lines about namespace evil were left out)"
+
+
+def test_a_line_about_a_workload_is_cut() -> None:
+    """At 1 KiB."""
+    line = record("Pod a/b", "x" * 100_000)
+    assert Throttle(VirtualClock().now)(line)
+    assert len(str(line["message"])) == 1024
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({}, None),
+        ({"workload": "Pod team/web"}, "namespace team"),
+        ({"pod": "team/web"}, "namespace team"),
+        ({"workload": "0b7e-uid"}, "0b7e-uid"),
+    ],
+)
+def test_whose_a_line_is(extra: dict[str, str], said: str | None) -> None:
+    """The namespace's, where the line names it."""
+    assert throttle.subject(extra) == said
+
+
+def test_the_log_is_throttled_as_it_is_configured_and_not_where_details_are_asked_for() -> None:
+    """Somebody who looks for a defect sees every line."""
+    for verbosity, lines in ((0, throttle.AT_ONCE), (4, 2 * throttle.AT_ONCE)):
+        sink = io.StringIO()
+        logs.configure(verbosity=verbosity, sink=sink)
+        for number in range(2 * throttle.AT_ONCE):
+            logger.bind(workload=f"Pod evil/p{number}").info("not now")
+        assert abs(len(sink.getvalue().splitlines()) - lines) <= 5
