@@ -36,6 +36,11 @@ T = TypeVar("T", bound=Object)
 #: Whoever groups a pod says how many there are; that is not known here, so no number is refused.
 _ANY_NUMBER: Final = 1_000_000
 
+#: So many connections of one client address; others find the rest.
+OF_ONE_CLIENT: Final = 24
+#: The time that a probe has to ask, and again to take the answer.
+PROBE_SECONDS: Final = 2.0
+
 #: A door that takes nothing in has no use for bodies.
 _SMALL: Final = 16 << 10
 
@@ -44,9 +49,22 @@ def opened(settings: Settings, pages: Routes) -> door.Door:
     """The door as the settings have it."""
     given = settings.web
     most = [one.most_bytes for one in (given.submission, given.administration) if one.enabled]
-    bounds = door.Bounds(most_body=max(most, default=_SMALL))
-    files = tls.Files(cert=given.tls.cert, key=given.tls.key) if given.tls else None
-    return door.Door(given.host, given.port, pages, bounds=bounds, files=files)
+    bounds = door.Bounds(most_body=max(most, default=_SMALL), of_one_client=OF_ONE_CLIENT)
+    return door.Door(given.host, given.port, pages, bounds=bounds, files=_files(settings))
+
+
+def probed(settings: Settings, pages: Routes) -> door.Door | None:
+    """The door for probes alone, where the settings have one."""
+    given = settings.web
+    if given.probes_port is None:
+        return None
+    bounds = door.Bounds(seconds=PROBE_SECONDS, most_body=0, of_one_client=OF_ONE_CLIENT)
+    return door.Door(given.host, given.probes_port, pages, bounds=bounds, files=_files(settings))
+
+
+def _files(settings: Settings) -> tls.Files | None:
+    given = settings.web.tls
+    return tls.Files(cert=given.cert, key=given.key) if given else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

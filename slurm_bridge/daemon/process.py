@@ -94,6 +94,7 @@ class Daemon:
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
         self._again = self._reload(source) if source is not None else None
         self.door = handing.opened(settings, {**self._routes(), **self._administered(beside.callers)})
+        self.probes = handing.probed(settings, probes.alone(self.health))
         self._supervise()
 
     def run(self) -> int:
@@ -213,6 +214,8 @@ class Daemon:
         add("status", self.reporter.run, carries=True)
         add("watchdog", self._watch_others)
         add("web", self.door.run, carries=True)
+        if self.probes is not None:
+            add("probes", self.probes.run, carries=True)
         if self.election is not None:
             add("election", self.election.run, carries=True)
         if self._again is not None:

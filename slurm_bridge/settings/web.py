@@ -68,6 +68,8 @@ class Web(Group):
     """The address to listen on; in a pod `0.0.0.0`."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """The port; 0 is any that is free."""
+    probes_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """A port for `/livez` and `/readyz` alone, so that nobody fills it by other requests; left out, `web.port` does."""
     tls: Tls | None = None
     """Left out, the door speaks plain HTTP; given, HTTPS alone, for probes and metrics too."""
     submission: Annotated[Submission, AfterValidator(_private)] = Submission()

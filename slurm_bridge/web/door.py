@@ -1,9 +1,9 @@
 """A small HTTP server: bounded in size, time and threads, whoever knocks.
 
 The standard library's handler reads a slow or endless request for as long as it drips. Here a connection has one
-deadline for each request and one for each answer, and may send so many bytes; so many are served at once, and the next
-is told to come back. Routes are `routes.Route`, by method and path; they may raise: that is answered with 500 and
-logged.
+deadline for each request and one for each answer, and may send so many bytes. So many are served at once; when there is
+no room, the connection that has been idle longest is closed for the new one, or the new one is told to come back.
+Routes are `routes.Route`, by method and path; they may raise: that is answered with 500 and logged.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.web import reading, tls
+from slurm_bridge.web.guests import Guests
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request, Routes, Table
 
@@ -32,13 +33,15 @@ class Bounds:
     """What one client, and all of them together, may take.
 
     `seconds`: for a whole request, and again for its answer. `most_bytes`: of a head. `idle`: how long a connection is
-    kept for a next request; with 0 each carries one.
+    kept for a next request; with 0 each carries one. `of_one_client`: connections of one address, None: as many as of
+    all.
     """
 
     seconds: float = 5.0
     most_bytes: int = 16 << 10
     most_body: int = 1 << 20
     connections: int = 32
+    of_one_client: int | None = None
     idle: float = 0.0
 
 
@@ -87,20 +90,21 @@ class _Server(socketserver.ThreadingTCPServer):
         self.bounds = bounds
         self.certificate = certificate
         self.closing = threading.Event()
-        self._free = threading.BoundedSemaphore(bounds.connections)
+        self.guests = Guests(bounds.connections, bounds.of_one_client or bounds.connections)
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Conversation)
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        if self._free.acquire(blocking=False):
+        assert isinstance(request, socket.socket)
+        if self.guests.enter(request, _address(client_address)) is not None:
             try:
                 super().process_request(request, client_address)
             except RuntimeError:
                 # The system has no further thread: nobody else gives this place back.
-                self._free.release()
+                self.guests.left(request)
                 raise
             return
-        if isinstance(request, socket.socket) and self.certificate is None:
+        if self.certificate is None:
             with contextlib.suppress(OSError):
                 request.settimeout(_LOOK)
                 request.sendall(_FULL)
@@ -115,7 +119,8 @@ class _Server(socketserver.ThreadingTCPServer):
             self.handle_error(request, client_address)
         finally:
             # Before the client sees the end: whoever comes back then finds this place free.
-            self._free.release()
+            if isinstance(request, socket.socket):
+                self.guests.left(request)
             self.shutdown_request(request)
 
     def handle_error(self, _request: object, client_address: object) -> None:
@@ -130,7 +135,8 @@ class _Conversation(socketserver.BaseRequestHandler):
     request: socket.socket
 
     def handle(self) -> None:
-        self._client = str(self.client_address[0])
+        self._client = _address(self.client_address)
+        self._guest = self.server.guests.of(self.request)
         try:
             with self._secured() as sock:
                 line = reading.Line(sock)
@@ -144,7 +150,14 @@ class _Conversation(socketserver.BaseRequestHandler):
         if self.server.certificate is None:
             return contextlib.nullcontext(self.request)
         self.request.settimeout(self.server.bounds.seconds)
-        return self.server.certificate.context().wrap_socket(self.request, server_side=True)
+        context = self.server.certificate.context()
+        secured = context.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False)
+        self._guest.sock = secured
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(secured)
+            secured.do_handshake()
+            stack.pop_all()
+        return secured
 
     def _one(self, line: reading.Line) -> bool:
         """Read and answer a request; whether the connection is kept for another."""
@@ -157,6 +170,7 @@ class _Conversation(socketserver.BaseRequestHandler):
             self._send(line, head, Reply.text(f"{refusal}\n", refusal.status), kept=False)
             _emptied(line, bounds)
             return False
+        self._guest.answered()
         kept = bounds.idle > 0 and head.kept and not self.server.closing.is_set()
         self._send(line, head, self._answer(reading.request(head, body, self._client)), kept=kept)
         return kept
@@ -180,10 +194,15 @@ class _Conversation(socketserver.BaseRequestHandler):
     def _next(self, line: reading.Line) -> bool:
         """Wait for the next request to begin: not for long, and not at all once the door closes."""
         until = time.monotonic() + self.server.bounds.idle
+        self._guest.waits()
         while time.monotonic() < until and not self.server.closing.is_set():
             if line.begins(within=_LOOK):
                 return True
         return False
+
+
+def _address(client: object) -> str:
+    return str(client[0]) if isinstance(client, tuple) and client else ""
 
 
 def _emptied(line: reading.Line, bounds: Bounds) -> None:

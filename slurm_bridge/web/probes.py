@@ -16,10 +16,14 @@ METRICS: Final = ("GET", "/metrics")
 
 def routes(health: Health, metrics: Instruments, refresh: Callable[[], None] = lambda: None) -> Routes:
     """More of them can be joined to these. `refresh`: called before the numbers are shown."""
+    return {**alone(health), METRICS: lambda _: _page(metrics, refresh)}
+
+
+def alone(health: Health) -> Routes:
+    """The probes without the numbers: for a port that nothing else keeps busy."""
     return {
         LIVEZ: lambda _: _reply(health.livez()),
         READYZ: lambda _: _reply(health.readyz()),
-        METRICS: lambda _: _page(metrics, refresh),
     }
 
 

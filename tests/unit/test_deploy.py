@@ -150,7 +150,7 @@ def test_the_kustomization_applies_every_manifest() -> None:
 
 def test_all_objects_are_in_the_namespace_of_the_daemon() -> None:
     """What has no namespace is of the cluster."""
-    files = ("rbac.yaml", "config.yaml", "deployment.yaml", "pdb.yaml")
+    files = ("rbac.yaml", "config.yaml", "deployment.yaml", "pdb.yaml", "networkpolicy.yaml")
     loose = {one["kind"] for name in files for one in objects(name) if "namespace" not in one["metadata"]}
     assert loose == {"Namespace", "ClusterRole", "ClusterRoleBinding"}
     inside = [one for name in files for one in objects(name) if "namespace" in one["metadata"]]
@@ -170,7 +170,8 @@ def test_the_shipped_configuration_loads_and_finds_what_the_pod_mounts(
     (token,) = [one for one in pod["spec"]["volumes"] if "secret" in one]
     (item,) = token["secret"]["items"]
     assert str(settings.slurm.token_file) == f"{mounts[token['name']]}/{item['path']}"
-    assert [one["containerPort"] for one in container["ports"]] == [settings.web.port]
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    assert ports == {"http": settings.web.port, "probes": settings.web.probes_port}
     assert settings.web.host == "0.0.0.0"  # noqa: S104 - probes come from outside the pod
     assert settings.leader_election.namespace == "slurm-bridge"
     assert settings.defaults.user == "slurm-bridge"
@@ -225,6 +226,33 @@ def test_probes_ask_the_right_questions(container: Json) -> None:
     """A Slurm that is down makes the daemon unready, and never restarts it."""
     paths = {kind: container[kind]["httpGet"]["path"] for kind in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert paths == {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
+
+
+@pytest.mark.security("fairness")
+def test_probes_have_a_port_that_serves_nothing_else(container: Json, settings: Settings) -> None:
+    """The shipped manifests probe a port of their own: no client of the other port can have the daemon restarted."""
+    probes = [container[kind]["httpGet"]["port"] for kind in ("startupProbe", "livenessProbe", "readinessProbe")]
+    assert probes == ["probes"] * 3
+    assert settings.web.probes_port not in (None, settings.web.port)
+
+
+@pytest.mark.security("fairness")
+def test_a_network_policy_lets_in_probes_and_scrapes_alone(pod: Json, container: Json) -> None:
+    """A NetworkPolicy is shipped that leaves the metrics' port to the namespace that scrapes it."""
+    (policy_,) = objects("networkpolicy.yaml")
+    assert policy_["spec"]["podSelector"]["matchLabels"] == pod["metadata"]["labels"]
+    assert policy_["spec"]["policyTypes"] == ["Ingress"]
+    probed, scraped = policy_["spec"]["ingress"]
+    named = {one["name"] for one in container["ports"]}
+    assert [one["port"] for one in probed["ports"]] == ["probes"]
+    assert [one["port"] for one in scraped["ports"]] == ["http"]
+    assert {"probes", "http"} == named
+    assert "from" not in probed
+    (whence,) = scraped["from"]
+    assert whence["namespaceSelector"]["matchLabels"]
+    (wider,) = objects("submission/networkpolicy.yaml")
+    assert wider["spec"]["podSelector"] == policy_["spec"]["podSelector"]
+    assert [one["port"] for rule in wider["spec"]["ingress"] for one in rule["ports"]] == ["http"]
 
 
 def test_the_image_names_no_registry() -> None:

@@ -1,7 +1,10 @@
 """The life of the daemon, with its threads, over HTTP: it starts, serves, drains and stops."""
 
+import contextlib
+import http.client
 import json
 import pathlib
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -72,6 +75,23 @@ def test_it_is_alive_and_not_ready_while_slurm_does_not_answer(world: app.Pocket
         world.slurm_calls.clear()
         waiting.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
         daemon.until_ready()
+
+
+@pytest.mark.security("fairness")
+def test_clients_that_fill_the_door_do_not_keep_probes_out(world: app.PocketWorld, path: pathlib.Path) -> None:
+    """Connections to the port of metrics and submissions, however many and idle, fail no probe and restart nothing."""
+    with running(world, path, web={"probes_port": 0}) as daemon, contextlib.ExitStack() as stack:
+        daemon.until_ready()
+        assert daemon.daemon.probes is not None
+        for _ in range(40):
+            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.door.port), 10))
+        probes = http.client.HTTPConnection("127.0.0.1", daemon.daemon.probes.port, timeout=5)
+        for path_, status in [("/livez", 200), ("/readyz", 200)] * 10 + [("/metrics", 404)]:
+            probes.request("GET", path_)
+            answer = probes.getresponse()
+            answer.read()
+            assert answer.status == status, path_
+        probes.close()
 
 
 def test_a_lease_decides_who_acts_and_is_given_up_at_the_end(world: app.PocketWorld, path: pathlib.Path) -> None:

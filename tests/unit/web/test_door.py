@@ -15,6 +15,7 @@ from slurm_bridge.telemetry.health import Health
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web import probes
 from slurm_bridge.web.door import Bounds, Door
+from slurm_bridge.web.guests import Guests
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request, Route
 
@@ -174,6 +175,34 @@ def test_too_many_at_once_are_asked_to_come_back(open_door: Open) -> None:
         thread.join(WAIT)
     assert refused.startswith(b"HTTP/1.1 503 ")
     assert answers == ["done\n", "done\n"]
+
+
+@pytest.mark.security("fairness")
+def test_idle_clients_do_not_keep_others_out(open_door: Open) -> None:
+    """Of connections on which nothing is sent the one that has been idle longest is closed for the next client."""
+    visitor = open_door({"/": lambda _: Reply.text("here\n")}, Bounds(connections=8))
+    with contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", visitor.port), WAIT)) for _ in range(40)]
+        answers = [visitor.ask("/").status for _ in range(20)]
+        assert answers == [200] * 20
+        assert idle[0].recv(1) == b""
+
+
+@pytest.mark.security("fairness")
+def test_one_client_address_has_a_part_of_the_connections() -> None:
+    """However many connections a client opens, others find the rest of the door's places free."""
+    guests, near, far = Guests(4, 2), *socket.socketpair()
+    with near, far, socket.socket() as one, socket.socket() as other, socket.socket() as third:
+        first = guests.enter(near, "10.0.0.1")
+        assert first is not None
+        assert guests.enter(one, "10.0.0.1") is not None
+        assert guests.enter(other, "10.0.0.1") is not None
+        assert far.recv(1) == b""
+        for sock in (one, other):
+            guests.of(sock).answered()
+        assert guests.enter(third, "10.0.0.1") is None
+        assert guests.enter(third, "10.0.0.2") is not None
+        assert len(guests) == 3
 
 
 def test_a_stop_lets_those_inside_finish() -> None:
