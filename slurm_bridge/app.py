@@ -66,13 +66,14 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
     """The daemon against the real servers that the settings name."""
     settings, clock = configuration.load(), SystemClock()
     with contextlib.ExitStack() as stack:
-        oddities = Oddities(clock.now)
-        cluster, slurm = stack.enter_context(both(settings, clock, oddities))
+        reading = kube_client.Reading(oddities=Oddities(clock.now))
+        cluster, slurm = stack.enter_context(both(settings, clock, reading))
         source = Source(fingerprint=configuration.fingerprint, load=configuration.load)
         beside = Beside(
             check=lambda: _check(settings, cluster, slurm, clock),
             callers=_callers(stack, settings, clock) if _tokens(settings) else None,
-            oddities=oddities,
+            oddities=reading.oddities,
+            declare=reading.kept.declare,
         )
         yield Daemon(settings, cluster, slurm, clock, source, beside)
 
@@ -94,11 +95,12 @@ def agent(configuration: Configuration) -> Iterator[AgentService]:
 
 @contextlib.contextmanager
 def both(
-    settings: Settings, clock: ports.Clock, oddities: Oddities | None = None
+    settings: Settings, clock: ports.Clock, reading: kube_client.Reading | None = None
 ) -> Iterator[tuple[ports.Cluster, slurm_client.SlurmClient]]:
     """Both adapters, until the block ends."""
     with contextlib.ExitStack() as stack:
-        cluster = _cluster(stack, _access(settings), clock, oddities)
+        cluster = _cluster(stack, _access(settings), clock, reading)
+        oddities = reading.oddities if reading is not None else None
         yield cluster, _slurm(stack, adapter_settings(settings), clock, oddities)
 
 
@@ -144,10 +146,11 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
     What hooks do beside the passes they do here within them, so that the answer is there at once.
     """
     clock, glance = clock or SystemClock(), Glance()
+    reading = kube_client.Reading(oddities=Oddities(clock.now))
     limits = daemon_configuration.attempt_limits(settings)
     around = Surroundings(clock=clock, limits=limits, seen=glance, threads=False)
     with contextlib.ExitStack() as stack:
-        sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock())))
+        sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock(), reading)))
         if sides is not None:
             posting = Posting(SystemClock())
             stack.callback(posting.close)
@@ -162,6 +165,7 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
             clock=clock,
         )
         stack.callback(means.chain.close)
+        reading.kept.declare(means.chain.annotations)
         kinds, options = daemon_configuration.owner_kinds(settings), daemon_configuration.workloads(settings)
         yield Explainer(means, sides, kinds, options)
 
@@ -275,10 +279,13 @@ def pocket_world(*, nodes: int, cpus: int = 64) -> Iterator[PocketWorld]:
 
 
 def _cluster(
-    stack: contextlib.ExitStack, access: kube_config.Access, clock: ports.Clock, oddities: Oddities | None = None
+    stack: contextlib.ExitStack,
+    access: kube_config.Access,
+    clock: ports.Clock,
+    reading: kube_client.Reading | None = None,
 ) -> ports.Cluster:
     dice = random.Random()  # noqa: S311 - jitter is no secret
-    client = kube_client.KubeClient(access, clock=clock, dice=dice, oddities=oddities)
+    client = kube_client.KubeClient(access, clock=clock, dice=dice, reading=reading)
     stack.callback(client.close)
     return client
 

@@ -12,7 +12,7 @@ import random
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from loguru import logger
 
@@ -52,12 +52,17 @@ MOST_ABANDONED = 8
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What a daemon may be given beside its servers: a look at them, and the way of callers to the API server."""
+    """What a daemon may be given beside its servers: a look at them, and the way of callers to the API server.
+
+    `declare` is told which annotations hooks read, before anything is listed and when the configuration has changed.
+    """
 
     check: Callable[[], Sequence[Finding]] | None = None
     callers: ports.Callers | None = None
     #: What the adapters meet and cannot read.
     oddities: Oddities | None = None
+    #: Told which annotations hooks read.
+    declare: Callable[[Iterable[str]], None] = lambda _keys: None
 
 
 class Daemon:
@@ -73,7 +78,7 @@ class Daemon:
         beside: Beside | None = None,
     ) -> None:
         beside = beside or Beside()
-        self.settings, self._clock, self._check = settings, clock, beside.check
+        self.settings, self._clock, self._check, self._declare = settings, clock, beside.check, beside.declare
         self._dice = random.Random()  # noqa: S311 - jitter is no secret
         self.metrics, self.health = Metrics(version=slurm_bridge.__version__), Health(clock.now)
         if beside.oddities is not None:
@@ -90,6 +95,7 @@ class Daemon:
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
         )
         self.core, self.reporter, self._around = made.core, made.reporter, made.around
+        self._declare(self.core.tools.config.chain.annotations)
         self._pool = Pool(self.core, settings.scheduling.workers)
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
         self._again = self._reload(source) if source is not None else None
@@ -265,6 +271,7 @@ class Daemon:
         except errors.BadConfiguration:
             config.chain.close()
             raise
+        self._declare(config.chain.annotations)
         self._views = {**self._views, **more}
         config.chain.see(self._views)
         old = self.core.tools.config.chain

@@ -98,6 +98,8 @@ class Hook:
     budget_seconds: float = 0.2
     needs: frozenset[Need] = frozenset()
     honours: frozenset[Feature] = frozenset()
+    #: Keys of annotations that it reads, and that are kept in memory however long they are.
+    annotations: frozenset[str] = frozenset()
     worker: "Worker | None" = None
 
     @property

@@ -71,6 +71,11 @@ class Chain:
         return frozenset().union(*(hook.needs for hook in self.hooks))
 
     @property
+    def annotations(self) -> frozenset[str]:
+        """Keys of annotations that these hooks read, however long their values are."""
+        return frozenset[str]().union(*(hook.annotations for hook in self.hooks))
+
+    @property
     def abandoned(self) -> int:
         """Threads that hang in hooks of this chain, or of any before it in the same surroundings."""
         return self._around.left.count

@@ -133,6 +133,7 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) 
         budget_seconds=config.budget_ms / 1000,
         needs=_declared(config.name, hook, "needs", Need),
         honours=_declared(config.name, hook, "honours", Feature),
+        annotations=_annotations(config.name, hook),
         worker=Worker(config.name, around.left) if foreign or getattr(hook, "foreign", False) else None,
     )
 
@@ -177,6 +178,13 @@ def _declared(name: str, hook: object, attribute: str, of: type[Word]) -> frozen
         where = f"{of.__module__.removeprefix('slurm_bridge.')}.{of.__name__}"
         raise Unusable(f"hook {name}: {attribute} {', '.join(sorted(strange))}, allowed are {allowed} of {where}")
     return said
+
+
+def _annotations(name: str, hook: object) -> frozenset[str]:
+    keys = getattr(hook, "annotations", ())
+    if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
+        raise Unusable(f"hook {name}: annotations has to be a collection of keys, such as ('example.com/zone',)")
+    return frozenset(keys)
 
 
 def _repeated(configs: Iterable[HookConfig]) -> Iterator[str]:

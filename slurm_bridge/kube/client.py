@@ -1,6 +1,7 @@
 """ports.Cluster on a real API server: each verb is one request (a list: one per page), and no verb repeats itself."""
 
 import contextlib
+import dataclasses
 import random
 import threading
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from urllib.parse import quote
 
 from slurm_bridge import errors, ports
 from slurm_bridge.kube import codec, events, lease, leniency, status, transport, watch
+from slurm_bridge.kube.kept import Kept
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
@@ -29,6 +31,14 @@ _LISTS = 3
 _WATCH_SECONDS = (240, 290)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Which annotations of objects are kept, and where it is told what cannot be read."""
+
+    oddities: Oddities
+    kept: Kept = dataclasses.field(default_factory=Kept)
+
+
 class KubeClient:
     """Implements ports.Cluster; safe to use from any thread."""
 
@@ -40,13 +50,14 @@ class KubeClient:
         dice: random.Random,
         limits: transport.Limits | None = None,
         instance: str = events.CONTROLLER,
-        oddities: Oddities | None = None,
+        reading: Reading | None = None,
     ) -> None:
+        reading = reading or Reading(oddities=Oddities(clock.now))
+        self._kept, self._oddities = reading.kept, reading.oddities
         self._transport = transport.Transport(access, clock=clock, limits=limits or transport.Limits())
         self._clock = clock
         self._dice = dice
         self._instance = instance
-        self._oddities = oddities or Oddities(clock.now)
         self._versions: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
@@ -85,7 +96,7 @@ class KubeClient:
         request = transport.Request(method="GET", path=self._path(kind, scope.namespace), query=query)
         with self._rediscovering(kind):
             stream = self._transport.stream(request)
-        return watch.Watch(stream, codec.codec(kind), lambda one: self._met(kind, one))
+        return watch.Watch(stream, codec.codec(kind, self._kept), lambda one: self._met(kind, one))
 
     def get(self, kind: Kind[T], namespace: str, name: str) -> T | None:
         request = transport.Request(method="GET", path=self._path(kind, namespace, name))
@@ -163,7 +174,7 @@ class KubeClient:
 
     def _list(self, kind: Kind[T], scope: ports.Scope) -> ports.Listing[T]:
         """All pages of one list."""
-        path, reader = self._path(kind, scope.namespace), codec.codec(kind)
+        path, reader = self._path(kind, scope.namespace), codec.codec(kind, self._kept)
         items: list[T] = []
         unreadable: set[tuple[str, str]] = set()
 
@@ -194,7 +205,7 @@ class KubeClient:
     def _one(self, kind: Kind[T], request: transport.Request) -> T:
         """An answer that is one object."""
         with self._rediscovering(kind):
-            return codec.codec(kind).one(self._ask(request))
+            return codec.codec(kind, self._kept).one(self._ask(request))
 
     def _order(self, method: str, path: str, manifest: Manifest) -> None:
         """A write whose answer says nothing that we need."""

@@ -4,6 +4,7 @@ A watch line is a union tagged by its `type`, and `type` comes first, so the obj
 pass, straight into its record; what a record does not name (managedFields above all) is skipped, not built.
 """
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NoReturn, TypeVar
@@ -12,6 +13,7 @@ import msgspec
 
 from slurm_bridge import errors, ports
 from slurm_bridge.kube import leniency, status
+from slurm_bridge.kube.kept import Kept
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
 from slurm_bridge.runtime import decoding
@@ -79,9 +81,10 @@ _discovery = msgspec.json.Decoder(APIResourceList)
 
 
 class Codec(Generic[T]):
-    """Reads one kind's lists, objects and watch lines."""
+    """Reads one kind's lists, objects and watch lines; of annotations only what is `kept`."""
 
     def __init__(self, record: type[T]) -> None:
+        self._kept = Kept()
         # The types are put together at run time, which is beyond what a type checker follows.
         self._page: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(_generic(Page, record))
         self._one: msgspec.json.Decoder[T] = msgspec.json.Decoder(record)
@@ -91,20 +94,29 @@ class Codec(Generic[T]):
         self._lines: msgspec.json.Decoder[Any] = msgspec.json.Decoder(changes)
         self._record = record
 
+    def keeping(self, kept: Kept) -> "Codec[T]":
+        """The same decoders, which keep this of annotations."""
+        other = copy.copy(self)
+        other._kept = kept  # noqa: SLF001 - its own class
+        return other
+
     def page(self, body: bytes, odd: Met | None = None) -> Page[T]:
         """A page of a list. With `odd`, which is told of them, items that cannot be read are left out."""
         try:
-            return self._page.decode(body)
+            page = self._page.decode(body)
         except leniency.ODD as error:
             if odd is None:
                 _unreadable("list", error)
-        try:
-            return self._leniently(body, odd)
-        except leniency.ODD as error:
-            _unreadable("list", error)
+            page = self._leniently(body, odd)
+        for one in page.items or ():
+            self._prune(one)
+        return page
 
     def _leniently(self, body: bytes, odd: Met) -> Page[T]:
-        raw = leniency.decode(_raw_page, body)
+        try:
+            raw = leniency.decode(_raw_page, body)
+        except leniency.ODD as error:
+            _unreadable("list", error)
         items = []
         for one in raw.items or ():
             try:
@@ -116,9 +128,11 @@ class Codec(Generic[T]):
     def one(self, body: bytes) -> T:
         """A single object."""
         try:
-            return leniency.decode(self._one, body)
+            one = leniency.decode(self._one, body)
         except leniency.ODD as error:
             raise errors.Unreadable(f"unreadable object: {error}") from error
+        self._prune(one)
+        return one
 
     def changes(self, lines: bytes, odd: Met | None = None) -> Iterator[ports.Put[T] | ports.Gone[T] | ports.Bookmark]:
         """The changes in these whole lines; an ERROR among them is raised after those before it.
@@ -131,7 +145,18 @@ class Codec(Generic[T]):
             if odd is None:
                 _unreadable("watch line", error)
             return self._one_by_one(lines, odd)
-        return map(_change, events)
+        return map(self._change, events)
+
+    def _change(self, event: Any) -> ports.Put[T] | ports.Gone[T] | ports.Bookmark:
+        change = _change(event)
+        if not isinstance(change, ports.Bookmark):
+            self._prune(change.object)
+        return change
+
+    def _prune(self, one: T) -> None:
+        annotations = one.metadata.annotations
+        if annotations:
+            self._kept.prune(annotations)
 
     def _one_by_one(self, lines: bytes, odd: Met) -> Iterator[ports.Put[T] | ports.Gone[T] | ports.Bookmark]:
         for line in filter(None, lines.split(b"\n")):
@@ -144,7 +169,7 @@ class Codec(Generic[T]):
                 odd(met)
                 yield self._unknown(met)
             else:
-                yield _change(event)
+                yield self._change(event)
 
     def _unknown(self, met: leniency.Unreadable) -> ports.Gone[T] | ports.Bookmark:
         """What cannot be read any more is no reason to forget what it was; that it is gone is one."""
@@ -155,9 +180,10 @@ class Codec(Generic[T]):
         return ports.Gone(self._record(metadata=metadata))
 
 
-def codec(kind: Kind[T]) -> Codec[T]:
+def codec(kind: Kind[T], kept: Kept | None = None) -> Codec[T]:
     """The reader of this kind; decoders are costly to make and free to share."""
-    return _made(kind.record)
+    made = _made(kind.record)
+    return made if kept is None else made.keeping(kept)
 
 
 def _made(record: type[T]) -> Codec[T]:

@@ -50,8 +50,7 @@ class News:
     def clear(self) -> int:
         """Nothing of what is queued is sent; how much that was."""
         with self._lock:
-            unsent = list(self._queue.values())
-            self._queue.clear()
+            unsent = self._queue.clear()
         for note, key in unsent:
             self.lost(note, key)
         return len(unsent)

@@ -48,6 +48,13 @@ class Turns(Generic[K, V]):
         """The oldest of the namespace that has most; there has to be something."""
         return self._take(max(self._lines, key=lambda whose: len(self._lines[whose])))
 
+    def clear(self) -> list[V]:
+        """Nothing is to be written any more; what was."""
+        left = [value for line in self._lines.values() for value in line.values()]
+        self._whose.clear()
+        self._lines.clear()
+        return left
+
     def discard(self, key: K) -> None:
         """Nothing is to be written under this key."""
         whose = self._whose.pop(key, None)

@@ -123,6 +123,25 @@ def test_needs_are_collected(around: Around) -> None:
     assert built(around).needs == {Need.PVCS, Need.PVS, Need.STORAGECLASSES}
 
 
+def test_annotations_that_a_hook_reads_are_collected(around: Around) -> None:
+    """They are kept in memory however long they are; a single text is a mistake that is told."""
+
+    def reading(_options: Any) -> Plain:
+        made = Plain("x")
+        made.annotations = ("example.com/plan",)  # type: ignore[attr-defined]
+        return made
+
+    def mistaken(_options: Any) -> Plain:
+        made = Plain("x")
+        made.annotations = "example.com/plan"  # type: ignore[attr-defined]
+        return made
+
+    assert built(around).annotations == frozenset()
+    assert built(around, HookConfig(name="site"), site=reading).annotations == {"example.com/plan"}
+    with pytest.raises(errors.BadConfiguration, match="has to be a collection of keys"):
+        built(around, HookConfig(name="site"), site=mistaken)
+
+
 class Phaseless:
     def __init__(self, _options: Any) -> None:
         pass

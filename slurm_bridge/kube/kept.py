@@ -1,0 +1,73 @@
+"""Which annotations of an object are kept in memory: a pod may carry 256 KiB of them, and the bridge reads a few words.
+
+    prefixes that the bridge and its families read, and keys that a hook declares     up to 64 KiB
+    all others                                                                        up to 4 KiB, the shortest first
+
+A value of ours that is longer than 16 KiB is cut to a beginning that no form accepts, so that its user is told of it.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from slurm_bridge.model import names
+
+#: Characters of keys and values together.
+MOST_OTHERS: Final = 4 << 10
+MOST_OURS: Final = 64 << 10
+MOST_VALUE: Final = 16 << 10
+
+_CUT: Final = 64
+#: What stands before the slash of a key.
+_DOMAINS: Final = frozenset(
+    {
+        *(prefix.rstrip("/") for prefix in (names.JOB_PREFIX, names.SCHEDULER_PREFIX, names.NODE_PREFIX)),
+        names.ANNOTATION_NODE_TOPOLOGY.partition("/")[0],
+        "batch.kubernetes.io",
+        "jobset.sigs.k8s.io",
+        "alpha.jobset.sigs.k8s.io",
+        "leaderworkerset.sigs.k8s.io",
+        "scheduling.k8s.io",
+        "scheduling.x-k8s.io",
+        "scheduler.alpha.kubernetes.io",
+        "kubernetes.io",
+        "kai.scheduler",
+        "yunikorn.apache.org",
+    }
+)
+
+
+class Kept:
+    """One for each client; hooks declare what they read before anything is listed."""
+
+    def __init__(self, declared: Iterable[str] = ()) -> None:
+        self._declared = frozenset(declared)
+
+    def declare(self, keys: Iterable[str]) -> None:
+        """From now on these are kept, too."""
+        self._declared |= frozenset(keys)
+
+    def prune(self, annotations: dict[str, str]) -> None:
+        """Drop what is not kept; the object was just decoded, and nobody else has seen it."""
+        if sum(map(len, annotations)) + sum(map(len, annotations.values())) <= MOST_OTHERS:
+            return
+        ours = {key for key in annotations if self._is_ours(key)}
+        for key in ours:
+            if len(annotations[key]) > MOST_VALUE and key not in self._declared:
+                annotations[key] = f"{annotations[key][:_CUT]}…"
+        others = sorted(annotations.keys() - ours, key=lambda key: (len(annotations[key]), key))
+        # Jobs' own keys first: what is wrong among them is told.
+        first = sorted(ours, key=lambda key: (not key.startswith(names.JOB_PREFIX), key))
+        kept = {*_within(first, annotations, MOST_OURS), *_within(others, annotations, MOST_OTHERS)}
+        for key in annotations.keys() - kept - self._declared:
+            del annotations[key]
+
+    def _is_ours(self, key: str) -> bool:
+        return key in self._declared or key.partition("/")[0] in _DOMAINS
+
+
+def _within(keys: Iterable[str], annotations: dict[str, str], most: int) -> Iterable[str]:
+    for key in keys:
+        most -= len(key) + len(annotations[key])
+        if most < 0:
+            return
+        yield key

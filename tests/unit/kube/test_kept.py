@@ -1,0 +1,67 @@
+"""Of annotations only what is read is kept in memory."""
+
+import json
+
+import pytest
+
+from slurm_bridge.kube import codec
+from slurm_bridge.kube.kept import MOST_OTHERS, MOST_OURS, Kept
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.verdict import Reject
+from slurm_bridge.translate import translator
+from tests.unit.translate.translating import a_workload, configured, one_pod
+
+LIMIT = names.JOB_PREFIX + "timelimit"
+
+
+def pruned(annotations: dict[str, str], kept: Kept | None = None) -> dict[str, str]:
+    """What is left of these once a pod has been decoded."""
+    manifest = {"metadata": {"name": "a", "namespace": "team", "uid": "u", "annotations": annotations}}
+    reader = codec.codec(kinds.PODS, kept)
+    read = reader.one(json.dumps(manifest).encode())
+    (listed,) = (
+        reader.page(json.dumps({"metadata": {"resourceVersion": "1"}, "items": [manifest]}).encode()).items or ()
+    )
+    (heard,) = reader.changes(json.dumps({"type": "ADDED", "object": manifest}).encode())
+    assert read == listed == heard.object  # type: ignore[union-attr]
+    return read.metadata.annotations
+
+
+@pytest.mark.security("fairness")
+def test_large_annotations_that_nobody_reads_are_not_kept() -> None:
+    """Annotations that neither the bridge nor a hook reads cost at most 4 KiB of memory for each object."""
+    given = {"evil.example/blob": "x" * 250_000, "site.example/zone": "a", LIMIT: "5"}
+    assert pruned(given) == {"site.example/zone": "a", LIMIT: "5"}
+    many = {f"evil.example/k{number:04}": "x" * 100 for number in range(2000)}
+    left = pruned({**many, LIMIT: "5"})
+    assert left[LIMIT] == "5"
+    assert sum(len(key) + len(value) for key, value in left.items()) <= MOST_OTHERS + len(LIMIT) + 1
+
+
+def test_small_annotations_are_kept_whoever_reads_them() -> None:
+    """Hooks of a site need not declare what they read, as long as it is short."""
+    given = {f"site.example/k{number}": "value" for number in range(20)}
+    assert pruned(given) == given
+
+
+def test_what_a_hook_declares_is_kept_however_long_it_is() -> None:
+    """And only that."""
+    kept = Kept()
+    kept.declare(["site.example/plan"])
+    given = {"site.example/plan": "x" * 100_000, "site.example/other": "y" * 100_000}
+    assert pruned(given, kept) == {"site.example/plan": "x" * 100_000}
+
+
+def test_a_value_of_ours_that_is_too_long_is_refused_and_not_forgotten() -> None:
+    """It is cut to a text that no form accepts: its user is told."""
+    left = pruned({names.JOB_PREFIX + "constraints": "a" * 100_000})
+    refused = translator.translate(a_workload(one_pod(), left), configured())
+    assert isinstance(refused, Reject)
+    assert names.JOB_PREFIX + "constraints" in refused.message
+
+
+def test_thousands_of_keys_of_ours_are_bounded() -> None:
+    """Those of jobs come first, and say enough of what is wrong."""
+    many = {f"{names.JOB_PREFIX}k{number:05}": "x" * 60 for number in range(3000)}
+    left = pruned(many)
+    assert 0 < sum(len(key) + len(value) for key, value in left.items()) <= MOST_OURS
