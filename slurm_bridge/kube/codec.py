@@ -145,13 +145,7 @@ class Codec(Generic[T]):
             if odd is None:
                 _unreadable("watch line", error)
             return self._one_by_one(lines, odd)
-        return map(self._change, events)
-
-    def _change(self, event: Any) -> ports.Put[T] | ports.Gone[T] | ports.Bookmark:
-        change = _change(event)
-        if not isinstance(change, ports.Bookmark):
-            self._prune(change.object)
-        return change
+        return map(functools.partial(_change, self._kept), events)
 
     def _prune(self, one: T) -> None:
         annotations = one.metadata.annotations
@@ -169,7 +163,7 @@ class Codec(Generic[T]):
                 odd(met)
                 yield self._unknown(met)
             else:
-                yield self._change(event)
+                yield _change(self._kept, event)
 
     def _unknown(self, met: leniency.Unreadable) -> ports.Gone[T] | ports.Bookmark:
         """What cannot be read any more is no reason to forget what it was; that it is gone is one."""
@@ -212,9 +206,12 @@ def resources(body: bytes) -> frozenset[str]:
         _unreadable("resource list", error)
 
 
-def _change(event: Any) -> ports.Put[Any] | ports.Gone[Any] | ports.Bookmark:
+def _change(kept: Kept, event: Any) -> ports.Put[Any] | ports.Gone[Any] | ports.Bookmark:
     match event:
         case _Added() | _Modified():
+            annotations = event.object.metadata.annotations
+            if annotations:
+                kept.prune(annotations)
             return ports.Put(event.object)
         case _Deleted():
             return ports.Gone(event.object)

@@ -16,6 +16,10 @@ MOST_OTHERS: Final = 4 << 10
 MOST_OURS: Final = 64 << 10
 MOST_VALUE: Final = 16 << 10
 
+#: So many annotations that are no longer than this cannot be too much: almost every object is like that.
+_FEW: Final = 7
+_SHORT: Final = 256
+
 _CUT: Final = 64
 #: What stands before the slash of a key.
 _DOMAINS: Final = frozenset(
@@ -47,9 +51,12 @@ class Kept:
         self._declared |= frozenset(keys)
 
     def prune(self, annotations: dict[str, str]) -> None:
-        """Drop what is not kept; the object was just decoded, and nobody else has seen it."""
-        if sum(map(len, annotations)) + sum(map(len, annotations.values())) <= MOST_OTHERS:
+        """Drop what is not kept of some annotations; they were just decoded, and nobody else has seen them."""
+        if len(annotations) <= _FEW and max(map(len, annotations.values())) <= _SHORT:
             return
+        self._prune(annotations)
+
+    def _prune(self, annotations: dict[str, str]) -> None:
         ours = {key for key in annotations if self._is_ours(key)}
         for key in ours:
             if len(annotations[key]) > MOST_VALUE and key not in self._declared:

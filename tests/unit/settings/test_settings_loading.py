@@ -93,7 +93,10 @@ def test_every_problem_is_told_at_once(file: pathlib.Path) -> None:
     [
         ("slrum: {}", "line 5: slrum: no such key; did you mean slurm?"),
         ("web: {prot: 1}", "line 5: web.prot: no such key; did you mean port?"),
-        ("web:\n  zzz: 1", "line 6: web.zzz: no such key; there are administration, host, port, submission, tls"),
+        (
+            "web:\n  zzz: 1",
+            "line 6: web.zzz: no such key; there are administration, host, port, probes_port, submission, tls",
+        ),
         ("hooks:\n- name: a\n- nam: b", "line 7: hooks[1].name: is required"),
         ("web: 3", "line 5: web: should be a valid mapping or instance of Web, not 3"),
         ("hooks: {}", "line 5: hooks: should be a valid list"),
