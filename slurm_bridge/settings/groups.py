@@ -1,9 +1,11 @@
 """The groups of keys, one class each. Durations carry their unit in the name."""
 
 import pathlib
+import urllib.parse
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import pydantic
 from pydantic import AfterValidator, Field
 
 from slurm_bridge import errors
@@ -28,6 +30,17 @@ def _version(name: str) -> str:
     return name
 
 
+def _private(plain: bool, group: pydantic.ValidationInfo) -> bool:
+    """The operator's token does not travel where others can read it unless the configuration says so."""
+    url = urllib.parse.urlsplit(str(group.data.get("url", "")))
+    if url.scheme == "http" and not plain and not kinds.loopback(url.hostname or ""):
+        raise ValueError(
+            "has to be true where slurm.url is http:// to another machine, because the operator's token travels there"
+            " unencrypted; better: give slurm.url as https:// and name its certificate authority in slurm.ca"
+        )
+    return plain
+
+
 class JobIds(Group):
     """A range of job ids that belongs to this bridge alone."""
 
@@ -42,6 +55,9 @@ class Slurm(Group):
 
     url: Annotated[str, AfterValidator(_address)]
     """Where slurmrestd listens: `http://host:port`, `https://host:port` or `unix:///path/to/socket`."""
+    plain_http: Annotated[bool, AfterValidator(_private)] = False
+    """Whether the operator's token may go unencrypted to another machine. Only in a network that you trust as you \
+trust the token."""
     token_file: File
     """A file with an operator's token, plain or as `SLURM_JWT=…`. It is read again when it changes."""
     user_name: Name | None = None

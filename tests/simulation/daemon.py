@@ -24,7 +24,12 @@ from tests.simulation.process import Build, Views
 #: What is lost is found, and who backs off comes back, within the patience of a run.
 SETTINGS: dict[str, Any] = {
     "cluster_id": CLUSTER_ID,
-    "slurm": {"url": "http://slurm", "token_file": "token", "job_ids": {"first": 50_000_000, "last": 66_999_999}},
+    "slurm": {
+        "url": "http://slurm",
+        "plain_http": True,
+        "token_file": "token",
+        "job_ids": {"first": 50_000_000, "last": 66_999_999},
+    },
     "hooks": [{"name": "policy"}, {"name": "eligibility", "options": {"volumes": False}}],
     "mirror": {"sweep_seconds": 45},
     "attempts": {"window_seconds": 6},

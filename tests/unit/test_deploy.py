@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from slurm_bridge import errors
 from slurm_bridge.hooks import needs, registry
 from slurm_bridge.hooks.builtin import policy
 from slurm_bridge.hooks.surroundings import Surroundings
@@ -184,6 +185,17 @@ def test_the_daemon_is_told_the_file_that_the_config_map_becomes(pod: Json, cont
     (mount,) = [one for one in container["volumeMounts"] if one["name"] == volume["name"]]
     assert volume["configMap"]["name"] == config_map["metadata"]["name"]
     assert container["args"] == ["run", f"--config={mount['mountPath']}/{next(iter(config_map['data']))}"]
+
+
+def test_the_shipped_configuration_says_that_the_token_travels_unencrypted(tmp_path: pathlib.Path) -> None:
+    """A site that leaves the word out, and the address as it is, is told at the start."""
+    (config_map,) = objects("config.yaml")
+    text = config_map["data"]["config.yaml"]
+    assert "  plain_http: true\n" in text
+    file = tmp_path / "config.yaml"
+    file.write_text(text.replace("  plain_http: true\n", ""))
+    with pytest.raises(errors.BadConfiguration, match=r"slurm\.plain_http: has to be true"):
+        loading.load(file, {})
 
 
 def test_every_variable_of_the_pod_is_a_key(settings: Settings, container: Json, tmp_path: pathlib.Path) -> None:

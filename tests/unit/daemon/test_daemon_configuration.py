@@ -20,7 +20,9 @@ from tests.unit.translate import translating
 
 def settings(**values: Any) -> Settings:
     """The least that there has to be, and these."""
-    return Settings.model_validate({"cluster_id": "here", "slurm": {"url": "http://s", "token_file": "/t"}, **values})
+    return Settings.model_validate(
+        {"cluster_id": "here", "slurm": {"url": "http://localhost", "token_file": "/t"}, **values}
+    )
 
 
 ROOMS: Mapping[str, Callable[[Settings], object]] = {
@@ -117,7 +119,7 @@ def test_ids_are_chosen_unless_slurm_counts() -> None:
     given = configuration.limits(settings()).ids
     assert given is not None
     assert (given.first, given.last) == (50_000_000, 66_999_999)
-    slurm = {"url": "http://s", "token_file": "/t", "job_ids": None}
+    slurm = {"url": "http://localhost", "token_file": "/t", "job_ids": None}
     assert configuration.limits(settings(slurm=slurm)).ids is None
 
 
@@ -164,8 +166,14 @@ def test_a_request_is_fitted_to_what_slurm_has_and_what_was_derived_of_it_is_kep
 
 def test_the_adapter_is_told_what_the_settings_say() -> None:
     """And keeps nothing of Slurm's nodes: whoever asks for them again wants them fresh."""
-    slurm = {"url": "http://s", "token_file": "/t", "user_name": "u", "read_timeout_seconds": 3, "connections": 2}
+    slurm = {
+        "url": "http://localhost",
+        "token_file": "/t",
+        "user_name": "u",
+        "read_timeout_seconds": 3,
+        "connections": 2,
+    }
     given = app.adapter_settings(settings(slurm=slurm, scheduling={"workers": 5}))
-    assert (given.url, given.user_name, given.read_timeout) == ("http://s", "u", 3)
+    assert (given.url, given.user_name, given.read_timeout) == ("http://localhost", "u", 3)
     assert given.connections == 7
     assert given.cache_ttl == 0

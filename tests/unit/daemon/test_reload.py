@@ -12,7 +12,9 @@ from slurm_bridge.settings.model import Settings
 
 def settings(**values: object) -> Settings:
     """The least that there has to be, and these."""
-    return Settings.model_validate({"cluster_id": "here", "slurm": {"url": "http://s", "token_file": "/t"}, **values})
+    return Settings.model_validate(
+        {"cluster_id": "here", "slurm": {"url": "http://localhost", "token_file": "/t"}, **values}
+    )
 
 
 class File:

@@ -322,7 +322,7 @@ class Bridge:
 
 def configured(folder: pathlib.Path, **given: Any) -> Settings:
     """The daemon's settings: as they are shipped, except for these groups and keys."""
-    slurm = {"url": "http://slurm:6820", "token_file": folder / "token", **given.pop("slurm", {})}
+    slurm = {"url": "http://slurm:6820", "plain_http": True, "token_file": folder / "token", **given.pop("slurm", {})}
     status = {"patience_seconds": 0.0, "conditions_per_second": 1000, "events_per_second": 1000}
     status |= given.pop("status", {})
     return Settings.model_validate({"cluster_id": CLUSTER_ID, "slurm": slurm, "status": status, **given})

@@ -15,7 +15,7 @@ KEYS = tuple(keys.every())
 
 def settings(*flags: str) -> Settings:
     """The smallest that work, and these flags."""
-    base = ("cluster_id=one", "slurm.url=http://rest", "slurm.token_file=/run/token")
+    base = ("cluster_id=one", "slurm.url=http://localhost", "slurm.token_file=/run/token")
     return loading.load(None, {}, (*base, *flags))
 
 

@@ -8,7 +8,7 @@ from slurm_bridge import errors
 from slurm_bridge.settings import loading, sources
 from slurm_bridge.settings.model import Settings
 
-SMALLEST = "cluster_id: one\nslurm:\n  url: http://rest:6820\n  token_file: /run/token\n"
+SMALLEST = "cluster_id: one\nslurm:\n  {url: http://rest:6820, plain_http: true,\n  token_file: /run/token}\n"
 
 
 @pytest.fixture
@@ -160,6 +160,24 @@ def test_only_one_way_to_choose_namespaces(file: pathlib.Path) -> None:
 def test_a_rule_between_two_keys_holds_although_a_third_is_wrong(file: pathlib.Path) -> None:
     """One round of corrections has to do."""
     assert len(problems(file, "mirror.fastest_seconds=9", "mirror.sweep_seconds=no")) == 2
+
+
+@pytest.mark.security("rights")
+@pytest.mark.parametrize("url", ["http://rest:6820", "http://10.0.0.7:6820", "http://127.0.0.1.example.com"])
+def test_the_token_goes_nowhere_in_the_clear_unless_it_may(file: pathlib.Path, url: str) -> None:
+    """The operator's token travels over plain http to another machine only where slurm.plain_http says so."""
+    (line,) = problems(file, f"slurm.url={url}", "slurm.plain_http=false")
+    assert "slurm.plain_http: has to be true where slurm.url is http:// to another machine" in line
+    assert "https://" in line
+    assert load(file, f"slurm.url={url}", "slurm.plain_http=true").slurm.plain_http
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:6820", "http://localhost", "http://[::1]:1", "unix:///run/rest", "https://rest"]
+)
+def test_encrypted_and_local_addresses_need_no_word(file: pathlib.Path, url: str) -> None:
+    """Nobody else reads what is sent there."""
+    assert not load(file, f"slurm.url={url}", "slurm.plain_http=false").slurm.plain_http
 
 
 @pytest.mark.parametrize(
