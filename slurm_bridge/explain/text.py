@@ -10,6 +10,7 @@ from slurm_bridge.explain.nodes import Reasons
 from slurm_bridge.hooks.base import Audience
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.model import hostlist
+from slurm_bridge.model import texts as printable
 from slurm_bridge.model.job import JobView
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
@@ -44,7 +45,8 @@ def render(found: Explanation, *, verbose: bool) -> str:
 
 
 def _paragraph(head: str, lines: Iterable[str]) -> str:
-    return "\n".join([head, *(f"  {line}" for line in lines)] if head else lines)
+    shown = [printable.plain(line) for line in lines]
+    return "\n".join([head, *(f"  {line}" for line in shown)] if head else shown)
 
 
 def _verdict(found: Explanation) -> str:

@@ -3,6 +3,7 @@
 import datetime as dt
 
 from slurm_bridge import ports
+from slurm_bridge.model import texts
 from slurm_bridge.model.meta import Manifest
 
 CONTROLLER = "slurm-bridge"
@@ -44,6 +45,7 @@ def manifest(note: ports.Note, *, wall: float, instance: str) -> Manifest:
 
 def _shortened(message: str) -> str:
     """At most so many bytes of UTF-8, cut between characters."""
+    message = texts.plain(message[: MOST_NOTE + 1])
     data = message.encode()
     return message if len(data) <= MOST_NOTE else data[: MOST_NOTE - 3].decode(errors="ignore") + "…"
 

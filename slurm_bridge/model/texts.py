@@ -1,4 +1,7 @@
-"""Texts that users have a say in: bounded where they are kept, compared or shown."""
+"""Texts that users have a say in: bounded where they are kept, compared or shown.
+
+What is shown is on one line, without anything that a terminal obeys.
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -6,14 +9,28 @@ from typing import Final
 
 #: As much as an event may say. Users read the first lines; a longer text only makes every watcher of the object slower.
 MOST: Final = 1024
+#: Enough of a value to recognise it.
+_MOST_SHOWN: Final = 60
 #: Of a name, and how many names, in a list for people.
 _MOST_OF_NAME: Final = 64
 _MOST_NAMES: Final = 8
 
 
+def plain(text: str) -> str:
+    """The same with a question mark for every character that cannot be printed, line breaks among them."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def bounded(text: str, most: int = MOST) -> str:
-    """The text, or the beginning of it."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """The text, or the beginning of it, as it may be shown."""
+    return plain(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def shown(text: str) -> str:
+    """A value that is quoted in a message: enough of it to recognise it."""
+    return bounded(text, _MOST_SHOWN)
 
 
 def digest(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar
 
 from slurm_bridge import errors, ports
-from slurm_bridge.model import kinds
+from slurm_bridge.model import kinds, texts
 from slurm_bridge.model.groups import CoschedulingPodGroup, PodGroup
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
@@ -55,7 +55,7 @@ class Style:
 
 
 def _condition(group: PodGroup, message: str, wall: float) -> Manifest:
-    line: Manifest = {"type": PLACED, "status": "True", "reason": "Scheduled", "message": message}
+    line: Manifest = {"type": PLACED, "status": "True", "reason": "Scheduled", "message": texts.plain(message)}
     observed = {"observedGeneration": group.metadata.generation} if group.metadata.generation else {}
     return {"conditions": [{**line, **observed, "lastTransitionTime": conditions.stamp(wall)}]}
 

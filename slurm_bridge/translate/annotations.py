@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 from slurm_bridge.model import names
+from slurm_bridge.model import texts as text_
 from slurm_bridge.translate import forms
 from slurm_bridge.translate.forms import Form
 
@@ -17,8 +18,6 @@ MOST_PROBLEMS = 50
 
 #: To look for a key that was meant takes long; whoever has many wrong keys finds out from the first.
 MOST_HINTS = 5
-
-_MOST_SHOWN = 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +220,7 @@ class Said:
     value: object
 
     def __str__(self) -> str:
-        return f'annotation {self.row.annotation}="{shown(self.text)}" of {self.subject}'
+        return f'annotation {self.row.annotation}="{text_.shown(self.text)}" of {self.subject}'
 
     def problem(self, words: str) -> str:
         """A complaint about this annotation, in the form that all of them have."""
@@ -284,15 +283,9 @@ def _read_one(subject: str, key: str, text: str, *, hinted: bool) -> Said | str:
 
 
 def _problem(subject: str, key: str, text: str, words: str) -> str:
-    return f'{subject}: annotation {names.JOB_PREFIX}{key}="{shown(text)}": {words}'
+    return f'{subject}: annotation {names.JOB_PREFIX}{key}="{text_.shown(text)}": {words}'
 
 
 def _hint(key: str) -> str:
     near = difflib.get_close_matches(key.lower(), BY_KEY, n=1)
     return f"did you mean {near[0]}?" if near else f"allowed are {', '.join(sorted(BY_KEY))}"
-
-
-def shown(text: str) -> str:
-    """Whatever was written there, on one line that cannot be mistaken for ours."""
-    plain = "".join(letter if letter.isprintable() else "?" for letter in text[: _MOST_SHOWN + 1])
-    return plain if len(plain) <= _MOST_SHOWN else f"{plain[:_MOST_SHOWN]}..."

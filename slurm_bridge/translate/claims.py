@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from slurm_bridge.model import marks, quantity
+from slurm_bridge.model import marks, quantity, texts
 from slurm_bridge.model.job import Memory
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import forms, gres, members
@@ -44,7 +44,10 @@ def identity(workload: Workload, rules: Rules) -> Iterator[Claim]:
     owner = marks.Owner(
         cluster=rules.cluster_id, kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid
     )
-    yield Claim("name", workload.job_name, f"the name of {controller or root}")
+    # An owner reference may name anything, and Slurm shows names to administrators as they are.
+    yield Claim(
+        "name", texts.plain(workload.job_name[: forms.MOST_LETTERS]), texts.plain(f"the name of {controller or root}")
+    )
     yield Claim("owner", owner, str(root))
     yield Claim("comment", _comment(workload), str(root))
     if workload.gang is None:
@@ -57,9 +60,8 @@ def _comment(workload: Workload) -> str:
     """For people who look at Slurm's side; never read by us."""
     root, controller = workload.root, workload.controller
     of = f", {controller}" if controller and controller != root else ""
-    plain = f"{root.namespace}/{root.name} ({root.kind}{of})".encode("ascii", "replace").decode()
-    text = "".join(letter if letter.isprintable() else "?" for letter in plain)
-    return text if len(text) <= MOST_COMMENT else f"{text[: MOST_COMMENT - 3]}..."
+    said = texts.plain(f"{root.namespace}/{root.name} ({root.kind}{of})".encode("ascii", "replace").decode())
+    return said if len(said) <= MOST_COMMENT else f"{said[: MOST_COMMENT - 3]}..."
 
 
 def defaults(rules: Rules) -> Iterator[Claim]:

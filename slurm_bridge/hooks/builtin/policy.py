@@ -71,7 +71,7 @@ def _form(form: Form) -> pydantic.AfterValidator:
         try:
             return str(form.parse(value))
         except ValueError:
-            raise ValueError(f"{annotations.shown(value)!r} is refused: allowed is {form.words}") from None
+            raise ValueError(f"{texts.shown(value)!r} is refused: allowed is {form.words}") from None
 
     return pydantic.AfterValidator(check)
 

@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.hooks.kai.topology import Constraint, Topology
-from slurm_bridge.model import names
+from slurm_bridge.model import names, texts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
 
@@ -79,7 +79,7 @@ class _Said:
 
     def problem(self, allowed: str) -> str:
         """A complaint about it."""
-        return f'annotation {self.key}="{self.value}" of {self.subject}: allowed {allowed}'
+        return f'annotation {self.key}="{texts.shown(self.value)}" of {self.subject}: allowed {allowed}'
 
 
 _Voices = Mapping[str, _Said]
@@ -228,7 +228,7 @@ def _differ(key: str, one: Pod, other: Pod) -> str:
 
 def _shown(pod: Pod, key: str) -> str:
     said = _value(pod.metadata.annotations, key)
-    return f'"{said}"' if said is not None else "none"
+    return f'"{texts.shown(said)}"' if said is not None else "none"
 
 
 def spoken(wishes: Iterable[Wish]) -> Iterator[str]:

@@ -1,6 +1,8 @@
 """A group of pods of any kind, by nothing but a name and a size on each of them: as labels, or as annotations."""
 
-from slurm_bridge.model import names
+import hashlib
+
+from slurm_bridge.model import names, texts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
@@ -12,6 +14,10 @@ from slurm_bridge.workloads.known import Known, Options
 KIND = "Group"
 
 UNKNOWN = "GroupSizeUnknown"
+UNNAMED = "GroupNameInvalid"
+
+#: Longer than any label, and the most that Slurm shows of a job's name.
+MOST_NAME = 255
 
 
 def handles(_pod: Pod) -> tuple[str, ...]:
@@ -24,12 +30,18 @@ def claim(pod: Pod, _known: Known, _options: Options) -> Root | None:
     name, namespace = _said(pod, names.GROUP), pod.metadata.namespace
     if not name:
         return None
+    if not _proper(name):
+        # Pods with the same bad name wait together, under a name that can be shown, and of a bounded length.
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return Root(kind=KIND, namespace=namespace, name=texts.shown(name), uid=f"{KIND}:{namespace}/?{digest}")
     return Root(kind=KIND, namespace=namespace, name=name, uid=f"{KIND}:{namespace}/{name}")
 
 
 def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     """The gang, as large as its pods say."""
     pod = members.any()
+    if not _proper(_said(pod, names.GROUP)):
+        return _unnamed(root, pod)
     size = _size(pod)
     if size is None:
         return _unknown(root, pod)
@@ -52,10 +64,21 @@ def _agreed(workload: Workload, size: int) -> Workload | Wait:
     return workload if other is None else _unknown(workload.root, other, f", another pod says {size}")
 
 
+def _proper(name: str) -> bool:
+    """It is a name that Slurm can show."""
+    return len(name) <= MOST_NAME and name.isprintable()
+
+
+def _unnamed(root: Root, pod: Pod) -> Wait:
+    said = f'{names.GROUP}="{root.name}"'
+    words = f"Pod {'/'.join(pod.key)}: {said}: allowed are at most {MOST_NAME} printable characters"
+    return Wait(reason=UNNAMED, message=words)
+
+
 def _unknown(root: Root, pod: Pod, more: str = "") -> Wait:
-    text = _said(pod, names.GROUP_SIZE)
+    size = _said(pod, names.GROUP_SIZE)
     message = (
-        f"Pod {'/'.join(pod.key)} of {root}: {names.GROUP_SIZE}={text[:60]!r}{more}: "
+        f"Pod {'/'.join(pod.key)} of {root}: {names.GROUP_SIZE}={size[:60]!r}{more}: "
         "allowed is the number of pods of the group, the same on each, as a label or an annotation"
     )
     return Wait(reason=UNKNOWN, message=message)
