@@ -41,6 +41,7 @@ def rules(settings: Settings) -> Rules:
             mcs_label=given.mcs_label or None,
             cpus=max(1, math.ceil(quantity.parse(given.cpus))),
             memory_mib=max(1, math.ceil(quantity.parse(given.memory) / _MIB)),
+            count=given.count,
             user=given.user,
             group=given.group,
             gres_names=settings.gres,

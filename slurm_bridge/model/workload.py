@@ -79,12 +79,20 @@ class Gang:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """How long the object that makes the pods lets them run, in seconds, and which object that is."""
+
+    seconds: int
+    subject: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """Members that want a node, in rank order, and the objects that describe them, the weakest voice first.
 
     `controller` is the nearest object that makes such pods, None for a bare pod: what one pod of it taught us (a node
     that refused it, a limit that it hit) holds for its replacement too. `suspended` names the object that must not run
-    now, "" when there is none.
+    now, "" when there is none. `deadline` is that of a Job above the pods.
     """
 
     root: Root
@@ -94,6 +102,7 @@ class Workload:
     controller: Root | None = None
     gang: Gang | None = None
     suspended: str = ""
+    deadline: Deadline | None = None
 
     @property
     def lead(self) -> Pod:

@@ -113,6 +113,9 @@ class Defaults(Group):
     """CPUs of a pod that requests none."""
     memory: Quantity = "512Mi"
     """Memory of a pod that requests none."""
+    count: Literal["requests", "limits"] = "requests"
+    """What of cpu and memory Slurm counts: the pod's requests, or its limits where it has some. Kubernetes itself \
+always counts requests."""
     user: User | None = None
     """The Slurm user whom placeholders belong to. Left out it is the token's own, which must not be root."""
     group: User | None = None

@@ -157,7 +157,7 @@ ANNOTATIONS: tuple[Row, ...] = (
         field="time_limit_minutes",
         form=forms.MINUTES,
         example='"90"',
-        note="wins over activeDeadlineSeconds, of which the longest among the pods of a gang counts",
+        note="wins over activeDeadlineSeconds: the pod's (of a gang the longest) or its Job's, whichever is smaller",
     ),
     Row(
         key="gang",

@@ -7,7 +7,7 @@ from typing import Any
 
 from slurm_bridge.model import marks, quantity, texts
 from slurm_bridge.model.job import Memory
-from slurm_bridge.model.workload import Workload
+from slurm_bridge.model.workload import Deadline, Workload
 from slurm_bridge.translate import forms, gres, members
 from slurm_bridge.translate import shapes as shaping
 from slurm_bridge.translate.annotations import Said
@@ -84,24 +84,26 @@ def defaults(rules: Rules) -> Iterator[Claim]:
             yield Claim(field, value, f"setting defaults.{setting}")
 
 
-def derived(group: Group, rules: Rules) -> Iterator[Claim]:
+def derived(group: Group, rules: Rules, job: Deadline | None = None) -> Iterator[Claim]:
     """Of a single pod. What is not asked for, or zero, is left to the defaults: no memory is all of it to Slurm."""
-    requests = f"requests of {group.subject}"
-    for field, value in _asked(group.amounts, rules).items():
+    requests = f"{rules.count} of {group.subject}"
+    for field, value in _asked(group.asked, rules).items():
         yield Claim(field, value, requests)
-    yield from _deadline((group,))
+    yield from _deadline((group,), job)
 
 
-def largest(groups: Sequence[Group], shapes: Sequence[Shape], rules: Rules) -> Iterator[Claim]:
+def largest(
+    groups: Sequence[Group], shapes: Sequence[Shape], rules: Rules, job: Deadline | None = None
+) -> Iterator[Claim]:
     """Of a gang: the most of each that one of its pods asks for; where none does the defaults stay as they are."""
     most = shaping.bound([shape.needs for shape in shapes])
     values = {"cpus_per_task": most.cpus, "memory": Memory(mib=most.memory_mib), "gres": most.gres}
-    asked = [(group, _asked(group.amounts, rules)) for group in groups]
+    asked = [(group, _asked(group.asked, rules)) for group in groups]
     for field, value in values.items():
         asking = [group for group, fields in asked if field in fields]
         if asking:
-            yield Claim(field, value, _of_whom(asking[0], groups))
-    yield from _deadline(groups)
+            yield Claim(field, value, _of_whom(asking[0], groups, rules.count))
+    yield from _deadline(groups, job)
     apart = next((group for group in groups if group.apart), None)
     if apart is not None:
         yield Claim(ONE_PER_NODE, True, f"required anti-affinity of {apart.subject} to pods like itself")
@@ -120,7 +122,7 @@ def needs_of(group: Group, said: Mapping[str, Said], rules: Rules) -> Needs:
         "cpus_per_task": rules.cpus,
         "memory": Memory(mib=rules.memory_mib),
         "gres": gres.parse(rules.gres) if rules.gres else (),
-        **_asked(group.amounts, rules),
+        **_asked(group.asked, rules),
         **{said[key].row.field: said[key].value for key in OF_EACH if key in said},
     }
     return Needs(cpus=found["cpus_per_task"], memory_mib=found["memory"].mib, gres=found["gres"])
@@ -137,16 +139,21 @@ def _asked(amounts: Amounts, rules: Rules) -> dict[str, Any]:
     return found
 
 
-def _of_whom(asking: Group, groups: Sequence[Group]) -> str:
+def _of_whom(asking: Group, groups: Sequence[Group], counted: str) -> str:
     count = sum(len(group.pods) for group in groups)
     if len(groups) == 1:
-        return f"requests of {asking.subject}" + (f" and {count - 1} like it" if count > 1 else "")
-    return f"the most that any of {count} pods requests, such as {asking.subject}"
+        return f"{counted} of {asking.subject}" + (f" and {count - 1} like it" if count > 1 else "")
+    verb = "requests" if counted == "requests" else "may use"
+    return f"the most that any of {count} pods {verb}, such as {asking.subject}"
 
 
-def _deadline(groups: Iterable[Group]) -> Iterator[Claim]:
+def _deadline(groups: Iterable[Group], job: Deadline | None) -> Iterator[Claim]:
+    """The pods' own, or that of the Job that makes them: whatever ends them first."""
     found = members.deadline(pod for group in groups for pod in group.pods)
-    if found is not None:
-        seconds, pod = found
+    limits = [(found[0], members.subject(found[1]))] if found is not None else []
+    if job is not None and job.seconds > 0:
+        limits.append((job.seconds, job.subject))
+    if limits:
+        seconds, subject = min(limits, key=lambda one: one[0])
         minutes = min(-(-seconds // 60), forms.MOST_MINUTES)
-        yield Claim("time_limit_minutes", minutes, f"activeDeadlineSeconds of {members.subject(pod)}")
+        yield Claim("time_limit_minutes", minutes, f"activeDeadlineSeconds of {subject}")

@@ -152,7 +152,8 @@ PRINTABLE = Form(f"1 to {MOST_LETTERS} printable characters", _printable)
 CPUS = Form(f"a Kubernetes quantity that rounds up to 1 to {MOST_SHORT} cpus, such as 2 or 500m", _cpus)
 MEMORY = Form("a Kubernetes quantity of at least 1 MiB after rounding up to MiB, such as 8Gi", _memory)
 GRES = Form(
-    "a comma list of name[:type][:count] with counts of at least 1 and each resource once, such as gpu:v100:2, or none",
+    "a comma list of name[:type][:count] with counts of at least 1 and each resource once, such as gpu:v100:2 or"
+    " gres/gpu=2, or none",
     gres.parse,
 )
 FEATURES = Form("a Slurm feature expression without blanks or quotes", lambda text: _matched(_FEATURES, text))

@@ -1,7 +1,7 @@
 """Generic resources: as users write them, as pods imply them, and as Slurm spells them."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from slurm_bridge.model import quantity, texts
@@ -18,9 +18,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _TYPE = re.compile(r"(?=.*[A-Za-z_])[A-Za-z0-9_.-]{1,64}")
 _COUNT = re.compile(r"[0-9]{1,10}")
 
+#: How Slurm itself writes them, in `--tres-per-task` and in `--gres` of old scripts.
+_PREFIX = re.compile(r"gres[/:](?=[A-Za-z_])", re.IGNORECASE)
+
 
 def parse(text: str) -> tuple[Gres, ...]:
-    """`gpu`, `gpu:2`, `GPU:V100:2,nic:1`, or `none`; raises ValueError for anything else."""
+    """`gpu`, `gpu:2`, `GPU:V100:2,nic:1`, `gres/gpu=2`, `gres:gpu:2`, or `none`; ValueError for anything else."""
     if text.strip().lower() == NONE:
         return ()
     found = tuple(_parse_one(part.strip()) for part in text.split(","))
@@ -57,6 +60,13 @@ def derive(requests: Mapping[str, Fraction], names: Mapping[str, str]) -> tuple[
     return tuple(_counted(parse_kind(name), count) for name, count in counts.items())
 
 
+def too_many(requests: Mapping[str, Fraction], names: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the devices that a pod requests: Slurm would cut such counts to what fits."""
+    for one in derive(requests, names):
+        if one.count > MOST_COUNT:
+            yield f"requests {texts.shown(str(one.count))} of gres {spell(one)}, allowed are at most {MOST_COUNT}"
+
+
 def respell(one: Gres, known: Collection[Gres]) -> Gres | None:
     """As Slurm spells it, whose upper and lower case matter; None when it has nothing of that name and type."""
     exact = [other for other in known if _fits(one, other)]
@@ -68,7 +78,10 @@ def respell(one: Gres, known: Collection[Gres]) -> Gres | None:
 
 
 def _parse_one(text: str) -> Gres:
-    kind, _, last = text.rpartition(":")
+    bare = _PREFIX.sub("", text, count=1)
+    # In Slurm's own spelling a count may also stand behind an equals sign.
+    text, sign = bare, "=" if bare != text and "=" in bare else ":"
+    kind, _, last = text.rpartition(sign)
     counted = bool(kind) and _COUNT.fullmatch(last) is not None
     one = _counted(parse_kind(kind if counted else text), int(last) if counted else 1)
     if not 1 <= one.count <= MOST_COUNT:

@@ -13,6 +13,9 @@ from slurm_bridge.translate.shapes import Needs, Shape
 
 Amounts = Mapping[str, Fraction]
 
+#: What may have another limit than request.
+_LIMITED = ("cpu", "memory")
+
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -20,11 +23,15 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Pods that ask Kubernetes for the same and may run in the same places; `ranks` are theirs among all pods."""
+    """Pods that ask Kubernetes for the same and may run in the same places; `ranks` are theirs among all pods.
+
+    `amounts` is what Kubernetes counts for each, `asked` what Slurm is to count.
+    """
 
     pods: tuple[Pod, ...]
     ranks: tuple[int, ...]
     amounts: Amounts
+    asked: Amounts
     where: bytes
     apart: bool
 
@@ -39,11 +46,14 @@ def subject(pod: Pod) -> str:
     return f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
 
 
-def groups(pods: Sequence[Pod]) -> tuple[tuple[Group, ...], tuple[str, ...]]:
-    """The groups in the order of their first pods, and what is wrong with the amounts of some."""
+def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+    """The groups in the order of their first pods, and what is wrong with the amounts of some.
+
+    `limits`: of cpu and memory Slurm is asked for what a pod may use, instead of what it requests.
+    """
     found, problems = [], []
     for same in _alike(pods):
-        group, wrong = _group(pods, same)
+        group, wrong = _group(pods, same, limits=limits)
         found.append(group)
         problems += [wrong] if wrong else []
     return tuple(found), tuple(problems)
@@ -98,13 +108,14 @@ def _alike(pods: Sequence[Pod]) -> Iterable[Sequence[int]]:
     return ranks.values()
 
 
-def _group(pods: Sequence[Pod], ranks: Sequence[int]) -> tuple[Group, str]:
+def _group(pods: Sequence[Pod], ranks: Sequence[int], *, limits: bool) -> tuple[Group, str]:
     first = pods[ranks[0]]
-    amounts, wrong = _measure(first)
+    amounts, asked, wrong = _measure(first, limits=limits)
     group = Group(
         pods=tuple(pods[rank] for rank in ranks),
         ranks=tuple(ranks),
         amounts=amounts,
+        asked=asked,
         where=_encode(_where(first)) if len(pods) > 1 else b"",
         apart=apart.from_its_like(first),
     )
@@ -112,15 +123,18 @@ def _group(pods: Sequence[Pod], ranks: Sequence[int]) -> tuple[Group, str]:
     return group, f"{subject(first)}{others}: {wrong}" if wrong else ""
 
 
-def _measure(pod: Pod) -> tuple[Amounts, str]:
+def _measure(pod: Pod, *, limits: bool) -> tuple[Amounts, Amounts, str]:
     try:
-        amounts = resources.requests_of(pod)
+        amounts = asked = resources.requests_of(pod)
+        if limits:
+            most = resources.limits_of(pod)
+            asked = {**amounts, **{name: most[name] for name in _LIMITED if name in most}}
     except ValueError as error:
-        return {}, str(error)
-    cpus = quantity.whole(amounts.get("cpu", Fraction(0)))
+        return {}, {}, str(error)
+    cpus = quantity.whole(asked.get("cpu", Fraction(0)))
     if cpus > forms.MOST_SHORT:
-        return amounts, f"requests {cpus} cpus, allowed are at most {forms.MOST_SHORT}"
-    return amounts, ""
+        return amounts, asked, f"requests {cpus} cpus, allowed are at most {forms.MOST_SHORT}"
+    return amounts, asked, ""
 
 
 def _written(pod: Pod) -> object:

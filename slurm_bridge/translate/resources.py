@@ -36,23 +36,28 @@ def requests_of(pod: Pod) -> Mapping[str, Fraction]:
     return made
 
 
-def _requests_of(pod: Pod) -> Amounts:
-    needs = _of_containers(pod)
+def limits_of(pod: Pod) -> Mapping[str, Fraction]:
+    """Likewise with limits in place of requests where there are some. Nothing of Kubernetes counts so."""
+    return _requests_of(pod, limits=True)
+
+
+def _requests_of(pod: Pod, *, limits: bool = False) -> Amounts:
+    needs = _of_containers(pod, limits=limits)
     if pod.spec.resources is not None:
-        needs.update(_of_pod(pod.spec.resources, needs))
+        needs.update(_of_pod(pod.spec.resources, needs, limits=limits))
     _add(needs, _read("overhead", pod.spec.overhead))
     needs["pods"] = Fraction(1)
     return needs
 
 
-def _of_containers(pod: Pod) -> Amounts:
+def _of_containers(pod: Pod, *, limits: bool) -> Amounts:
     total: Amounts = {}
     for container in pod.spec.containers:
-        _add(total, _of_container(container))
+        _add(total, _of_container(container, limits=limits))
     sidecars: Amounts = {}
     highest: Amounts = {}
     for container in pod.spec.init_containers:
-        now = _of_container(container)
+        now = _of_container(container, limits=limits)
         if container.restart_policy == "Always":
             _add(total, now)
             _add(sidecars, now)
@@ -64,15 +69,16 @@ def _of_containers(pod: Pod) -> Amounts:
     return total
 
 
-def _of_container(container: Container) -> Amounts:
+def _of_container(container: Container, *, limits: bool) -> Amounts:
     needs = container.resources
-    return _read(f"container {container.name}", {**needs.limits, **needs.requests})
+    chosen = {**needs.requests, **needs.limits} if limits else {**needs.limits, **needs.requests}
+    return _read(f"container {container.name}", chosen)
 
 
-def _of_pod(needs: ResourceNeeds, together: Mapping[str, Fraction]) -> Amounts:
+def _of_pod(needs: ResourceNeeds, together: Mapping[str, Fraction], *, limits: bool) -> Amounts:
     """Limits count where neither the pod nor a container requests; huge pages cannot be overcommitted, so always."""
-    limits = {name: amount for name, amount in needs.limits.items() if name not in together or _huge_pages(name)}
-    chosen = {**limits, **needs.requests}
+    unsaid = {name: amount for name, amount in needs.limits.items() if name not in together or _huge_pages(name)}
+    chosen = {**needs.requests, **needs.limits} if limits else {**unsaid, **needs.requests}
     return _read("pod resources", {name: amount for name, amount in chosen.items() if _for_whole_pods(name)})
 
 

@@ -27,6 +27,7 @@ class Rules:
     mcs_label: str | None = None
     cpus: int = 1
     memory_mib: int = 512
+    count: str = "requests"
     user: str | None = None
     group: str | None = None
     gres_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: DEVICES)

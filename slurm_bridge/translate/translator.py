@@ -62,7 +62,10 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
     if absurd:
         return Reject(reason="TooManyTerms", message=absurd)
     said, wrong_words = _listen(workload)
-    groups, wrong_amounts = members.groups(workload.pods)
+    groups, wrong_amounts = members.groups(workload.pods, limits=rules.count == "limits")
+    wrong_amounts += tuple(
+        f"{group.subject}: {wrong}" for group in groups for wrong in gres.too_many(group.amounts, rules.gres_names)
+    )
     wrong_words += (*annotations.contradictions(said), *_too_many_nodes(workload, said), *_too_little(said, groups))
     if wrong_words:
         return Reject(reason="InvalidAnnotation", message=annotations.together([*wrong_words, *wrong_amounts]))
@@ -72,7 +75,11 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
     claimed = [
         *claims.identity(workload, rules),
         *claims.defaults(rules),
-        *(claims.largest(groups, found, rules) if gang else claims.derived(groups[0], rules)),
+        *(
+            claims.largest(groups, found, rules, workload.deadline)
+            if gang
+            else claims.derived(groups[0], rules, workload.deadline)
+        ),
         *claims.annotated(said, gang=gang),
     ]
     return dataclasses.replace(_settled(claimed, found, gang=gang), demands=demands.of(workload))

@@ -6,7 +6,7 @@ from typing import Final
 
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
-from slurm_bridge.model.workload import Gang, MemberLost, Root, Source, Workload
+from slurm_bridge.model.workload import Deadline, Gang, MemberLost, Root, Source, Workload
 from slurm_bridge.workloads import ranks, voices
 from slurm_bridge.workloads.given import Given, Members
 
@@ -34,6 +34,7 @@ class Plan:
     suspended: str = ""
     lost: MemberLost = MemberLost.KEEP
     retry_after: float | None = None
+    deadline: Deadline | None = None
 
 
 def whole(root: Root, plan: Plan, members: Members, given: Given) -> Workload | Wait:
@@ -55,6 +56,7 @@ def whole(root: Root, plan: Plan, members: Members, given: Given) -> Workload | 
         controller=plan.controller or voices.controller(pods[0]),
         gang=Gang(minimum=plan.minimum, size=plan.size, member_lost=lost),
         suspended=plan.suspended,
+        deadline=plan.deadline,
     )
 
 

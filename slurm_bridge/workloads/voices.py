@@ -9,7 +9,7 @@ from slurm_bridge.model.groups import Job, JobSet
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, OwnerReference
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.workload import MemberLost, Root, Source, Workload
+from slurm_bridge.model.workload import Deadline, MemberLost, Root, Source, Workload
 from slurm_bridge.workloads.owners import Chain
 
 #: How users call what follows when a member is lost.
@@ -66,6 +66,7 @@ def alone(pod: Pod, chain: Chain, job_name: str, sources: tuple[Source, ...] = (
         job_name=job_name,
         controller=controller(pod),
         suspended=suspended(chain),
+        deadline=deadline(chain),
     )
 
 
@@ -76,6 +77,16 @@ def suspended(chain: Chain) -> str:
         if isinstance(found, (Job, JobSet)) and found.spec.suspend:
             return f"{link.kind.kind} {found.metadata.namespace}/{found.metadata.name}"
     return ""
+
+
+def deadline(chain: Chain) -> Deadline | None:
+    """How long the Job above the pods may run. It counts from the Job's start, so no pod of it runs longer."""
+    for link in chain.links:
+        found = link.object
+        if isinstance(found, Job) and found.spec.active_deadline_seconds is not None:
+            subject = f"{link.kind.kind} {found.metadata.namespace}/{found.metadata.name}"
+            return Deadline(seconds=found.spec.active_deadline_seconds, subject=subject)
+    return None
 
 
 def together(annotations: Mapping[str, str]) -> bool | None:

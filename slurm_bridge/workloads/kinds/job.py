@@ -45,6 +45,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         size=size,
         sources=lambda first: (voices.own(first), *voices.above(chain)),
         suspended=voices.suspended(chain),
+        deadline=voices.deadline(chain),
         retry_after=gangs.PROGRESS,
     )
     return gangs.whole(root, plan, members, given)

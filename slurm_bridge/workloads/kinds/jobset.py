@@ -22,7 +22,7 @@ from slurm_bridge.model.groups import Job, JobSet
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
-from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.model.workload import Deadline, Root, Workload
 from slurm_bridge.workloads import gangs, known, voices
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.known import Known, Options
@@ -99,6 +99,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         controller=set_,
         suspended=str(set_) if found.spec.suspend else "",
         retry_after=gangs.PROGRESS,
+        deadline=_deadline(found, part),
     )
     return gangs.whole(root, plan, members, given)
 
@@ -137,6 +138,16 @@ def _size(found: JobSet, part: str, spent: Sequence[Job]) -> int:
     wanted = sum(one.pods for one in found.spec.replicated_jobs if part in ("", one.name))
     done = sum(one.spec.pods - one.pods_to_come for one in spent if part in ("", _part(one)))
     return max(1, wanted - done)
+
+
+def _deadline(found: JobSet, part: str) -> Deadline | None:
+    """The longest of its Jobs, where each has one: the gang ends as a whole, and no member is to be cut short."""
+    jobs = [one for one in found.spec.replicated_jobs if part in ("", one.name)]
+    seconds = [one.template.spec.active_deadline_seconds for one in jobs]
+    limits = [one for one in seconds if one is not None]
+    if not limits or len(limits) < len(seconds):
+        return None
+    return Deadline(seconds=max(limits), subject=f"the Jobs of JobSet {found.metadata.namespace}/{found.metadata.name}")
 
 
 def _called(root: Root, found: JobSet, part: str) -> str:

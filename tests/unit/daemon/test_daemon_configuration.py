@@ -45,6 +45,7 @@ OTHER: Mapping[tuple[str, str], tuple[object, str]] = {
     ("defaults", "mcs_label"): ("m", "rules"),
     ("defaults", "cpus"): ("2", "rules"),
     ("defaults", "memory"): ("1Gi", "rules"),
+    ("defaults", "count"): ("limits", "rules"),
     ("defaults", "user"): ("u", "rules"),
     ("defaults", "group"): ("g", "rules"),
     ("attempts", "candidates"): (1, "attempts"),

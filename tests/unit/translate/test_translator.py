@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from slurm_bridge.model import job, marks
 from slurm_bridge.model.job import Gres, Memory
+from slurm_bridge.model.pod import Pod, ResourceNeeds
+from slurm_bridge.model.workload import Deadline
 from slurm_bridge.translate import annotations, claims, rules, translator
 from tests.unit.translate.translating import (
     a_workload,
@@ -127,6 +129,71 @@ def test_t04_an_annotation_wins_over_the_deadline_and_the_deadline_over_the_defa
     assert request(timelimit=99).time_limit_minutes == 99
 
 
+def below(deadline: Deadline, pod_: Pod | None = None, said: Any = None, **values: Any) -> translator.Translated:
+    """What becomes of a pod whose Job has this deadline."""
+    asked = dataclasses.replace(a_workload(pod_, said), deadline=deadline)
+    found = translator.translate(asked, configured(**values))
+    assert isinstance(found, translator.Translated), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("own", "jobs", "minutes"),
+    [(None, 61, 2), (600, 61, 2), (61, 600, 2), (None, 0, None), (300, 0, 5), (None, 2**62, 71582788)],
+)
+def test_the_deadline_of_the_job_is_a_time_limit(own: int | None, jobs: int, minutes: int | None) -> None:
+    """The smaller one of the pod's and of its Job's, in whole minutes; the source names whose it is."""
+    deadline = Deadline(seconds=jobs, subject="Job team/train")
+    found = below(deadline, one_pod(active_deadline_seconds=own))
+    assert found.request.time_limit_minutes == minutes
+    source = next((one.source for one in found.values if one.field == "time_limit_minutes"), "")
+    assert source in ("", "activeDeadlineSeconds of Job team/train", "activeDeadlineSeconds of Pod team/web-0")
+    assert ("Job" in source) == (jobs in (61, 2**62))
+
+
+@pytest.mark.security("neighbours")
+def test_an_annotation_wins_over_the_deadline_of_the_job() -> None:
+    """A Job's own activeDeadlineSeconds is the time limit in Slurm unless the annotation timelimit says another."""
+    deadline = Deadline(seconds=600, subject="Job team/train")
+    assert below(deadline, None, keys(timelimit="30")).request.time_limit_minutes == 30
+    assert below(deadline, None, timelimit=99).request.time_limit_minutes == 10
+
+
+def test_limits_count_where_they_are_to() -> None:
+    """Of cpu and memory, and only where there are some; a container without a limit counts by its request."""
+    both = container({"cpu": "1", "memory": "1Gi"}, {"cpu": "4", "memory": "8Gi"})
+    beside = container({"cpu": "2", "memory": "1Gi"}, name="beside")
+    found = request(one_pod(both, beside), count="limits")
+    assert (found.cpus_per_task, found.memory.mib) == (6, 9 * 1024)
+    usual = request(one_pod(both, beside))
+    assert (usual.cpus_per_task, usual.memory.mib) == (3, 2 * 1024)
+    value = next(one for one in translated(one_pod(both), count="limits").values if one.field == "memory")
+    assert value.source == "limits of Pod team/web-0"
+
+
+def test_limits_of_a_whole_pod_count_where_they_are_to() -> None:
+    """They replace what its containers say, as its requests do."""
+    needs = ResourceNeeds(requests={"cpu": "2"}, limits={"cpu": "8", "memory": "4Gi"})
+    found = request(one_pod(container({"cpu": "1", "memory": "1Gi"}), resources=needs), count="limits")
+    assert (found.cpus_per_task, found.memory.mib) == (8, 4096)
+
+
+def test_limits_beyond_all_bounds_are_refused() -> None:
+    """As requests are."""
+    found = rejected(a_workload(one_pod(container({"cpu": "1"}, {"cpu": "65534"}))), count="limits")
+    assert "65534 cpus" in found.message
+
+
+@pytest.mark.security("input")
+@pytest.mark.parametrize("count", ["4294967294", "9223372036854775807"])
+def test_devices_beyond_all_bounds_are_refused(count: str) -> None:
+    """More devices than Slurm can count are refused, whether a request or an annotation asks for them."""
+    found = rejected(a_workload(one_pod(container(limits={"nvidia.com/gpu": count}))))
+    assert found.reason == "InvalidResources"
+    assert found.message == f"Pod team/web-0: requests {count} of gres gpu, allowed are at most 4294967293"
+    assert rejected(a_workload(None, keys(gres=f"gpu:{count}"))).reason == "InvalidAnnotation"
+
+
 def test_t02_two_kinds_of_devices_are_both_kept() -> None:
     """Called the same in Slurm they add up, called differently they stand side by side."""
     found = one_pod(container(limits=GPUS))
@@ -190,7 +257,7 @@ def test_every_default_reaches_its_field(setting: str, chosen: Any, field: str, 
 
 def test_every_default_is_tried_here() -> None:
     """The table above is complete."""
-    settings = {field.name for field in dataclasses.fields(rules.Rules)} - {"cluster_id", "gres_names"}
+    settings = {field.name for field in dataclasses.fields(rules.Rules)} - {"cluster_id", "count", "gres_names"}
     assert {setting for setting, *_ in DEFAULTS} == settings
 
 

@@ -13,7 +13,7 @@ from slurm_bridge.model.groups import Job, JobSpec, JobStatus
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
-from slurm_bridge.model.workload import Gang, Root, Workload
+from slurm_bridge.model.workload import Deadline, Gang, Root, Workload
 from slurm_bridge.workloads import base, known
 from slurm_bridge.workloads.known import Options
 from tests.unit.workloads.heard import GANG, NO_GANG, Heard, Members, indexed, reference
@@ -33,6 +33,32 @@ def of_job(world: Heard, found: Job, index: int = 0, **values: Any) -> Pod:
     return world.pod(
         f"{found.metadata.name}-{index}-x", above=(kinds.JOBS, found), annotations=indexed(index), **values
     )
+
+
+@pytest.mark.parametrize("together", [GANG, NO_GANG])
+def test_the_deadline_of_a_job_is_that_of_its_pods(together: dict[str, str]) -> None:
+    """Whether they are placed together or one by one; a Job without one has none."""
+    world = Heard()
+    found = world.put(
+        kinds.JOBS, "j", spec={"parallelism": 1, "completions": 1, "activeDeadlineSeconds": 90}, annotations=together
+    )
+    assert world.whole(of_job(world, found)).deadline == Deadline(seconds=90, subject="Job default/j")
+    other = job(world, "k", 1, annotations=together)
+    assert world.whole(of_job(world, other)).deadline is None
+
+
+@pytest.mark.parametrize(("first", "second", "longest"), [(60, 90, 90), (60, None, None), (None, None, None)])
+def test_the_deadline_of_a_jobset_is_the_longest_of_its_jobs(
+    first: int | None, second: int | None, longest: int | None
+) -> None:
+    """Where each has one: no member is cut short."""
+    world = Heard()
+    limits = {"a": first, "b": second}
+    templates = {name: {"spec": {"parallelism": 1, "activeDeadlineSeconds": one}} for name, one in limits.items()}
+    found = jobset(world, *({**part(name), "template": template} for name, template in templates.items()))
+    pods = [of_jobset(world, found, name) for name in ("a", "b")]
+    deadline = world.whole(*pods).deadline
+    assert (deadline.seconds if deadline else None) == longest
 
 
 @pytest.mark.parametrize(
