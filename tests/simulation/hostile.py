@@ -9,7 +9,7 @@ from tests.simulation.world import NAMESPACE, spec
 
 EVIL = "evil"
 #: More of their pods than these are never there: they do not take the room of others.
-MOST = 6
+MOST = 8
 
 #: What an owner reference may say; the API server resolves the first of them only.
 _JOBS = ("batch/v1", "batch/v9", "x.example/v1")
@@ -41,7 +41,7 @@ class Hostile:
 
     def refuse(self) -> None:
         """A pod that they put on a node themselves, and whose kubelet does not take it."""
-        name = self._pod(self._marks(), self._owners(), node=self._node(), cpu="1000")
+        name = self._pod(self._marks(), self._owners(), node=self._node())
         if name:
             failed = {"status": {"phase": "Failed", "reason": "OutOfcpu"}}
             self._world.kube.merge(kinds.PODS, (EVIL, name), failed, subresource="status")
@@ -64,12 +64,12 @@ class Hostile:
         self._pod({names.LABEL_JOB_ID: str(job_id)}, [], node=self._node())
 
     def leave(self) -> None:
-        """One of their pods goes."""
-        there = self._world.kube.list(kinds.PODS, EVIL)
-        if there:
-            name = self._dice.choice(there)["metadata"]["name"]
+        """Some of their pods go."""
+        there = [pod["metadata"]["name"] for pod in self._world.kube.list(kinds.PODS, EVIL)]
+        for name in self._dice.sample(there, min(3, len(there))):
             self._world.weather.note(f"hostile pod {name} goes")
-            self._world.kube.delete(kinds.PODS, (EVIL, name), grace=0)
+            if self._world.kube.get(kinds.PODS, EVIL, name) is not None:
+                self._world.kube.delete(kinds.PODS, (EVIL, name), grace=0)
 
     def end(self) -> None:
         """They are sent away."""
@@ -79,13 +79,13 @@ class Hostile:
                 if self._world.kube.get(kind, *key) is not None:
                     self._world.kube.delete(kind, key, grace=0)
 
-    def _pod(self, labels: dict[str, str], owners: list[dict[str, Any]], *, node: str = "", cpu: str = "1m") -> str:
+    def _pod(self, labels: dict[str, str], owners: list[dict[str, Any]], *, node: str = "") -> str:
         if len(self._world.kube.list(kinds.PODS, EVIL)) >= MOST:
             return ""
         name = f"e{next(self._numbers)}"
         metadata = {"name": name, "namespace": EVIL, "labels": labels, "ownerReferences": owners}
         self._world.weather.note(f"hostile pod {metadata} {node}")
-        body = {**spec(cpu), **({"nodeName": node} if node else {})}
+        body = {**spec("1m"), **({"nodeName": node} if node else {})}
         self._world.kube.create(kinds.PODS, {"metadata": metadata, "spec": body})
         return name
 
