@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
 from slurm_bridge.hooks import calls, keeper
@@ -92,11 +93,16 @@ def owned_by(kind: str) -> OwnerReference:
 
 
 def workload(*pods: Pod, namespace: str = "team") -> Workload:
-    """These pods as one workload."""
-    chosen = pods or (pod(),)
+    """These pods as one workload, in this namespace."""
+    chosen = tuple(_moved(one, namespace) for one in pods or (pod(),))
     first = chosen[0].metadata
     root = Root(kind="Pod", namespace=namespace, name=first.name, uid=first.uid)
     return Workload(root=root, pods=chosen, sources=(), job_name=first.name)
+
+
+def _moved(one: Pod, namespace: str) -> Pod:
+    metadata = msgspec.structs.replace(one.metadata, namespace=namespace)
+    return one if one.metadata.namespace == namespace else msgspec.structs.replace(one, metadata=metadata)
 
 
 def gang(*pods: Pod) -> Workload:

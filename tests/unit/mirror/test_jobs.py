@@ -401,4 +401,4 @@ def test_a_workload_whose_job_got_the_id_of_a_forgotten_one_hears_that_it_runs(w
     job_id = watch.submit("new")
     watch.start()
     assert watch.mirror.look_whose(job_id, owner("old")) == watch.known(job_id)
-    assert watch.woken == ["new"]
+    assert watch.woken == [owner("new").key]

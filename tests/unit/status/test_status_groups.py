@@ -334,7 +334,7 @@ def test_a_workload_that_waits_no_more_is_not_told(office: Office) -> None:
     """It was bound before anybody had to know."""
     crew = Crew(office.pod("a"))
     together(office, crew, "1 of 2")
-    office.reporter.forget("u")
+    office.reporter.forget(Root(kind="JobSet", namespace=NAMESPACE, name="set", uid="u").key)
     office.write_all()
     assert (crew.looks, office.patches("/pods/")) == (0, 0)
 

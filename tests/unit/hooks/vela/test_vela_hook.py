@@ -261,7 +261,7 @@ class TestForgetting:
         bench = Bench(farm(4), max_retries=0)
         bench.waits(workload(limited(limits={"cpu": "900"})))
         assert len(bench.vela._cases) == 1
-        bench.vela.forget(workload(limited()).root.uid)
+        bench.vela.forget(workload(limited()).root.key)
         assert len(bench.vela._cases) == 0
 
     def test_what_an_agent_says_of_it_later_is_not_kept(self):
@@ -269,7 +269,7 @@ class TestForgetting:
         one = workload(limited())
 
         def answers(_body: Any) -> Any:
-            bench.vela.forget(one.root.uid)
+            bench.vela.forget(one.root.key)
             return answering("east", "n00")
 
         bench = Bench(farm(4), post=FakePost(east=answers), agents=EAST)
@@ -392,7 +392,7 @@ class TestNowhere:
         bench = Bench(farm(4), agents=EAST, post=post)
         assert bench.waits().reason == "AgentsUnavailable"
         bench.plan(workload(limited("other")))
-        assert bench.stage.woken == ["uid-p"]
+        assert bench.stage.woken == [workload(limited()).root.key]
 
 
 class TestVerify:
@@ -467,7 +467,7 @@ class TestThreads:
             plan = chain.plan(one, translated(), stage.now, now=stage.clock.wall())
             assert isinstance(plan, Plan)
             assert set(stage.now.names) - plan.excluded == {"n03"}
-            assert stage.woken == ["uid-p"]
+            assert stage.woken == [workload(limited()).root.key]
         finally:
             chain.close()
 

@@ -46,8 +46,8 @@ def start(bridge: Bridge, name: str) -> None:
 
 def passed(bridge: Bridge, queues: Queues) -> list[str]:
     """By name."""
-    by_uid = {bridge.uid(name): name for name in ("one", "two", "three") if bridge.exists(name)}
-    return [by_uid[uid] for uid in queues.hook.passed()]
+    by_key = {bridge.key(name): name for name in ("one", "two", "three") if bridge.exists(name)}
+    return [by_key[key] for key in queues.hook.passed()]
 
 
 def test_the_hook_has_a_say_in_it() -> None:
