@@ -228,7 +228,7 @@ def test_preferred_nodes_are_tried_for_a_while_and_then_any(bridge: Bridge) -> N
     bridge.pod("a", cpu="4")
     bridge.run(5)
     job = bridge.job("a")
-    assert (job.ask.required, job.ask.minimum_nodes, job.ask.maximum_nodes) == (("n1",), 1, 1)
+    assert (job.ask.required, job.ask.excluded) == ((), ("n2", "n3", "s4"))
     bridge.until(lambda: bridge.node_of("a"), 40)
     assert bridge.job("a").job_id == job.job_id
     assert bridge.node_of("a") != "n1"
@@ -261,7 +261,7 @@ def test_the_best_nodes_are_tried_first_and_then_any(bridge: Bridge) -> None:
     bridge.pod("a", cpu="4")
     bridge.run(5)
     job = bridge.job("a")
-    assert (job.ask.required, job.ask.minimum_nodes, job.ask.maximum_nodes) == (("n2",), 1, 1)
+    assert (job.ask.required, job.ask.excluded) == ((), ("n1", "n3", "s4"))
     bridge.until(lambda: bridge.node_of("a"), 40)
     assert (bridge.job("a").job_id, bridge.submits()) == (job.job_id, 1)
     assert bridge.node_of("a") != "n2"
@@ -300,7 +300,7 @@ def test_a_job_that_began_without_scores_is_not_narrowed_by_them(bridge: Bridge)
     bridge.core.on_surroundings()
     bridge.run(5)
     assert bridge.slurm_calls.count(method="POST") == 0
-    assert bridge.job("a").ask.required == ()
+    assert (bridge.job("a").ask.required, bridge.job("a").ask.excluded) == ((), ())
 
 
 def test_an_attempt_goes_on_where_it_was_after_a_restart(bridge: Bridge) -> None:

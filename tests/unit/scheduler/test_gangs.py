@@ -294,7 +294,9 @@ def test_t18_a_forgotten_job_of_a_group_is_asked_for_again(bridge: Bridge) -> No
     bridge.run(8)
     again = job_of(bridge)
     assert again.job_id == job.job_id
-    assert len(again.ask.required) == len(nodes)
+    assert (again.ask.required, again.ask.minimum_nodes) == ((), len(nodes))
+    assert not nodes.intersection(again.ask.excluded)
+    assert len(nodes) + len(again.ask.excluded) == len(bridge.slurm.world.nodes)
     bridge.slurm.control.unpause()
     bridge.run(8)
     assert bridge.of(job).running
