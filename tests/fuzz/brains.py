@@ -1,0 +1,172 @@
+"""The daemon's own core between two recorders: fed by hand, and heard when it says that it was surprised."""
+
+import functools
+import pathlib
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import loguru
+import msgspec
+
+from slurm_bridge import ports
+from slurm_bridge.daemon import brain, configuration
+from slurm_bridge.hooks import needs
+from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.informers.store import Store
+from slurm_bridge.kube import codec
+from slurm_bridge.model import kinds
+from slurm_bridge.model.job import Gres
+from slurm_bridge.model.node import Node
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.slurmnode import Partition, SlurmNode
+from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.workloads import known
+from tests.fuzz import recorder, rules, runner
+from tests.fuzz.strangers import Shelf
+from tests.simulation import families
+from tests.unit.scheduler import bridging
+
+_POLICY: Mapping[str, Any] = {"name": "policy", "options": rules.POLICY}
+_ELIGIBILITY: Mapping[str, Any] = {"name": "eligibility"}
+#: What comes after policy and eligibility, for each chain of hooks.
+CHAINS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "plain": (),
+    "kube-scheduler": ({"name": "kube-scheduler"},),
+    "vela": (families.VELA,),
+    "kai": (families.KAI,),
+    "yunikorn": (families.queues(10_000),),
+    "preemption": ({"name": "kube-scheduler"}, {"name": "preemption"}),
+}
+
+
+@functools.cache
+def settings(chain: str) -> Settings:
+    """As shipped, with these hooks and a policy for two namespaces."""
+    return bridging.configured(pathlib.Path("/nowhere"), hooks=[_POLICY, _ELIGIBILITY, *CHAINS[chain]])
+
+
+class Errors:
+    """What the core logs when it catches something that nobody expected."""
+
+    def __init__(self) -> None:
+        self.caught: list[str] = []
+        self._sink: int | None = None
+
+    def listen(self) -> None:
+        """In place of every other listener."""
+        loguru.logger.remove()
+        self._sink = loguru.logger.add(self._hear, level="WARNING", backtrace=False, diagnose=False)
+
+    def _hear(self, message: "loguru.Message") -> None:
+        found = message.record["exception"]
+        if found is not None and found.value is not None:
+            self.caught.append(runner.place(found.value))
+
+
+ERRORS = Errors()
+
+
+def nodes(count: int) -> tuple[list[Node], list[SlurmNode]]:
+    """The same machines on either side, some of them with GPUs."""
+    mine, theirs = [], []
+    for number in range(1, count + 1):
+        gpus = 4 if number % 4 == 0 else 0
+        mine.append(_node(f"n{number}", gpus))
+        gres = (Gres(name="gpu", count=gpus, type="v100"),) if gpus else ()
+        states = frozenset({"IDLE", "EXTERNAL"})
+        theirs.append(SlurmNode(name=f"n{number}", states=states, cpus=64, memory_mib=256_000, gres=gres))
+    return mine, theirs
+
+
+def _node(name: str, gpus: int) -> Node:
+    capacity = {"cpu": "64", "memory": "256000Mi", "pods": "110", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    metadata = {"name": name, "uid": f"node-{name}", "resourceVersion": "1"}
+    metadata["labels"] = {"kubernetes.io/hostname": name, "zone": f"z{len(name)}"}
+    status = {"allocatable": capacity, "capacity": capacity, "conditions": [{"type": "Ready", "status": "True"}]}
+    return codec.codec(kinds.NODES).one(msgspec.json.encode({"metadata": metadata, "status": status}))
+
+
+@functools.cache
+def machines(count: int) -> tuple[Sequence[Node], Sequence[SlurmNode], Sequence[Partition]]:
+    """Made once: nobody changes them."""
+    mine, theirs = nodes(count)
+    every = tuple(one.name for one in theirs)
+    parts = [Partition(name=name, states=frozenset({"UP"}), nodes=every) for name in ("debug", "batch", "secret")]
+    return mine, theirs, parts
+
+
+class Mind:
+    """One core that knows some machines, and the objects of a shelf."""
+
+    def __init__(self, shelf: Shelf, *, chain: str = "plain", size: int = 8) -> None:
+        self.clock = VirtualClock()
+        mine, theirs, parts = machines(size)
+        self.cluster, self.slurm = recorder.Cluster(shelf), recorder.Slurm(theirs, parts)
+        self.stores = {kind: _store(kind, shelf) for kind in known.GROUPING}
+        self.told = bridging.Told()
+        around = Surroundings(
+            clock=self.clock,
+            dice=random.Random(4),
+            settle=configuration.settle(),
+            limits=configuration.attempt_limits(settings(chain)),
+            threads=False,
+        )
+        outside = brain.Outside(
+            cluster=self.cluster,
+            slurm=self.slurm,
+            clock=self.clock,
+            dice=random.Random(3),
+            known=known.Stores(self.stores),
+            tally=self.told,
+            around=around,
+            views=_views,
+        )
+        made = brain.build(settings(chain), outside)
+        self.core, self.reporter = made.core, made.reporter
+        for node in mine:
+            self.core.on_node(None, node)
+        self.core.facts_step()
+        self.begin(shelf)
+
+    def look(self) -> bool:
+        """The next workload; False when there is none."""
+        return self.core.schedule_step()
+
+    def pods(self, *pods: Pod) -> None:
+        """They appear."""
+        for pod in pods:
+            self.core.on_pod(None, pod)
+
+    def begin(self, shelf: Shelf) -> None:
+        """Nobody is there, and these are the objects: as if it had just been made, for less."""
+        for pod in [pod for uid in self.core.census.uids() if (pod := self.core.census.get(uid)) is not None]:
+            self.core.on_pod(pod, None)
+        for placeholder in self.core.tools.table.all():
+            self.core.tools.table.drop(placeholder.job_id)
+        while self.look():
+            pass
+        # Long enough for whatever is remembered of refusals, owners and nodes.
+        self.clock.advance(3600.0)
+        self.slurm.clear()
+        self.cluster.shelf = shelf
+        for recorded in (self.cluster.said, self.cluster.deleted, self.cluster.bound, ERRORS.caught):
+            recorded.clear()
+        for kind, store in self.stores.items():
+            store.replace(ports.Listing(items=shelf.all(kind), resource_version="1"))
+
+
+def _store(kind: kinds.Kind[Any], shelf: Shelf) -> Store[Any]:
+    made: Store[Any] = Store(known.INDEXES.get(kind))
+    made.replace(ports.Listing(items=shelf.all(kind), resource_version="1"))
+    made.mark_synced()
+    return made
+
+
+def _views(wanted: frozenset[needs.Need]) -> Mapping[needs.Need, needs.View]:
+    """Nothing else is there."""
+    stores: dict[needs.Need, Store[Any]] = {need: Store() for need in wanted}
+    for one in stores.values():
+        one.mark_synced()
+    return stores
