@@ -173,10 +173,10 @@ def text(dice: random.Random, *usual: str) -> str:
     """Mostly one of the usual words; now and then what nobody expects."""
     return one(
         dice,
-        (6.0, lambda: dice.choice(usual) if usual else dice.choice(("a", "web", "x1"))),
-        (3.0, lambda: dice.choice(ODD)),
+        (10.0, lambda: dice.choice(usual) if usual else dice.choice(("a", "web", "x1"))),
+        (2.0, lambda: dice.choice(ODD)),
         (1.0, lambda: "".join(chr(_letter(dice)) for _ in range(dice.randint(1, 30)))),
-        (0.15, lambda: dice.choice(LARGE)()),
+        (0.1, lambda: dice.choice(LARGE)()),
     )
 
 
