@@ -106,6 +106,8 @@ class Mind:
         self.cluster, self.slurm = recorder.Cluster(shelf), recorder.Slurm(theirs, parts)
         self.stores = {kind: _store(kind, shelf) for kind in known.GROUPING}
         self.told = bridging.Told()
+        #: What hooks see beside nodes and pods.
+        self.seen: dict[needs.Need, Store[Any]] = {}
         around = Surroundings(
             clock=self.clock,
             dice=random.Random(4),
@@ -121,7 +123,7 @@ class Mind:
             known=known.Stores(self.stores),
             tally=self.told,
             around=around,
-            views=_views,
+            views=self._views,
         )
         made = brain.build(settings(chain), outside)
         self.core, self.reporter = made.core, made.reporter
@@ -153,8 +155,16 @@ class Mind:
         self.cluster.shelf = shelf
         for recorded in (self.cluster.said, self.cluster.deleted, self.cluster.bound, ERRORS.caught):
             recorded.clear()
+        for seen in self.seen.values():
+            seen.replace(ports.Listing(items=(), resource_version="1"))
         for kind, store in self.stores.items():
             store.replace(ports.Listing(items=shelf.all(kind), resource_version="1"))
+
+    def _views(self, wanted: frozenset[needs.Need]) -> Mapping[needs.Need, needs.View]:
+        """Empty at first."""
+        for need in wanted:
+            self.seen.setdefault(need, Store()).mark_synced()
+        return {need: self.seen[need] for need in wanted}
 
 
 def _store(kind: kinds.Kind[Any], shelf: Shelf) -> Store[Any]:
@@ -162,11 +172,3 @@ def _store(kind: kinds.Kind[Any], shelf: Shelf) -> Store[Any]:
     made.replace(ports.Listing(items=shelf.all(kind), resource_version="1"))
     made.mark_synced()
     return made
-
-
-def _views(wanted: frozenset[needs.Need]) -> Mapping[needs.Need, needs.View]:
-    """Nothing else is there."""
-    stores: dict[needs.Need, Store[Any]] = {need: Store() for need in wanted}
-    for one in stores.values():
-        one.mark_synced()
-    return stores

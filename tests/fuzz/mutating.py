@@ -3,7 +3,8 @@
 import copy
 import functools
 import random
-from collections.abc import Callable, Iterator, Sequence
+import types
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -72,13 +73,14 @@ HEADERS: Sequence[tuple[int, str]] = (
 )
 
 
-#: The fields that the client reads: the others of a row, a hundred, say nothing to it.
-READ = frozenset(
-    field.encode_name
-    for shape in vars(shapes).values()
-    if isinstance(shape, type) and issubclass(shape, msgspec.Struct)
-    for field in msgspec.structs.fields(shape)
-)
+def fields_of(*modules: types.ModuleType) -> frozenset[str]:
+    """The fields that the records of some modules read: of the others nobody takes notice."""
+    records = [one for module in modules for one in vars(module).values() if isinstance(one, type)]
+    structs = [one for one in records if issubclass(one, msgspec.Struct)]
+    return frozenset(field.encode_name for one in structs for field in msgspec.structs.fields(one))
+
+
+OF_SLURM = fields_of(shapes)
 
 
 def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -92,12 +94,12 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
             yield from places(value, (*path, index))
 
 
-def spoil(dice: random.Random, document: Any, times: int) -> Any:
-    """A copy in which some places are not as they were."""
+def spoil(dice: random.Random, document: Any, times: int, fields: Collection[object]) -> Any:
+    """A copy in which some places are not as they were, most of them among these fields."""
     spoiled = copy.deepcopy(document)
     for _ in range(times):
         every = [path for path in places(spoiled) if path]
-        read = [path for path in every if path[-1] in READ]
+        read = [path for path in every if path[-1] in fields]
         chosen = dice.choice(read if read and generators.chance(dice, 0.8) else every or [()])
         if chosen:
             _spoil_one(dice, spoiled, chosen)

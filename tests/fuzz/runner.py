@@ -22,6 +22,8 @@ MOST_SECONDS = 0.05
 AGAIN = 3
 #: Of each finding so many cases are shown.
 SHOWN = 3
+#: So many functions tell where something was raised.
+_FRAMES = 2
 #: As much of an input as fits into a terminal.
 _LETTERS = 240
 
@@ -133,12 +135,11 @@ def _checked(target: Target, case: Any, watch: Watch) -> Iterator[str]:
 
 
 def place(crash: BaseException) -> str:
-    """The error and the last line of the product that it came through."""
+    """The error and the last functions of the product that it came through."""
     frames = traceback.extract_tb(crash.__traceback__)
     ours = [frame for frame in frames if "/slurm_bridge/" in frame.filename] or frames[-1:]
-    where = ours[-1] if ours else None
-    at = f"{pathlib.Path(where.filename).name}:{where.name}" if where is not None else "nowhere"
-    return f"{type(crash).__name__} at {at}"
+    names = dict.fromkeys(f"{pathlib.Path(frame.filename).name}:{frame.name}" for frame in ours[::-1])
+    return f"{type(crash).__name__} at {', '.join(list(names)[:_FRAMES])}"
 
 
 def _short(case: object) -> str:

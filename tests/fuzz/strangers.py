@@ -52,7 +52,8 @@ def uid(namespace: str, key: str) -> str:
     return f"{namespace}-{key}-uid"
 
 
-def _object(namespace: str, key: str, **metadata: Any) -> Json:
+def manifest(namespace: str, key: str) -> Json:
+    """One of the objects, as the API server has it."""
     marks: Json = {}
     if key == "setjob":
         marks = {
@@ -64,7 +65,7 @@ def _object(namespace: str, key: str, **metadata: Any) -> Json:
             "ownerReferences": [reference(namespace, "jobset")],
         }
     kind = _KINDS[key]
-    metadata = {"name": _NAMES[key], "namespace": namespace, "uid": uid(namespace, key), **marks, **metadata}
+    metadata: Json = {"name": _NAMES[key], "namespace": namespace, "uid": uid(namespace, key), **marks}
     version = f"{kind.group}/{kind.versions[0]}" if kind.group else kind.versions[0]
     return {"apiVersion": version, "kind": kind.kind, "metadata": metadata, "spec": _SPECS[key]}
 
@@ -85,9 +86,9 @@ class Shelf:
         self.asked = 0
         for namespace in NAMESPACES:
             for key in _KINDS:
-                self.put(_KINDS[key], _object(namespace, key))
-        for manifest in forged:
-            self.put(kinds.JOBS, manifest)
+                self.put(_KINDS[key], manifest(namespace, key))
+        for one in forged:
+            self.put(kinds.JOBS, one)
 
     def put(self, kind: Kind[Any], manifest: Json) -> None:
         """One more object."""
