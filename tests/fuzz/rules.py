@@ -14,12 +14,12 @@ MOST_LETTERS = 1024
 POLICY: Json = {
     "rules": [
         {"namespaces": [VICTIM], "allow": {"account": ["physics"], "user-id": ["ann", "1001"], "priority": {"max": 1000}}},
-        {"namespaces": [HOSTILE], "allow": {"qos": ["normal"], "partition": ["debug", "batch"]}},
+        {"namespaces": [HOSTILE], "allow": {"qos": ["normal"], "partition": ["debug"]}},
     ]
 }
 _ALLOWED: Mapping[str, Mapping[str, object]] = {
     VICTIM: {"account": {"physics"}, "user_id": {"ann", "1001"}, "priority": 1000},
-    HOSTILE: {"qos": {"normal"}, "partition": {"debug", "batch"}},
+    HOSTILE: {"qos": {"normal"}, "partition": {"debug"}},
 }
 _GUARDED = ("account", "qos", "reservation", "wckey", "user_id", "group_id", "priority")
 _SYSTEM = frozenset("root nobody nogroup slurm munge daemon bin sys sync systemd-network sshd www-data".split())

@@ -68,6 +68,10 @@ class Session:
     cases: int
     only: int | None = None
 
+    def fewer(self, share: int) -> "Session":
+        """For a target whose cases take so many times as long: at least one."""
+        return dataclasses.replace(self, cases=max(1, -(-self.cases // share)))
+
     def numbers(self, shard: int, shards: int) -> Sequence[int]:
         """The cases of one of several equal parts."""
         return range(shard, self.cases, shards) if self.only is None else [self.only]

@@ -34,7 +34,7 @@ class Jobs:
         self._jobs = Tail(objects.store, JOBS)
         self._pods = Tail(objects.store, PODS)
         self._agenda = Agenda(objects.clock)
-        self._members: dict[str, set[Key]] = collections.defaultdict(set)
+        self._members: dict[Key, set[Key]] = collections.defaultdict(set)
         self._paused: set[str] = set()
 
     def next_due(self) -> float | None:
@@ -52,16 +52,16 @@ class Jobs:
         uid, name = pod.labels.get("batch.kubernetes.io/controller-uid"), pod.labels.get("batch.kubernetes.io/job-name")
         if not uid or not name:
             return set()
-        self._members[uid].add(pod.key)
+        self._members[pod.namespace, uid].add(pod.key)
         return {((pod.namespace, name), uid)}
 
     def _reconcile(self, known: Known) -> bool:
         key, uid = known
         stored = self._objects.store.get(JOBS, *key)
         if stored is None or stored.uid != uid:
-            return self._abandon(uid)
+            return self._abandon(key[0], uid)
         job = stored.manifest()
-        pods = self._pods_of(uid)
+        pods = self._pods_of(key[0], uid)
         counted = self._count(job, pods)
         active = [pod for pod in pods if not _over(pod)]
         _conclude(job, active, self._objects.now())
@@ -69,15 +69,16 @@ class Jobs:
         after = self._objects.change(_target(stored, "status"), lambda old: {**old, "status": job["status"]})
         return counted or after.version != stored.version
 
-    def _abandon(self, uid: str) -> bool:
+    def _abandon(self, namespace: str, uid: str) -> bool:
         """Pods of a Job that is gone are nobody's to count."""
-        held = [pod for pod in self._pods_of(uid) if FINALIZER in (pod["metadata"].get("finalizers") or ())]
+        held = [pod for pod in self._pods_of(namespace, uid) if FINALIZER in (pod["metadata"].get("finalizers") or ())]
         for pod in held:
             self._let_go(pod)
         return bool(held)
 
-    def _pods_of(self, uid: str) -> list[Manifest]:
-        found = (self._objects.store.get(PODS, *key) for key in sorted(self._members[uid]))
+    def _pods_of(self, namespace: str, uid: str) -> list[Manifest]:
+        """Only of the Job's own namespace: anybody may write its uid on a pod elsewhere."""
+        found = (self._objects.store.get(PODS, *key) for key in sorted(self._members[namespace, uid]))
         return [pod.manifest() for pod in found if pod is not None and f'"{uid}"'.encode() in pod.body]
 
     def _count(self, job: Manifest, pods: Sequence[Manifest]) -> bool:
@@ -111,7 +112,7 @@ class Jobs:
 
     def _let_go(self, pod: Manifest) -> None:
         def change(old: Manifest) -> Manifest:
-            old["metadata"]["finalizers"] = [name for name in old["metadata"]["finalizers"] if name != FINALIZER]
+            old["metadata"]["finalizers"] = [name for name in old["metadata"].get("finalizers") or () if name != FINALIZER]
             return old
 
         self._objects.change(_pod_target(pod), change)
@@ -120,16 +121,17 @@ class Jobs:
         """Add or remove pods."""
         missing = _wanted(job) - len(active)
         if missing > 0 and self._may_add(stored, job):
-            taken = {pod["metadata"].get("annotations", {}).get(INDEX) for pod in self._holders(stored.uid)}
+            taken = {pod["metadata"].get("annotations", {}).get(INDEX) for pod in self._holders(stored)}
             free = (str(index) for index in range(len(taken) + missing) if str(index) not in taken)
             active += [self._add(stored, job, next(free)) for _ in range(missing)]
         for pod in active[_wanted(job) :] if missing < 0 else ():
             self._dismiss(job, pod)
         job["status"]["active"] = min(len(active), _wanted(job))
 
-    def _holders(self, uid: str) -> list[Manifest]:
+    def _holders(self, job: Stored) -> list[Manifest]:
         """Pods whose index nobody else may have: those that live, and those that have succeeded."""
-        return [pod for pod in self._pods_of(uid) if not _over(pod) or pod["status"].get("phase") == "Succeeded"]
+        there = self._pods_of(job.namespace, job.uid)
+        return [pod for pod in there if not _over(pod) or pod["status"].get("phase") == "Succeeded"]
 
     def _dismiss(self, job: Manifest, pod: Manifest) -> None:
         """Nobody is blamed for a pod that is not wanted any more, unless the whole Job has come to its end."""
@@ -156,7 +158,7 @@ class Jobs:
             metadata["annotations"] = {**metadata.get("annotations", {}), INDEX: index}
             metadata["labels"] = {**metadata["labels"], INDEX: index}
         made = self._objects.create(PODS, stored.namespace, {"metadata": metadata, "spec": template["spec"]})
-        self._members[stored.uid].add(made.key)
+        self._members[stored.namespace, stored.uid].add(made.key)
         return made.manifest()
 
 
