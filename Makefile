@@ -6,11 +6,14 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate storms coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench bench-hooks docs lock clean
+.PHONY: help run test simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench bench-hooks docs lock clean
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and `make bench-hooks` are told
 # (CHAOS=--short).
 RUNS  ?= 2000
+# How many cases `make fuzz` makes for each target, and of which seed.
+CASES ?= 20000
+SEED  ?= 1
 # Where their seeds begin: a number that changes with every commit makes other runs of each.
 SEED_BASE ?= 1
 # In which order Python goes through sets. No decision may depend on it: any other one makes the same runs.
@@ -63,6 +66,10 @@ storms: $(READY) ## the random runs of `make simulate` alone, other seeds for ea
 	        || failed="$$failed $$hashseed"; \
 	    first=$$((first + $(STORMS))); \
 	done; test -z "$$failed" || { echo "make storms: failed with hash seeds:$$failed" >&2; exit 1; }
+
+fuzz: $(READY) ## hostile manifests, answers, objects, daemons and looks, CASES= of each, of SEED=
+	@echo "make fuzz: $(CASES) cases of seed $(SEED) for each target; a finding says how its case is made again"
+	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 2 tests/fuzz --cases $(CASES) --fuzz-seed $(SEED)
 
 coverage: $(READY) ## which lines no unit test, no pocket case and no short simulation has run
 	@echo "make coverage: the tests of make test and a short simulation once more, slower, counting lines and branches"

@@ -3,6 +3,7 @@
 import functools
 import pathlib
 import random
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,12 +53,16 @@ class Errors:
 
     def __init__(self) -> None:
         self.caught: list[str] = []
-        self._sink: int | None = None
 
     def listen(self) -> None:
-        """In place of every other listener."""
+        """In place of every other listener: nobody reads thousands of cases."""
         loguru.logger.remove()
-        self._sink = loguru.logger.add(self._hear, level="WARNING", backtrace=False, diagnose=False)
+        loguru.logger.add(self._hear, level="WARNING", backtrace=False, diagnose=False)
+
+    def leave(self) -> None:
+        """As it was."""
+        loguru.logger.remove()
+        loguru.logger.add(sys.stderr)
 
     def _hear(self, message: "loguru.Message") -> None:
         found = message.record["exception"]

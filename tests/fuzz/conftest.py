@@ -1,19 +1,18 @@
 """How many cases, of which seed, or which one again.
 
-    pytest tests/fuzz                                        a short form, which every run of the tests includes
-    pytest tests/fuzz --cases 20000                          the long form: make fuzz
-    pytest tests/fuzz -k manifests --fuzz-seed 7 --case 42   one case alone
+pytest tests/fuzz                                        a short form, which every run of the tests includes
+pytest tests/fuzz --cases 20000                          the long form: make fuzz
+pytest tests/fuzz -k manifests --fuzz-seed 7 --case 42   one case alone
 """
 
 from collections.abc import Iterator
 
-import loguru
 import pytest
 
 from tests.fuzz import brains
 from tests.fuzz.runner import Session
 
-SHORT = 150
+SHORT = 100
 #: So many cases of one target are one test: so that several processes share them.
 SHARD = 2500
 
@@ -50,4 +49,4 @@ def _listen() -> Iterator[None]:
     """What the core catches and logs is a finding; nothing is printed."""
     brains.ERRORS.listen()
     yield
-    loguru.logger.remove()
+    brains.ERRORS.leave()

@@ -26,9 +26,13 @@ from tests.unit.scheduler.bridging import Bridge
 
 #: Half of the machines are for each side.
 _MACHINES = 12
-_FLEET = Fleet(nodes={f"n{number:02}": f"n{number:02}" for number in range(1, _MACHINES + 1)}, cpus=16, memory_mib=64_000)
+_FLEET = Fleet(
+    nodes={f"n{number:02}": f"n{number:02}" for number in range(1, _MACHINES + 1)}, cpus=16, memory_mib=64_000
+)
 _NODES = tuple(_FLEET.nodes)
 OPEN, OWN = "debug", "batch"
+#: So the pods are called whose marks of a binding nobody but their user has written.
+FORGED = "forged"
 
 #: What the API server would not take from them as it is made here, or what only administrators give: a priority.
 _REFUSED = ("priority", "containers", "initContainers", "overhead", "resources")
@@ -36,7 +40,7 @@ _REFUSED = ("priority", "containers", "initContainers", "overhead", "resources")
 _TAKEN = ("100m", "1", "0", "65534", "5000000000", "9223372036854775807", "100Mi")
 
 #: Seconds in which the hostile users act, and in which what they have done has its effect.
-_ACTING, _AFTERWARDS = 30, 45
+_ACTING, _AFTERWARDS = 30, 30
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,37 +136,34 @@ class Play:
         self._seen.update(self._slurm.world.jobs)
 
     def _accepted(self) -> Iterator[str]:
-        """What Slurm was given, and who was bound by it."""
-        for job in self._seen.values():
-            owner = marks.read(job.ask.text("admin_comment"))
-            if owner is None or owner.cluster != CLUSTER_ID:
-                continue
-            if rules.unprintable(job.ask.name):
-                yield "acceptance: control characters in the job's name"
-            fields = {name: job.ask.text(name) or None for name in ("account", "qos", "wckey")}
-            if owner.namespace == HOSTILE and (fields["account"] or fields["wckey"] or OWN in job.ask.partitions):
-                yield "acceptance: a job of the hostile namespace has what policy refuses to it"
-            if owner.namespace == HOSTILE and job.user not in ("root", self._world.slurm.world.config.default_user):
-                yield "acceptance: a job of the hostile namespace runs as somebody else"
+        """What Slurm was given, who was bound by it, and what anybody was told."""
+        owned = {number: owner for number, job in self._seen.items() if (owner := _owner(job)) is not None}
+        for number, owner in owned.items():
+            yield from self._given(self._seen[number], owner)
         for pod in self._kube.list(kinds.PODS):
-            job = self._seen.get(_number(pod["metadata"].get("labels", {}).get(names.LABEL_JOB_ID, "")))
-            owner = marks.read(job.ask.text("admin_comment")) if job is not None else None
-            annotated = names.ANNOTATION_SLURM_NODE in pod["metadata"].get("annotations", {})
-            forged = pod["metadata"]["namespace"] == HOSTILE and pod["metadata"]["name"].startswith("forged")
-            if owner is not None and annotated and not forged and owner.namespace != pod["metadata"]["namespace"]:
+            owner = owned.get(_job_of(pod))
+            forged = pod["metadata"]["name"].startswith(FORGED)
+            if owner is not None and not forged and owner.namespace != pod["metadata"]["namespace"]:
                 yield "acceptance: a job binds a pod of another namespace"
-        for pod in self._kube.list(kinds.PODS):
             for line in pod["status"].get("conditions", ()):
                 yield from rules.message("condition", line.get("message", ""))
         for event in self._kube.list(kinds.EVENTS):
             yield from rules.message("event", event.get("note", ""))
 
+    def _given(self, job: state.Job, owner: marks.Owner) -> Iterator[str]:
+        if rules.unprintable(job.ask.name):
+            yield "acceptance: control characters in the job's name"
+        charged = job.ask.text("account") or job.ask.text("wckey")
+        if owner.namespace == HOSTILE and (charged or OWN in job.ask.partitions):
+            yield "acceptance: a job of the hostile namespace has what policy refuses to it"
+        if owner.namespace == HOSTILE and job.user not in ("root", self._slurm.world.config.default_user):
+            yield "acceptance: a job of the hostile namespace runs as somebody else"
+
     def ends(self) -> Mapping[str, object]:
         """What became of the other namespace's pods, and of their jobs."""
         found: dict[str, object] = {}
         for pod in self._kube.list(kinds.PODS, VICTIM):
-            metadata, labels = pod["metadata"], pod["metadata"].get("labels", {})
-            job = self._seen.get(_number(labels.get(names.LABEL_JOB_ID, "")))
+            metadata, job = pod["metadata"], self._seen.get(_job_of(pod))
             told = (job.ask.name, job.ask.text("account"), job.ask.tasks, job.over) if job is not None else None
             where = bool(pod["spec"].get("nodeName")), pod["status"]["phase"], "deletionTimestamp" in metadata
             found[_plain(metadata)] = (*where, told)
@@ -249,7 +250,7 @@ class _Hostile:
             labels.pop(names.LABEL_JOB_ID, None)
         annotations = {**model.get("annotations", {}), **generators.said(self._dice)}
         manifest = {"labels": labels, "annotations": annotations, "ownerReferences": owners}
-        self._create({"metadata": manifest, "spec": {**_spec("100m"), **node}}, f"forged-{len(self._made)}")
+        self._create({"metadata": manifest, "spec": {**_spec("100m"), **node}}, f"{FORGED}-{len(self._made)}")
 
     def _job(self) -> None:
         """A Job that calls itself a part of a JobSet of the other namespace, and has nearly done its work."""
@@ -260,7 +261,7 @@ class _Hostile:
         labels = {names.LABEL_JOBSET_NAME: name, names.LABEL_JOBSET_UID: uid, names.LABEL_JOBSET_ATTEMPT: "0"}
         metadata = {"name": f"j{len(self._made)}", "namespace": HOSTILE, "labels": labels}
         template = {"metadata": {"labels": labels}, "spec": {**_spec("100m"), "restartPolicy": "Never"}}
-        body = {"parallelism": self._dice.choice((1, 5)), "completions": 100, "template": template}
+        body = {"parallelism": self._dice.choice((1, 3)), "completions": 4, "template": template}
         self._play.kube.create(kinds.JOBS, {"metadata": metadata, "spec": body})
         self._made.append(f"j{len(self._made)}")
 
@@ -272,7 +273,10 @@ class _Hostile:
         """Garbage where the bridge itself takes notes."""
         name = self._dice.choice(self._made or ["none"])
         if self._play.kube.get(kinds.PODS, HOSTILE, name) is not None:
-            said = {key: None if generators.chance(self._dice, 0.1) else value for key, value in generators.said(self._dice).items()}
+            said = {
+                key: None if generators.chance(self._dice, 0.1) else value
+                for key, value in generators.said(self._dice).items()
+            }
             notes = (names.ANNOTATION_PARKED, names.ANNOTATION_ROOM, names.ANNOTATION_MAKES_ROOM)
             if generators.chance(self._dice, 0.3):
                 said[self._dice.choice(notes)] = "[" * 60_000
@@ -286,7 +290,10 @@ class _Hostile:
 
 def _spec(cpu: str = "1") -> Json:
     needs = {"requests": {"cpu": cpu, "memory": "500Mi"}}
-    return {"schedulerName": names.SCHEDULER_NAME, "containers": [{"name": "main", "image": "none", "resources": needs}]}
+    return {
+        "schedulerName": names.SCHEDULER_NAME,
+        "containers": [{"name": "main", "image": "none", "resources": needs}],
+    }
 
 
 def _part(job: Json) -> Json:
@@ -299,8 +306,19 @@ def _amounts(dice: random.Random) -> Json:
     return {"requests": {kind: dice.choice(_TAKEN) for kind in wanted if generators.chance(dice, 0.3)}}
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
+def _owner(job: state.Job) -> marks.Owner | None:
+    found = marks.read(job.ask.text("admin_comment"))
+    return found if found is not None and found.cluster == CLUSTER_ID else None
+
+
+def _job_of(pod: Mapping[str, Any]) -> int:
+    """The job that the pod's label names, -1 where that is none."""
+    text = pod["metadata"].get("labels", {}).get(names.LABEL_JOB_ID, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else -1
+
+
+#: No job id has as many.
+_DIGITS = 12
 
 
 def _plain(metadata: Mapping[str, Any]) -> str:

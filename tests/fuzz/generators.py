@@ -25,7 +25,7 @@ ODD: Sequence[str] = (
     "\x00",
     "\x7f",
     "\x9b2J",
-    "‮gnp",
+    "\u202egnp",
     "\u2028",
     "\ufeff",
     "\N{FULLWIDTH DIGIT NINE}",
@@ -176,7 +176,7 @@ def text(dice: random.Random, *usual: str) -> str:
         (10.0, lambda: dice.choice(usual) if usual else dice.choice(("a", "web", "x1"))),
         (2.0, lambda: dice.choice(ODD)),
         (1.0, lambda: "".join(chr(_letter(dice)) for _ in range(dice.randint(1, 30)))),
-        (0.1, lambda: dice.choice(LARGE)()),
+        (0.1, dice.choice(LARGE)),
     )
 
 
@@ -272,7 +272,10 @@ def affinity(dice: random.Random) -> Json:
     return one(
         dice,
         (3.0, lambda: {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [term(dice)]}}}),
-        (1.0, lambda: {"nodeAffinity": {_PREFERRED: [{"weight": dice.choice((1, 100, -3)), "preference": term(dice)}]}}),
+        (
+            1.0,
+            lambda: {"nodeAffinity": {_PREFERRED: [{"weight": dice.choice((1, 100, -3)), "preference": term(dice)}]}},
+        ),
         (1.0, lambda: {"podAntiAffinity": {_REQUIRED: [neighbour(dice)]}}),
         (1.0, lambda: {"podAffinity": {_PREFERRED: [{"weight": 1, "podAffinityTerm": neighbour(dice)}]}}),
         (1.0, lambda: nested(dice, 4)),
@@ -282,7 +285,10 @@ def affinity(dice: random.Random) -> Json:
     )
 
 
-_REQUIRED, _PREFERRED = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED, _PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
 
 
 def term(dice: random.Random) -> Json:
@@ -332,7 +338,17 @@ def volume(dice: random.Random) -> Json:
 
 def nested(dice: random.Random, levels: int) -> Json:
     """An object of any shape whose keys are those that somebody looks for."""
-    keys = ("labelSelector", "matchLabels", "matchExpressions", "nodeAffinity", "topologyKey", "name", "values", "key", "a")
+    keys = (
+        "labelSelector",
+        "matchLabels",
+        "matchExpressions",
+        "nodeAffinity",
+        "topologyKey",
+        "name",
+        "values",
+        "key",
+        "a",
+    )
     return {dice.choice(keys): anything(dice, levels) for _ in range(dice.randint(0, 3))}
 
 

@@ -46,7 +46,9 @@ class Manifests:
     def make(self, dice: random.Random) -> Case:
         """Mostly the shipped chain: what others look at beside it is seldom what a manifest trips over."""
         chain = "plain" if generators.chance(dice, 0.7) else dice.choice(list(brains.CHAINS))
-        return Case(chain=chain, jobs=strangers.forged_jobs(dice), pods=list(strangers.pods(dice, dice.randrange(10**6))))
+        return Case(
+            chain=chain, jobs=strangers.forged_jobs(dice), pods=list(strangers.pods(dice, dice.randrange(10**6)))
+        )
 
     def check(self, case: Case, watch: Watch) -> Iterable[str]:
         """From bytes to bytes; a mind that something was found with is not used again."""

@@ -186,7 +186,11 @@ def _pod(dice: random.Random, _name: str) -> Json:
 def _node(dice: random.Random, _name: str) -> Json:
     amounts = {kind: generators.quantity(dice) for kind in ("cpu", "memory", "pods", "nvidia.com/gpu")}
     wanted = {key: amount for key, amount in amounts.items() if isinstance(amount, str | int | float)}
-    labels = {"zone": "a", "kubernetes.io/hostname": "x", names.LABEL_SLURM_NODE_NAME: generators.text(dice, "n1", "n2")}
+    labels = {
+        "zone": "a",
+        "kubernetes.io/hostname": "x",
+        names.LABEL_SLURM_NODE_NAME: generators.text(dice, "n1", "n2"),
+    }
     return {
         "metadata": {"name": generators.text(dice, "n1", "n2", "n77"), "labels": labels},
         "spec": {"taints": [{"key": generators.text(dice, "k"), "effect": "NoSchedule"}]},
@@ -198,7 +202,10 @@ def _group(dice: random.Random, name: str) -> Json:
     key = {"jobs": dice.choice(("job", "setjob")), "jobsets": "jobset", "leaderworkersets": "lws"}.get(name, name)
     made = strangers.manifest(dice.choice(strangers.NAMESPACES), key)
     made["metadata"]["annotations"] = generators.said(dice)
-    made["status"] = {"succeeded": dice.choice((0, 1, 10**9)), "failedIndexes": generators.text(dice, "1,3-5", "0-4294967295")}
+    made["status"] = {
+        "succeeded": dice.choice((0, 1, 10**9)),
+        "failedIndexes": generators.text(dice, "1,3-5", "0-4294967295"),
+    }
     return made
 
 

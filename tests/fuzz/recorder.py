@@ -174,4 +174,3 @@ def _texts(value: object, name: str = "") -> list[tuple[str, str]]:
     if isinstance(value, Mapping):
         return [found for key, inner in value.items() for found in _texts(inner, key)]
     return [found for inner in value for found in _texts(inner, name)] if isinstance(value, list | tuple) else []
-

@@ -13,7 +13,10 @@ MOST_LETTERS = 1024
 #: What policy allows in these cases, by namespace and the field of the submit; everything else is refused.
 POLICY: Json = {
     "rules": [
-        {"namespaces": [VICTIM], "allow": {"account": ["physics"], "user-id": ["ann", "1001"], "priority": {"max": 1000}}},
+        {
+            "namespaces": [VICTIM],
+            "allow": {"account": ["physics"], "user-id": ["ann", "1001"], "priority": {"max": 1000}},
+        },
         {"namespaces": [HOSTILE], "allow": {"qos": ["normal"], "partition": ["debug"]}},
     ]
 }

@@ -8,6 +8,7 @@ A case is known by the target's name, the seed and its number: the same three ma
 
 import collections
 import dataclasses
+import os
 import pathlib
 import random
 import time
@@ -102,11 +103,13 @@ class Report:
         )
 
     def _lines(self) -> Iterator[str]:
+        hashes = os.environ.get("PYTHONHASHSEED", "random")
+        again = f"PYTHONHASHSEED={hashes} pytest tests/fuzz/test_{self._target}.py --fuzz-seed {self._session.seed}"
         for what, count in self.counts.most_common():
-            yield f"  {count:6} × {what}"
+            yield f"  {count:6} x {what}"
             for number, case in self.examples[what]:
                 yield f"           {case}"
-                yield f"           repeat: pytest tests/fuzz -k {self._target} --fuzz-seed {self._session.seed} --case {number}"
+                yield f"           repeat: {again} --case {number}"
 
 
 def run(target: Target, session: Session, shard: int = 0, shards: int = 1) -> Report:
@@ -148,4 +151,6 @@ def place(crash: BaseException) -> str:
 
 def _short(case: object) -> str:
     text = ascii(case)
-    return text if len(text) <= _LETTERS else f"{text[: _LETTERS // 2]} … {text[-_LETTERS // 2 :]} ({len(text)} letters)"
+    return (
+        text if len(text) <= _LETTERS else f"{text[: _LETTERS // 2]} … {text[-_LETTERS // 2 :]} ({len(text)} letters)"
+    )

@@ -153,11 +153,19 @@ def pods(dice: random.Random, number: int) -> Iterator[Json]:
         }
         asked: Any = generators.spec(dice) if own else template["spec"]
         group = {"schedulingGroup": {"podGroupName": "set"}} if generators.chance(dice, 0.15) else {}
-        yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**asked, **group}, "status": _status(dice)}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {**asked, **group},
+            "status": _status(dice),
+        }
 
 
 def _status(dice: random.Random) -> Json:
-    return {"phase": "Pending"} if generators.chance(dice, 0.95) else {"phase": generators.text(dice, "Running", "Failed")}
+    return (
+        {"phase": "Pending"} if generators.chance(dice, 0.95) else {"phase": generators.text(dice, "Running", "Failed")}
+    )
 
 
 def _odd_labels(dice: random.Random) -> Json:
@@ -191,7 +199,10 @@ def _belonging(dice: random.Random) -> Json:
         annotations = {names.ANNOTATION_LWS_SIZE: generators.text(dice, "2")}
     elif way == "job":
         owners = [_bent(dice, reference(whose, "job"))]
-        annotations = {names.ANNOTATION_GANG: "true", names.ANNOTATION_COMPLETION_INDEX: generators.text(dice, "0", "1")}
+        annotations = {
+            names.ANNOTATION_GANG: "true",
+            names.ANNOTATION_COMPLETION_INDEX: generators.text(dice, "0", "1"),
+        }
     elif way == "coscheduling":
         labels = {names.LABEL_COSCHEDULING: generators.text(dice, "set")}
     elif way == "group":

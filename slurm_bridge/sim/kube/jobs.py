@@ -112,7 +112,9 @@ class Jobs:
 
     def _let_go(self, pod: Manifest) -> None:
         def change(old: Manifest) -> Manifest:
-            old["metadata"]["finalizers"] = [name for name in old["metadata"].get("finalizers") or () if name != FINALIZER]
+            old["metadata"]["finalizers"] = [
+                name for name in old["metadata"].get("finalizers") or () if name != FINALIZER
+            ]
             return old
 
         self._objects.change(_pod_target(pod), change)
