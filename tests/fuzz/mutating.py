@@ -147,7 +147,7 @@ def misspell(dice: random.Random, document: Any) -> bytes:
     if texts:
         path = dice.choice(texts)
         _at(spoiled, path[:-1])[path[-1]] = "@@bytes@@"
-    odd = dice.choice((b"caf\xe9", b"\xff\xfe", b"\xc3(", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"a\x00b"))
+    odd = dice.choice((b"caf\xe9", b"\xff\xfe", b"\xc3(", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"))
     return encode(spoiled).replace(b"@@bytes@@", odd)
 
 

@@ -30,12 +30,13 @@ _TYPES = ("ADDED", "MODIFIED", "DELETED")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One object as bytes: how it is told, and whether it is as it was made."""
+    """One object as bytes: how it is told, whether it is as it was made, and whether it still says which one it is."""
 
     kind: str
     type: str
     body: bytes
     whole: bool
+    named: bool
     uid: str
 
 
@@ -104,16 +105,17 @@ class _Handlers:
         """Through the codec into the store, and on to the handler."""
         store, handler = self._where(name)
         whole = {event.uid for event in events if event.whole}
+        hidden = f"reach: a spoiled object hides the others in a {'list' if listed else 'watch'}"
         try:
             with watch("codec"):
                 told = _listed(name, events) if listed else _watched(name, events)
         except errors.BridgeError:
-            if whole:
-                yield f"reach: a spoiled object hides the others in a {'list' if listed else 'watch'}"
+            # A line of a watch that does not say how far the watch has come ends it: then the objects are listed.
+            if listed or all(event.named for event in events):
+                yield hidden
             return
-        seen = {change.object.uid for change in told}
-        if not whole.issubset(seen):
-            yield f"reach: a spoiled object hides the others in a {'list' if listed else 'watch'}"
+        if not whole.issubset({change.object.uid for change in told}):
+            yield hidden
         for change in told:
             for one in store.take(change):
                 with watch(f"handler of {name}"):
@@ -143,12 +145,17 @@ class _Handlers:
 
 def _listed(name: str, events: Sequence[Event]) -> list[Any]:
     body = b'{"metadata":{"resourceVersion":"5"},"items":[' + b",".join(event.body for event in events) + b"]}"
-    return [ports.Put(one) for one in codec.codec(_KINDS[name]).page(body).items or ()]
+    return [ports.Put(one) for one in codec.codec(_KINDS[name]).page(body, _unread).items or ()]
 
 
 def _watched(name: str, events: Sequence[Event]) -> list[Any]:
     lines = b"".join(f'{{"type":"{event.type}","object":'.encode() + event.body + b"}\n" for event in events)
-    return [change for change in codec.codec(_KINDS[name]).changes(lines) if not isinstance(change, ports.Bookmark)]
+    told = codec.codec(_KINDS[name]).changes(lines, _unread)
+    return [change for change in told if not isinstance(change, ports.Bookmark)]
+
+
+def _unread(_met: object) -> None:
+    """The daemon counts and logs it; here it is expected."""
 
 
 def _event(dice: random.Random, number: int) -> Event:
@@ -157,17 +164,21 @@ def _event(dice: random.Random, number: int) -> Event:
     uid = f"{name}-{number}-uid" if generators.chance(dice, 0.8) else f"{name}-uid"
     told = {"uid": uid, "resourceVersion": str(dice.randrange(2, 10**6)), **made["metadata"]}
     made["metadata"] = {**told, "uid": uid}
-    spoiled = generators.chance(dice, 0.25)
-    return Event(
-        kind=name, type=dice.choice(_TYPES), body=_body(dice, made, spoiled=spoiled), whole=not spoiled, uid=uid
-    )
+    whole, named = generators.chance(dice, 0.75), generators.chance(dice, 0.7)
+    body = mutating.encode(made) if whole else _spoiled(dice, made, named=named)
+    return Event(kind=name, type=dice.choice(_TYPES), body=body, whole=whole, named=whole or named, uid=uid)
 
 
-def _body(dice: random.Random, made: Json, *, spoiled: bool) -> bytes:
-    if not spoiled:
-        return mutating.encode(made)
-    if generators.chance(dice, 0.2):
-        return mutating.misspell(dice, made)
+def _spoiled(dice: random.Random, made: Json, *, named: bool) -> bytes:
+    """All of it, or all but the metadata."""
+    spoil = mutating.misspell if generators.chance(dice, 0.2) else _bent
+    if not named:
+        return spoil(dice, made)
+    rest = {key: value for key, value in made.items() if key != "metadata"}
+    return mutating.encode({"metadata": made["metadata"]})[:-1] + b"," + spoil(dice, {**rest, "a": ""})[1:]
+
+
+def _bent(dice: random.Random, made: Json) -> bytes:
     return mutating.encode(mutating.spoil(dice, made, dice.randint(1, 3), FIELDS))
 
 

@@ -140,7 +140,7 @@ class Cluster:
     def create(self, kind: Kind[T], _namespace: str, _manifest: Manifest) -> T:
         raise errors.Invalid(f"no {kind.plural} are made here")
 
-    def patch(self, kind: Kind[T], target: T, changes: Manifest, **_: object) -> T:
+    def patch(self, kind: Kind[T], target: T, changes: Manifest, *_: object, **__: object) -> T:
         """What it says is looked at word by word."""
         for name, text in _texts(changes):
             self.said.append((f"{kind.kind} {name}", text))
