@@ -159,7 +159,10 @@ class Store(Generic[T]):
         self._version += 1
         self._all = None
         if old is not None:
-            del self._objects[old.key], self._by_uid[old.uid]
+            del self._objects[old.key]
+            # Another name may have come to the same uid: then it stands for that one.
+            if self._by_uid.get(old.uid) is old:
+                del self._by_uid[old.uid]
         if new is not None:
             self._objects[new.key] = self._by_uid[new.uid] = new
         for index in self._indexes.values():

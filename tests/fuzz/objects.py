@@ -164,9 +164,20 @@ def _event(dice: random.Random, number: int) -> Event:
     uid = f"{name}-{number}-uid" if generators.chance(dice, 0.8) else f"{name}-uid"
     told = {"uid": uid, "resourceVersion": str(dice.randrange(2, 10**6)), **made["metadata"]}
     made["metadata"] = {**told, "uid": uid}
-    whole, named = generators.chance(dice, 0.75), generators.chance(dice, 0.7)
+    whole = generators.chance(dice, 0.75)
+    named = whole or generators.chance(dice, 0.7)
     body = mutating.encode(made) if whole else _spoiled(dice, made, named=named)
-    return Event(kind=name, type=dice.choice(_TYPES), body=body, whole=whole, named=whole or named, uid=uid)
+    whole = whole and _readable(name, body)
+    return Event(kind=name, type=dice.choice(_TYPES), body=body, whole=whole, named=named, uid=uid)
+
+
+def _readable(name: str, body: bytes) -> bool:
+    """Alone; an amount that is no amount makes an object unreadable, too."""
+    try:
+        codec.codec(_KINDS[name]).one(body)
+    except errors.BadAnswer:
+        return False
+    return True
 
 
 def _spoiled(dice: random.Random, made: Json, *, named: bool) -> bytes:
@@ -175,7 +186,8 @@ def _spoiled(dice: random.Random, made: Json, *, named: bool) -> bytes:
     if not named:
         return spoil(dice, made)
     rest = {key: value for key, value in made.items() if key != "metadata"}
-    return mutating.encode({"metadata": made["metadata"]})[:-1] + b"," + spoil(dice, {**rest, "a": ""})[1:]
+    after = spoil(dice, rest)[1:]
+    return mutating.encode({"metadata": made["metadata"]})[:-1] + (b"," + after if after != b"}" else after)
 
 
 def _bent(dice: random.Random, made: Json) -> bytes:

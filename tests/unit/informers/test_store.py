@@ -53,6 +53,20 @@ def test_same_name_another_uid(*, by_list: bool) -> None:
     assert store.by_uid("two") is second
 
 
+def test_one_uid_under_two_names() -> None:
+    """A server that gives one uid to two objects stops nobody who follows it: each is found by its name, and goes."""
+    store: Store[Object] = Store()
+    for name in ("a", "b"):
+        store.take(ports.Put(thing(name, 1, uid="u")))
+    assert store.take(ports.Gone(thing("a", 2, uid="u")))
+    assert store.get("ns", "a") is None
+    found = store.get("ns", "b")
+    assert found is not None
+    assert store.by_uid("u") is found
+    assert store.take(ports.Gone(thing("b", 3, uid="u")))
+    assert store.by_uid("u") is None
+
+
 def test_replace_tells_what_was_missed() -> None:
     """A list makes the store equal to it: what is not in it went, what did not change is not told."""
     store: Store[Object] = Store()
