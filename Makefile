@@ -11,9 +11,6 @@ READY  := $(VENV)/ready
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and `make bench-hooks` are told
 # (CHAOS=--short).
 RUNS  ?= 2000
-# How many cases `make fuzz` makes for each target, and of which seed.
-CASES ?= 20000
-SEED  ?= 1
 # Where their seeds begin: a number that changes with every commit makes other runs of each.
 SEED_BASE ?= 1
 # In which order Python goes through sets. No decision may depend on it: any other one makes the same runs.
@@ -21,6 +18,9 @@ HASHSEED ?= 1
 # `make storms` takes STORMS= seeds for each of these, each other ones than those before.
 HASHSEEDS ?= 1 2 3 4 5 6 7 8 9 10
 STORMS ?= 340
+# How many cases `make fuzz` makes for each target, and of which seed.
+CASES ?= 20000
+SEED  ?= 1
 CHAOS ?=
 BENCH ?=
 
@@ -49,7 +49,7 @@ run: $(READY) ## the real daemon takes the examples from pending to done, no ser
 	@echo "make run: the daemon schedules the examples in the pocket Kubernetes and the pocket Slurm"
 	@$(BIN)/slurm-bridge demo
 
-test: $(READY) ## unit tests, the conformance cases of the hooks, and the contract suite against the pocket servers
+test: $(READY) ## unit tests, the conformance cases of the hooks, and the contract suite against the pocket servers, a short fuzz
 	@echo "make test: unit tests, the conformance cases of the hooks, and the contract suite on the pocket servers"
 	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 4 --dist loadfile
 	@$(BIN)/pytest -q examples/custom-hook

@@ -12,6 +12,7 @@ from tests.fuzz.runner import Session
 SHARE = 160
 
 
+@pytest.mark.security("identity")
 @pytest.mark.timeout(7200)
 def test_daemons(session: Session, part: tuple[int, int], tmp_path: pathlib.Path) -> None:
     """Whatever users of one namespace do, no daemon stops, and the workloads of the other one end as without them."""

@@ -10,6 +10,7 @@ from tests.fuzz.runner import Session
 SHARE, NODES, SOME_NODES, LONG = 20, 10_000, 1_000, 1_000
 
 
+@pytest.mark.security("fairness")
 @pytest.mark.timeout(7200)
 def test_looks(session: Session, part: tuple[int, int]) -> None:
     """No look at a workload takes longer than 50 ms of the scheduler's thread, whatever its pods ask for."""

@@ -7,6 +7,7 @@ from tests.fuzz.manifests import Manifests
 from tests.fuzz.runner import Session
 
 
+@pytest.mark.security("rights")
 @pytest.mark.timeout(3600)
 def test_manifests(session: Session, part: tuple[int, int]) -> None:
     """Whatever a user writes is refused with few words or becomes a job that this user may have."""

@@ -7,6 +7,7 @@ from tests.fuzz.objects import Objects
 from tests.fuzz.runner import Session
 
 
+@pytest.mark.security("input")
 @pytest.mark.timeout(3600)
 def test_objects(session: Session, part: tuple[int, int]) -> None:
     """An object that cannot be read hides no other, and no handler stops or ends anything because of one."""

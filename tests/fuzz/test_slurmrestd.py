@@ -9,6 +9,7 @@ from tests.fuzz.answers import Answers
 from tests.fuzz.runner import Session
 
 
+@pytest.mark.security("input")
 @pytest.mark.timeout(3600)
 def test_slurmrestd(session: Session, part: tuple[int, int], tmp_path: pathlib.Path) -> None:
     """A spoiled answer is an error of its own: it hides no other row, and nothing is concluded from it."""
