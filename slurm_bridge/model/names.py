@@ -82,7 +82,10 @@ def workload_key(kind: str, namespace: str, name: str, uid: str) -> WorkloadKey:
 
     Names of groups are written by users, in any letters; the API server keeps "/" out of the names of objects.
     """
-    return WorkloadKey(f"{_plain(kind)}/{_plain(namespace)}/{_plain(name)}/{uid}")
+    before = f"{kind}/{namespace}/{name}/"
+    if before.count("/") > _PARTS or "%" in before:
+        before = "".join(f"{part.replace('%', '%25').replace('/', '%2F')}/" for part in (kind, namespace, name))
+    return WorkloadKey(before + uid)
 
 
 def namespace_of(key: WorkloadKey) -> str:
@@ -90,5 +93,5 @@ def namespace_of(key: WorkloadKey) -> str:
     return key.split("/", 2)[1] if "/" in key else ""
 
 
-def _plain(part: str) -> str:
-    return part if "/" not in part and "%" not in part else part.replace("%", "%25").replace("/", "%2F")
+#: How many parts of a key are in front of the uid.
+_PARTS = 3

@@ -81,7 +81,7 @@ class Passes:
         """Place all of them."""
         self._watch.inside.clear()
         began, cpu = time.perf_counter(), time.process_time()
-        waits = self._place({one.workload.root.uid: one for one in asked})
+        waits = self._place({one.workload.root.key: one for one in asked})
         return Spent(
             seconds=time.perf_counter() - began,
             cpu_seconds=time.process_time() - cpu,
