@@ -21,7 +21,7 @@ PLURALS = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
-ACCOUNT = "system:serviceaccount:slurm-bridge:slurm-bridge"
+ACCOUNT = "system:serviceaccount:slurm-bridge-system:slurm-bridge"
 SYSTEM = "kube-system"
 #: The daemon's account has this right only where a component for evictions is applied.
 EVICTIONS = PROJECT / "deploy" / "preemption" / "rbac.yaml"

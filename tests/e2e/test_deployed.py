@@ -13,7 +13,8 @@ from tests import waiting
 from tests.e2e import support_container, support_daemon, support_image, support_servers, support_world
 from tests.e2e.support_container import Container
 
-NAMESPACE = "slurm-bridge"
+NAMESPACE = "slurm-bridge-system"
+EXAMPLES = "slurm-bridge"
 SCHEDULER = "slurm-bridge-scheduler"
 DEPLOY = PROJECT / "deploy"
 KUBECTL = PROJECT / "hack" / "cluster" / "kubectl"
@@ -127,7 +128,7 @@ def is_ready(found: Deployed) -> bool:
 def test_the_seeds_example_runs_as_it_is(deployed: Deployed) -> None:
     """Applied unchanged, with the policy as it is shipped, it is complete within seconds, and Slurm charged schedmd."""
     manifest = PROJECT / "examples" / "job-sleep-single" / "job.yaml"
-    path = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/job-sleep-single"
+    path = f"/apis/batch/v1/namespaces/{EXAMPLES}/jobs/job-sleep-single"
     deployed.kube.apply(manifest)
     try:
         waiting.until(lambda: deployed.kube.get(path)["status"].get("succeeded"), f"success\n{deployed.said()}", 40)

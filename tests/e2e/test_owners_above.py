@@ -34,7 +34,7 @@ def defined(kube: support_servers.Kubernetes, group: str) -> Iterator[str]:
     head = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": group}}
     rules = [{"apiGroups": [group], "resources": ["trainings"], "verbs": ["get"]}]
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": group}
-    subjects = [{"kind": "ServiceAccount", "name": "slurm-bridge", "namespace": "slurm-bridge"}]
+    subjects = [{"kind": "ServiceAccount", "name": "slurm-bridge", "namespace": "slurm-bridge-system"}]
     try:
         kube.create(DEFINITIONS, definition)
         kube.create(f"{RIGHTS}/clusterroles", {**head, "kind": "ClusterRole", "rules": rules})

@@ -155,7 +155,20 @@ def test_all_objects_are_in_the_namespace_of_the_daemon() -> None:
     loose = {one["kind"] for name in files for one in objects(name) if "namespace" not in one["metadata"]}
     assert loose == {"Namespace", "ClusterRole", "ClusterRoleBinding"}
     inside = [one for name in files for one in objects(name) if "namespace" in one["metadata"]]
-    assert {one["metadata"]["namespace"] for one in inside} == {"slurm-bridge"}
+    assert {one["metadata"]["namespace"] for one in inside} == {"slurm-bridge-system"}
+
+
+@pytest.mark.security("rights")
+def test_no_example_runs_beside_the_secret() -> None:
+    """Examples run in a namespace of users, and the daemon with its token in another one."""
+    files = [file for file in (ROOT / "examples").rglob("*.yaml") if "hooks" not in file.parts]
+    manifests = [one for file in files for one in yaml.safe_load_all(file.read_text()) if one and "kind" in one]
+    used = {one["metadata"].get("namespace", "default") for one in manifests if one["kind"] != "Namespace"}
+    (deployment,) = objects("deployment.yaml")
+    assert used == {"slurm-bridge"}
+    assert deployment["metadata"]["namespace"] not in used
+    made = {one["metadata"]["name"] for one in objects("rbac.yaml") if one["kind"] == "Namespace"}
+    assert made == {*used, deployment["metadata"]["namespace"]}
 
 
 def test_no_manifest_holds_a_secret() -> None:
@@ -174,7 +187,7 @@ def test_the_shipped_configuration_loads_and_finds_what_the_pod_mounts(
     ports = {one["name"]: one["containerPort"] for one in container["ports"]}
     assert ports == {"http": settings.web.port, "probes": settings.web.probes_port}
     assert settings.web.host == "0.0.0.0"  # noqa: S104 - probes come from outside the pod
-    assert settings.leader_election.namespace == "slurm-bridge"
+    assert settings.leader_election.namespace == "slurm-bridge-system"
     assert settings.defaults.user == "slurm-bridge"
 
 
@@ -276,7 +289,7 @@ def test_the_image_names_no_registry() -> None:
 
 @pytest.mark.parametrize("manifest", EXAMPLES, ids=lambda file: file.parent.name)
 def test_an_example_is_for_the_shipped_configuration(manifest: pathlib.Path, settings: Settings) -> None:
-    """In the daemon's namespace, for its scheduler, and named like its folder."""
+    """In the namespace of the examples, for the daemon's scheduler, and named like its folder."""
     (job,) = [one for one in yaml.safe_load_all(manifest.read_text()) if one and one["kind"] == "Job"]
     assert job["metadata"]["name"] == manifest.parent.name
     assert job["metadata"]["namespace"] == "slurm-bridge"

@@ -7,7 +7,9 @@ from localcluster import api, applied, kubeconfig, manifests, secret, waiting
 from localcluster.config import PROJECT, Config
 
 MANIFEST = PROJECT / "deploy" / "rbac.yaml"
-NAMESPACE = "slurm-bridge"
+NAMESPACE = "slurm-bridge-system"
+#: Examples run there.
+EXAMPLES = "slurm-bridge"
 ACCOUNT = "slurm-bridge"
 _YEAR = 365 * 24 * 3600
 _SECONDS = 30.0
@@ -30,7 +32,7 @@ class Access:
         client = api.Client(config)
         for document in manifests.from_file(MANIFEST):
             client.apply(document)
-        for namespace in ("default", NAMESPACE):
+        for namespace in ("default", NAMESPACE, EXAMPLES):
             waiting.until(lambda namespace=namespace: _no_default(client, namespace), _SECONDS)  # type: ignore[misc]
         secret.write(config.directory / kubeconfig.DAEMON, _text(config, _request_token(client)))
         applied.remember(config, self.name, MANIFEST.read_text())

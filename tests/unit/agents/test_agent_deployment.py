@@ -74,7 +74,7 @@ def test_every_object_is_in_the_namespace_of_the_daemon() -> None:
     """Its ConfigMap is mounted."""
     inside = [one for name in ("rbac.yaml", "agent.yaml") for one in objects(name) if "namespace" in one["metadata"]]
     assert {(one["kind"], one["metadata"]["namespace"]) for one in inside} == {
-        (kind, "slurm-bridge") for kind in ("ServiceAccount", "Service", "Deployment")
+        (kind, "slurm-bridge-system") for kind in ("ServiceAccount", "Service", "Deployment")
     }
 
 
