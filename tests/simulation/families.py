@@ -6,6 +6,7 @@ from typing import Any
 
 from slurm_bridge import ports
 from slurm_bridge.hooks import base
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.verdict import Wait
 from tests.simulation import racks
 
@@ -156,24 +157,24 @@ _NOTHING = base.Denied(nodes={})
 class Dreamer:
     """Has no answer when it is asked, and wakes the workload when there is one: also after it was closed."""
 
-    def __init__(self, clock: ports.Clock, wake: Callable[[str], None]) -> None:
+    def __init__(self, clock: ports.Clock, wake: Callable[[WorkloadKey], None]) -> None:
         self._clock, self._wake = clock, wake
-        self._due: dict[str, float] = {}
-        self._known: dict[str, float] = {}
+        self._due: dict[WorkloadKey, float] = {}
+        self._known: dict[WorkloadKey, float] = {}
 
     def filter(self, _session: base.Session, ask: base.Ask, _nodes: base.Nodes, /) -> base.Denied | Wait:
         """Nothing is wrong with any node, but that takes a while to find out."""
-        uid, now = ask.workload.root.uid, self._clock.now()
-        if self._known.get(uid, now) > now:
+        key, now = ask.workload.root.key, self._clock.now()
+        if self._known.get(key, now) > now:
             return _NOTHING
-        self._due.setdefault(uid, now + THINKS)
+        self._due.setdefault(key, now + THINKS)
         return Wait(reason="Dreaming", message="still thinking")
 
     def go_on(self) -> None:
         """What somebody beside the passes does; there is no thread in this world."""
         now = self._clock.now()
-        for uid, due in list(self._due.items()):
+        for key, due in list(self._due.items()):
             if due <= now:
-                del self._due[uid]
-                self._known[uid] = now + KNOWS
-                self._wake(uid)
+                del self._due[key]
+                self._known[key] = now + KNOWS
+                self._wake(key)
