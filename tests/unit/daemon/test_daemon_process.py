@@ -165,7 +165,8 @@ def test_only_what_is_needed_is_watched(world: app.PocketWorld, path: pathlib.Pa
     with running(world, path, hooks=without, scheduler_names=["one", "two"]) as daemon:
         daemon.until_ready()
         asked = {call.target.partition("limit=")[0] for call in world.kube_calls.journal if "limit=" in call.target}
-    assert {target.partition("?")[0] for target in asked} == {
+    # Nobody waits for what is optional: it may be asked for a moment later.
+    assert {target.partition("?")[0] for target in asked} - {"/apis/resource.k8s.io/v1/deviceclasses"} == {
         "/api/v1/pods",
         "/api/v1/nodes",
         "/apis/batch/v1/jobs",
