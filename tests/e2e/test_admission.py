@@ -115,7 +115,8 @@ def binding(path: str, **head: Any) -> Json:
     return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, **head}, "target": target}
 
 
-MARKS = {"labels": {names.LABEL_JOB_ID: "7"}, "annotations": {names.ANNOTATION_SLURM_NODE: "n"}}
+NOTES = {names.ANNOTATION_SLURM_NODE: "n", names.ANNOTATION_COUNTED: "cpu=1000m,memory=1"}
+MARKS = {"labels": {names.LABEL_JOB_ID: "7"}, "annotations": NOTES}
 
 
 @pytest.mark.real
@@ -186,6 +187,7 @@ def test_the_namespaces_of_the_cluster_are_closed(bridge: support_servers.Kubern
     [
         {"labels": {names.LABEL_JOB_ID: "7"}},
         {"annotations": {names.ANNOTATION_SLURM_NODE: "n"}},
+        {"annotations": {names.ANNOTATION_COUNTED: "cpu=1m,memory=1"}},
         {"annotations": {names.ANNOTATION_PARKED: "{}"}},
         {"annotations": {names.ANNOTATION_ROOM: "[]"}},
         {"annotations": {names.ANNOTATION_MAKES_ROOM: "x"}},

@@ -69,7 +69,8 @@ def test_a_policy_knows_the_schedulers_of_the_configuration(name: str) -> None:
 def test_every_mark_of_the_bridge_is_listed() -> None:
     """What the program writes on pods, and nothing that users write."""
     notes = [names.ANNOTATION_PARKED, names.ANNOTATION_MAKES_ROOM, names.ANNOTATION_ROOM]
-    assert variable("marks", "fixed") == [names.LABEL_JOB_ID, names.ANNOTATION_SLURM_NODE]
+    fixed = [names.LABEL_JOB_ID, names.ANNOTATION_BOUND_BY, names.ANNOTATION_SLURM_NODE, names.ANNOTATION_COUNTED]
+    assert variable("marks", "fixed") == fixed
     assert variable("marks", "removable") == variable("account", "annotations") == notes
 
 
@@ -88,3 +89,12 @@ def test_every_right_over_pods_is_limited() -> None:
     limited = spec("account")["matchConstraints"]["resourceRules"]
     known = {(verb, resource) for rule in limited for verb in rule["operations"] for resource in rule["resources"]}
     assert granted == known
+
+
+def test_a_binding_may_carry_what_the_daemon_writes_with_it() -> None:
+    """A mark that the policy does not know would keep every pod from its node."""
+    (rule,) = [one for one in spec("account")["validations"] if '"binding"' in one["expression"]]
+    written = [names.LABEL_JOB_ID, names.ANNOTATION_SLURM_NODE, names.ANNOTATION_BOUND_BY, names.ANNOTATION_COUNTED]
+    for mark in written:
+        assert f'"{mark}"' in rule["expression"]
+        assert mark.rpartition("/")[2] in rule["message"]
