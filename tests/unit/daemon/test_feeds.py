@@ -243,8 +243,8 @@ def test_jobs_that_need_fewer_pods_are_found_by_the_run_of_their_jobset(make: Ca
         job.metadata.labels.update({names.LABEL_JOBSET_UID: "u", names.LABEL_JOBSET_ATTEMPT: "3"})
         world.say(kinds.JOBS, ports.Put(job))
         world.hear()
-    assert world.known.spent("u:3") == (done,)
-    assert world.known.spent("u:2") == ()
+    assert world.known.spent("ns", "u:3") == (done,)
+    assert world.known.spent("ns", "u:2") == ()
 
 
 def test_every_informer_is_shown_those_that_come_later_too(make: Callable[..., World]) -> None:
