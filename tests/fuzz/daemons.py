@@ -14,6 +14,7 @@ from typing import Any
 from slurm_bridge.model import kinds, marks, names
 from slurm_bridge.sim.kube.refusals import Refusal
 from slurm_bridge.sim.slurm import state
+from slurm_bridge.sim.slurm.pocket import TOKENS_OF_SLURM
 from tests.fuzz import brains, generators, rules, runner, strangers
 from tests.fuzz.generators import Json
 from tests.fuzz.runner import Watch
@@ -156,7 +157,7 @@ class Play:
         charged = job.ask.text("account") or job.ask.text("wckey")
         if owner.namespace == HOSTILE and (charged or OWN in job.ask.partitions):
             yield "acceptance: a job of the hostile namespace has what policy refuses to it"
-        if owner.namespace == HOSTILE and job.user not in ("root", self._slurm.world.config.default_user):
+        if owner.namespace == HOSTILE and job.user not in TOKENS_OF_SLURM.values():
             yield "acceptance: a job of the hostile namespace runs as somebody else"
 
     def ends(self) -> Mapping[str, object]:
