@@ -161,7 +161,7 @@ class Policy:
 
     def express(self, _session: Session, ask: Ask) -> Fields:
         """Annotations win over these, these win over the defaults of the bridge."""
-        chosen = self._defaults(_everybody(ask.workload)[0])
+        chosen = self._defaults(_first(ask.workload))
         if not chosen:
             return NOTHING
         said = _said(ask)
@@ -218,7 +218,13 @@ class Policy:
 def _everybody(workload: Workload) -> list[Whom]:
     """Those under whom members run, each in its own namespace, the first member's first."""
     everybody = (Whom(pod.metadata.namespace, pod.spec.service_account_name or "default") for pod in workload.pods)
-    return list(dict.fromkeys(everybody)) or [Whom(workload.root.namespace, workload.service_account)]
+    return list(dict.fromkeys(everybody)) or [_first(workload)]
+
+
+def _first(workload: Workload) -> Whom:
+    """The first member's."""
+    namespace = workload.lead.metadata.namespace if workload.pods else workload.root.namespace
+    return Whom(namespace, workload.service_account)
 
 
 def _said(ask: Ask) -> Collection[str]:

@@ -15,7 +15,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.census import Census, alone
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, Queue
@@ -127,10 +127,10 @@ def queue(clock: VirtualClock) -> Queue:
 
 
 def drain(queue: Queue, *, room: bool = True) -> list[str]:
-    """All that there is to pop, each done at once."""
+    """All that there is to pop, each done at once, by name."""
     popped = []
     while (found := queue.pop(room=room)) is not None:
-        popped.append(found[0])
+        popped.append(found[0].rpartition("/")[2])
         queue.done(found[0], WOKEN)
     return popped
 
@@ -219,7 +219,7 @@ def join(census: Census, queue: Queue, *pods: Pod) -> None:
     """These pods want to be submitted."""
     for one in pods:
         census.put(None, one)
-        queue.activate(one.uid)
+        queue.activate(alone(one).key)
 
 
 def test_priority_comes_first_then_turns_then_age(clock: VirtualClock) -> None:
@@ -257,9 +257,10 @@ def test_namespaces_take_turns_over_time(clock: VirtualClock) -> None:
     for _ in range(60):
         popped = queue.pop(room=True)
         assert popped is not None
-        served.append(popped[0][0])
+        space = popped[0].rpartition("/")[2][0]
+        served.append(space)
         queue.done(popped[0], FORGET)
-        join(census, queue, pod(f"{popped[0][0]}{next(numbers)}", popped[0][0]))
+        join(census, queue, pod(f"{space}{next(numbers)}", space))
     assert {space: served.count(space) for space in "abc"} == dict.fromkeys("abc", 20)
 
 
