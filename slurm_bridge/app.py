@@ -246,6 +246,7 @@ class PocketWorld:
             f"kubernetes.kubeconfig={self.kubeconfig}",
             "web.host=127.0.0.1",
             "web.port=0",
+            "web.probes_port=0",
         )
 
 

@@ -30,7 +30,7 @@ def bounded(text: str, most: int = MOST) -> str:
 
 def shown(text: str) -> str:
     """A value that is quoted in a message: enough of it to recognise it."""
-    return bounded(text, _MOST_SHOWN)
+    return plain(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")
 
 
 def digest(text: str) -> str:

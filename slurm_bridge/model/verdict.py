@@ -23,7 +23,7 @@ class Wait:
     warning: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", texts.bounded(self.message))
+        _bound(self)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,13 @@ class Reject:
     message: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", texts.bounded(self.message))
+        _bound(self)
 
 
 Obstacle = Wait | Reject
+
+
+def _bound(obstacle: Wait | Reject) -> None:
+    # A hook of somebody else's may answer with anything; what is no text is refused where answers are judged.
+    if isinstance(obstacle.message, str):
+        object.__setattr__(obstacle, "message", texts.bounded(obstacle.message))

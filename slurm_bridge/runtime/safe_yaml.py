@@ -95,7 +95,7 @@ _settle(_Teller)
 def load(text: str | bytes, *, aliases: bool = True) -> Any:
     """The one document of this text, None when it holds none; NotYaml says what is wrong, and where."""
     given = _text(text, MOST_BYTES)
-    with _told():
+    with _told(given):
         _look_through(given, _Loader, aliases=aliases)
         return _Loader(given).get_single_data()
 
@@ -103,7 +103,7 @@ def load(text: str | bytes, *, aliases: bool = True) -> Any:
 def composed(text: str) -> tuple[yaml.Node | None, Any]:
     """Likewise of a file that people write by hand, and before its values their nodes, which know their lines."""
     given = _text(text, MOST_BYTES_BY_HAND)
-    with _told():
+    with _told(given):
         _look_through(given, _Teller, aliases=True)
         loader = _Teller(given)
         node = loader.get_single_node()
@@ -113,19 +113,20 @@ def composed(text: str) -> tuple[yaml.Node | None, Any]:
 def documents(text: str | bytes) -> list[Any]:
     """All documents that hold something."""
     given = _text(text, MOST_BYTES)
-    with _told():
+    with _told(given):
         _look_through(given, _Loader, aliases=True)
         return [document for document in yaml.load_all(given, _Loader) if document is not None]
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """Whatever the library says, as an error of ours."""
+def _told(given: str) -> Iterator[None]:
+    """Whatever the library says of this text, as an error of ours; the end of the text is on its last line."""
     try:
         yield
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise NotYaml(error.problem or error.context or "", None if mark is None else mark.line + 1) from error
+        line = None if mark is None else min(mark.line, given.rstrip("\n").count("\n")) + 1
+        raise NotYaml(error.problem or error.context or "", line) from error
     except yaml.YAMLError as error:
         raise NotYaml(type(error).__name__) from error
     except RecursionError as error:

@@ -11,6 +11,8 @@ NAMESPACE = "slurm-bridge-system"
 #: Examples run there.
 EXAMPLES = "slurm-bridge"
 ACCOUNT = "slurm-bridge"
+#: The shipped Role opens one Lease, by its name; here several daemons run at once, each with a Lease of its own.
+LEASES = "local-cluster-leases"
 _YEAR = 365 * 24 * 3600
 _SECONDS = 30.0
 
@@ -32,6 +34,8 @@ class Access:
         client = api.Client(config)
         for document in manifests.from_file(MANIFEST):
             client.apply(document)
+        for document in _leases():
+            client.apply(document)
         for namespace in ("default", NAMESPACE, EXAMPLES):
             waiting.until(lambda namespace=namespace: _no_default(client, namespace), _SECONDS)  # type: ignore[misc]
         secret.write(config.directory / kubeconfig.DAEMON, _text(config, _request_token(client)))
@@ -43,6 +47,20 @@ class Access:
 
     def environment(self, config: Config) -> dict[str, str]:
         return {"KUBECONFIG_DAEMON": str(config.directory / kubeconfig.DAEMON), "DAEMON_NAMESPACE": NAMESPACE}
+
+
+def _leases() -> tuple[dict[str, Any], ...]:
+    group, metadata = "rbac.authorization.k8s.io", {"name": LEASES, "namespace": NAMESPACE}
+    rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "update"]}
+    role = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]}
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": LEASES},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+    }
+    return role, binding
 
 
 def _text(config: Config, token: str) -> str:

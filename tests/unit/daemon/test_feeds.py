@@ -82,7 +82,7 @@ class World:
         """An object at the next version."""
         self._version += 1
         metadata = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "resourceVersion": str(self._version)}
-        metadata["annotations"] = values.pop("annotations", {})
+        metadata |= {"annotations": values.pop("annotations", {}), "ownerReferences": values.pop("owners", [])}
         return msgspec.convert({"metadata": metadata, **values}, kind.record)
 
     def say(self, kind: Kind[Any], change: Any) -> None:
@@ -237,10 +237,11 @@ def test_jobs_that_need_fewer_pods_are_found_by_the_run_of_their_jobset(make: Ca
     world = make()
     ready(world)
     spec = {"parallelism": 2, "completions": 2}
-    done = world.made(kinds.JOBS, "done", spec=spec, status={"succeeded": 1})
-    begun = world.made(kinds.JOBS, "begun", spec=spec)
+    set_ = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
+    done = world.made(kinds.JOBS, "done", spec=spec, status={"succeeded": 1}, owners=[set_])
+    begun = world.made(kinds.JOBS, "begun", spec=spec, owners=[set_])
     for job in (done, begun):
-        job.metadata.labels.update({names.LABEL_JOBSET_UID: "u", names.LABEL_JOBSET_ATTEMPT: "3"})
+        job.metadata.labels.update({names.LABEL_JOBSET_ATTEMPT: "3"})
         world.say(kinds.JOBS, ports.Put(job))
         world.hear()
     assert world.known.spent("ns", "u:3") == (done,)
