@@ -52,16 +52,13 @@ MOST_ABANDONED = 8
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What a daemon may be given beside its servers: a look at them, and the way of callers to the API server.
-
-    `declare` is told which annotations hooks read, before anything is listed and when the configuration has changed.
-    """
+    """What a daemon may be given beside its servers: a look at them, and the way of callers to the API server."""
 
     check: Callable[[], Sequence[Finding]] | None = None
     callers: ports.Callers | None = None
     #: What the adapters meet and cannot read.
     oddities: Oddities | None = None
-    #: Told which annotations hooks read.
+    #: Called with the annotations that hooks read, before anything is listed and when the configuration has changed.
     declare: Callable[[Iterable[str]], None] = lambda _keys: None
 
 

@@ -102,7 +102,7 @@ class Backstage:
     clock: ports.Clock
     dice: random.Random = dataclasses.field(default_factory=random.Random)
     log: Log = dataclasses.field(default_factory=Silent)
-    #: Look again at the workload whose root has this uid.
+    #: Look again at the workload whose root has this key.
     wake: Callable[[WorkloadKey], None] = lambda _: None
     #: The cluster now.
     snapshot: Callable[[], ClusterSnapshot] = lambda: EMPTY

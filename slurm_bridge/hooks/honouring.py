@@ -1,4 +1,4 @@
-"""Whether some hook of a chain sees to what pods ask of their place; where none does, the words that say so."""
+"""Which demands of pods no hook of a chain honours, and the messages that say so."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -10,16 +10,16 @@ from slurm_bridge.model.features import Demand, Feature
 from slurm_bridge.model.storage import SOLE, Claim
 from slurm_bridge.model.verdict import Wait
 
-#: Why a pod waits that asks for what nobody honours.
+#: The reason on a pod that waits because no hook honours one of its demands.
 REASON: Final = "NotHonoured"
 
-#: A message that names more fields helps nobody.
+#: The most fields that a message names.
 MOST_NAMED: Final = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Advice:
-    """Which hook that ships with the bridge honours it ("" for none), and what its owner can do without one."""
+    """Which shipped hook honours a feature ("" for none), and what the owner of the pod can do without one."""
 
     hook: str
     otherwise: str
@@ -44,7 +44,7 @@ ADVICE: Final[Mapping[Feature, Advice]] = {
     ),
 }
 
-#: What could not end well, whoever accepts it: no kubelet starts a pod whose claim nobody has allocated.
+#: Never ignored, because no kubelet starts a pod whose claim is not allocated.
 NEVER_IGNORED: Final = frozenset({Feature.RESOURCE_CLAIMS})
 
 
@@ -54,7 +54,7 @@ def missing(
     views: Mapping[Need, View],
     given: Callable[[str], bool] = lambda _resource: True,
 ) -> tuple[Demand, ...]:
-    """What is asked for and nobody sees to; `given` says whether some node has any of an extended resource."""
+    """The demands that no hook honours; `given` says whether some node has any of an extended resource."""
     return tuple(one for one in demands if one.feature not in honoured and _holds(one, views, given))
 
 
@@ -92,7 +92,7 @@ def _more(lacking: Sequence[Demand]) -> str:
 
 
 def _holds(one: Demand, views: Mapping[Need, View], given: Callable[[str], bool]) -> bool:
-    """Of a claim that nobody knows others say what is wrong with it, and so they do of a resource that is lacking."""
+    """The demand counts. What is wrong with an unknown claim, or a resource that no node has, eligibility says."""
     if one.claim is not None:
         known = views.get(Need.PVCS)
         claim = known.get(*one.claim) if known is not None else None

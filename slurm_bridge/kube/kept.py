@@ -51,7 +51,7 @@ class Kept:
         self._declared |= frozenset(keys)
 
     def prune(self, annotations: dict[str, str]) -> None:
-        """Drop what is not kept of some annotations; they were just decoded, and nobody else has seen them."""
+        """Drop what is not kept of some annotations; they were just decoded, and nothing else refers to them."""
         if len(annotations) <= _FEW and max(map(len, annotations.values())) <= _SHORT:
             return
         self._prune(annotations)

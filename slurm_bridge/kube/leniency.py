@@ -1,7 +1,7 @@
 """Objects of the API server that are not quite as they should be: read as far as they can be, or named and left out.
 
 Bytes that are no UTF-8 are replaced; what lies deeper than any record of ours looks is cut off. What still cannot be
-read is unknown: it is told by its name, and nobody may take it for absent.
+read is unknown: it is reported by its name, and must not be taken for absent.
 """
 
 import contextlib

@@ -1,11 +1,11 @@
-"""What a pod may ask of its place that not every chain of hooks sees to, and one such ask of one pod."""
+"""Features of pods that only some hooks honour, and the demand of one pod for one of them."""
 
 import dataclasses
 import enum
 
 
 class Feature(enum.Enum):
-    """A hook declares in its `honours` which of these it sees to; a pod that asks for another one waits."""
+    """A hook declares by `honours` which of these it honours; a pod that asks for another one waits."""
 
     TOPOLOGY_SPREAD = "topology spread constraints that must hold"
     POD_AFFINITY = "required pod affinity"

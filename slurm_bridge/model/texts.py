@@ -34,7 +34,7 @@ def shown(text: str) -> str:
 
 
 def digest(text: str) -> str:
-    """Stands for a text among others: as long texts as users like must not be kept to be compared."""
+    """A text of bounded length that stands for a text of any length where texts are compared."""
     return (
         text
         if len(text) <= _MOST_OF_NAME

@@ -1,7 +1,7 @@
-"""What a server sent and nobody can read: counted each time, said once in a while for each thing.
+"""Things that a server sent and that cannot be read: each is counted every time, and logged once an hour.
 
-Users can write odd things into objects, and each of them is met again with every list. A log line for each thing and
-hour is enough to find it; the counter shows how much there is of it.
+Users can write such things into objects, and each of them comes again with every list. One log line an hour is enough
+to find a thing; the counter shows how many there are.
 """
 
 import threading
@@ -11,11 +11,11 @@ from typing import Final
 
 from loguru import logger
 
-#: The same thing is said again after so many seconds.
+#: The same thing is logged again after so many seconds.
 _AGAIN: Final = 3600.0
-#: So many things are remembered as said: whoever makes more of them does not fill the memory.
+#: So many logged things are remembered, so that they do not fill the memory.
 _MOST: Final = 1024
-#: So many lines in a minute, whatever there is to say.
+#: The most lines in a minute.
 _LINES: Final = 20
 _MINUTE: Final = 60.0
 
@@ -30,16 +30,16 @@ class Oddities:
         self._now = now
         self._count: Count = lambda _server, _kind: None
         self._lock = threading.Lock()
-        #: When each thing was said.
+        #: When each thing was logged.
         self._said: OrderedDict[tuple[str, str, str], float] = OrderedDict()
         self._began, self._lines = float("-inf"), 0
 
     def counted_by(self, count: Count) -> None:
-        """Count them there from now on."""
+        """Call `count` for each of them from now on."""
         self._count = count
 
     def met(self, server: str, kind: str, name: str, why: str) -> None:
-        """This thing of this kind cannot be read."""
+        """Count a thing of this kind that cannot be read, and log it when that is due."""
         self._count(server, kind)
         if self._worth_a_line((server, kind, name)):
             logger.warning("{}: {} {} cannot be read and is left out: {}", server, kind, name or "of no name", why)

@@ -1,7 +1,7 @@
 """Texts that users can write and that are read back: bounded, of one shape, and nothing but that shape.
 
-Whoever may write on an object may write anything into its annotations. What is too long, too deep or of another shape
-is not readable, and says nothing; it is never an error of whoever reads it.
+Users who may write on an object may write anything into its annotations. A text that is too long, too deep or of
+another shape says nothing: the reader gets `NotReadable` and no exception.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ _MOST_WORDS: Final = 200
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NotReadable:
-    """Why a text says nothing."""
+    """Why a text cannot be read."""
 
     why: str
 

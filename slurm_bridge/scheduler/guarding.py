@@ -1,6 +1,6 @@
-"""One workload that surprises us must not stop the others: that is said loudly, counted, and tried later and later.
+"""Loops over workloads go on when one raises: the exception is logged and counted, and that one is tried again later.
 
-What the outside refuses (errors.BridgeError) is no surprise, and the caller's.
+What a server refuses (errors.BridgeError) is expected; the caller handles it.
 """
 
 from collections import OrderedDict
@@ -16,29 +16,29 @@ T = TypeVar("T")
 #: The first pause after a surprise, and the longest.
 FIRST: Final = 1.0
 LONGEST: Final = 300.0
-#: So many surprises are remembered: whoever makes more of them does not fill the memory.
+#: So many failed workloads are remembered, so that they do not fill the memory.
 _MOST: Final = 4096
 
 
 class Count(Protocol):
-    """Told of each surprise, by the loop that met it."""
+    """Counts unexpected exceptions by loop."""
 
     def surprise(self, where: str) -> None: ...
 
 
 class Guard:
-    """By loop and workload: how often in a row it could not be dealt with, and when it may be tried again."""
+    """Knows by loop and workload how often in a row it has failed, and when it may be tried again."""
 
     def __init__(self, clock: ports.Clock, count: Count) -> None:
         self._clock, self._count = clock, count
         self._pauses: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
 
     def one(self, where: str, workload: str, act: Callable[[], T]) -> T | None:
-        """Do it for this workload, where it is not put off; None when it was, or when nothing came of it."""
+        """Call `act` unless this workload is put off; None when it is, or when `act` raises unexpectedly."""
         return None if self._clock.now() < self._due(where, workload) else self.always(where, workload, act)
 
     def always(self, where: str, workload: str, act: Callable[[], T]) -> T | None:
-        """Likewise, for what has to be tried each time: what is said of it in the log still gets rarer."""
+        """Likewise, also while the workload is put off; only its log lines get rarer."""
         try:
             found = act()
         except errors.BridgeError:

@@ -48,11 +48,11 @@ class Lines:
         return None
 
     def clear(self) -> None:
-        """Nobody lines up."""
+        """Remove all workloads."""
         self._lines, self._heads, self._aside = {}, [], {}
 
     def _lead(self, namespace: str) -> None:
-        """The head of this line stands among the heads."""
+        """Put the head of this line among the heads."""
         line = self._lines.get(namespace)
         if line:
             key, number, _ = line[0]

@@ -1,8 +1,8 @@
 """Pods that were resized in place: the kubelet gives them what they ask for now, and Slurm goes on counting the old.
 
-Slurm changes neither the cpus (2073) nor the memory (2036) of a job that runs, and whoever takes nodes from one spoils
-them. So the pod's owner is told by an event, operators by numbers, and the job stays as it is. What was counted stands
-on the pod since its binding; of a pod that was bound without that word a change is noticed only when it comes.
+Slurm changes neither the cpus (2073) nor the memory (2036) of a job that runs, and taking nodes from a job spoils them.
+So an event tells the pod's owner, metrics tell operators, and the job stays as it is. An annotation of the binding says
+what Slurm counts; on a pod without it a resize is noticed only at the moment when it happens.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ class Resizes:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._standing: dict[str, _Resized] = {}
-        #: Of whom nobody has been told yet.
+        #: Pods whose resize has no event yet.
         self._untold: dict[str, None] = {}
 
     @property
@@ -66,11 +66,11 @@ class Resizes:
             self._look(old, new)
 
     def begin(self) -> None:
-        """A leadership begins: whoever led before may not have come to tell."""
+        """A leadership begins: the previous leader may not have written all events."""
         self._untold = dict.fromkeys(self._standing)
 
     def tell(self) -> None:
-        """Those who do not know yet."""
+        """Write the events that are due."""
         while self._untold:
             uid, _ = self._untold.popitem()
             one = self._standing.get(uid)
@@ -93,19 +93,19 @@ class Resizes:
             self._untold[new.uid] = None
 
     def _over(self, uid: str) -> None:
-        """It asks for what is counted again, or for nothing: the same resize is news when it comes once more."""
+        """The pod asks for what is counted again, or is over; the same resize later has an event again."""
         if self._standing.pop(uid, None) is not None:
             self._tools.voice.forget(uid)
 
 
 def written(pod: Pod) -> str:
-    """What is counted for a pod, as it stands on it."""
+    """What is counted for a pod, as its annotation says it."""
     asked = _amounts(pod)
     return f"cpu={asked.cpu}m,memory={asked.memory}" if asked is not None else ""
 
 
 def _noted(pod: Pod) -> Amounts | None:
-    """What stands on it, as far as that can be read."""
+    """What the annotation says, None when it cannot be read."""
     found = _WRITTEN.fullmatch(pod.metadata.annotations.get(names.ANNOTATION_COUNTED, ""))
     return Amounts(int(found[1]), int(found[2])) if found else None
 
@@ -114,7 +114,7 @@ def _amounts(pod: Pod) -> Amounts | None:
     try:
         asked: Mapping[str, Fraction] = resources.requests_of(pod)
     except ValueError:
-        # Amounts that nobody can read are no resize; whoever translates the pod says what is wrong with them.
+        # Amounts that cannot be read are no resize; the translator says what is wrong with them.
         return None
     nothing = Fraction(0)
     return Amounts(math.ceil(asked.get("cpu", nothing) * 1000), math.ceil(asked.get("memory", nothing)))

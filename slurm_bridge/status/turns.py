@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class Turns(Generic[K, V]):
-    """Not thread-safe: whoever keeps it has a lock. `namespace` says whose a value is; it stays the same for a key."""
+    """Not thread-safe: its user has a lock. `namespace` is called with a value; it stays the same for a key."""
 
     def __init__(self, namespace: Callable[[V], str]) -> None:
         self._namespace = namespace
@@ -45,18 +45,18 @@ class Turns(Generic[K, V]):
         return None
 
     def drop(self) -> tuple[K, V]:
-        """The oldest of the namespace that has most; there has to be something."""
+        """Remove and return the oldest of the namespace that has most; not to be called when empty."""
         return self._take(max(self._lines, key=lambda whose: len(self._lines[whose])))
 
     def clear(self) -> list[V]:
-        """Nothing is to be written any more; what was."""
+        """Remove and return all values."""
         left = [value for line in self._lines.values() for value in line.values()]
         self._whose.clear()
         self._lines.clear()
         return left
 
     def discard(self, key: K) -> None:
-        """Nothing is to be written under this key."""
+        """Remove the value under this key."""
         whose = self._whose.pop(key, None)
         if whose is not None:
             line = self._lines[whose]

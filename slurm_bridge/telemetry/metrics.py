@@ -45,7 +45,7 @@ class Metrics(Instruments):
         )
         self.surprises = self._counter(
             "surprises_total",
-            "Workloads and objects that a loop could not cope with, a defect that the log shows; the others go on.",
+            "Unexpected errors in loops over workloads and objects: defects that the log shows; the others go on.",
             "loop",
         )
         self.scheduling_attempt_duration = self._histogram(

@@ -1,7 +1,7 @@
 """Log lines about workloads: so many for each namespace, and none longer than people read.
 
-Whoever may create pods has a say in how often something is logged about them. What is left out is counted, and told
-with the next line that is let through. Lines that are about no workload are always written.
+Users who may create pods influence how often something is logged about them. Lines that are left out are counted, and
+the next line says how many they were. Lines that are about no workload are always written.
 """
 
 import threading
@@ -29,7 +29,7 @@ class Throttle:
         self._left: OrderedDict[str, tuple[float, float, int]] = OrderedDict()
 
     def __call__(self, record: Any) -> bool:
-        """The line is written."""
+        """Whether the line is written."""
         whose = subject(record["extra"])
         if whose is None:
             return True

@@ -1,7 +1,7 @@
-"""What the pods of a workload ask of their place that some hook has to see to: the one table of these.
+"""What the pods of a workload ask of their place that some hook has to honour: the one table of these.
 
-Preferences are no demands: nobody waits for what he would merely like. Of equal demands of many pods the first stands
-for all. A claim, or a resource, says by its name alone too little: whoever asks the cluster about it decides.
+Preferences are no demands, and no pod waits for one. Of equal demands of many pods the first stands for all. The name
+of a claim or of a resource does not tell whether it is a demand: `hooks.honouring` looks at the object.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _NATIVE: Final = "kubernetes.io/"
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
-#: The longest word of a user's that a message repeats.
+#: The most letters of a user's value in a message.
 _LONGEST: Final = 64
 
 
@@ -70,7 +70,7 @@ def _ports(pod: Pod, _workload: Workload) -> Iterator[Demand]:
 
 
 def _claimed(pod: Pod, _workload: Workload) -> Iterator[Demand]:
-    """A claim that is made for the pod itself (an ephemeral one) is nobody else's in any case."""
+    """A claim that is made for the pod itself (an ephemeral one) is used by no other pod."""
     for number, one in enumerate(pod.spec.volumes):
         used = one.get("persistentVolumeClaim")
         if isinstance(used, Mapping):
@@ -93,7 +93,7 @@ def _devices(pod: Pod, _workload: Workload) -> Iterator[Demand]:
                     yield Demand(feature=feature, subject=whose, field=field, resource=behind)
 
 
-#: One more thing that some hooks see to and others do not is one more row here, and a word of `model.features`.
+#: A further feature that only some hooks honour is one more row here, and one more member of `model.features.Feature`.
 _TABLE: Sequence[Callable[[Pod, Workload], Iterator[Demand]]] = (_spread, _near, _away, _ports, _claimed, _devices)
 
 
@@ -107,6 +107,6 @@ def _required(pod: Pod, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _word(written: object) -> str:
-    """A user's word as far as a message has room for it."""
+    """A user's value as far as a message has room for it."""
     text = str(written or "")
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""How many terms a pod may have: more than anybody writes on purpose are refused before any node is looked at.
+"""How many terms a pod may have: absurd numbers are refused before any node is looked at.
 
 Each term of a selector is compared with every node, and the API server takes some ten thousand of them in one pod.
 """
@@ -22,7 +22,7 @@ _Count = tuple[str, int, int]
 
 
 def problem(pods: Iterable[Pod]) -> str:
-    """What is absurd about these pods, "" where nothing is."""
+    """Which field of these pods has too many entries, "" where none has."""
     return next((text for pod in pods if (text := _problem(pod))), "")
 
 

@@ -72,6 +72,6 @@ class Guests:
 
 
 def _close(sock: socket.socket) -> None:
-    """Whoever reads from it wakes up, and ends the conversation."""
+    """The thread that reads from it wakes up and ends the conversation."""
     with contextlib.suppress(OSError):
         socket.socket.shutdown(sock, socket.SHUT_RDWR)

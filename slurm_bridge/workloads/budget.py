@@ -4,9 +4,9 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-#: So many namespaces are remembered; one that was forgotten has not asked for long.
+#: So many namespaces are remembered; those that have asked longest ago are forgotten.
 _REMEMBERED: Final = 10_000
-#: Nobody who has to wait comes back sooner: many wait for the same budget.
+#: The shortest pause: many pods wait for the same budget.
 _PAUSE: Final = 1.0
 
 

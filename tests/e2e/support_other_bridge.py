@@ -77,7 +77,7 @@ class Theirs:
     jobs: dict[str, int]
 
     def now(self) -> dict[str, tuple[object, ...]]:
-        """Whatever nobody else may change of both sides."""
+        """What of both sides only its own bridge may change."""
         jobs = {one.job_id: one for one in self.world.slurm.jobs()}
         return {name: (*_of_job(jobs.get(job_id)), *self._of_pod(name)) for name, job_id in self.jobs.items()}
 

@@ -194,7 +194,7 @@ def test_the_namespaces_of_the_cluster_are_closed(bridge: support_servers.Kubern
     ],
 )
 def test_users_cannot_write_the_bridges_marks(kube: support_servers.Kubernetes, pods: Pods, head: Json) -> None:
-    """With deploy/admission nobody but the daemon writes a job id, a Slurm node or a note of ours on a pod."""
+    """With deploy/admission no user writes a job id, a Slurm node or a note of the daemon on a pod."""
     with pytest.raises(support_servers.Refused, match="only slurm-bridge may write"):
         pods(**head)
     path = pods()

@@ -150,7 +150,7 @@ def test_the_account_of_another_namespace_is_refused_whatever_labels_say(bridge:
 
 @pytest.mark.security("identity")
 def test_the_end_of_a_strangers_pod_restarts_no_group(bridge: Bridge) -> None:
-    """Who deletes a pod of his own ends no pod of another namespace, although its group restarts as a whole."""
+    """A user who deletes a pod ends no pod of another namespace, although the pod's group restarts as a whole."""
     bridge.slurm.control.pause()
     uid = jobset(bridge, 2, **{names.ANNOTATION_MEMBER_LOST: "restart-group"})
     bridge.run(3)

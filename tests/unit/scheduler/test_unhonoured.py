@@ -100,7 +100,7 @@ def test_what_is_only_wished_for_holds_nobody(bridge: Bridge, what: str) -> None
 
 @pytest.mark.security("neighbours")
 def test_a_neighbour_of_such_a_pod_starts_as_ever(bridge: Bridge) -> None:
-    """A pod that waits for what nobody honours keeps no other pod from its node."""
+    """A pod that waits because no hook honours what it asks for keeps no other pod from its node."""
     for what in ASKS:
         asking(bridge, what, what)
     bridge.bound("plain")
@@ -117,7 +117,7 @@ def test_with_the_hook_that_honours_it_the_pod_starts(bridge: Bridge, what: str)
 
 @pytest.mark.parametrize("what", ["claims", "devices"])
 def test_claims_of_devices_wait_whatever_is_configured(bridge: Bridge, what: str) -> None:
-    """Their pods could never start: no kubelet starts one whose claim nobody has allocated."""
+    """Their pods could never start: no kubelet starts a pod whose claim is not allocated."""
     bridge = Bridge(bridge.folder, world=bridge.world, hooks=KUBE, unhonoured="ignore")
     asking(bridge, "asks", what)
     bridge.run(10)
@@ -207,7 +207,7 @@ def test_a_job_that_was_submitted_before_is_withdrawn_with_words(bridge: Bridge,
 
 
 def test_bound_pods_stay_where_they_are(bridge: Bridge) -> None:
-    """Whoever runs has been through this."""
+    """Pods that run have been through this."""
     bridge = again(bridge, hooks=KUBE)
     bridge.pod("asks", spec=bare(spread()))
     bridge.until(lambda: bridge.node_of("asks"))
