@@ -135,7 +135,7 @@ def _words(one: _Resized) -> str:
     then = (
         "Slurm keeps the difference for it until it ends"
         if less
-        else "others may get what it has grown into; resize it back, or make it anew with these requests"
+        else "Slurm may give to others what it has grown into; resize it back, or make it anew with these requests"
     )
     return (
         f"Pod {pod} asks for {one.asked} since it was resized, and Slurm job {job_id_of(one.pod)} stands for "

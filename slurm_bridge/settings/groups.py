@@ -35,8 +35,8 @@ def _private(plain: bool, group: pydantic.ValidationInfo) -> bool:
     url = urllib.parse.urlsplit(str(group.data.get("url", "")))
     if url.scheme == "http" and not plain and not kinds.loopback(url.hostname or ""):
         raise ValueError(
-            "has to be true where slurm.url is http:// to another machine, because the operator's token travels there"
-            " unencrypted; better: give slurm.url as https:// and name its certificate authority in slurm.ca"
+            "has to be true where slurm.url is http:// to another machine (the operator's token travels unencrypted;"
+            " better is https:// in slurm.url, with the certificate authority in slurm.ca)"
         )
     return plain
 
