@@ -7,12 +7,12 @@ from localcluster import api, applied, kubeconfig, manifests, secret, waiting
 from localcluster.config import PROJECT, Config
 
 MANIFEST = PROJECT / "deploy" / "rbac.yaml"
+#: The shipped Role opens one Lease, by its name; here several daemons run at once, each with a Lease of its own.
+LEASES = PROJECT / "hack" / "cluster" / "leases.yaml"
 NAMESPACE = "slurm-bridge-system"
 #: Examples run there.
 EXAMPLES = "slurm-bridge"
 ACCOUNT = "slurm-bridge"
-#: The shipped Role opens one Lease, by its name; here several daemons run at once, each with a Lease of its own.
-LEASES = "local-cluster-leases"
 _YEAR = 365 * 24 * 3600
 _SECONDS = 30.0
 
@@ -24,7 +24,7 @@ class Access:
 
     def state(self, config: Config) -> str | None:
         file = config.directory / kubeconfig.DAEMON
-        if not file.exists() or not applied.is_current(config, self.name, MANIFEST.read_text()):
+        if not file.exists() or not applied.is_current(config, self.name, _rights()):
             return None
         token = json.loads(file.read_text())["users"][0]["user"]["token"]
         valid = file.read_text() == _text(config, token) and _accepted(config, token)
@@ -32,14 +32,12 @@ class Access:
 
     def start(self, config: Config) -> None:
         client = api.Client(config)
-        for document in manifests.from_file(MANIFEST):
-            client.apply(document)
-        for document in _leases():
+        for document in (*manifests.from_file(MANIFEST), *manifests.from_file(LEASES)):
             client.apply(document)
         for namespace in ("default", NAMESPACE, EXAMPLES):
             waiting.until(lambda namespace=namespace: _no_default(client, namespace), _SECONDS)  # type: ignore[misc]
         secret.write(config.directory / kubeconfig.DAEMON, _text(config, _request_token(client)))
-        applied.remember(config, self.name, MANIFEST.read_text())
+        applied.remember(config, self.name, _rights())
 
     def stop(self, config: Config) -> None:
         (config.directory / kubeconfig.DAEMON).unlink(missing_ok=True)
@@ -49,18 +47,8 @@ class Access:
         return {"KUBECONFIG_DAEMON": str(config.directory / kubeconfig.DAEMON), "DAEMON_NAMESPACE": NAMESPACE}
 
 
-def _leases() -> tuple[dict[str, Any], ...]:
-    group, metadata = "rbac.authorization.k8s.io", {"name": LEASES, "namespace": NAMESPACE}
-    rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "update"]}
-    role = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]}
-    binding = {
-        "apiVersion": f"{group}/v1",
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": LEASES},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
-    }
-    return role, binding
+def _rights() -> str:
+    return MANIFEST.read_text() + LEASES.read_text()
 
 
 def _text(config: Config, token: str) -> str:
