@@ -54,9 +54,16 @@ class Throttle:
 
 
 def subject(extra: Mapping[str, Any]) -> str | None:
-    """The namespace that a line is about: of `Job team/web` and `team/web`; else the workload itself."""
+    """The namespace that a line is about: of `Job team/web`, `team/web` and `Job/team/web/…`; else the workload itself.
+
+    What follows the namespace is a name, and users write these: whatever it looks like, it says nothing here.
+    """
     said = next((str(extra[key]) for key in SUBJECTS if extra.get(key)), None)
     if said is None:
         return None
-    namespace, slash, _ = said.rpartition(" ")[2].partition("/")
-    return f"namespace {namespace}" if slash else said[:64]
+    before, *after = said.split("/", 2)
+    if not after:
+        return said[:64]
+    # Kinds begin with a capital letter, and no namespace does.
+    key = before[:1].isupper() and " " not in before
+    return f"namespace {after[0] if key else before.rpartition(' ')[2]}"

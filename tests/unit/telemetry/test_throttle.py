@@ -5,6 +5,7 @@ import io
 import pytest
 from loguru import logger
 
+from slurm_bridge.model.names import workload_key
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.telemetry import logs, throttle
 from slurm_bridge.telemetry.throttle import Throttle
@@ -29,6 +30,23 @@ def test_lines_about_one_namespace_are_few_and_leave_those_of_others() -> None:
     assert line["message"] == "not now (2 lines about namespace evil were left out)"
 
 
+@pytest.mark.security("fairness")
+def test_lines_that_name_a_workload_by_its_key_use_up_those_of_its_own_namespace_only() -> None:
+    """Log lines about the pods of one namespace are never left out because of those of another one."""
+    kept = Throttle(VirtualClock().now, at_once=3, per_second=1)
+    keys = [workload_key("Pod", "evil", f"p{number}", f"u{number}") for number in range(5)]
+    assert [kept(record(key, "this workload could not be dealt with")) for key in keys] == [True] * 3 + [False] * 2
+    assert kept(record(workload_key("Pod", "kind", "web", "u")))
+
+
+@pytest.mark.security("fairness")
+@pytest.mark.parametrize("name", ["x kind/web", "x/Pod kind/web"])
+def test_the_name_of_a_group_uses_up_no_lines_of_another_namespace(name: str) -> None:
+    """A group that is called like a workload of another namespace has only lines of its own namespace."""
+    for said in (f"Group evil/{name}", workload_key("Group", "evil", name, f"Group:evil/{name}")):
+        assert throttle.subject({"workload": said}) == "namespace evil"
+
+
 def test_a_line_about_a_workload_is_cut() -> None:
     """At 1 KiB."""
     line = record("Pod a/b", "x" * 100_000)
@@ -42,6 +60,8 @@ def test_a_line_about_a_workload_is_cut() -> None:
         ({}, None),
         ({"workload": "Pod team/web"}, "namespace team"),
         ({"pod": "team/web"}, "namespace team"),
+        ({"workload": "Pod/team/web/0b7e-uid"}, "namespace team"),
+        ({"workload": "Group/team/a b%2Fc/Group:team/a b/c"}, "namespace team"),
         ({"workload": "0b7e-uid"}, "0b7e-uid"),
     ],
 )
