@@ -4,6 +4,7 @@
     all others                                                                        up to 4 KiB, the shortest first
 
 A value of ours that is longer than 16 KiB is cut to a beginning that no form accepts, so that its user is told of it.
+Only the note of who goes for a pod may be longer, because a restart has to know all of them.
 """
 
 from collections.abc import Iterable
@@ -59,7 +60,8 @@ class Kept:
     def _prune(self, annotations: dict[str, str]) -> None:
         ours = {key for key in annotations if self._is_ours(key)}
         for key in ours:
-            if len(annotations[key]) > MOST_VALUE and key not in self._declared:
+            most = names.MOST_OF_ROOM if key == names.ANNOTATION_ROOM else MOST_VALUE
+            if len(annotations[key]) > most and key not in self._declared:
                 annotations[key] = f"{annotations[key][:_CUT]}…"
         others = sorted(annotations.keys() - ours, key=lambda key: (len(annotations[key]), key))
         # Jobs' own keys first: what is wrong among them is told.

@@ -42,6 +42,8 @@ ANNOTATION_PARKED = SCHEDULER_PREFIX + "parked"
 #: Written by the bridge on a pod before its eviction: for whom. And on whoever waits for that: who makes room for it.
 ANNOTATION_MAKES_ROOM = SCHEDULER_PREFIX + "makes-room-for"
 ANNOTATION_ROOM = SCHEDULER_PREFIX + "room-made-by"
+#: Letters of that note: it names all who go for a pod, which for a large group are hundreds.
+MOST_OF_ROOM = 48 << 10
 
 #: Written by users on a parked pod, any new value: try again although nothing else changed.
 ANNOTATION_RETRY = SCHEDULER_PREFIX + "retry"

@@ -6,16 +6,13 @@ on whoever asked       {"victims": their names by uid, "nodes": on which they ar
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime import written
-
-#: Letters of a note: that on an asker names all who go for it, which for a large group are hundreds.
-_MOST: Final = 65_536
 
 
 class Going(msgspec.Struct, frozen=True):
@@ -64,5 +61,5 @@ def room_on(pods: Iterable[Pod]) -> frozenset[str]:
 def _read(pod: Pod, key: str, shape: type[T]) -> T:
     """What is not readable says nothing."""
     text = pod.metadata.annotations.get(key)
-    found = written.read(text, shape, most=_MOST) if text else None
+    found = written.read(text, shape, most=names.MOST_OF_ROOM) if text else None
     return found if isinstance(found, shape) else shape()

@@ -7,7 +7,11 @@ import pytest
 from slurm_bridge.kube import codec
 from slurm_bridge.kube.kept import MOST_OTHERS, MOST_OURS, Kept
 from slurm_bridge.model import kinds, names
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.names import workload_key
+from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
+from slurm_bridge.scheduler import notes
 from slurm_bridge.translate import translator
 from tests.unit.translate.translating import a_workload, configured, one_pod
 
@@ -65,3 +69,16 @@ def test_thousands_of_keys_of_ours_are_bounded() -> None:
     many = {f"{names.JOB_PREFIX}k{number:05}": "x" * 60 for number in range(3000)}
     left = pruned(many)
     assert 0 < sum(len(key) + len(value) for key, value in left.items()) <= MOST_OURS
+
+
+def test_the_note_of_who_goes_for_a_pod_is_kept_as_long_as_it_is_read() -> None:
+    """A large group has hundreds of others go for it, and a restart has to know them all."""
+    victims = {
+        workload_key("Pod", "team", f"worker-{number}", "0" * 36): f"team/worker-{number}" for number in range(400)
+    }
+    text = notes.text({"victims": victims, "nodes": [f"node-{number}" for number in range(400)]})
+    left = pruned({names.ANNOTATION_ROOM: text, names.ANNOTATION_PARKED: "x" * 20_000})
+    pods = [Pod(metadata=ObjectMeta(name="a", namespace="team", uid="u", annotations=left))]
+    assert len(notes.room_made_by(pods)) == len(notes.room_on(pods)) == 400
+    assert len(left[names.ANNOTATION_PARKED]) < 100
+    assert len(pruned({names.ANNOTATION_ROOM: "x" * (names.MOST_OF_ROOM + 1)})[names.ANNOTATION_ROOM]) < 100
