@@ -66,7 +66,8 @@ def _one(tools: Tools, census: Census, uid: WorkloadKey, earlier: Mapping[str, W
         return None
     if not kept:
         victims = {earlier.get(one, WorkloadKey(one)): name for one, name in made_by.items()}
-        return Held(ask=ask, started=False, waits=True, room_made_by=victims)
+        known = {one: name for one, name in victims.items() if _was_there(tools, census, one)}
+        return Held(ask=ask, started=False, waits=True, room_made_by=known)
     makes_room_for = notes.makes_room_for((*crew.pods(*PLACED, Standing.WANTING), *done))
     placed = {pod.uid for pod in (*crew.pods(*PLACED), *done)}
     return Held(
@@ -75,6 +76,11 @@ def _one(tools: Tools, census: Census, uid: WorkloadKey, earlier: Mapping[str, W
         makes_room_for=earlier.get(makes_room_for or "", WorkloadKey(makes_room_for or "")),
         leaves=_leaves(crew, marked=makes_room_for is not None),
     )
+
+
+def _was_there(tools: Tools, census: Census, uid: WorkloadKey) -> bool:
+    """It has pods, or Slurm remembers a job of it. Of others only the note tells, which users can write."""
+    return census.crew(uid) is not None or bool(tools.table.of(uid))
 
 
 def _done(tools: Tools, crew: Crew) -> tuple[Pod, ...]:

@@ -74,15 +74,25 @@ class Recalling:
             self._clearing.begin()
             self._swept = False
             hook = self._tools.config.chain.evicts
-            for uid in hook.rooms() if hook is not None else ():
-                keep = functools.partial(self._keep_on, uid, self._until(hook))
+            for uid, room in hook.rooms().items() if hook is not None else ():
+                keep = functools.partial(self._keep_on, uid, room, self._until(hook))
                 self._tools.guard.always("recovery of evictions", uid, keep)
 
-    def _keep_on(self, uid: WorkloadKey, until: float) -> None:
-        """Its pods say which nodes were cleared for it."""
+    def _keep_on(self, uid: WorkloadKey, room: Room, until: float) -> None:
+        """Its pods say which nodes were cleared for it; believed of those that its victims are on, or have left."""
         crew = self._census.crew(uid)
-        nodes = notes.room_on(crew.pods(Standing.WANTING)) if crew is not None else ()
-        self._clearing.keep(uid, nodes, until)
+        nodes = notes.room_on(crew.pods(Standing.WANTING)) if crew is not None else frozenset[str]()
+        self._clearing.keep(uid, nodes & self._left_by(room.victims), until)
+
+    def _left_by(self, victims: Iterable[WorkloadKey]) -> frozenset[str]:
+        """As their pods say that are still there, and as Slurm remembers the jobs of those that have gone."""
+        found, snapshot = set[str](), self._tools.keeper.snapshot()
+        for uid in victims:
+            crew = self._census.crew(uid)
+            found.update(pod.spec.node_name for pod in (crew.pods(*Standing) if crew is not None else ()))
+            held = (name for one in self._tools.table.of(uid) if one.view for name in one.view.nodes or ())
+            found.update(node.name for name in held if (node := snapshot.by_slurm_name(name)) is not None)
+        return frozenset(found)
 
     @property
     def cases(self) -> tuple[WorkloadKey, ...]:

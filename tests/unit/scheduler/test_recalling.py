@@ -578,6 +578,27 @@ def test_nonsense_on_pods_is_not_believed(bridge: Bridge) -> None:
     assert notes(bridge, "other", names.ANNOTATION_ROOM) == {}
 
 
+@pytest.mark.security("identity")
+def test_nodes_are_kept_for_nobody_who_only_says_that_others_have_left_them(bridge: Bridge) -> None:
+    """A note on a pod about victims that never were keeps no node from the pods of others, whoever starts anew."""
+    two = (queue("a"), queue("b", resources={"max": {"vcore": "1"}}))
+    queues = Queues(bridge, *two, evict_seconds=600)
+    queues.pod("full", "root.b")
+    bridge.run(3)
+    says = {"victims": {"Pod/other/x/u": "x"}, "nodes": ["n1", "n2", "n3", "n4"]}
+    queues.pod("evil", "root.b", annotations={names.ANNOTATION_ROOM: json.dumps(says)})
+    bridge.run(2)
+    bridge.start()
+    queues = Queues(bridge, *two, evict_seconds=600)
+    while not all(feed.store.synced for feed in bridge.feeds):
+        bridge.hear()
+    bridge.recover()
+    assert bridge.core.tools.promised.nodes == frozenset()
+    assert queues.hook.rooms() == {}
+    queues.pod("mine", "root.a")
+    until(bridge, lambda: bridge.node_of("mine"), seconds=10)
+
+
 def pods_alone(bridge: Bridge) -> list[str]:
     """Two of four; evicted."""
     borrowed(bridge)
