@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from slurm_bridge.checks.facts import Expectations, Facts, Probe
 from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
 from slurm_bridge.model.job import Done, Refusal, Refused
+from slurm_bridge.translate import forms
 
 #: Clocks further apart make start estimates and logs misleading.
 _MOST_SKEW_SECONDS = 30
@@ -68,12 +69,15 @@ def removed(facts: Facts, _: Expectations) -> Iterator[Remark]:
 
 
 def plain_user(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
-    """Root may enter anybody's reservation, and no limit holds for root."""
+    """Root may enter anybody's reservation, and no limit holds for root; jobs of system accounts are all withdrawn."""
     view = facts.probe.view if facts.probe else None
     if view is None:
         yield info("not tested: no placeholder came into being")
     elif view.user in ("root", "0"):
         yield failure("placeholders belong to root")
+    elif view.user_id is not None and not forms.ordinary(view.user_id):
+        words = f"numbers from {forms.FIRST_USER} on except 65534; the daemon withdraws the job of every pod"
+        yield failure(f"placeholders belong to user {view.user} with the number {view.user_id}, allowed are {words}")
     elif wanted.user and not wanted.user.isdigit() and view.user != wanted.user:
         yield failure(f"placeholders belong to {view.user}, not to {wanted.user}")
     else:

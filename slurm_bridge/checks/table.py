@@ -73,7 +73,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="plain-user",
         why="Jobs of root pass every limit and enter anybody's reservation.",
-        fix="Set defaults.user to a user of Slurm that exists on slurmctld's host for this purpose.",
+        fix="Set defaults.user to a user made for this on slurmctld's host, with a number from 1000 on.",
         judge=placeholder.plain_user,
         needs=_PROBE,
     ),

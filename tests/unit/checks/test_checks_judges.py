@@ -164,6 +164,8 @@ CASES = [
     ("placeholder-removed", probed(cancelled=Unknown(message="reset")), Level.WARNING, "check-u (job 50) may still be"),
     ("placeholder-removed", probed(cancelled=None), Level.WARNING, "check-u (job 50) may still be"),
     ("plain-user", seen(user="root"), Level.FAILURE, "belong to root"),
+    ("plain-user", seen(user="bridge", user_id=401), Level.FAILURE, "user bridge with the number 401"),
+    ("plain-user", seen(user="bridge", user_id=1401), Level.OK, "belong to bridge"),
     ("plain-user", seen(user="alice"), Level.FAILURE, "belong to alice, not to bridge"),
     ("plain-user", probed(view=None), Level.INFO, "not tested"),
     ("clocks", seen(submit_time=1033), Level.WARNING, "32 s ahead of ours"),
