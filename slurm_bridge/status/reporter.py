@@ -132,10 +132,14 @@ class Reporter:
         self._pace.dropped("event", self._news.put(note, key))
 
     def forget(self, uid: str) -> None:
-        """This pod or workload waits no more: what was to be said of its waiting is not said. Events are still sent."""
-        self._waits.forget(uid)
+        """This pod or workload waits no more: what was to be said of its waiting is not said. Events are still sent.
+
+        A workload is meant by its key, at whose end stands the uid of its object: by that its events are known.
+        """
         self._crowds.forget(uid)
-        self._news.forget(uid)
+        own = uid.rpartition("/")[2]
+        self._waits.forget(own)
+        self._news.forget(own)
 
     def disrupt(self, pod: Pod, reason: str, message: str) -> None:
         """Write at once that the pod is about to be ended, and why; errors of the port are the caller's."""

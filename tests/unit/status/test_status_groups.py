@@ -238,6 +238,17 @@ def test_news_of_a_gang_are_told_on_its_object_and_its_first_member(office: Offi
     assert versions == {"v1", "scheduling.k8s.io/v1alpha2"}
 
 
+def test_what_was_told_of_a_gang_is_news_again_when_it_was_forgotten(office: Office) -> None:
+    """A gang that ran and comes to the same trouble once more: its object tells, as its pods do."""
+    workload = office.workload(office.group(BUILT_IN), office.pod("a"), office.pod("b"))
+    for _ in range(2):
+        office.reporter.group(workload, "R", "words", warning=True)
+        office.write_all()
+        for one in (workload.root.key, workload.lead.uid):
+            office.reporter.forget(one)
+    assert office.line.faults.count(method="POST", target="events") == 4
+
+
 def test_news_of_a_workload_whose_object_is_unknown_are_told_on_the_pod(office: Office) -> None:
     """Also where another object has its name now."""
     found = office.group(COSCHEDULING)
