@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from loguru import logger
 
+from slurm_bridge import errors
 from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, Phase, Refusal, Refused
 from slurm_bridge.model.names import WorkloadKey
@@ -50,9 +51,15 @@ class Replacer:
 
 
 def bound_by(tools: Tools, placeholder: Placeholder) -> Sequence[Pod]:
-    """The pods that this job gave nodes to, as the API server has them now, whatever the watch has told."""
+    """The pods that this job gave nodes to, as the API server has them now, whatever the watch has told.
+
+    One that cannot be read is one of them, and nobody knows which: then nothing is known.
+    """
     scope = Scope(namespace=placeholder.owner.namespace, labels=f"{names.LABEL_JOB_ID}={placeholder.job_id}")
-    return [pod for pod in tools.cluster.list(kinds.PODS, scope).items if pod.bound]
+    listed = tools.cluster.list(kinds.PODS, scope)
+    if listed.unreadable:
+        raise errors.Unreadable(f"a pod of job {placeholder.job_id} in namespace {scope.namespace} cannot be read")
+    return [pod for pod in listed.items if pod.bound]
 
 
 def withdraw(tools: Tools, placeholder: Placeholder, why: str, *, noted: bool = False) -> bool:

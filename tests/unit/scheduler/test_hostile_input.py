@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from slurm_bridge import errors
+from slurm_bridge.scheduler import withdrawing
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.broken import Broken
@@ -93,6 +95,24 @@ def test_one_wrong_absence_of_a_job_ends_no_pod(bridge: Bridge) -> None:
     bridge.slurm_calls.plan(faults.Garble(denied, status=404), target=f"/job/{job.job_id}")
     bridge.run(60)
     assert (bridge.phase("a"), bridge.deletes()) == ("Running", 0)
+
+
+def test_a_pod_that_cannot_be_read_may_be_one_that_its_job_has_bound(bridge: Bridge) -> None:
+    """Whoever asks which pods have nodes by a job is not told that there are none."""
+    job = bridge.bound("a")
+    placeholder = bridge.known(job)
+    assert placeholder is not None
+
+    def changed(body: bytes) -> bytes:
+        said = json.loads(body)
+        for one in said["items"]:
+            one["spec"]["containers"] = "none"
+        return json.dumps(said).encode()
+
+    bridge.kube_calls.plan(faults.Garble(changed), method="GET", target="labelSelector")
+    with pytest.raises(errors.Unreadable, match="a pod of job"):
+        withdrawing.bound_by(bridge.core.tools, placeholder)
+    assert [pod.metadata.name for pod in withdrawing.bound_by(bridge.core.tools, placeholder)] == ["a"]
 
 
 def garble(bridge: Bridge, job_id: int, change: Callable[[Row], Row], times: int = 10**6) -> None:
