@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import pydantic
 
-from slurm_bridge.hooks.base import GO, Admit, Ask, Fields, Session
+from slurm_bridge.hooks.base import GO, Admit, Ask, Fields, Mode, Session
 from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.model import texts
 from slurm_bridge.model.slurmnode import Partition
@@ -148,7 +148,8 @@ class Policy:
         """Every refusal at once, so that nobody mends them one by one."""
         first, *others = _everybody(ask.workload)
         partition = next((value for value in ask.values if value.key == PARTITION), None)
-        if partition is not None and not session.snapshot.partitions:
+        # Who only tries out what would happen may have no Slurm to ask.
+        if partition is not None and not session.snapshot.partitions and session.mode is Mode.REAL:
             return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions yet")
         wrong = [
             refusal for value in ask.values for whom in (first, *others) if (refusal := self._refusal(whom, value))

@@ -99,6 +99,13 @@ def test_the_policy_has_its_say_offline_too(explain: Explain) -> None:
     assert found.obstacle.reason == "NotAllowed"
 
 
+def test_offline_a_partition_is_not_waited_for(explain: Explain) -> None:
+    """Whether root alone may use it is only known to Slurm, which is not asked."""
+    found = explain(explained.pod(annotations={"partition": "batch"}), offline=True)
+    assert found.obstacle is None
+    assert found.status == 0
+
+
 def test_offline_no_server_is_asked_and_the_answer_says_what_that_leaves_out(
     explain: Explain, world: app.PocketWorld
 ) -> None:
