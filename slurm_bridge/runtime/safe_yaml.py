@@ -125,7 +125,7 @@ def _told(given: str) -> Iterator[None]:
         yield
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = None if mark is None else min(mark.line, given.rstrip("\n").count("\n")) + 1
+        line = None if mark is None else min(mark.line, given.count("\n")) + 1
         raise NotYaml(error.problem or error.context or "", line) from error
     except yaml.YAMLError as error:
         raise NotYaml(type(error).__name__) from error

@@ -25,12 +25,19 @@ def _is_more_important(one: Json, mine: Json, nodes: Collection[str]) -> bool:
 def _makes_room(mine: Json, group: str, waiting: Iterable[Json]) -> bool:
     """For a queue: it says for whom, and whoever that is says that this group goes for it; or nobody asked."""
     says = _note(mine, names.ANNOTATION_MAKES_ROOM)
-    asker = says.get("uid")
+    asker = _uid(says.get("uid", ""))
     if not asker:
         return bool(says.get("for"))
-    return any(
-        asker in _workloads(one) and group in _note(one, names.ANNOTATION_ROOM).get("victims", {}) for one in waiting
-    )
+    return any(asker in _workloads(one) and group in _victims(one) for one in waiting)
+
+
+def _victims(one: Json) -> set[str]:
+    return {_uid(key) for key in _note(one, names.ANNOTATION_ROOM).get("victims", {})}
+
+
+def _uid(key: str) -> str:
+    """Workloads are named by kind, namespace, name and uid."""
+    return key.rpartition("/")[2]
 
 
 def _workloads(pod: Json) -> set[str]:

@@ -198,7 +198,7 @@ def test_the_component_applies_on_top_of_deploy(tmp_path: pathlib.Path) -> None:
     found = [one for one in yaml.safe_load_all(support_servers.said(KUBECTL, "kustomize", tmp_path)) if one]
     (deployment,) = [one for one in found if one["kind"] == "Deployment"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "http", "scheme": "HTTPS"}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "probes", "scheme": "HTTPS"}
     assert {"config", "token", "tmp", "web"} == {one["name"] for one in container["volumeMounts"]}
     assert {"SLURM_BRIDGE__LOG__JSON", "SLURM_BRIDGE__WEB__TLS__CERT"} <= {one["name"] for one in container["env"]}
     assert {"Service", "ClusterRole"} <= {one["kind"] for one in found}
