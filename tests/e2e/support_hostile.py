@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model import names
@@ -20,6 +20,16 @@ DEEP = "[" * 60_000
 
 #: Kinds that the API server knows, with a version that it does not have: no garbage collector ever judges them.
 UNKNOWN_VERSIONS = {"Job": "batch/v9", "JobSet": "jobset.x-k8s.io/v9", "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v9"}
+
+
+#: By kind: labels and annotations that its controller would write, and that its webhook lets in.
+_FORGED: Mapping[str, Callable[[str, str], tuple[dict[str, str], dict[str, str]]]] = {
+    "JobSet": lambda name, uid: ({names.LABEL_JOBSET_NAME: name, names.LABEL_JOBSET_UID: uid}, {}),
+    "LeaderWorkerSet": lambda name, _uid: (
+        {names.LABEL_LWS_NAME: name, names.LABEL_LWS_GROUP: "0", names.LABEL_LWS_WORKER: "1"},
+        {names.ANNOTATION_LWS_SIZE: "4"},
+    ),
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,8 +70,10 @@ class Hostile:
         for number, victim in enumerate(self.victims):
             kind, name, uid = victim["kind"], victim["metadata"]["name"], victim["metadata"]["uid"]
             owner = {"apiVersion": UNKNOWN_VERSIONS[kind], "kind": kind, "name": name, "uid": uid, "controller": True}
-            labels = {names.LABEL_JOBSET_NAME: name, names.LABEL_JOBSET_UID: uid, names.LABEL_LWS_NAME: name}
-            yield self._pod(f"forged-{number}", labels=labels, ownerReferences=[owner])
+            labels, marks = _FORGED[kind](name, uid)
+            forged = self._pod(f"forged-{number}", marks={**support_world.FOREVER, **marks}, labels=labels)
+            forged["metadata"]["ownerReferences"] = [owner]
+            yield forged
         jobs = {names.LABEL_JOB_ID: "1"}
         for number, node in enumerate(self._nodes(BUSY)):
             named = self._pod(f"bound-{number}", labels=jobs)
