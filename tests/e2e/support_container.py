@@ -20,6 +20,10 @@ from tests.e2e.support_servers import Json
 _MODE = 0o644
 
 
+#: By the name that a port has in the manifest: what says its number.
+_PORTS = {"http": "SLURM_BRIDGE__WEB__PORT", "probes": "SLURM_BRIDGE__WEB__PROBES_PORT"}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kubelet:
     """What pods are run with: the engine, the API server, and a folder for volumes."""
@@ -97,11 +101,8 @@ class Container:
     def probe(self, kind: str) -> int:
         """The status that a probe of the manifest gets now: `livenessProbe`, `readinessProbe`."""
         (container,) = self.pod["spec"]["containers"]
-        return support_daemon.look(self._port, container[kind]["httpGet"]["path"])[0]
-
-    @property
-    def _port(self) -> int:
-        return int(self.variables["SLURM_BRIDGE__WEB__PORT"])
+        asked = container[kind]["httpGet"]
+        return support_daemon.look(int(self.variables[_PORTS[asked["port"]]]), asked["path"])[0]
 
     def kill(self) -> None:
         """SIGKILL to the daemon."""

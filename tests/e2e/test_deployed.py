@@ -106,8 +106,8 @@ def living(pods: list[support_servers.Json]) -> list[support_servers.Json]:
 
 def site(cluster: Mapping[str, str]) -> dict[str, str]:
     """What is different for each replica here, because both share the machine's network, and where slurmrestd is."""
-    port = str(support_daemon.free_port())
-    return {"SLURM_BRIDGE__WEB__PORT": port, "SLURM_BRIDGE__SLURM__URL": cluster["SLURMRESTD_URL"]}
+    ports = {f"SLURM_BRIDGE__WEB__{name}": str(support_daemon.free_port()) for name in ("PORT", "PROBES_PORT")}
+    return {**ports, "SLURM_BRIDGE__SLURM__URL": cluster["SLURMRESTD_URL"]}
 
 
 def settings_id(kube: support_servers.Kubernetes) -> str:
