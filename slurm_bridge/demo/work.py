@@ -19,6 +19,8 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
 #: The examples and the shipped policy are made for it.
 NAMESPACE = "slurm-bridge"
+#: The shipped configuration has its Lease there.
+DAEMON_NAMESPACE = "slurm-bridge-system"
 
 #: The folder of examples that are given to a daemon, not created in a cluster.
 CONFIGURATIONS = "hooks"
@@ -87,7 +89,11 @@ def programme(pods: int, project: pathlib.Path = PROJECT) -> Programme:
     fit = [folder for folder in folders if folder.name not in left_out]
     objects = (one for folder in fit for one in _example(folder))
     return Programme(
-        manifests=(_object("v1", "Namespace", {"name": NAMESPACE}), *objects, *beside(pods)),
+        manifests=(
+            *(_object("v1", "Namespace", {"name": one}) for one in (NAMESPACE, DAEMON_NAMESPACE)),
+            *objects,
+            *beside(pods),
+        ),
         examples=tuple(folder.name for folder in fit),
         left_out=left_out,
     )

@@ -26,7 +26,7 @@ def test_the_shipped_configuration_is_what_the_daemon_runs_with(tmp_path: pathli
     path = tmp_path / "config.yaml"
     path.write_text(work.configuration())
     settings = loading.load(path, {}, ["slurm.url=http://127.0.0.1:1", f"slurm.token_file={path}"])
-    assert settings.leader_election.namespace == "slurm-bridge-system"
+    assert settings.leader_election.namespace == work.DAEMON_NAMESPACE
 
 
 def test_without_a_repository_the_least_that_a_daemon_needs_is_configured(tmp_path: pathlib.Path) -> None:
