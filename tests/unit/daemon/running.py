@@ -49,8 +49,9 @@ class Running:
         try:
             with urllib.request.urlopen(address, timeout=5) as answer:
                 return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as answer:
-            return answer.code, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            with refusal:
+                return refusal.code, refusal.read().decode()
 
     def ready(self) -> bool:
         """It says so itself."""
