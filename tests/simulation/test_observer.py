@@ -103,7 +103,8 @@ def test_i3_a_job_that_is_too_small(hand: Hand) -> None:
 def test_i3_a_node_that_is_full(hand: Hand) -> None:
     """Slurm does not see a foreign pod; who binds has to."""
     hand.world.pod("wide", cpu="4")
-    job_id = hand.submit("wide", cpus=4, required_nodes=("n3",))
+    others = tuple(sorted(hand.world.slurm.world.nodes.keys() - {"n3"}))
+    job_id = hand.submit("wide", cpus=4, excluded_nodes=others)
     assert hand.node_of(job_id) == "n3"
     with pytest.raises(Broken, match="I3"):
         hand.bind("wide", "n3")

@@ -35,7 +35,8 @@ def test_i11_one_domain(tmp_path: pathlib.Path, level: str, nodes: tuple[str, st
     world.pass_time(1.0)
     hand = Hand(world)
     group = next(pod.group for pod in world.observer.pods.values() if pod.ours)
-    two = {"tasks": 2, "minimum_nodes": 2, "maximum_nodes": 2, "required_nodes": nodes}
+    others = tuple(sorted(world.slurm.world.nodes.keys() - set(nodes)))
+    two = {"tasks": 2, "minimum_nodes": 2, "maximum_nodes": 2, "excluded_nodes": others}
     job_id = hand.ask(hand.request("t", group, kind="Group", cpus=1, **two))
     hand.bind("t-0", nodes[0], job_id)
     if silent:
