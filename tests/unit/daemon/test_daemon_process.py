@@ -144,6 +144,8 @@ def test_status_limits_are_taken_over_by_a_running_daemon(world: app.PocketWorld
         daemon.reporter.waiting(Pod(metadata=ObjectMeta(name="a", namespace="default", uid="u")), "Reason", "message")
         assert daemon.reporter.idle_for() == 0.0
         daemon.door.close()
+        if daemon.probes is not None:
+            daemon.probes.close()
 
 
 def test_a_hook_that_needs_to_see_more_is_shown_it_without_a_restart(
