@@ -46,6 +46,8 @@ def _selects(selector: Term, labels: Mapping[str, str]) -> bool:
 
 def _holds(row: Term, labels: Mapping[str, str]) -> bool:
     """An operator that nobody knows holds nowhere."""
+    if not isinstance(row, dict):
+        return False
     rule = _OPERATORS.get(row.get("operator", ""))
     return rule is not None and rule(labels.get(row.get("key", "")), tuple(row.get("values") or ()))
 
