@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench bench-hooks docs lock clean
+.PHONY: help run test thorough simulate storms fuzz coverage check cluster-up cluster-down cluster-status cluster-test contract e2e chaos soak bench bench-hooks docs lock clean
 
 # How many seeded runs `make simulate` takes, and what `make chaos`, `make bench` and `make bench-hooks` are told
 # (CHAOS=--short).
@@ -26,6 +26,9 @@ BENCH ?=
 
 # On real servers a failed case runs once more, alone: what passes then is listed in build/flakes.json.
 SUITE := $(BIN)/python hack/suite.py
+
+# Compiled modules are kept, also where the environment says otherwise: else each worker compiles all of them anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # They apply manifests as they are, for one scheduler name in one namespace: never beside others that do.
 AS_SHIPPED := tests/e2e/test_deployed.py tests/e2e/test_examples.py
@@ -53,6 +56,10 @@ test: $(READY) ## unit tests, the conformance cases of the hooks, and the contra
 	@echo "make test: unit tests, the conformance cases of the hooks, and the contract suite on the pocket servers"
 	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 4 --dist loadfile
 	@$(BIN)/pytest -q examples/custom-hook
+
+thorough: $(READY) ## what make test leaves out: cases that take seconds, and every property on all of its examples
+	@echo "make thorough: cases that take seconds, and every property on all of its examples"
+	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 4 --dist loadfile --thorough -m "thorough or hypothesis"
 
 simulate: $(READY) ## the core killed after every call, and RUNS= seeded runs full of faults, watched by an observer
 	@echo "make simulate: the daemon's core in a deterministic world: every kill, and $(RUNS) random runs"

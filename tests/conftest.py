@@ -1,4 +1,4 @@
-"""What every suite has: hypothesis without a clock, and the local cluster, when one runs."""
+"""What every suite has: a short and a thorough form, and the local cluster, when one runs."""
 
 from collections.abc import Mapping
 
@@ -6,10 +6,27 @@ import hypothesis
 import pytest
 
 from localcluster import envfile
+from tests import examples
 
-# How long an example takes says more of what else the machine does than of the code.
-hypothesis.settings.register_profile("slurm-bridge", deadline=None)
-hypothesis.settings.load_profile("slurm-bridge")
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the caller choose the form."""
+    parser.addoption(
+        "--thorough", action="store_true", help="run cases that take seconds, and try properties on all their examples"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any module with a property is read."""
+    hypothesis.settings.load_profile(examples.THOROUGH if config.getoption("--thorough") else examples.SHORT)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The short form leaves out what takes seconds, and says so."""
+    if not config.getoption("--thorough"):
+        for item in items:
+            if item.get_closest_marker("thorough"):
+                item.add_marker(pytest.mark.skip(reason="takes seconds: make thorough, or pytest --thorough"))
 
 
 @pytest.fixture(scope="session")

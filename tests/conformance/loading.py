@@ -101,7 +101,7 @@ def _case(path: Path, place: int, record: object) -> Case:
     )
 
 
-class _Strict(yaml.SafeLoader):
+class _Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML in which a key stands for one value: the plain loader lets the last of several win in silence."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

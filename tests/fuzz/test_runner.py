@@ -50,6 +50,7 @@ def test_findings() -> None:
     assert "--fuzz-seed 1 --case" in str(report)
 
 
+@pytest.mark.thorough
 def test_again() -> None:
     """A case is the same one whenever it is made, alone or among others, in one part or in several."""
     every, alone, first, second = Numbers(), Numbers(), Numbers(), Numbers()

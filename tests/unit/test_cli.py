@@ -45,6 +45,7 @@ def test_the_demo_takes_every_pod_to_its_end(capsys: pytest.CaptureFixture[str])
     assert shown.count(" done ") >= 5
 
 
+@pytest.mark.thorough
 def test_on_a_terminal_the_demo_is_drawn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The same show, with a summary below the last picture."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)

@@ -60,6 +60,7 @@ UNKNOWN = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "record", "told"), UNKNOWN.values(), ids=UNKNOWN)
 def test_what_nobody_knows_fails_loudly(tmp_path: Path, name: str, record: str, told: str) -> None:
     """With the file, the case and the field in the message."""

@@ -72,6 +72,7 @@ def passes(case: Case, record: Mapping[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", loading.files(loading.OWN), ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_an_unknown_field_fails_wherever_it_is(path: Path) -> None:
     """In every record of every case, on both sides."""

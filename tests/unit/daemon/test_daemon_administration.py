@@ -113,6 +113,7 @@ def test_a_file_that_changes_is_followed_without_being_asked(office: Office) -> 
     waiting.until(lambda: office.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
 
 
+@pytest.mark.thorough
 def test_the_replica_that_leads_next_has_the_same_queues(tmp_path: pathlib.Path) -> None:
     """It follows the file while it waits, and answers nobody before it leads."""
     (tmp_path / "queues.yaml").write_text(administered("a"))

@@ -48,6 +48,7 @@ def test_every_example_and_every_pod_is_taken_to_its_end() -> None:
     assert "jobs left in Slurm: 0" in str(ended)
 
 
+@pytest.mark.thorough
 def test_gangs_are_seen_with_one_job_for_all_their_pods() -> None:
     """Those of a Job, of a PodGroup, and of a group by name whose pods differ: one job, although of two components."""
     watched = Watcher()
@@ -61,6 +62,7 @@ def test_gangs_are_seen_with_one_job_for_all_their_pods() -> None:
     assert "placed together, by 9 jobs" in str(ended)
 
 
+@pytest.mark.thorough
 def test_the_show_goes_well_although_answers_are_lost() -> None:
     """Submits and bindings are carried out and their answers dropped."""
     ended = show.play(dataclasses.replace(SMALL, faults=("lost-answers",)), Watcher(), threading.Event())

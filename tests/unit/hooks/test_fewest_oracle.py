@@ -20,6 +20,7 @@ from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.translate import resources
 from slurm_bridge.translate.shapes import Form, Shape
 from slurm_bridge.translate.translator import Translated
+from tests.examples import examples
 from tests.unit.hooks import fewest_oracle
 from tests.unit.hooks.conftest import node, partition, pod, slurm_node, translated
 
@@ -176,7 +177,7 @@ def same(kept: Fewest, seen: ClusterSnapshot, asked: Translated, eligible: froze
         assert fewest.unpacked(rooms[row]) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(clusters(), st.lists(changes(), max_size=4), st.lists(gangs(), min_size=1, max_size=3), st.data())
 def test_every_number_is_that_of_a_look_at_each_node(
     made: Keeper, steps: list[Change], asked: list[Translated], data: st.DataObject
@@ -196,7 +197,7 @@ def test_every_number_is_that_of_a_look_at_each_node(
 ROOMS = st.lists(st.builds(Room, seen=st.integers(0, 12), real=st.integers(0, 12)), max_size=9)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(ROOMS, st.integers(2, 30), st.integers(0, 4))
 def test_counted_by_size_is_what_lined_up_nodes_give(there: list[Room], tasks: int, minimum: int) -> None:
     """Wherever the nodes are that deceive."""

@@ -6,6 +6,7 @@ from slurm_bridge.queues import core, records
 from slurm_bridge.queues.config import checking
 from slurm_bridge.queues.config.documents import Document
 from slurm_bridge.queues.plans import Plan
+from slurm_bridge.queues.ports import Clock
 from slurm_bridge.queues.records import (
     Ask,
     AskId,
@@ -83,8 +84,8 @@ class FakeManager:
 class World:
     """A core, the time, its managers, and what was reported as failed."""
 
-    def __init__(self, **options: Any) -> None:
-        self.clock = VirtualClock()
+    def __init__(self, clock: Clock | None = None, **options: Any) -> None:
+        self.clock = clock or VirtualClock()
         self.failed: list[tuple[str, Exception]] = []
         #: What the preemptor plans, each of them once.
         self.plans: list[Plan] = []

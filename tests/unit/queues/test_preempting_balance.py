@@ -11,6 +11,7 @@ from slurm_bridge.queues import amounts, tree
 from slurm_bridge.queues.preempting.facts import Asker, Planned, Standing
 from slurm_bridge.queues.priorities import PriorityPolicy
 from slurm_bridge.queues.settings import PreemptionPolicy, Settings
+from tests.examples import examples
 from tests.unit.queues.support_preempting import Cluster, below
 
 _LEAVES = ("p.a", "p.b", "q.c", "q.d", "e")
@@ -70,7 +71,7 @@ def _plans(seed: int) -> Iterator[tuple[Cluster, Asker, Planned]]:
 
 
 _seeds = st.integers(0, 2**32)
-_many = hypothesis.settings(max_examples=150, deadline=None)
+_many = hypothesis.settings(max_examples=examples(150))
 
 
 def _of_every_plan(fact: Callable[[Cluster, Asker, Planned], None]) -> Callable[[], None]:

@@ -13,6 +13,7 @@ from slurm_bridge.queues.preempting.facts import Planned
 from slurm_bridge.queues.records import Mode, Node
 from slurm_bridge.queues.settings import Settings
 from slurm_bridge.queues.waiting import waits
+from tests.examples import examples
 from tests.unit.queues.support_configs import queue
 from tests.unit.queues.support_core import ask_id
 from tests.unit.queues.support_joined import Site, two
@@ -293,7 +294,7 @@ def _crowd(dice: random.Random) -> tuple[Cluster, dict[str, int]]:
     return cluster, {kind: dice.randint(10, 30) for kind in kinds}
 
 
-@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.settings(max_examples=examples(300))
 @hypothesis.given(st.integers(0, 1 << 32))
 def test_whoever_goes_has_borrowed_and_the_ask_fits_then(seed: int) -> None:
     """Or nobody goes: no guarantee is lost, all fits into the cluster, and nobody is asked for more than that takes."""
@@ -341,7 +342,8 @@ def _met(site: Sized) -> set[str]:
     return {one.path for one in queues if one.guaranteed and amounts.fit_in(one.guaranteed, one.allocated)}
 
 
-@hypothesis.settings(max_examples=60, deadline=None)
+@pytest.mark.thorough
+@hypothesis.settings(max_examples=examples(60))
 @hypothesis.given(st.integers(0, 1 << 32))
 def test_a_busy_cluster_keeps_guarantees_and_everybody_is_let_in_at_last(seed: int) -> None:
     """Whoever comes, ends, starts or cannot go, and however large the cluster becomes."""

@@ -13,6 +13,7 @@ from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.plans import Plan
 from slurm_bridge.queues.records import Allocation, Mode, Release, Thing, Update, Why
 from slurm_bridge.queues.tree import Queue
+from tests.examples import examples
 from tests.unit.queues.support_configs import queue
 from tests.unit.queues.support_core import FakeManager, World, application, ask, ask_id, documented, named, node
 
@@ -174,7 +175,7 @@ def made(number: int, mode: Mode) -> tuple[World, FakeManager]:
 _NUMBERS = st.integers(1, 3)
 
 
-@hypothesis.settings(max_examples=80, deadline=None)
+@hypothesis.settings(max_examples=examples(80))
 @hypothesis.given(st.lists(ACTIONS, max_size=40), _NUMBERS, st.sampled_from(Mode))
 def test_both_sides_agree_and_nothing_is_lost(actions: list[Action], number: int, mode: Mode):
     """With one scheduler or several, in both modes."""
@@ -186,7 +187,7 @@ def test_both_sides_agree_and_nothing_is_lost(actions: list[Action], number: int
     check(world, manager)
 
 
-@hypothesis.settings(max_examples=80, deadline=None)
+@hypothesis.settings(max_examples=examples(80))
 @hypothesis.given(st.lists(CALM, max_size=40), _NUMBERS)
 def test_no_limit_is_exceeded_at_any_time(actions: list[Action], number: int):
     """The maximum of a queue, the applications that may run in it, and the capacity of nodes."""

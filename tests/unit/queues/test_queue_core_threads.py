@@ -10,6 +10,7 @@ from slurm_bridge.queues.config.documents import Document
 from slurm_bridge.queues.events import Answer
 from slurm_bridge.queues.lane import Lane
 from slurm_bridge.queues.records import News, Question, Registration, Thing, Update
+from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.threads import Supervisor
 from tests.unit.queues.support_configs import partition, queue
 from tests.unit.queues.support_core import FakeManager, World, application, ask, documented, node, several, vcores
@@ -43,10 +44,10 @@ class Listener(FakeManager):
 
 
 class Served(World):
-    """A core whose threads run."""
+    """A core whose threads run, and time with them: who is refused again and again pauses."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(SystemClock(), **options)
         self.died: list[tuple[str, Exception | None]] = []
         self.supervisor = Supervisor(lambda name, error: self.died.append((name, error)))
         for name, target in self.core.tasks():

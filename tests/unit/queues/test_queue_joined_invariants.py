@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from slurm_bridge.queues import amounts, tree
 from slurm_bridge.queues.partition import Partition
 from slurm_bridge.queues.records import Mode
+from tests.examples import examples
 from tests.unit.queues.support_configs import queue
 from tests.unit.queues.support_core import FakeManager, World, application, documented, node
 from tests.unit.queues.test_queue_core_invariants import ACTIONS, Action, check, send
@@ -43,7 +44,7 @@ def check_flights(partition: Partition) -> None:
             assert standing.preempted == (key in application_.preempting)
 
 
-@hypothesis.settings(max_examples=120, deadline=None)
+@hypothesis.settings(max_examples=examples(120))
 @hypothesis.given(st.lists(ACTIONS, max_size=50), st.integers(1, 3), st.sampled_from(Mode), st.booleans())
 def test_both_sides_agree_while_something_is_preempted(actions: list[Action], number: int, mode: Mode, sized: bool):
     """With one scheduler or several, in both modes, in a cluster with and without an end."""
@@ -59,7 +60,7 @@ def test_both_sides_agree_while_something_is_preempted(actions: list[Action], nu
     check(world, manager)
 
 
-@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.settings(max_examples=examples(60))
 @hypothesis.given(st.lists(ACTIONS, max_size=30), st.integers(1, 3))
 def test_nothing_is_promised_to_whom_does_not_wait(actions: list[Action], number: int):
     """Once everything has been handled."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.queues import records
 from slurm_bridge.queues.records import Allocation, Ask, AskId, Eviction, Mode, News, Question, Release, Update, Why
+from tests.examples import examples
 from tests.unit.queues.support_configs import queue
 from tests.unit.queues.support_core import World, application, ask, ask_id, documented, node
 
@@ -158,7 +159,7 @@ def check(keeper: Keeper, needed: int) -> None:
     assert len(keeper.world.scheduled().flights) == 0
 
 
-@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.settings(max_examples=examples(150))
 @hypothesis.given(st.lists(ACTIONS, max_size=40), st.sampled_from(Mode), st.sampled_from([2_000, 4_000]))
 def test_a_restart_neither_evicts_twice_nor_forgets(actions: list[Action], mode: Mode, size: int):
     """Whatever was under way, in both modes."""

@@ -13,6 +13,7 @@ from slurm_bridge.queues.records import Allocation, Ask, Mode
 from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.settings import Settings
 from slurm_bridge.queues.tree import Queue
+from tests.examples import examples
 from tests.unit.queues.support_core import application, ask, node
 
 
@@ -75,7 +76,7 @@ class Forgetful(Passing):
         return Passing(partition).step(now)
 
 
-@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.settings(max_examples=examples(150))
 @hypothesis.given(SIZES, ASKS, st.sampled_from([None, 6_000]), st.sampled_from(Mode))
 def test_what_is_remembered_changes_no_result(sizes: list[int], asks: list[Ask], maximum: int | None, mode: Mode):
     """Step by step the same, also after room came back and time went by."""

@@ -18,6 +18,7 @@ from slurm_bridge.queues.records import Allocation, Ask, Mode
 from slurm_bridge.queues.rules import Rules
 from slurm_bridge.queues.settings import Settings, SortPolicy
 from slurm_bridge.queues.tree import Queue, find
+from tests.examples import examples
 from tests.unit.queues.support_core import application, ask, ask_id, node
 
 #: The queue and the user of each application.
@@ -223,7 +224,7 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
 )
 
 
-@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.settings(max_examples=examples(300))
 @hypothesis.given(
     st.lists(ASKS, min_size=4, max_size=18),
     st.lists(st.lists(ACTIONS, min_size=1, max_size=2), max_size=12),

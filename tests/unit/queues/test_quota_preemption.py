@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from slurm_bridge.queues import tree
 from slurm_bridge.queues.preempting import quota
 from slurm_bridge.queues.settings import Settings
+from tests.examples import examples
 from tests.unit.queues.support_preempting import Cluster, below, guarantees
 
 CPU = {"cpu": 1}
@@ -92,7 +93,7 @@ def _cluster(dice: random.Random) -> Cluster:
     return cluster
 
 
-@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.settings(max_examples=examples(150))
 @hypothesis.given(st.integers(0, 2**32), st.integers(0, 20))
 def test_no_more_is_taken_back_than_is_too_much_and_guarantees_stay_met(seed: int, maximum: int) -> None:
     """Of every type with a maximum; and no queue ends below a guarantee that it was not below before."""

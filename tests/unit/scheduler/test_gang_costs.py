@@ -1,20 +1,15 @@
-"""What a gang costs: calls by kind, and work that grows with the number of its members, never with its square.
-
-Work is counted in calls of the daemon's own functions, so that no busy machine makes a test fail, and no quick one
-lets a second loop over all members pass.
-"""
+"""What a gang costs: calls by kind, and work that grows with the number of its members, never with its square."""
 
 import collections
 import pathlib
-import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.pod import Pod
+from tests.effort import Work
 from tests.simulation.fleet import Fleet
 from tests.simulation.world import NAMESPACE, World
 from tests.unit.scheduler import bridging
@@ -25,33 +20,6 @@ CPUS = 64
 FEW, MANY = 32, 256
 #: How much more the work for one member may be in a large gang than in a small one. A square makes it 8 times as much.
 SLACK = 1.25
-
-
-class Work:
-    """How often each function of the daemon is called while this is entered; the pocket servers do not count."""
-
-    def __init__(self) -> None:
-        self.calls: collections.Counter[str] = collections.Counter()
-
-    def __enter__(self) -> Self:
-        sys.setprofile(self._see)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.setprofile(None)
-
-    def _see(self, frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and _is_ours(frame.f_code.co_filename):
-            self.calls[frame.f_code.co_qualname] += 1
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self.calls.values())
-
-
-def _is_ours(file: str) -> bool:
-    return "/slurm_bridge/" in file and "/slurm_bridge/sim/" not in file
 
 
 class Restless(Bridge):
@@ -225,6 +193,7 @@ def test_a_gang_that_starts_at_once_costs_no_conditions(tmp_path: pathlib.Path, 
     assert told(bridge) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gang", [group, jobset], ids=_id)
 def test_the_work_for_a_member_is_the_same_in_a_gang_of_any_size(tmp_path: pathlib.Path, gang: Gang) -> None:
     """From its first member to its last binding."""
@@ -239,6 +208,7 @@ def test_the_work_for_a_member_is_the_same_in_a_gang_of_any_size(tmp_path: pathl
     assert each(MANY) <= SLACK * each(FEW)
 
 
+@pytest.mark.thorough
 @ALL
 def test_members_that_arrive_one_by_one_are_gathered_when_all_are_there(tmp_path: pathlib.Path, gang: Gang) -> None:
     """Each is looked at when it comes, and ranked when all have."""
@@ -278,6 +248,7 @@ def test_members_beyond_the_minimum_are_gathered_when_they_have_settled(tmp_path
     assert each(MANY) <= SLACK * each(FEW)
 
 
+@pytest.mark.thorough
 def test_a_jobset_of_two_thousand_pods_is_one_submit(tmp_path: pathlib.Path) -> None:
     """Though they arrive one by one."""
     bridge = arriving(tmp_path, 2000)
@@ -349,6 +320,7 @@ def test_members_that_finish_one_by_one_cost_the_same_each(tmp_path: pathlib.Pat
     assert each(MANY) <= SLACK * each(FEW)
 
 
+@pytest.mark.thorough
 def test_a_lost_member_does_not_make_the_end_of_the_others_dearer(tmp_path: pathlib.Path) -> None:
     """What its loss means is asked when it is lost, and not again whenever another member has done its work."""
 
@@ -365,6 +337,7 @@ def test_a_lost_member_does_not_make_the_end_of_the_others_dearer(tmp_path: path
     assert each(MANY) <= SLACK * each(FEW)
 
 
+@pytest.mark.thorough
 def test_members_that_leave_one_by_one_cost_the_same_each(tmp_path: pathlib.Path) -> None:
     """First the deletion of all is asked for, then they go."""
 
@@ -395,6 +368,7 @@ def test_the_end_of_a_gang_is_one_note_and_one_cancel(tmp_path: pathlib.Path) ->
     assert not writes(bridge)
 
 
+@pytest.mark.thorough
 def test_members_of_a_job_that_ended_are_deleted_once_each(tmp_path: pathlib.Path) -> None:
     """A word on each, its deletion, an event, and two readings of the job at most."""
 

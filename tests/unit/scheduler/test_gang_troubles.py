@@ -533,6 +533,7 @@ def crowded(bridge: Bridge, nodes: list[str]) -> None:
         )
 
 
+@pytest.mark.thorough
 def test_a_group_learns_of_all_full_nodes_at_once(tmp_path: pathlib.Path) -> None:
     """Not of one with each allocation that it gives back."""
     bridge = Bridge(tmp_path, world=World(1, tmp_path / "token", fleet=fleet.hall(24)))

@@ -24,6 +24,8 @@ from tests.unit.scheduler.test_preempting import (
     until,
 )
 
+pytestmark = pytest.mark.thorough
+
 GROUP = {names.GROUP: "g", names.GROUP_SIZE: "2"}
 #: Of pods that take long to end.
 SLOW = {"kwok.local/terminating": "60s"}

@@ -19,6 +19,7 @@ from slurm_bridge.scheduler.census import Census, alone
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, Queue
+from tests.examples import examples
 from tests.unit.hooks.conftest import hook, workload
 
 UIDS = st.sampled_from("abcdef")
@@ -110,7 +111,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert sorted(self.queue.lined_up()) == sorted(u for u, place in self.places.items() if place.name == "ordered")
 
 
-QueueMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=examples(30), stateful_step_count=30)
 TestOnePlace = QueueMachine.TestCase
 
 

@@ -15,6 +15,8 @@ from tests.simulation.world import NAMESPACE, World
 from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, document, queue
 from tests.unit.scheduler.bridging import Bridge
 
+pytestmark = pytest.mark.thorough
+
 #: How long a workload waits before others go for it.
 DELAY = 5.0
 SOON = {"preemption.delay": "5s"}

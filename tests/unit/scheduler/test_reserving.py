@@ -22,6 +22,8 @@ from tests.simulation.world import NAMESPACE, World
 from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, queue
 from tests.unit.scheduler.bridging import Bridge
 
+pytestmark = pytest.mark.thorough
+
 #: How long a workload waits before nodes are kept for it, and for how long they are.
 AFTER, LASTS = 10.0, 120.0
 QUEUE = {"slurmjob.slinky.slurm.net/queue": "root.a"}

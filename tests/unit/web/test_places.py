@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.web.places import Limits, Place, Places
+from tests.examples import examples
 
 KEY = ("team", "a")
 
@@ -167,4 +168,4 @@ class Buffer(RuleBasedStateMachine):
 
 
 TestBuffer = Buffer.TestCase
-TestBuffer.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestBuffer.settings = settings(max_examples=examples(60), stateful_step_count=30)

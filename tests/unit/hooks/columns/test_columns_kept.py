@@ -10,6 +10,7 @@ from slurm_bridge.hooks.columns import Kept, NodeColumns, Whole
 from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.translate import resources
+from tests.examples import examples
 from tests.unit.hooks.conftest import node, pod
 
 NODES = 300
@@ -46,7 +47,7 @@ def change(keeper: Keeper, dice: random.Random) -> None:
 
 
 @hypothesis.given(st.integers(0, 10_000), st.lists(st.integers(0, 4), max_size=12))
-@hypothesis.settings(max_examples=30, deadline=None)
+@hypothesis.settings(max_examples=examples(30))
 def test_an_answer_is_what_would_be_said_now(seed: int, back: list[int]) -> None:
     """Of whichever snapshot, and however much has changed."""
     dice, keeper, kept = random.Random(seed), cluster(), Kept[str](2)

@@ -17,6 +17,7 @@ from slurm_bridge.hooks.kubescheduler.scene import Lookup, Scene
 from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import resources
+from tests.examples import examples
 from tests.unit.hooks.conftest import node, pod
 
 NODES = 40
@@ -69,9 +70,10 @@ def seen(keeper: Keeper, of: Pod = OURS) -> Scene:
     return scene.scene(keeper.snapshot(), of, lookup=LOOKUP)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", BY_ROW)
 @given(seed=st.integers(0, 1000))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10))
 def test_scores_that_are_carried_along_are_right(name: str, seed: int) -> None:
     """Whatever changed meanwhile, and however much."""
     dice, keeper, kept = random.Random(seed), cluster(), Kept(4)
@@ -95,9 +97,10 @@ FOLLOWING = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FOLLOWING)
 @given(seed=st.integers(0, 1000))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10))
 def test_what_follows_the_cluster_is_right(name: str, seed: int) -> None:
     """Also of snapshots that are not the newest any more."""
     dice, keeper, lasting = random.Random(seed), cluster(400), rated(name)

@@ -113,6 +113,7 @@ def made(capacity: str) -> Chain:
     return chained(Around(), hooked(capacity=capacity, priorities=priorities))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("capacity", ["free", "allocatable"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_remembered_is_what_would_be_said_now(seed: int, capacity: str) -> None:

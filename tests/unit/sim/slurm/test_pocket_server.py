@@ -5,6 +5,7 @@ import json
 import time
 from typing import Any
 
+import pytest
 from pocket_desk import job
 
 from slurm_bridge.runtime import clock
@@ -37,6 +38,7 @@ def test_a_job_starts_by_itself() -> None:
         assert ask(served, "GET", f"job/{job_id}")[0] == 200
 
 
+@pytest.mark.thorough
 def test_ten_thousand_jobs_on_a_thousand_nodes_are_bearable() -> None:
     """Submitted, scheduled and listed in seconds; a full cluster costs a pass little."""
     time_ = clock.VirtualClock()
