@@ -37,6 +37,7 @@ def config(tmp_path: pathlib.Path) -> str:
     return str(path)
 
 
+@pytest.mark.thorough
 def test_the_demo_takes_every_pod_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     """The real daemon between both pocket servers; without a terminal it ends by itself."""
     assert cli.main(["demo", "--pods", "5", "--nodes", "4"]) == 0

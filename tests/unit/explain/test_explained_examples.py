@@ -8,6 +8,8 @@ import pytest
 from hack import docs_explained
 from slurm_bridge.demo import work
 
+pytestmark = pytest.mark.thorough
+
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 PAGES = PROJECT / "docs" / "explained"
 FOLDERS = [path for path in (PROJECT / "examples").iterdir() if path.name != work.CONFIGURATIONS]

@@ -17,6 +17,8 @@ from slurm_bridge.settings.model import Settings
 from tests import waiting
 from tests.unit.explain import explained
 
+pytestmark = pytest.mark.thorough
+
 CONFIG = "cluster_id: east\ndefaults: {user: slurm-bridge, group: slurm-bridge}\n"
 
 HOOK = 'hooks=[{"name": "preemption", "options": {"after_seconds": 100000}}]'

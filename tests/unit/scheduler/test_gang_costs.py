@@ -303,6 +303,7 @@ def test_a_gang_that_waits_in_slurm_costs_what_a_pod_costs(tmp_path: pathlib.Pat
 # -- from the first end to the last ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_members_that_finish_one_by_one_cost_the_same_each(tmp_path: pathlib.Path) -> None:
     """Of those that have done their work none is looked at again when the next one has."""
 

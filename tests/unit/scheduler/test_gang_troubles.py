@@ -590,6 +590,7 @@ def test_a_lie_about_what_a_running_job_holds_does_not_leave_half_a_group(bridge
     bridge.until(lambda: all(bound(bridge, pods)), 200)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("after", range(1, 30))
 def test_a_group_survives_the_death_of_the_daemon_at_every_call(bridge: Bridge, after: int) -> None:
     """It is submitted once, bound as a whole, and ends with its job."""

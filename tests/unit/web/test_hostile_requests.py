@@ -27,7 +27,7 @@ def answered(request: Request) -> Reply:
 def say() -> Iterator[Say]:
     """Bytes for a door that serves one connection at a time, and what comes back."""
     routes = {("GET", "/here"): answered, ("GET", "/of/{name}"): answered}
-    door, stop = Door("127.0.0.1", 0, routes, bounds=Bounds(seconds=1.0, connections=1)), threading.Event()
+    door, stop = Door("127.0.0.1", 0, routes, bounds=Bounds(seconds=0.2, connections=1)), threading.Event()
     running = threading.Thread(target=door.run, args=(stop,))
     running.start()
 

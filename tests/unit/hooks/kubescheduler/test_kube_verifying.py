@@ -138,6 +138,7 @@ def test_a_node_that_is_gone_is_looked_at_closely() -> None:
     assert not stands(scenes.snapshot([machine("a", "plain")]), [pod("x")], {"uid-x": "b"})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_the_hook_says_what_a_close_look_says(seed: int) -> None:
     """However nodes, pods and promises change: what it remembers of those before makes no difference."""

@@ -153,6 +153,7 @@ def evictions(bridge: Bridge) -> int:
     return bridge.kube_calls.count(method="POST", target="/eviction")
 
 
+@pytest.mark.thorough
 def test_a_full_cluster_gives_a_queue_what_it_is_guaranteed(bridge: Bridge) -> None:
     """No queue has a maximum: the newest that runs is evicted, and those that wait are taken back, and wait behind."""
     queues = crowded(bridge)
