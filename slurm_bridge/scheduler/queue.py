@@ -18,8 +18,8 @@ from typing import Any
 
 from slurm_bridge import ports
 from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.runtime.turns import Turns
 from slurm_bridge.scheduler.lines import Entry, Lines
-from slurm_bridge.scheduler.urgent import Urgent
 
 #: Anything that sorts among its own kind: an order hook makes its own.
 Key = Any
@@ -74,7 +74,8 @@ class Queue:
     ) -> None:
         self._clock, self._order, self._served, self._namespace = clock, order, served, namespace
         self._changed = threading.Condition()
-        self._urgent, self._row = Urgent(), 0
+        self._urgent: Turns[WorkloadKey, WorkloadKey] = Turns(self._namespace)
+        self._row = 0
         self._arrived: list[tuple[int, WorkloadKey]] = []
         self._ordered = Lines()
         self._wanting: dict[WorkloadKey, tuple[int, str]] = {}
@@ -100,7 +101,7 @@ class Queue:
         self._moving.pop(uid, None)
         if urgent:
             self._leave(uid)
-            self._urgent.push(self._namespace(uid), uid)
+            self._urgent.put(uid, uid)
         elif uid not in self._urgent and uid not in self._wanting:
             number, namespace = next(self._numbers), self._namespace(uid)
             self._wanting[uid] = number, namespace

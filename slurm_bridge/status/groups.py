@@ -18,9 +18,9 @@ from slurm_bridge.model.groups import CoschedulingPodGroup, PodGroup
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.runtime.turns import Turns
 from slurm_bridge.status import conditions
 from slurm_bridge.status.pace import Pace
-from slurm_bridge.status.turns import Turns
 
 PLACED: Final = "PodGroupScheduled"
 

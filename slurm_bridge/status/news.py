@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 
 from slurm_bridge import ports
-from slurm_bridge.status.turns import Turns
+from slurm_bridge.runtime.turns import Turns
 
 #: Different things said of one object before its memory starts anew.
 _MOST_SAID = 64

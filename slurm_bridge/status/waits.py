@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.status.turns import Turns
+from slurm_bridge.runtime.turns import Turns
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What is still to be written, by key: namespaces take turns, and within a namespace the oldest is the next."""
+"""What is still to be done, by key: namespaces take turns, and within a namespace the oldest is the next."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
@@ -23,7 +23,7 @@ class Turns(Generic[K, V]):
         return key in self._whose
 
     def get(self, key: K) -> V | None:
-        """What is to be written under this key."""
+        """What is to be done under this key."""
         whose = self._whose.get(key)
         return None if whose is None else self._lines[whose][key]
 
