@@ -88,13 +88,17 @@ def _leniently(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unread
 
 
 def _sorted(raws: Iterable[msgspec.Raw], field: shapes.Listed) -> tuple[list[Any], tuple[Unreadable, ...]]:
-    kept, odd = [], []
-    for raw in raws:
+    """Rows that are equal to the byte are the same thing: a list that is full of one of them costs one look at it."""
+    kept: list[Any] = []
+    odd: dict[bytes, Unreadable] = {}
+    for raw in map(bytes, raws):
+        if raw in odd:
+            continue
         try:
             kept.append(anyhow(raw, field.row))
         except (msgspec.DecodeError, *ODD) as error:
-            odd.append(_named(raw, field.kind, error))
-    return kept, tuple(odd)
+            odd[raw] = _named(raw, field.kind, error)
+    return kept, tuple(odd.values())
 
 
 def made(rows: Iterable[R], make: Callable[[R], M], kind: str) -> tuple[list[M], tuple[Unreadable, ...]]:

@@ -1,6 +1,6 @@
 """Pods that keep away from their like: a required pod anti-affinity to their own labels on the node's name."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model.pod import Pod
@@ -24,35 +24,46 @@ def means_its_like(term: Term, pod: Pod) -> bool:
 
 def _terms(pod: Pod) -> Iterator[Term]:
     anti = (pod.spec.affinity or {}).get("podAntiAffinity")
-    found = anti.get(_REQUIRED) if isinstance(anti, Mapping) else None
-    for term in found or ():
+    for term in (_list(anti, _REQUIRED) if isinstance(anti, Mapping) else None) or ():
         if isinstance(term, Mapping) and term.get("topologyKey") == HOSTNAME:
             yield term
 
 
 def _means_itself(term: Term, pod: Pod) -> bool:
     """A selector of namespaces is none of names: only an empty one, which takes all, is known to take the pod's own."""
-    names, selector = term.get("namespaces") or (), term.get("namespaceSelector")
-    if (names or selector) and pod.metadata.namespace not in names:
+    names, selector = _list(term, "namespaces"), term.get("namespaceSelector")
+    if names is None or ((names or selector) and pod.metadata.namespace not in names):
         return False
     wanted = term.get("labelSelector")
     return isinstance(wanted, Mapping) and _selects(wanted, pod.metadata.labels)
 
 
 def _selects(selector: Term, labels: Mapping[str, str]) -> bool:
-    equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
-    return equal and all(_holds(row, labels) for row in selector.get("matchExpressions") or ())
-
-
-def _holds(row: Term, labels: Mapping[str, str]) -> bool:
-    """An operator that nobody knows holds nowhere."""
-    if not isinstance(row, dict):
+    """A selector with something else in the place of its map or its list selects nothing."""
+    equal, rows = selector.get("matchLabels") or {}, _list(selector, "matchExpressions")
+    if not isinstance(equal, Mapping) or rows is None:
         return False
-    rule = _OPERATORS.get(row.get("operator", ""))
-    return rule is not None and rule(labels.get(row.get("key", "")), tuple(row.get("values") or ()))
+    return all(labels.get(key) == value for key, value in equal.items()) and all(_holds(row, labels) for row in rows)
 
 
-_OPERATORS: Mapping[str, Callable[[str | None, tuple[str, ...]], bool]] = {
+def _holds(row: object, labels: Mapping[str, str]) -> bool:
+    """An operator that nobody knows holds nowhere, and neither does a row that is none."""
+    if not isinstance(row, Mapping):
+        return False
+    key, operator, values = row.get("key", ""), row.get("operator", ""), _list(row, "values")
+    if not isinstance(key, str) or not isinstance(operator, str) or values is None:
+        return False
+    rule = _OPERATORS.get(operator)
+    return rule is not None and rule(labels.get(key), values)
+
+
+def _list(written: Term, name: str) -> Sequence[Any] | None:
+    """Empty where nothing is written; None where something else stands in its place."""
+    found = written.get(name)
+    return found or () if isinstance(found, list | tuple | None) else None
+
+
+_OPERATORS: Mapping[str, Callable[[str | None, Sequence[Any]], bool]] = {
     "In": lambda found, values: found is not None and found in values,
     "NotIn": lambda found, values: found is None or found not in values,
     "Exists": lambda found, _: found is not None,

@@ -112,7 +112,8 @@ def _spoil_one(dice: random.Random, document: Any, path: tuple[Any, ...]) -> Non
         holder = holder[step]
     last = path[-1]
     acts: Sequence[tuple[float, Callable[[], object]]] = (
-        (5.0, lambda: holder.__setitem__(last, dice.choice(ODD))),
+        # A copy: what is spoiled again inside it must not be in another place, nor in another case, nor in itself.
+        (5.0, lambda: holder.__setitem__(last, copy.deepcopy(dice.choice(ODD)))),
         (2.0, lambda: holder.__delitem__(last)),
         (1.0, lambda: holder.__setitem__(last, [holder[last]])),
         (1.0, lambda: holder.__setitem__(last, {"x": holder[last]})),

@@ -163,7 +163,8 @@ def _event(dice: random.Random, number: int) -> Event:
     made = _MAKERS.get(name, _plain)(dice, name)
     uid = f"{name}-{number}-uid" if generators.chance(dice, 0.8) else f"{name}-uid"
     told = {"uid": uid, "resourceVersion": str(dice.randrange(2, 10**6)), **made["metadata"]}
-    made["metadata"] = {**told, "uid": uid}
+    # Without a name nothing is stored: of every object that comes from an API server one is known.
+    made["metadata"] = {**told, "uid": uid, "name": told.get("name") or name}
     whole = generators.chance(dice, 0.75)
     named = whole or generators.chance(dice, 0.7)
     body = mutating.encode(made) if whole else _spoiled(dice, made, named=named)

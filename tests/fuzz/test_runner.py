@@ -1,12 +1,13 @@
 """The runner itself: what it finds, how it names it, and that it makes a case again."""
 
+import copy
 import random
 import time
 from collections.abc import Iterable
 
 import pytest
 
-from tests.fuzz import runner
+from tests.fuzz import mutating, runner
 from tests.fuzz.runner import Session, Watch
 
 
@@ -66,3 +67,11 @@ def test_again() -> None:
 def test_fewer(cases: int, share: int, fewer: int) -> None:
     """A target whose cases are long has fewer of them, and never none."""
     assert Session(seed=1, cases=cases).fewer(share).cases == fewer
+
+
+def test_spoiling_a_document_leaves_the_odd_values_as_they_were() -> None:
+    """A value that is spoiled again inside a document is spoiled there alone, and in no later case."""
+    before = copy.deepcopy(mutating.ODD)
+    for seed in range(300):
+        mutating.spoil(random.Random(seed), {"a": [1], "b": {"c": ""}}, 6, ("a", "b", 0))
+    assert before == mutating.ODD

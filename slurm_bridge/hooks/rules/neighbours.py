@@ -53,19 +53,30 @@ def forbidden(pod: Pod) -> tuple[Term, ...]:
 
 
 def term(written: Mapping[str, Any], namespace: str) -> Term:
-    """One term as it is written; without any word about namespaces it means the pod's own."""
-    named = frozenset(written.get("namespaces") or ())
-    among = selectors.read(written.get("namespaceSelector"))
+    """One term as it is written; without any word about namespaces it means the pod's own.
+
+    A term with a key, a list of namespaces or a selector of them that makes no sense means no pod.
+    """
+    key, whole = selectors.words((written.get("topologyKey", ""),)), written.get("namespaceSelector")
+    named, among = selectors.words(written.get("namespaces")), selectors.read(whole)
+    if key is None or named is None or (among is None and whole is not None):
+        return Term(topology_key="", selector=None, namespaces=frozenset())
     return Term(
-        topology_key=written.get("topologyKey", ""),
+        topology_key=key[0],
         selector=selectors.read(written.get("labelSelector")),
-        namespaces=named if named or among is not None else frozenset({namespace}),
+        namespaces=frozenset(named) if named or among is not None else frozenset({namespace}),
         among=among,
     )
 
 
-def _terms(pod: Pod, kind: str) -> Iterator[Term]:
+def rows(pod: Pod, kind: str, when: str) -> Iterator[Mapping[str, Any]]:
+    """What a pod writes of one kind and strength, row by row; something else in its place is no row."""
     affinity = (pod.spec.affinity or {}).get(kind)
-    if isinstance(affinity, Mapping):
-        for written in affinity.get(REQUIRED) or ():
-            yield term(written, pod.metadata.namespace)
+    written = affinity.get(when) if isinstance(affinity, Mapping) else None
+    if isinstance(written, list | tuple):
+        yield from (row for row in written if isinstance(row, Mapping))
+
+
+def _terms(pod: Pod, kind: str) -> Iterator[Term]:
+    for written in rows(pod, kind, REQUIRED):
+        yield term(written, pod.metadata.namespace)

@@ -59,8 +59,13 @@ def takes(claim: Claim, volume: Volume) -> bool:
         and there.volume_mode == asked.volume_mode
         and set(asked.access_modes) <= set(there.access_modes)
         and size(claim) <= quantity.parse(there.capacity.get(_STORAGE, 0))
-        and selectors.all_hold(selectors.read(asked.selector) or (), volume.metadata.labels)
+        and (asked.selector is None or _selects(asked.selector, volume))
     )
+
+
+def _selects(selector: Mapping[str, Any], volume: Volume) -> bool:
+    wanted = selectors.read(selector)
+    return wanted is not None and selectors.all_hold(wanted, volume.metadata.labels)
 
 
 def place(volume: Volume) -> Requirement | None:

@@ -71,12 +71,34 @@ def all_hold(requirements: tuple[Requirement, ...], labels: Labels) -> bool:
     return all(requirement.holds(labels) for requirement in requirements)
 
 
-def read(selector: Mapping[str, Any] | None) -> tuple[Requirement, ...] | None:
-    """A manifest's label selector (matchLabels, matchExpressions). None selects nothing, an empty one everything."""
-    if selector is None:
+def read(selector: object) -> tuple[Requirement, ...] | None:
+    """A manifest's label selector (matchLabels, matchExpressions). None selects nothing, an empty one everything.
+
+    One that makes no sense selects nothing: pods of one user are asked what they say of the pods of all others.
+    """
+    if not isinstance(selector, Mapping):
         return None
-    equal = [Requirement(key, "In", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
-    return (*equal, *(requirement(row) for row in selector.get("matchExpressions") or ()))
+    equal, rows = selector.get("matchLabels") or {}, selector.get("matchExpressions") or ()
+    if not isinstance(equal, Mapping) or words(tuple(equal.values())) is None:
+        return None
+    if not isinstance(rows, list | tuple) or not all(map(_makes_sense, rows)):
+        return None
+    return (*(Requirement(key, "In", (value,)) for key, value in equal.items()), *map(requirement, rows))
+
+
+def words(written: object) -> tuple[str, ...] | None:
+    """A manifest's list of words, empty where nothing is written; None where something else stands in its place."""
+    if written is None:
+        return ()
+    if not isinstance(written, list | tuple) or not all(isinstance(one, str) for one in written):
+        return None
+    return tuple(written)
+
+
+def _makes_sense(row: object) -> bool:
+    if not isinstance(row, Mapping) or words(row.get("values")) is None:
+        return False
+    return words((row.get("key", ""), row.get("operator", ""))) is not None
 
 
 def requirement(row: Mapping[str, Any]) -> Requirement:

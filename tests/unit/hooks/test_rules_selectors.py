@@ -128,6 +128,30 @@ def test_no_affinity() -> None:
     assert affinity.required(pod(affinity={"podAffinity": {}})) is None
 
 
+@pytest.mark.security("input")
+@pytest.mark.parametrize(
+    "selector",
+    [
+        True,
+        [1],
+        "zone",
+        {"matchLabels": ["zone"]},
+        {"matchLabels": {"zone": ["a"]}},
+        {"matchExpressions": True},
+        {"matchExpressions": ["zone"]},
+        {"matchExpressions": {"key": "zone", "operator": "Exists"}},
+        {"matchExpressions": [{"key": ["zone"], "operator": "Exists"}]},
+        {"matchExpressions": [{"key": "zone", "operator": ["Exists"]}]},
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": 7}]},
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": "abc"}]},
+        {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": [["b"]]}]},
+    ],
+)
+def test_a_label_selector_that_makes_no_sense_selects_nothing(selector: object) -> None:
+    """Where another thing stands in the place of a list, a map or a word, the whole selector is none."""
+    assert selectors.read(selector) is None
+
+
 _labels = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
 
 

@@ -94,6 +94,8 @@ class Bridge:
         self._groups = {kind: self._feed(cluster, kind, self._on_owner) for kind in known.GROUPING}
         metrics = Metrics(version="test")
         around = observing.surroundings(self.settings, self.clock, dice, metrics, background.nowhere)
+        # A hook's own thread would move the clock that stands still for everybody else.
+        around = dataclasses.replace(around, threads=False)
         seen: dict[needs.Need, Feed[Any]] = {}
 
         def views(wanted: frozenset[needs.Need]) -> Mapping[needs.Need, needs.View]:

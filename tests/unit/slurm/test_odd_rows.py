@@ -189,3 +189,12 @@ def test_retry_after_is_bounded(make: MakeClient, slurm: Script, header: str, se
     with pytest.raises(errors.Unavailable) as raised:
         make(read_tries=1).jobs()
     assert raised.value.retry_after == seconds
+
+
+def test_equal_rows_that_cannot_be_read_are_named_once() -> None:
+    """A list of tens of thousands of them must not hold up the thread that reads it."""
+    found = rows.decode(listed(*[b"0"] * 3, b'{"job_id": 7, "name": [1]}', GOOD, b"0"), shapes.Jobs)
+    assert found is not None
+    kept, odd = found
+    assert [row.job_id for row in kept.jobs] == [8]
+    assert [one.name for one in odd] == ["", "7"]

@@ -193,6 +193,37 @@ def test_pods_that_keep_away_from_their_like_get_a_node_each(term: dict[str, Any
     assert ("one-per-node" in found.hints) is apart
 
 
+@pytest.mark.security("input")
+@pytest.mark.parametrize(
+    "term",
+    [
+        {"labelSelector": {"matchLabels": ["app"]}},
+        {"labelSelector": {"matchLabels": "app"}},
+        {"labelSelector": {"matchExpressions": True}},
+        {"labelSelector": {"matchExpressions": {"key": "app", "operator": "Exists"}}},
+        {"labelSelector": {"matchExpressions": ["app"]}},
+        {"labelSelector": {"matchExpressions": [{"key": "app", "operator": ["Exists"]}]}},
+        {"labelSelector": {"matchExpressions": [{"key": ["app"], "operator": "Exists"}]}},
+        {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": 7}]}},
+        {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": "a web page"}]}},
+        {"labelSelector": {}, "namespaces": 7},
+        {"labelSelector": {}, "namespaces": "the team of others"},
+        {"labelSelector": {}, "topologyKey": ["kubernetes.io/hostname"]},
+    ],
+)
+def test_a_term_that_makes_no_sense_keeps_no_pods_apart(term: dict[str, Any]) -> None:
+    """Where another thing stands in the place of a list, a map or a word, the term selects no pod."""
+    assert not gang(labelled(anti(**term))).one_per_node
+
+
+@pytest.mark.security("input")
+@pytest.mark.parametrize("terms", [True, 7, "terms", {"topologyKey": "kubernetes.io/hostname"}, ["term"], None])
+def test_terms_that_are_no_list_of_terms_keep_no_pods_apart(terms: object) -> None:
+    """What stands in the place of the terms is no term."""
+    written: dict[str, object] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    assert not gang(labelled(written)).one_per_node
+
+
 def test_a_preference_to_keep_away_is_none() -> None:
     """Only what is required binds."""
     preferred: dict[str, object] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}

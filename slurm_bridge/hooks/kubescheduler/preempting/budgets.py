@@ -47,7 +47,8 @@ def requirements(selector: Mapping[str, object]) -> tuple[Requirement, ...]:
     equal = [(str(key), "In", (str(value),)) for key, value in labels.items()] if isinstance(labels, Mapping) else []
     others = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
     written = [
-        (str(row.get("key", "")), str(row.get("operator", "")), tuple(row.get("values") or ())) for row in others
+        (str(row.get("key", "")), str(row.get("operator", "")), selectors.words(row.get("values")) or ())
+        for row in others
     ]
     return tuple(Requirement(*parts) for parts in (*equal, *written))
 

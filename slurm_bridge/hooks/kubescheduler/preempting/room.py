@@ -1,11 +1,9 @@
 """Whether a pod fits on a node beside some others: by what all of them ask for, and by who keeps away from whom."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any
 
-from slurm_bridge.hooks.kubescheduler.preempting.budgets import requirements
-from slurm_bridge.hooks.rules import selectors
+from slurm_bridge.hooks.rules import neighbours, selectors
 from slurm_bridge.hooks.snapshot import NOTHING, Amounts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import resources
@@ -41,15 +39,10 @@ def total(pods: Iterable[Pod], needs_of: NeedsOf = resources.requests_of) -> dic
 
 def repels(one: Pod, other: Pod) -> bool:
     """Required anti-affinity of one keeps the other off its node: both on one node are in one domain of every key."""
-    anti = (one.spec.affinity or {}).get("podAntiAffinity")
-    if not isinstance(anti, Mapping):
-        return False
-    return any(_selects(term, one, other) for term in anti.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
+    return any(_selects(term, other) for term in neighbours.forbidden(one))
 
 
-def _selects(term: Mapping[str, Any], one: Pod, other: Pod) -> bool:
+def _selects(term: neighbours.Term, other: Pod) -> bool:
     """A namespace selector is taken to match every namespace: whoever may be kept away counts as kept away."""
-    near = term.get("namespaces") or (one.metadata.namespace,)
-    within = term.get("namespaceSelector") is not None or other.metadata.namespace in near
-    selector = term.get("labelSelector")
-    return within and selector is not None and selectors.all_hold(requirements(selector), other.metadata.labels)
+    within = term.among is not None or other.metadata.namespace in term.namespaces
+    return within and term.selector is not None and selectors.all_hold(term.selector, other.metadata.labels)

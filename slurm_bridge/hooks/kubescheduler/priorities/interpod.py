@@ -17,6 +17,7 @@ from slurm_bridge.hooks.rules.neighbours import Term
 from slurm_bridge.model.pod import Pod
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_MOST_WEIGHT = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,8 +142,8 @@ class _Worth:
 
 
 def _preferred(pod: Pod, kind: str, sign: int) -> Iterator[Wish]:
-    affinity = (pod.spec.affinity or {}).get(kind)
-    for row in (affinity.get(PREFERRED) or ()) if isinstance(affinity, Mapping) else ():
-        yield Wish(
-            sign * int(row.get("weight", 0)), neighbours.term(row.get("podAffinityTerm") or {}, pod.metadata.namespace)
-        )
+    """A weight that the API server would not take counts for nothing: the others' sums are made of it, too."""
+    for row in neighbours.rows(pod, kind, PREFERRED):
+        weight, term = row.get("weight", 0), row.get("podAffinityTerm") or {}
+        if isinstance(weight, int) and 0 < weight <= _MOST_WEIGHT and isinstance(term, Mapping):
+            yield Wish(sign * weight, neighbours.term(term, pod.metadata.namespace))

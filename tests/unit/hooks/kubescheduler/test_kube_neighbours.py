@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +68,27 @@ def test_anti_affinity_keeps_out_of_the_domain() -> None:
     """Where there is one such pod in the domain, there is no place; who is in no domain meets nobody."""
     at = seen(wants("podAntiAffinity"), NODES, [pod("w", on="a1", labels=WEB)])
     assert said(NAME, at) == dict.fromkeys(["a1", "a2"], (reasons.POD_ANTI_AFFINITY,))
+
+
+@pytest.mark.security("input")
+@pytest.mark.parametrize(
+    "terms",
+    [
+        True,
+        {"topologyKey": HOST},
+        [7],
+        [{"topologyKey": HOST, "labelSelector": [1]}],
+        [{"topologyKey": HOST, "labelSelector": {"matchExpressions": True}}],
+        [{"topologyKey": [HOST], "labelSelector": {}}],
+        [{"topologyKey": HOST, "labelSelector": {}, "namespaces": 7}],
+        [{"topologyKey": HOST, "labelSelector": {}, "namespaces": "team"}],
+        [{"topologyKey": HOST, "labelSelector": {}, "namespaceSelector": [1]}],
+    ],
+)
+def test_a_running_pod_whose_terms_make_no_sense_keeps_nobody_out(terms: object) -> None:
+    """Pods of all users are asked whom they do not want near: one of them must not stop the others."""
+    odd = pod("r", on="b1", affinity={"podAntiAffinity": {REQUIRED: terms}})
+    assert said(NAME, seen(pod(labels=WEB), NODES, [odd])) == {}
 
 
 def test_those_who_run_are_asked_too() -> None:

@@ -173,6 +173,8 @@ def test_a_budget_is_overdrawn_by_all_together() -> None:
         (anti({"matchLabels": {"app": "db"}}, namespaces=["other"]), False),
         (anti({"matchLabels": {"app": "db"}}, namespaces=["other"], namespaceSelector={}), True),
         ({"podAntiAffinity": None}, False),
+        ({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": True}}, False),
+        (anti({"matchExpressions": [{"key": "app", "operator": "In", "values": 7}]}), False),
         (None, False),
     ],
 )

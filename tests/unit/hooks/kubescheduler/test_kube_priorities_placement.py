@@ -234,6 +234,26 @@ def test_wishes_of_pods_that_are_there_count_as_well() -> None:
     assert found == {"likes": 10, "needs": 9, "other": 6, "shuns": 0}
 
 
+@pytest.mark.security("input")
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        True,
+        [7],
+        [{"weight": "x", "podAffinityTerm": near({"app": "web"})}],
+        [{"weight": 10**25, "podAffinityTerm": near({"app": "web"})}],
+        [{"weight": 101, "podAffinityTerm": near({"app": "web"})}],
+        [{"weight": 1, "podAffinityTerm": [1]}],
+        [{"weight": 1, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": [1]}}}}],
+    ],
+)
+def test_wishes_that_make_no_sense_count_for_nothing(wishes: object) -> None:
+    """Pods of all users are asked what they wish: one of them must not stop the others."""
+    nodes = [machine("a", labels={"zone": "1"}), machine("b", labels={"zone": "2"})]
+    odd = asking("x", node="a", affinity={"podAffinity": {interpod.PREFERRED: wishes}})
+    assert set(rated("InterPodAffinity", nodes, asking(labels={"app": "web"}), [odd]).values()) == {0}
+
+
 def test_a_term_means_its_namespaces() -> None:
     """Its own pod's where it names none, all for an empty selector of namespaces."""
     nodes = [machine("a", labels={"zone": "1"}), machine("b", labels={"zone": "2"})]
