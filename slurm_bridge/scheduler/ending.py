@@ -6,14 +6,14 @@ job gone           the same, after a pause, and unless so many went at once that
 job cancelled      before the pod had a node: respected; the pod is told and waits for somebody to change something
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
+from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler import marking, records, relevant, withdrawing, words
@@ -33,8 +33,8 @@ DOUBTFUL = 30.0
 class Ender:
     """The steps that end something."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, tools: Tools, disbelieve: Callable[[Placeholder], None]) -> None:
+        self._tools, self._disbelieve = tools, disbelieve
         #: Since when pods of a workload have been leaving, by pod.
         self._leaving: dict[WorkloadKey, dict[str, float]] = {}
         #: How many of them there were at the last look at each, and when the next one is due.
@@ -124,9 +124,9 @@ class Ender:
         found = self._tools.mirror.look_whose(placeholder.job_id, placeholder.owner)
         if isinstance(found, Placeholder) and found.owner.same_workload(placeholder.owner):
             return AT_ONCE
-        if isinstance(found, NotOurs) and not placeholder.seen and not self._bound_by_us(crew, placeholder.job_id):
-            # The reading that missed the job was wrong, and nothing but its absence made it ours.
-            self._tools.table.drop(placeholder.job_id)
+        if found is not None and not placeholder.seen and not self._bound_by_us(crew, placeholder.job_id):
+            # Its absence made it ours, or a note on its pods, and neither is so any more.
+            self._disbelieve(placeholder)
             return AT_ONCE
         return self._end(crew, placeholder)
 

@@ -47,6 +47,14 @@ class Finder:
         found = self._robbed.get(crew.root.key)
         return found if found is not None and found.job_id in crew.named else None
 
+    def disbelieve(self, placeholder: Placeholder) -> None:
+        """Nothing makes this job the workload's any more: its pods are looked at anew."""
+        owner = placeholder.owner
+        self._robbed.pop(owner.key, None)
+        known = self._tools.table.get(placeholder.job_id)
+        if known is not None and known.owner.same_workload(owner):
+            self._tools.table.drop(placeholder.job_id)
+
     def may_be_by(self, pod: Pod, job: Placeholder) -> bool:
         """That this pod, which names this job, was bound by it."""
         return may_be_by(pod, job, self._census, counted=self._tools.limits.ids is None)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.model import kinds, names
+from tests.simulation.world import NAMESPACE
 from tests.unit.scheduler.bridging import Bridge
 
 #: What another bridge keeps on pods until it has cleaned up after them.
@@ -23,12 +24,20 @@ def theirs(bridge: Bridge, name: str = "theirs", *, record: str | None = None, f
     return job_id
 
 
-def named(bridge: Bridge, name: str, job_id: int, *, node: str = "n1", finalizer: bool = True) -> None:
+def named(
+    bridge: Bridge,
+    name: str,
+    job_id: int,
+    *,
+    node: str = "n1",
+    finalizer: bool = True,
+    notes: Mapping[str, str] | None = None,
+) -> None:
     """A pod that is bound and names that job."""
     bridge.pod(
         name,
         labels={names.LABEL_JOB_ID: str(job_id)},
-        annotations={names.ANNOTATION_SLURM_NODE: node},
+        annotations={names.ANNOTATION_SLURM_NODE: node, **(notes or {})},
         finalizers=[FINALIZER] if finalizer else [],
         spec={"nodeName": node},
     )
@@ -67,6 +76,21 @@ def test_many_pods_of_another_bridge_neither_end_nor_stop_anything(bridge: Bridg
     bridge.slurm.control.end(ours.job_id, "CANCELLED")
     bridge.until(lambda: not bridge.exists("ours"), 30)
     assert bridge.deletes() == 1
+
+
+@pytest.mark.security("neighbours")
+def test_a_note_that_says_we_bound_a_pod_and_then_does_not_keeps_nobody_busy(bridge: Bridge) -> None:
+    """A pod that names another's running job and takes back that we bound it is left alone, as is that job's pod."""
+    job_id = bridge.bound("ours").job_id
+    bound_by = bridge.core.tools.config.rules.cluster_id
+    named(bridge, "forged", job_id, finalizer=False, notes={names.ANNOTATION_BOUND_BY: bound_by})
+    bridge.run(1)
+    taken_back = {"metadata": {"annotations": {names.ANNOTATION_BOUND_BY: None}}}
+    bridge.kube.merge(kinds.PODS, (NAMESPACE, "forged"), taken_back)
+    bridge.run(60, step=2)
+    assert bridge.deletes() == 0
+    assert bridge.slurm.world.jobs[job_id].running
+    assert [reason for reason, _ in bridge.events("forged")].count("SlurmJobNotOurs") == 1
 
 
 def test_the_pod_says_once_that_its_job_is_not_ours(bridge: Bridge) -> None:
