@@ -30,8 +30,8 @@ SUITE := $(BIN)/python hack/suite.py
 # Compiled modules are kept, also where the environment says otherwise: else each worker compiles all of them anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-# They apply manifests as they are, for one scheduler name in one namespace: never beside others that do.
-AS_SHIPPED := tests/e2e/test_deployed.py tests/e2e/test_examples.py
+# Never beside others: two apply manifests as they are, for one scheduler name in one namespace, one measures how fast.
+ALONE := tests/e2e/test_deployed.py tests/e2e/test_examples.py tests/e2e/test_hostile_namespace.py
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -115,8 +115,8 @@ contract: $(READY) ## the same cases on the pocket servers and on the real ones
 
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
-	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(AS_SHIPPED:%=--ignore=%)" \
-		--run "$(AS_SHIPPED)" --run "-m disruptive tests/e2e"
+	@$(SUITE) e2e --run "-n 3 --dist loadfile -m 'not disruptive' tests/e2e $(ALONE:%=--ignore=%)" \
+		--run "$(ALONE)" --run "-m disruptive tests/e2e"
 
 chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
 	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"

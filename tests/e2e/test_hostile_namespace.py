@@ -66,12 +66,9 @@ def scene(open_world: OpenWorld, slurm: support_servers.Slurm) -> Iterator[Scene
 
 
 def pace(world: World, prefix: str) -> Pace:
-    """The median of several bursts."""
+    """The best of several bursts: whatever else the machine does only slows them."""
     found = [burst(world, f"{prefix}-{number}") for number in range(ROUNDS)]
-    return Pace(
-        throughput=statistics.median(one.throughput for one in found),
-        latency=statistics.median(one.latency for one in found),
-    )
+    return Pace(throughput=max(one.throughput for one in found), latency=min(one.latency for one in found))
 
 
 def burst(world: World, prefix: str) -> Pace:
