@@ -114,7 +114,7 @@ class Metrics(Instruments):
         )
         self.unreadable = self._counter(
             "unreadable_total",
-            "Objects and rows that a server sent and that cannot be read: each is left out, all others count.",
+            "Objects and rows of a server that cannot be read: left out, all others count; equal rows count once.",
             "server",
             "kind",
         )
