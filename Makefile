@@ -111,7 +111,7 @@ cluster-test: $(READY) ## start, hurt, repair and stop a second local cluster, a
 
 contract: $(READY) ## the same cases on the pocket servers and on the real ones
 	@echo "make contract: one suite per port, on the pocket servers and on the local cluster"
-	@$(SUITE) contract --with "--servers both" --run tests/contract
+	@$(SUITE) contract "--with=--servers both" --run tests/contract
 
 e2e: $(READY) ## pods and groups through both real servers at once
 	@echo "make e2e: real objects of real controllers, allocated by the real Slurm, on the local cluster"
@@ -120,7 +120,7 @@ e2e: $(READY) ## pods and groups through both real servers at once
 
 chaos: $(READY) ## kill the daemon and the servers while pods are scheduled (CHAOS=--short)
 	@echo "make chaos: kill -9 of the daemon, of slurmctld, slurmrestd and the apiserver, on the local cluster"
-	@$(SUITE) chaos --with "$(CHAOS)" --run tests/chaos
+	@$(SUITE) chaos "--with=$(CHAOS)" --run tests/chaos
 
 soak: $(READY) ## 10 000 pods while the apiserver is killed five times
 	@echo "make soak: the watched cache against a fresh list while the real apiserver dies five times"

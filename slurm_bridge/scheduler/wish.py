@@ -105,7 +105,7 @@ def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wa
     planned = _plan(wish, tools, before)
     if not isinstance(planned, Plan):
         return planned
-    moved = _advanced(planned, tools, placeholder)
+    moved = _advanced(wish, planned, tools, placeholder)
     if moved is not before:
         tools.plans[uid] = moved
     if moved.attempt != planned.state.attempt:
@@ -170,12 +170,12 @@ def _plan(
     )
 
 
-def _advanced(planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanState:
+def _advanced(wish: Wish, planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanState:
     """An attempt counts from Slurm's first look at the job after it was written."""
     view = placeholder.view
     if view is None:
         return planned.state
-    state = _read_back(planned.state, placeholder, view)
+    state = _read_back(wish, planned, placeholder, view)
     return tools.config.chain.advance(
         dataclasses.replace(planned, state=state) if state is not planned.state else planned,
         now=tools.clock.wall(),
@@ -184,9 +184,13 @@ def _advanced(planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanStat
     )
 
 
-def _read_back(state: PlanState, placeholder: Placeholder, view: JobView) -> PlanState:
-    """The attempt, with what Slurm's clock said when the job told of it for the first time."""
-    if state.read is not None or placeholder.owner.plan != state.text:
+def _read_back(wish: Wish, planned: Plan, placeholder: Placeholder, view: JobView) -> PlanState:
+    """The attempt, with what Slurm's clock said when the job told of it for the first time.
+
+    An attempt at nodes that the job has already is not written: then the job's request tells of it.
+    """
+    state, owner = planned.state, placeholder.owner
+    if state.read is not None or (owner.plan != state.text and owner.request != mark(wish, planned)):
         return state
     return dataclasses.replace(state, read=view.last_evaluation)
 

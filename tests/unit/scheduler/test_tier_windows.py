@@ -1,8 +1,10 @@
 """A job waits for the best nodes only for a while, whatever the daemon's clock says of the time."""
 
+import dataclasses
 import json
 import pathlib
 
+import msgspec
 import pytest
 
 from slurm_bridge.hooks.attempts import PlanState
@@ -82,6 +84,22 @@ def test_a_restart_goes_on_with_the_attempt_of_the_record(tmp_path: pathlib.Path
     bridge.until(lambda: seen.append(attempt(bridge)) or seen[-1] > 1, seconds=30.0)  # type: ignore[func-returns-value]
     assert seen == sorted(seen)
     assert seen[0] == 1
+
+
+@pytest.mark.parametrize("ahead", [0.0, 600.0, -600.0], ids=["right", "ahead", "behind"])
+def test_a_tier_that_the_job_has_already_is_left_in_time(tmp_path: pathlib.Path, ahead: float) -> None:
+    """Nothing is written for it when the record speaks of other attempts, as one of an earlier version may."""
+    bridge = bridge_of(tmp_path, ahead)
+    bridge.pod("a")
+    bridge.settle()
+    waiting = job(bridge)
+    owner = marks.read(waiting.ask.text("admin_comment"))
+    assert owner is not None
+    text = marks.write(msgspec.structs.replace(owner, plan=f"earlier:0:{int(bridge.clock.wall())}"))
+    ask = dataclasses.replace(waiting.ask, texts={**waiting.ask.texts, "admin_comment": text})
+    bridge.slurm.world.put(dataclasses.replace(waiting, ask=ask))
+    bridge.start()
+    bridge.until(lambda: bridge.node_of("a"), seconds=30.0)
 
 
 def test_a_tier_whose_update_is_refused_is_left_for_the_next(tmp_path: pathlib.Path) -> None:
