@@ -29,7 +29,7 @@ from slurm_bridge.model import names
 _PIECE = 1 << 16
 #: Of one connection alone, or set anew here.
 _HOPS = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length", "te", "upgrade"})
-_POD = re.compile(r"/pods/([^/?]+)(?:/(eviction|binding))?$")
+_POD = re.compile(r"/pods/([^/?]+)(?:/(eviction|binding|status))?$")
 _SUBRESOURCES = {"eviction": "evict", "binding": "bind"}
 #: What is written on pods: by annotation, when it is written and when it is taken back.
 _NOTES = {names.ANNOTATION_ROOM: ("note", "unnote"), names.ANNOTATION_MAKES_ROOM: ("mark", "unmark")}
@@ -71,7 +71,7 @@ def _of_job(method: str, job: str, body: bytes) -> Order:
 
 
 def _of_pod(name: str, subresource: str, body: bytes) -> Order | None:
-    if subresource:
+    if subresource in _SUBRESOURCES:
         return Order(what=_SUBRESOURCES[subresource], whom=name)
     written = json.loads(body).get("metadata", {}).get("annotations") or {}
     for key, (said, taken_back) in _NOTES.items():
@@ -236,7 +236,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _connected(self) -> http.client.HTTPConnection:
         """The kept connection, if the server has not closed it meanwhile."""
-        if self._far is not None and select.select([self._far.sock], [], [], 0)[0]:
+        far = self._far
+        if far is not None and (far.sock is None or select.select([far.sock], [], [], 0)[0]):
             self._leave()
         if self._far is None:
             self._far = self.door.opened()
