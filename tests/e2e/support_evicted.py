@@ -36,8 +36,8 @@ def _victims(one: Json) -> set[str]:
 
 
 def _uid(key: str) -> str:
-    """Workloads are named by kind, namespace, name and uid."""
-    return key.rpartition("/")[2]
+    """The last part of what tells a workload from all others: kind, namespace and name stand before it."""
+    return key.split("/", 3)[-1]
 
 
 def _workloads(pod: Json) -> set[str]:
