@@ -207,6 +207,7 @@ def test_a_guarantee_takes_back_what_is_borrowed_and_nothing_else(
             (job_id,) = theirs.values()
             assert world.slurm.shown(job_id)["JobState"] == "RUNNING"
             waiting.until(lambda: not notes(world), "end of what was noted")
+            observer.expect(mine)
         world.await_pod("rival", "a node", support_world.is_bound, SECONDS)
     assert observer.seen.wrong == set()
     assert sorted(gate.done("evict")) == ["cheap", "new"]
@@ -248,13 +249,14 @@ def test_a_gang_goes_as_a_whole(world: World, gate: Gate) -> None:
             whole = support_groups.placed(world, "gang", 2, SECONDS)
             job = support_groups.together(world, whole)
             with support_observer.observing(world) as observer:
-                with pods(world, pod(world, "mine", "root.gangs.gangs-a", cpu="2")):
+                with pods(world, pod(world, "mine", "root.gangs.gangs-a", cpu="2")) as (mine,):
                     world.await_pod("mine", "a node", support_world.is_bound, SECONDS)
                     assert sorted(gate.done("evict")) == sorted(support_kinds.names(whole))
                     assert world.slurm.shown(job.job_id)["JobState"] == "CANCELLED"
                     held = support_world.waits_for("QueueWaiting")
                     support_groups.awaited(world, "gang", 2, held, "waiting")
                     assert staying(world) > {"alone-1", "alone-2", "mine"}
+                    observer.expect(mine)
                 anew = support_groups.placed(world, "gang", 2, SECONDS)
                 assert support_groups.together(world, anew).job_id != job.job_id
             assert observer.seen.wrong == set()
@@ -269,12 +271,11 @@ def test_what_a_budget_keeps_is_spared_and_another_one_goes(world: World, gate: 
     """The newest is asked again for as long as is configured, and then left alone; nothing is left on it."""
     old, new = borrower(world, "old", "root.kept.kept-b"), borrower(world, "new", "root.kept.kept-b")
     new["metadata"]["labels"] = {"app": "kept"}
-    mine = pod(world, "mine", "root.kept.kept-a")
     with (
         one_by_one(world, old, new),
         budget(world),
         support_observer.observing(world) as observer,
-        pods(world, mine),
+        pods(world, pod(world, "mine", "root.kept.kept-a")) as (mine,),
     ):
         waiting.until(lambda: gate.refused("evict"), "refusal", SECONDS)
         assert staying(world) == {"old", "new", "mine"}
@@ -284,6 +285,7 @@ def test_what_a_budget_keeps_is_spared_and_another_one_goes(world: World, gate: 
         world.await_pod("mine", words, says("QueueWaiting", f"in queue root.kept.kept-a: {words}"), SECONDS)
         world.await_pod("mine", "a node", support_world.is_bound, SECONDS)
         assert (gate.done("evict"), staying(world)) == (["old"], {"new", "mine"})
+        observer.expect(mine)
     assert observer.seen.wrong == set()
 
 
