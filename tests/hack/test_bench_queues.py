@@ -7,6 +7,8 @@ from hooksbench.queues import QUOTAS, SHORTAGES, Crowd, Shortage, Timing
 
 from slurm_bridge.queues.settings import SortPolicy
 
+pytestmark = pytest.mark.thorough
+
 
 def timing(milliseconds: float, nodes: int = 100) -> Timing:
     """Of a pass with all put in order anew."""

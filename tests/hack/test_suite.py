@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 RUNNER = pathlib.Path(__file__).resolve().parents[2] / "hack" / "suite.py"
 
 #: Fails the first time that it runs in this folder.
@@ -85,13 +87,11 @@ def test_more_than_three_flakes_fail_the_suite(suite: Suite) -> None:
     assert "4 cases failed" in done.stdout
 
 
-@pytest.mark.thorough
 def test_three_flakes_do_not_fail_the_suite(suite: Suite) -> None:
     """As many as may be accidents."""
     assert suite.run("e2e", cases="".join(ONCE.format(name=f"shy_{number}") for number in range(3))).returncode == 0
 
 
-@pytest.mark.thorough
 def test_more_than_three_flakes_of_all_suites_fail_the_verdict(suite: Suite) -> None:
     """Each suite may have few, and all of them together too many."""
     for name in ("contract", "e2e"):
@@ -102,7 +102,6 @@ def test_more_than_three_flakes_of_all_suites_fail_the_verdict(suite: Suite) -> 
     assert "e2e: test_e2e_cases.py::test_e2e_1" in done.stdout
 
 
-@pytest.mark.thorough
 def test_a_suite_without_flakes_takes_its_former_ones_off_the_list(suite: Suite) -> None:
     """The list is of the last run of each suite."""
     suite.run("e2e", cases=ONCE.format(name="shy"))

@@ -9,6 +9,8 @@ import pytest
 
 from tests.conformance import loading
 
+pytestmark = pytest.mark.thorough
+
 PROJECT = Path(loading.OWN).parents[2]
 GOOD = "{id: small, given: {percentage: 0, num_nodes: 10, op: num_feasible_nodes}, expect: {nodes: 10}}"
 
@@ -60,7 +62,6 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "record", "told"), UNKNOWN.values(), ids=UNKNOWN)
 def test_what_nobody_knows_fails_loudly(tmp_path: Path, name: str, record: str, told: str) -> None:
     """With the file, the case and the field in the message."""

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any
 
+import pytest
+
 from slurm_bridge.queues.records import Allocation, Thing, Update
 from tests.unit.queues.support_configs import queue
 from tests.unit.queues.support_core import application, ask, documented, named, node
@@ -193,6 +195,7 @@ def _closed(partition: Any, root: Any) -> Any:
 
 
 class TestFairShares:
+    @pytest.mark.thorough
     def test_two_queues_share_evenly_over_five_hundred_applications(self):
         """Within ten per cent, though one of them came first with all of its applications."""
         site = Site(queue("a"), queue("b"), nodes=4)

@@ -15,6 +15,8 @@ from tests.simulation.world import NAMESPACE, World
 from tests.unit.scheduler import bridging
 from tests.unit.scheduler.bridging import Bridge
 
+pytestmark = pytest.mark.thorough
+
 CPUS = 64
 #: A small gang and a large one: so much larger that a square would show.
 FEW, MANY = 32, 256
@@ -193,7 +195,6 @@ def test_a_gang_that_starts_at_once_costs_no_conditions(tmp_path: pathlib.Path, 
     assert told(bridge) == 0
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("gang", [group, jobset], ids=_id)
 def test_the_work_for_a_member_is_the_same_in_a_gang_of_any_size(tmp_path: pathlib.Path, gang: Gang) -> None:
     """From its first member to its last binding."""
@@ -208,7 +209,6 @@ def test_the_work_for_a_member_is_the_same_in_a_gang_of_any_size(tmp_path: pathl
     assert each(MANY) <= SLACK * each(FEW)
 
 
-@pytest.mark.thorough
 @ALL
 def test_members_that_arrive_one_by_one_are_gathered_when_all_are_there(tmp_path: pathlib.Path, gang: Gang) -> None:
     """Each is looked at when it comes, and ranked when all have."""
@@ -248,7 +248,6 @@ def test_members_beyond_the_minimum_are_gathered_when_they_have_settled(tmp_path
     assert each(MANY) <= SLACK * each(FEW)
 
 
-@pytest.mark.thorough
 def test_a_jobset_of_two_thousand_pods_is_one_submit(tmp_path: pathlib.Path) -> None:
     """Though they arrive one by one."""
     bridge = arriving(tmp_path, 2000)
@@ -303,7 +302,6 @@ def test_a_gang_that_waits_in_slurm_costs_what_a_pod_costs(tmp_path: pathlib.Pat
 # -- from the first end to the last ------------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_members_that_finish_one_by_one_cost_the_same_each(tmp_path: pathlib.Path) -> None:
     """Of those that have done their work none is looked at again when the next one has."""
 
@@ -321,7 +319,6 @@ def test_members_that_finish_one_by_one_cost_the_same_each(tmp_path: pathlib.Pat
     assert each(MANY) <= SLACK * each(FEW)
 
 
-@pytest.mark.thorough
 def test_a_lost_member_does_not_make_the_end_of_the_others_dearer(tmp_path: pathlib.Path) -> None:
     """What its loss means is asked when it is lost, and not again whenever another member has done its work."""
 
@@ -338,7 +335,6 @@ def test_a_lost_member_does_not_make_the_end_of_the_others_dearer(tmp_path: path
     assert each(MANY) <= SLACK * each(FEW)
 
 
-@pytest.mark.thorough
 def test_members_that_leave_one_by_one_cost_the_same_each(tmp_path: pathlib.Path) -> None:
     """First the deletion of all is asked for, then they go."""
 
@@ -369,7 +365,6 @@ def test_the_end_of_a_gang_is_one_note_and_one_cancel(tmp_path: pathlib.Path) ->
     assert not writes(bridge)
 
 
-@pytest.mark.thorough
 def test_members_of_a_job_that_ended_are_deleted_once_each(tmp_path: pathlib.Path) -> None:
     """A word on each, its deletion, an event, and two readings of the job at most."""
 

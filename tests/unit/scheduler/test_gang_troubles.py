@@ -19,6 +19,8 @@ from tests.simulation.world import NAMESPACE, World
 from tests.unit.scheduler.bridging import Bridge
 from tests.unit.scheduler.test_gangs import bound, gang, job_of, member, pair, parts, pending, running
 
+pytestmark = pytest.mark.thorough
+
 
 def podgroup(bridge: Bridge, pods: list[str], minimum: int = 2) -> list[str]:
     """A group that says from how many on it is worth starting, and not how many there will be."""
@@ -533,7 +535,6 @@ def crowded(bridge: Bridge, nodes: list[str]) -> None:
         )
 
 
-@pytest.mark.thorough
 def test_a_group_learns_of_all_full_nodes_at_once(tmp_path: pathlib.Path) -> None:
     """Not of one with each allocation that it gives back."""
     bridge = Bridge(tmp_path, world=World(1, tmp_path / "token", fleet=fleet.hall(24)))
@@ -590,7 +591,6 @@ def test_a_lie_about_what_a_running_job_holds_does_not_leave_half_a_group(bridge
     bridge.until(lambda: all(bound(bridge, pods)), 200)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("after", range(1, 30))
 def test_a_group_survives_the_death_of_the_daemon_at_every_call(bridge: Bridge, after: int) -> None:
     """It is submitted once, bound as a whole, and ends with its job."""

@@ -32,6 +32,7 @@ def names(response: pocket.Response) -> list[str]:
 
 
 class TestSize:
+    @pytest.mark.thorough
     def test_many_objects_are_bearable(self, kube: world.PocketKube) -> None:
         """Thousands are made in a moment, and pages of them are cheap; the bounds leave room for busy machines."""
         begun = real.monotonic()
