@@ -57,9 +57,10 @@ test: $(READY) ## unit tests, the conformance cases of the hooks, and the contra
 	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 4 --dist loadfile -m "not real and not thorough"
 	@$(BIN)/pytest -q examples/custom-hook
 
-thorough: $(READY) ## what make test leaves out: cases that take seconds, and every property on all of its examples
-	@echo "make thorough: cases that take seconds, and every property on all of its examples"
-	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 4 --dist loadfile --thorough -m "thorough or hypothesis"
+thorough: $(READY) ## what make test leaves out: cases that take seconds, and every property on all of its examples, of SEED=
+	@echo "make thorough: cases that take seconds, and every property on all of its examples, of seed $(SEED)"
+	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 4 --dist loadfile --thorough -m "thorough or hypothesis" \
+	    --hypothesis-seed=$(SEED)
 
 simulate: $(READY) ## the core killed after every call, and RUNS= seeded runs full of faults, watched by an observer
 	@echo "make simulate: the daemon's core in a deterministic world: every kill, and $(RUNS) random runs"

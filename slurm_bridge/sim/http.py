@@ -62,8 +62,9 @@ class Server:
             raise RuntimeError("already started")
         self._stopping = threading.Event()
         self._listening = self._listen()
+        name = f"pocket-accept {self.url}"
         self._accepting = threading.Thread(
-            target=self._accept, args=(self._listening, self._stopping), name="pocket-accept", daemon=True
+            target=self._accept, args=(self._listening, self._stopping), name=name, daemon=True
         )
         self._accepting.start()
         return self
@@ -122,7 +123,12 @@ class Server:
             thread = threading.Thread(target=self._serve, args=(sock, stopping), name="pocket-call", daemon=True)
             with self._lock:
                 self._open[sock] = thread
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # the system has no further thread: the client hears of it, and the next is served
+                with self._lock:
+                    del self._open[sock]
+                sock.close()
 
     def _serve(self, sock: socket.socket, stopping: threading.Event) -> None:
         talking: socket.socket = sock

@@ -6,7 +6,7 @@ import pytest
 
 from slurm_bridge.hooks.background import Backstage, Desk, NotAnswered, Target, nowhere
 from slurm_bridge.runtime.clock import SystemClock
-from tests import waiting
+from tests import threads, waiting
 
 
 class Said:
@@ -168,16 +168,11 @@ def test_a_process_without_connections_asks_nobody() -> None:
         nowhere(target, "/v1", {}, seconds=1)
 
 
-def test_what_no_thread_can_do_is_not_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_thread_can_do_is_not_taken_in() -> None:
     """The process may have as many as it is allowed: nobody must wait for an answer that never comes."""
-
-    def refused(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     log, done = Said(), threading.Event()
     on = desk(log=log)
-    with monkeypatch.context() as without:
-        without.setattr(threading.Thread, "start", refused)
+    with threads.refused_to(threading.current_thread()):
         assert not on.submit("a", done.set)
     assert ("a" in on, len(on), len(log.warnings)) == (False, 0, 1)
     assert on.submit("a", done.set)

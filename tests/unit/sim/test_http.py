@@ -12,6 +12,7 @@ import pytest
 
 from slurm_bridge.sim import faults, wire
 from slurm_bridge.sim import http as pocket
+from tests import threads
 
 TIMEOUT = 5
 
@@ -329,3 +330,11 @@ def _readable(sock: socket.socket) -> bool:
         return sock.recv(1, socket.MSG_PEEK) is not None
     except TimeoutError:
         return False
+
+
+def test_a_client_for_whom_there_is_no_thread_is_sent_away_and_the_next_is_served(server: pocket.Server) -> None:
+    """Else it would wait for an answer that never comes, and the server could not be stopped."""
+    accepting = next(thread for thread in threading.enumerate() if thread.name == f"pocket-accept {server.url}")
+    with threads.refused_to(accepting), pytest.raises(OSError, match=r"."):  # closed or reset, as it happens
+        call(connect(server))
+    assert call(connect(server))[0] == 200

@@ -12,6 +12,7 @@ from slurm_bridge.web import drafts
 from slurm_bridge.web.door import Bounds, Door
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request
+from tests import threads
 
 WAIT = 10.0
 
@@ -24,22 +25,35 @@ def answered(request: Request) -> Reply:
 
 
 @pytest.fixture
-def say() -> Iterator[Say]:
-    """Bytes for a door that serves one connection at a time, and what comes back."""
+def door() -> Door:
+    """A door that serves one connection at a time."""
     routes = {("GET", "/here"): answered, ("GET", "/of/{name}"): answered}
-    door, stop = Door("127.0.0.1", 0, routes, bounds=Bounds(seconds=0.2, connections=1)), threading.Event()
-    running = threading.Thread(target=door.run, args=(stop,))
-    running.start()
+    return Door("127.0.0.1", 0, routes, bounds=Bounds(seconds=0.2, connections=1))
+
+
+@pytest.fixture
+def running(door: Door) -> Iterator[threading.Thread]:
+    """The thread that waits at the door."""
+    stop = threading.Event()
+    thread = threading.Thread(target=door.run, args=(stop,))
+    thread.start()
+    yield thread
+    stop.set()
+    thread.join(WAIT)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def say(door: Door, running: threading.Thread) -> Say:
+    """Bytes for the door, and what comes back."""
+    assert running.is_alive()
 
     def said(words: bytes) -> bytes:
         with socket.create_connection(("127.0.0.1", door.port), timeout=WAIT) as sock:
             sock.sendall(words)
             return b"".join(iter(lambda: sock.recv(4096), b""))
 
-    yield said
-    stop.set()
-    running.join(WAIT)
-    assert not running.is_alive()
+    return said
 
 
 @pytest.mark.parametrize(
@@ -81,17 +95,10 @@ def test_a_name_holds_one_segment(say: Say) -> None:
     assert b'"names": {"name": "a/../b"}' in say(b"GET /of/a%2F..%2Fb HTTP/1.1\r\n\r\n")
 
 
-def test_a_place_is_given_back_when_there_is_no_thread_for_it(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_is_given_back_when_there_is_no_thread_for_it(say: Say, running: threading.Thread) -> None:
     """Else the door would be full for ever after."""
-    start = threading.Thread.start
-
-    def refused(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refused)
+    with threads.refused_to(running):
         assert say(b"GET /here HTTP/1.1\r\n\r\n") == b""
-    assert threading.Thread.start is start
     assert say(b"GET /here HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 
 
