@@ -1,5 +1,6 @@
 """What every suite has: a short and a thorough form, and the local cluster, when one runs."""
 
+import gc
 from collections.abc import Mapping
 
 import hypothesis
@@ -18,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any module with a property is read."""
+    gc.disable()
     hypothesis.settings.load_profile(examples.THOROUGH if config.getoption("--thorough") else examples.SHORT)
 
 
@@ -27,6 +29,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("thorough"):
                 item.add_marker(pytest.mark.skip(reason="takes seconds: make thorough, or pytest --thorough"))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the collector need not look at it while the cases run."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge import errors, ports
-from slurm_bridge.hooks import registry
+from slurm_bridge.hooks import packages, registry
 from slurm_bridge.kube import manifests
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
@@ -103,7 +103,7 @@ def _unfit(folder: pathlib.Path) -> str:
     """Why an example cannot be shown; empty when it can."""
     if not any(folder.glob("*.yaml")):
         return "it has no manifest"
-    missing = [name for name in brought(folder) if name not in registry.entry_points()]
+    missing = [name for name in brought(folder) if name not in packages.offered(registry.GROUP)]
     if missing:
         return f"it brings a hook of its own ({', '.join(missing)}), which has to be installed first"
     idle = [one["kind"] for one in _example(folder) if kind_of(one) in _IDLE]

@@ -6,7 +6,6 @@ An installed hook does nothing until configuration names it. The order of config
 import dataclasses
 import difflib
 import enum
-import importlib.metadata
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 import pydantic
 
 from slurm_bridge import errors
+from slurm_bridge.hooks import packages
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.builtin.eligibility import Eligibility
@@ -79,7 +79,7 @@ def build(
     told: Told | None = None,
 ) -> Chain:
     """The chain; raises BadConfiguration with everything that is wrong."""
-    offered = entry_points() if installed is None else installed
+    offered = packages.offered(GROUP) if installed is None else installed
     configs = complete(configured, told or {})
     problems = list(_repeated(configs))
     hooks: list[Hook] = []
@@ -102,11 +102,6 @@ def complete(configured: Iterable[HookConfig], told: Told) -> tuple[HookConfig, 
     return tuple(
         dataclasses.replace(config, options={**told.get(config.name, {}), **config.options}) for config in every
     )
-
-
-def entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
-    """What installed packages offer."""
-    return {found.name: found for found in importlib.metadata.entry_points(group=GROUP)}
 
 
 def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) -> Hook:

@@ -72,10 +72,11 @@ def sentences(module: str) -> Iterator[re.Pattern[str]]:
     tree = ast.parse(inspect.getsource(importlib.import_module(module)))
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    elsewhere = inside | docs
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             yield from _sentence([part.value if isinstance(part, ast.Constant) else None for part in node.values])
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (inside | docs):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in elsewhere:
             yield from _sentence([node.value])
 
 

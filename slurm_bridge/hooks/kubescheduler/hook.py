@@ -5,7 +5,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from slurm_bridge.hooks import classes
+from slurm_bridge.hooks import classes, packages
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Scores, Session, Tiers
 from slurm_bridge.hooks.columns import Reasons
@@ -219,7 +219,7 @@ def _first(ask: Ask) -> Pod:
 
 def rules(options: KubeSchedulerOptions) -> Mapping[str, Rule]:
     """The predicates as configured; raises BadPredicate with all that is wrong."""
-    offered, found, problems = own.installed(), dict[str, Rule](), list[str]()
+    offered, found, problems = packages.offered(own.GROUP), dict[str, Rule](), list[str]()
     for one in options.predicates:
         try:
             found[one.name] = standard.build(one.name, one.args, offered)

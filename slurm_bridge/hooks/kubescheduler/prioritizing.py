@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from slurm_bridge.hooks import packages
 from slurm_bridge.hooks.base import Nodes, Session
 from slurm_bridge.hooks.columns import Mask
 from slurm_bridge.hooks.kubescheduler import matrix, single
@@ -138,7 +139,7 @@ class Prioritizer:
 
 def of(options: KubeSchedulerOptions, finest: Finest = unheard) -> Prioritizer:
     """As configured; raises BadPriority with all that is wrong."""
-    installed, configs, problems = table.entry_points(), [], []
+    installed, configs, problems = packages.offered(table.GROUP), [], []
     for one in options.priorities:
         args = dict(one.args)
         if table.known(one.name) == "InterPodAffinity":

@@ -4,7 +4,6 @@ A strategy keeps a state that all pipelines share: two round-robin requests at o
 wraps. Packages add strategies by entry point; the name of the entry point is the name of the strategy.
 """
 
-import importlib.metadata
 import random
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from slurm_bridge.hooks import packages
 from slurm_bridge.hooks.vela import dice
 from slurm_bridge.hooks.vela.dice import Dice, Places
 
@@ -82,16 +82,11 @@ def _places(answer: Sequence[int] | Places) -> Places:
     return answer.astype(np.intp, copy=False) if isinstance(answer, np.ndarray) else np.fromiter(answer, np.intp)
 
 
-def installed() -> Mapping[str, Callable[[], Builder]]:
-    """What packages offer, not yet loaded."""
-    return {found.name: found.load for found in importlib.metadata.entry_points(group=GROUP)}
-
-
 def load(
     names: Iterable[str], seed: random.Random, offered: Mapping[str, Callable[[], Builder]] | None = None
 ) -> Mapping[str, Shared]:
     """One of each of these for one agent; ValueError names the one that cannot be had. Others are not even loaded."""
-    beside = installed() if offered is None else offered
+    beside = {name: found.load for name, found in packages.offered(GROUP).items()} if offered is None else offered
     return {name: Shared(name, _build(name, _builder(name, beside), seed)) for name in names}
 
 

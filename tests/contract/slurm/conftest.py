@@ -18,7 +18,7 @@ from slurm_bridge.sim.direct_line import Line
 from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.slurm import transport
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = f"{pathlib.Path(__file__).resolve().parent}/"
 
 #: Cases that only look at what became of a job of the session's beginning come late, those that hurt a server last.
 LATE = {"ageing": 1, "disruptive": 2}
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _turn(item: pytest.Item) -> tuple[bool, str, int]:
     """Other suites' cases stay where they are, before ours."""
-    if HERE not in item.path.parents:
+    if not str(item.path).startswith(HERE):
         return False, "", 0
     callspec = getattr(item, "callspec", None)
     kind = callspec.params.get("server_kind", "") if callspec else ""

@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.hooks import base, calls, registry
+from slurm_bridge.hooks import base, calls, packages, registry
 from slurm_bridge.hooks.calls import OnError
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.hooks.needs import Need
@@ -221,7 +221,7 @@ def test_everything_wrong_is_told_at_once(around: Around) -> None:
 
 def test_entry_points_of_installed_packages() -> None:
     """Read from what is installed, under the documented group."""
-    assert all(point.group == "slurm_bridge.hooks" for point in registry.entry_points().values())
+    assert all(point.group == "slurm_bridge.hooks" for point in packages.offered(registry.GROUP).values())
 
 
 def test_threads_left_behind_are_counted_over_reloads(around: Around, release: threading.Event) -> None:

@@ -1,7 +1,7 @@
 """A site's own predicates: functions of a scene, or of a pod and one node, from packages that offer them."""
 
 import importlib.metadata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -19,11 +19,6 @@ GROUP = "slurm_bridge.predicates"
 
 class PredicateFailed(Exception):
     """A site's predicate raised, or answered with something that is no answer; the message names it."""
-
-
-def installed() -> Mapping[str, importlib.metadata.EntryPoint]:
-    """What other packages offer."""
-    return {found.name: found for found in importlib.metadata.entry_points(group=GROUP)}
 
 
 def load(name: str, offered: importlib.metadata.EntryPoint) -> Rule:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 import pydantic
 
+from slurm_bridge.hooks import packages
 from slurm_bridge.hooks.kubescheduler.priorities import (
     allocation,
     images,
@@ -190,16 +191,11 @@ ALIASES: Mapping[str, str] = {"EvenPodsSpread": "PodTopologySpread"}
 _ENDING = "Priority"
 
 
-def entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
-    """What installed packages offer."""
-    return {found.name: found for found in importlib.metadata.entry_points(group=GROUP)}
-
-
 def configured(
     name: str, weight: int = 1, args: Mapping[str, Any] | None = None, installed: Mapping[str, Any] | None = None
 ) -> PriorityConfig:
     """A priority by its name; raises BadPriority, which names it and says what is wrong."""
-    offered = _offered(name, entry_points() if installed is None else installed)
+    offered = _offered(name, packages.offered(GROUP) if installed is None else installed)
     try:
         made = _built(offered, args or {})
     except pydantic.ValidationError as error:

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.hooks import background, calls
+from slurm_bridge.hooks import background, calls, packages
 from slurm_bridge.hooks.background import Backstage, NotAnswered, Target
 from slurm_bridge.hooks.base import Ask, Denied, Deny, Scores
 from slurm_bridge.hooks.chain import Chain, Plan, asked
 from slurm_bridge.hooks.kubescheduler.hook import KubeScheduler
 from slurm_bridge.hooks.kubescheduler.options import KubeSchedulerOptions
 from slurm_bridge.hooks.kubescheduler.predicates import own, reasons
+from slurm_bridge.hooks.kubescheduler.priorities import table
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.meta import Object, ObjectMeta
@@ -418,7 +419,7 @@ def test_a_sites_own_predicate_is_asked_about_every_pod(around: Around, monkeypa
     """It may look at the name, which is no part of what makes pods equal."""
     module = "tests.unit.hooks.kubescheduler.test_kube_own_predicates"
     offered = importlib.metadata.EntryPoint(name="named", value=f"{module}:named", group=own.GROUP)
-    monkeypatch.setattr(own, "installed", lambda: {"named": offered})
+    monkeypatch.setattr(packages, "offered", {own.GROUP: {"named": offered}, table.GROUP: {}}.get)
     chain, snapshot = chained(around, hooked(predicates=["named"])), cluster([node("a"), node("b")])
     assert [left_of(chain, snapshot, pod(name)) for name in "ab"] == [{"a"}, {"b"}]
 
