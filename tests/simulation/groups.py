@@ -125,8 +125,8 @@ class Groups:
             return sum(one.wanting for one in members) < rules.minimum and not living
         if rules.lost == belonging.KEEP:
             return not any(_fits(pod, run, bound) for run in runs)
-        placed = [one for one in members if one.run is not None]
-        return rules.lost == belonging.FOLLOW or not any(_lost(one, runs) for one in placed)
+        theirs = [one for one in members if one.run in runs]
+        return rules.lost == belonging.FOLLOW or not any(_lost(one, runs) for one in theirs)
 
 
 def _lost(pod: seen.Pod, runs: Sequence[seen.Run]) -> bool:

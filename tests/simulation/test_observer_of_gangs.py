@@ -284,6 +284,30 @@ def test_i6_one_more_than_there_is_room_for_may_wait(director: Director) -> None
     assert director.complaints() == []
 
 
+def test_i6_one_more_starts_anew_with_all_others_when_one_was_lost(director: Director) -> None:
+    """Where the policy says so."""
+    director.enter(words=RESTARTS)
+    director.bind(director.submit())
+    director.delete("t-0")
+    director.world.kube.create(*troupes.member(TROUPE, 3, names.SCHEDULER_NAME))
+    assert director.complaints() == ["I6"]
+
+
+def test_i6_what_an_earlier_job_lost_makes_nobody_start_anew(director: Director) -> None:
+    """However short a time ago that was: one more than there is room for may wait."""
+    director.enter(words=RESTARTS)
+    director.bind(job_id := director.submit())
+    director.end(job_id)
+    for pod in director.pods:
+        director.delete(pod)
+    for number in range(TROUPE.size):
+        director.world.kube.create(*troupes.member(TROUPE, number, names.SCHEDULER_NAME))
+    director.world.pass_time(1.0)
+    director.bind(director.submit())
+    director.world.kube.create(*troupes.member(TROUPE, 3, names.SCHEDULER_NAME))
+    assert director.complaints() == []
+
+
 def test_i6_members_without_a_job(director: Director) -> None:
     """They sit on resources that Slurm may give to others."""
     director.enter()
