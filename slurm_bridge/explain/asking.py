@@ -12,6 +12,7 @@ from slurm_bridge.model.job import JobRequest, JobView, Phase
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.ids import IdRange
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.translate import digest
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.translator import Translated
@@ -46,10 +47,10 @@ class Asked:
     jobs: Sequence[JobView]
 
     @property
-    def wish(self) -> wishes.Wish:
+    def wish(self) -> Wish:
         """As the scheduler has it."""
         intent = digest.intent(self.translated, wishes.retry(self.workload))
-        return wishes.Wish(workload=self.workload, translated=self.translated, intent=intent)
+        return Wish(workload=self.workload, translated=self.translated, intent=intent)
 
 
 def running(jobs: Sequence[JobView]) -> PlanState | None:

@@ -20,7 +20,7 @@ from slurm_bridge.hooks.sieve import Sieved
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model.verdict import Obstacle, Wait
 from slurm_bridge.scheduler import wish as wishes
-from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.translate.translator import Translated
 
 #: Where a hook ended the pass before the nodes.

@@ -96,7 +96,7 @@ def _proposal(
         census.put(None, pod)
         census.move(pod.uid, root)
     tools = _tools(asked, sides, scene, table)
-    tools.wishes[root.key] = (asked.means.rules, asked.wish)
+    tools.states.of(root.key).desired = asked.wish
     candidates = Candidates(tools, census)
     mine = next(iter(candidates.waiting(hook, ())), None)
     return candidates.proposal(hook, mine) if mine is not None else None

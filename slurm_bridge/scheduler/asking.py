@@ -17,9 +17,9 @@ from slurm_bridge.scheduler.keeping import Warden
 from slurm_bridge.scheduler.members import Crew
 from slurm_bridge.scheduler.obstacles import Obstacles
 from slurm_bridge.scheduler.queue import LINE_UP, WOKEN, Filed
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.submitting import Submitter
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
 
 #: Why the rest of a heterogeneous job is ended.
@@ -87,7 +87,8 @@ class Asker:
         lacking = chain.unhonoured(wish.translated)
         if lacking is not None:
             return lacking.message
-        returned = self._tools.returned.pop(root.key, None)
+        state = self._tools.states.of(root.key)
+        returned, state.returned = state.returned, None
         if returned == placeholder.job_id and placeholder.phase is Phase.PENDING:
             return f"namespace {root.namespace} has more than its share of the window, and others wait"
         recall = chain.evicts.recalled(root.key) if chain.evicts is not None else None

@@ -28,8 +28,8 @@ from slurm_bridge.scheduler.checking import PATIENCE, VACATED_LOOK, Checker, Mis
 from slurm_bridge.scheduler.keeping import Warden
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
 from slurm_bridge.translate import resources
 
@@ -49,39 +49,25 @@ class Binder:
     ) -> None:
         self._tools, self._replacer, self._warden, self._users = tools, replacer, warden, users
         self.checker = Checker(tools, remains)
-        #: Since when a workload waits for others to leave its node.
-        self._since: dict[WorkloadKey, float] = {}
-        #: By workload: pods that were bound, and of which no watch has told yet.
-        self._sent: dict[WorkloadKey, dict[str, float]] = {}
         self._placing = threading.Lock()
         #: Pods that count on their nodes since they were placed, and that nobody has tried to bind since.
         self._claimed: set[str] = set()
 
-    def forget(self, uid: WorkloadKey) -> None:
-        """The workload is over."""
-        self._since.pop(uid, None)
-        self._sent.pop(uid, None)
-        self.checker.forget(uid)
-
-    def begin(self) -> None:
-        """A leadership begins."""
-        self._since.clear()
-
     def awaited(self, crew: Crew) -> float | None:
         """How long to wait for the watch to tell which pods are bound; None when nothing of the kind is awaited."""
-        sent = self._sent.get(crew.root.key)
-        if not sent:
+        state = self._tools.states.get(crew.root.key)
+        if state is None or not state.sent:
             return None
         now = self._tools.clock.now()
         still = {pod.uid for pod in crew.pods(Standing.WANTING)}
-        waits = any(since + ECHO > now for uid, since in list(sent.items()) if uid in still)
+        waits = any(since + ECHO > now for uid, since in list(state.sent.items()) if uid in still)
         return LOOK_AGAIN if waits else None
 
     def arrived(self, uid: WorkloadKey, pod_uid: str) -> None:
         """The watch has told."""
-        sent = self._sent.get(uid)
-        if sent is not None:
-            sent.pop(pod_uid, None)
+        state = self._tools.states.get(uid)
+        if state is not None:
+            state.sent.pop(pod_uid, None)
 
     def bind(self, wish: Wish, placeholder: Placeholder) -> Filed:
         """Give the pods of this workload their nodes, or the nodes back."""
@@ -189,7 +175,10 @@ class Binder:
             return self._give_back(wish, read, problem)
         now = self._tools.clock.now()
         patience, nodes = (problem.patience, problem.nodes) if isinstance(problem, Occupied) else (PATIENCE, ())
-        left = self._since.setdefault(wish.workload.root.key, now) + patience - now
+        leadership = self._tools.states.of(wish.workload.root.key).leadership
+        if leadership.occupied_since is None:
+            leadership.occupied_since = now
+        left = leadership.occupied_since + patience - now
         if left <= 0:
             return self._give_back(wish, read, Misfit(reason=problem.reason, message=problem.message, nodes=nodes))
         self._tools.say(wish.workload, problem.reason, problem.message)
@@ -198,7 +187,7 @@ class Binder:
     def _give_back(self, wish: Wish, read: Placeholder, misfit: Misfit) -> Filed:
         """The nodes go back to Slurm; the next attempt is told to avoid the one that is to blame."""
         tools, uid = self._tools, wish.workload.root.key
-        self._since.pop(uid, None)
+        self._tools.states.of(uid).leadership.occupied_since = None
         text = f"{misfit.message}; Slurm job {read.job_id} is given back"
         tools.voice.group(wish.workload, misfit.reason, text, warning=True)
         tools.say(wish.workload, misfit.reason, text)
@@ -223,7 +212,7 @@ class Binder:
             self._unclaim(spots)
         if len(others) + 1 < len(spots) or not first or not all(others):
             return Filed(after=LOOK_AGAIN)
-        self._since.pop(uid, None)
+        self._tools.states.of(uid).leadership.occupied_since = None
         self._tools.avoided.success(uid)
         self._tools.tally.attempt("scheduled")
         self._say_bound(wish.workload, spots, read)
@@ -258,7 +247,7 @@ class Binder:
         except (errors.Unavailable, errors.NotLeading):
             tools.keeper.forget(pod.uid)
             raise
-        self._sent.setdefault(uid, {})[pod.uid] = tools.clock.now()
+        tools.states.of(uid).sent[pod.uid] = tools.clock.now()
         tools.tally.bound(pod, tools.clock.now() - read.since)
         return True
 

@@ -28,8 +28,8 @@ from slurm_bridge.scheduler import sites
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import PLACED, Standing
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 
 #: Why a job waits that some free nodes would help. Any other reason (a limit, a dependency) they would not.
 LACKING = frozenset({"Resources", "Priority"})
@@ -96,15 +96,15 @@ class Candidates:
 
     def otherwise(self, uid: WorkloadKey, intent: str) -> bool:
         """It may have no job now, or wants another one than this was."""
-        _, wish = self._tools.wishes.get(uid, (None, None))
-        if not isinstance(wish, Wish):
+        wish = self._tools.states.desired(uid)
+        if wish is None:
             return False
         return not _wanted(wish) or intent not in ("", wish.intent)
 
     def waiting(self, hook: Preemption, but: Collection[WorkloadKey]) -> Iterator[Candidate]:
         """Those that wait for long enough, the most important first, and of equal ones who came first."""
         guard = self._tools.guard
-        looks = ((uid, functools.partial(self._candidate, uid, hook)) for uid in tuple(self._tools.wishes))
+        looks = ((uid, functools.partial(self._candidate, uid, hook)) for uid in self._tools.states.waiting())
         found = [
             one for uid, look in looks if uid not in but and (one := guard.one("candidates", uid, look)) is not None
         ]
@@ -116,9 +116,8 @@ class Candidates:
     def _candidate(self, uid: WorkloadKey, hook: Preemption) -> Candidate | None:
         """As it was translated last; whom that does not cover is looked at when it has been translated anew."""
         now = self._tools.clock.now()
-        _, wish = self._tools.wishes.get(uid, (None, None))
-        crew = self._census.crew(uid)
-        if crew is None or crew.count(*PLACED) or not isinstance(wish, Wish) or not _supported(wish, hook):
+        wish, crew = self._tools.states.desired(uid), self._census.crew(uid)
+        if crew is None or crew.count(*PLACED) or wish is None or not _supported(wish, hook):
             return None
         if now < self._tried.get(uid, (0, now))[1]:
             return None

@@ -99,7 +99,7 @@ class Clearing:
 
     def _look_again(self, but: WorkloadKey) -> tuple[WorkloadKey, ...]:
         """Those whose jobs wait tell Slurm what they keep away from; the others learn of it in their turn."""
-        asking = {uid for uid in tuple(self._tools.wishes) if self._tools.table.of(uid)} | self._queue.flying()
+        asking = {uid for uid in self._tools.states.waiting() if self._tools.table.of(uid)} | self._queue.flying()
         asking |= self._tools.promised.returning()
         others = tuple(uid for uid in sorted(asking - {but}) if self._census.crew(uid) is not None)
         for uid in others:

@@ -54,6 +54,7 @@ class Core:
         self._nodes_changed: float | None = None
         self._pods_changed: float | None = None
         self._stirred = 0
+        self._giving_back: list[WorkloadKey] = []
         self._facts, self._waiters = Facts(tools, self.on_surroundings), telling.Waiters(tools.voice, census, queue)
         tools.mirror.on_recovery(self.retry_all)
 
@@ -351,10 +352,14 @@ class Core:
 
     def _give_back(self, shares: Shares | None) -> None:
         """Namespaces beyond their share make room: the workloads that give their jobs back are looked at."""
-        self.tools.returned.clear()
+        for key in self._giving_back:
+            if (state := self.tools.states.get(key)) is not None:
+                state.returned = None
+        self._giving_back.clear()
         for namespace, count in shares.to_give_back.items() if shares is not None else ():
             for one in self.tools.table.youngest_pending(namespace, count):
-                self.tools.returned[one.owner.key] = one.job_id
+                self.tools.states.of(one.owner.key).returned = one.job_id
+                self._giving_back.append(one.owner.key)
                 self.queue.activate(one.owner.key, urgent=True)
 
     def _closed(self) -> telling.Why | None:

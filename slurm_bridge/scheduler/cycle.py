@@ -34,8 +34,8 @@ from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of
 from slurm_bridge.scheduler.obstacles import Obstacles
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.restoring import Restorer
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
 from slurm_bridge.workloads.base import Moved
 from slurm_bridge.workloads.gangs import INCOMPLETE
@@ -80,7 +80,7 @@ class Cycle:
 
     def think(self, uid: WorkloadKey, *, turn: bool) -> Act | Filed:
         """What to do with this workload; `turn` says that it may submit now."""
-        if uid in self._tools.unanswered:
+        if self._tools.unanswered(uid):
             return lambda: self.submitter.search(uid)
         return self._think(uid, turn=turn)
 
@@ -108,8 +108,7 @@ class Cycle:
 
     def begin(self) -> None:
         """A leadership begins: how long something has lasted in an earlier one is no measure of it now."""
-        self.ganger.begin()
-        self.binder.begin()
+        self._tools.states.begin()
 
     def _over(self, uid: WorkloadKey, crew: Crew | None, placeholder: Placeholder | None) -> Act | Filed:
         """Pods that want nothing of Slurm any more."""
@@ -280,6 +279,5 @@ class Cycle:
         return tuple(pod for crew in crews if crew for pod in relevant.on(node, crew))
 
     def _forget(self, uid: WorkloadKey) -> Filed:
-        for part in (self.submitter, self.users, self.warden, self.binder, self.ender, self.finder, self.ganger):
-            part.forget(uid)
+        self.binder.checker.forget(uid)
         return self.ender.drop(uid)

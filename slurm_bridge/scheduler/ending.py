@@ -20,8 +20,8 @@ from slurm_bridge.scheduler import marking, records, relevant, withdrawing, word
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.members import Crew, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.workloads import voices
 
 #: A pod that changed under our hands: its next event says more, or this does.
@@ -35,15 +35,6 @@ class Ender:
 
     def __init__(self, tools: Tools, disbelieve: Callable[[Placeholder], None]) -> None:
         self._tools, self._disbelieve = tools, disbelieve
-        #: Since when pods of a workload have been leaving, by pod.
-        self._leaving: dict[WorkloadKey, dict[str, float]] = {}
-        #: How many of them there were at the last look at each, and when the next one is due.
-        self._looked: dict[WorkloadKey, tuple[int, float]] = {}
-
-    def forget(self, uid: WorkloadKey) -> None:
-        """The workload is over."""
-        self._leaving.pop(uid, None)
-        self._looked.pop(uid, None)
 
     def withdraw(self, uid: WorkloadKey, crew: Crew | None, *, seen: bool) -> Filed:
         """The pods are over: cancel every placeholder that lives. `seen` says that we saw them end or go."""
@@ -88,6 +79,7 @@ class Ender:
         for one in self._tools.table.of(uid):
             self._tools.table.drop(one.job_id)
         self._tools.forget(uid)
+        self._tools.states.drop(uid)
         self._tools.ended(uid)
         self._tools.voice.forget(uid)
         return FORGET
@@ -199,7 +191,8 @@ class Ender:
         if not self._tools.table.lives(crew.root.key):
             return WOKEN
         uid, now, heads = crew.root.key, self._tools.clock.now(), crew.count(Standing.LEAVING)
-        before, due = self._looked.get(uid, (0, now))
+        state = self._tools.states.of(uid)
+        before, due = state.leaving_looked or (0, now)
         if heads > before or now >= due:
             left = self._patience(crew)
             if not crew.count(Standing.LEAVING):
@@ -208,13 +201,13 @@ class Ender:
                 logger.warning("the pods of {} hang on dead nodes; their job is given back", crew.root)
                 return self.withdraw(uid, crew, seen=True)
             due = now + left
-        self._looked[uid] = (heads, due)
+        state.leaving_looked = (heads, due)
         return Filed(after=due - now)
 
     def _patience(self, crew: Crew) -> float | None:
         """How long to wait before looking again at those that leave; None when all of them hang on dead nodes."""
         now, stuck = self._tools.clock.now(), self._tools.config.ends.stuck_seconds
-        began = self._leaving.setdefault(crew.root.key, {})
+        began = self._tools.states.of(crew.root.key).leaving
         waits = []
         for pod in crew.pods(Standing.LEAVING):
             grace = pod.metadata.deletion_grace_period_seconds or 0

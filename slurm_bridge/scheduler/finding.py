@@ -19,7 +19,6 @@ from loguru import logger
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import JobState
 from slurm_bridge.model.marks import Owner
-from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
@@ -35,22 +34,17 @@ class Finder:
 
     def __init__(self, tools: Tools, census: Census) -> None:
         self._tools, self._census = tools, census
-        #: By workload: its job, whose id is another's now. The table has one entry for an id, and that is the other's.
-        self._robbed: dict[WorkloadKey, Placeholder] = {}
-
-    def forget(self, uid: WorkloadKey) -> None:
-        """The workload is over."""
-        self._robbed.pop(uid, None)
 
     def robbed(self, crew: Crew) -> Placeholder | None:
         """The job of bound pods whose id is another's now."""
-        found = self._robbed.get(crew.root.key)
+        state = self._tools.states.get(crew.root.key)
+        found = state.robbed if state is not None else None
         return found if found is not None and found.job_id in crew.named else None
 
     def disbelieve(self, placeholder: Placeholder) -> None:
         """Nothing makes this job the workload's any more: its pods are looked at anew."""
         owner = placeholder.owner
-        self._robbed.pop(owner.key, None)
+        self._tools.states.of(owner.key).robbed = None
         known = self._tools.table.get(placeholder.job_id)
         if known is not None and known.owner.same_workload(owner):
             self._tools.table.drop(placeholder.job_id)
@@ -121,9 +115,9 @@ class Finder:
         if ours:
             self._tools.table.put(gone, tell=False)
         else:
-            before = self._robbed.get(owner.key)
-            if before is None or before.job_id != job_id:
-                self._robbed[owner.key] = gone
+            state = self._tools.states.of(owner.key)
+            if state.robbed is None or state.robbed.job_id != job_id:
+                state.robbed = gone
 
 
 def may_be_by(pod: Pod, job: Placeholder, census: Census, *, counted: bool) -> bool:

@@ -24,8 +24,8 @@ from slurm_bridge.scheduler.binding import ECHO, Binder
 from slurm_bridge.scheduler.ending import Ender
 from slurm_bridge.scheduler.members import ENDED, PLACED, Crew, Picked, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
+from slurm_bridge.scheduler.state import Leadership, Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer, bound_by
 
 #: Members that never stop coming are waited for only so many times as long as it takes to settle.
@@ -37,29 +37,9 @@ class Ganger:
 
     def __init__(self, tools: Tools, ender: Ender) -> None:
         self._tools, self._ender = tools, ender
-        #: Since when members are missing although there is a job; since when some are bound and others are not yet.
-        self._missing: dict[WorkloadKey, float] = {}
-        self._begun: dict[WorkloadKey, tuple[JobId, float]] = {}
-        #: Since when members have come one after the other.
-        self._settling: dict[WorkloadKey, float] = {}
-        #: Jobs whose pods were taken back: nobody is bound by them any more.
-        self._undone: dict[WorkloadKey, JobId] = {}
-        self._announced: set[WorkloadKey] = set()
 
-    def forget(self, uid: WorkloadKey) -> None:
-        """The workload is over."""
-        self._missing.pop(uid, None)
-        self._settling.pop(uid, None)
-        self._begun.pop(uid, None)
-        self._undone.pop(uid, None)
-        self._announced.discard(uid)
-
-    def begin(self) -> None:
-        """A leadership begins: whatever was counted in an earlier one has ended with it."""
-        self._missing.clear()
-        self._settling.clear()
-        self._begun.clear()
-        self._undone.clear()
+    def _leadership(self, key: WorkloadKey) -> Leadership:
+        return self._tools.states.of(key).leadership
 
     # Before the start
 
@@ -86,8 +66,10 @@ class Ganger:
 
     def _patience(self, crew: Crew) -> float:
         """Seconds that are left for whatever is wrong with these pods to be put right."""
-        now = self._tools.clock.now()
-        return self._missing.setdefault(crew.root.key, now) + self._tools.limits.incomplete_seconds - now
+        now, leadership = self._tools.clock.now(), self._leadership(crew.root.key)
+        if leadership.incomplete_since is None:
+            leadership.incomplete_since = now
+        return leadership.incomplete_since + self._tools.limits.incomplete_seconds - now
 
     def _tell(self, crew: Crew, reason: str, text: str) -> None:
         self._tools.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), reason, text)
@@ -100,26 +82,28 @@ class Ganger:
 
     def unsettled(self, workload: Workload, crew: Crew, placeholder: Placeholder | None) -> Filed | None:
         """More may be on their way, and a job that has not started yet would have to be changed for each of them."""
-        gang, uid = workload.gang, crew.root.key
-        self._missing.pop(uid, None)
+        gang, leadership = workload.gang, self._leadership(crew.root.key)
+        leadership.incomplete_since = None
         if gang is None or (gang.size is not None and len(workload.pods) >= gang.size):
             return None
         if placeholder is not None and placeholder.started:
             return None
-        self._settling.setdefault(uid, self._tools.clock.now())
-        still = self._still(crew)
+        if leadership.settling_since is None:
+            leadership.settling_since = self._tools.clock.now()
+        still = self._still(crew, leadership.settling_since)
         if still is None:
-            self._settling.pop(uid, None)
+            leadership.settling_since = None
         return still
 
     def coming(self, crew: Crew, placeholder: Placeholder | None) -> Filed | None:
         """The last look at all of them has shown that more may come, and some have just come: no need for another."""
         started = placeholder is not None and (placeholder.started or placeholder.torn)
-        return None if started or crew.root.key not in self._settling else self._still(crew)
+        since = self._leadership(crew.root.key).settling_since
+        return None if started or since is None else self._still(crew, since)
 
-    def _still(self, crew: Crew) -> Filed | None:
+    def _still(self, crew: Crew, since: float) -> Filed | None:
         now, quiet = self._tools.clock.now(), self._tools.limits.settle_seconds
-        left = min(crew.joined + quiet, self._settling[crew.root.key] + RESTLESS * quiet) - now
+        left = min(crew.joined + quiet, since + RESTLESS * quiet) - now
         return Filed(after=left) if left > 0 else None
 
     def anew(self, workload: Workload, crew: Crew, placeholder: Placeholder) -> bool:
@@ -133,14 +117,15 @@ class Ganger:
 
     def undone(self, crew: Crew, placeholder: Placeholder) -> bool:
         """The pods that this job had were taken back, because the others could not be bound."""
-        return self._undone.get(crew.root.key) == placeholder.job_id
+        return self._leadership(crew.root.key).undone == placeholder.job_id
 
     # After the start
 
     def starts(self, uid: WorkloadKey, job_id: JobId) -> None:
         """Its pods are about to be bound, one after the other."""
-        if self._begun.get(uid, (None, 0.0))[0] != job_id:
-            self._begun[uid] = (job_id, self._tools.clock.now())
+        leadership = self._leadership(uid)
+        if leadership.starting is None or leadership.starting[0] != job_id:
+            leadership.starting = (job_id, self._tools.clock.now())
 
     def placed(self, crew: Crew, placeholder: Placeholder) -> None:
         """One more has its node: the start is over with the last of them, whatever is lost afterwards."""
@@ -149,16 +134,16 @@ class Ganger:
 
     def started(self, crew: Crew) -> None:
         """All have their nodes."""
-        self._begun.pop(crew.root.key, None)
+        self._leadership(crew.root.key).starting = None
 
     def unannounced(self, crew: Crew) -> bool:
         """The object of the group may not have been told yet that enough have nodes: after a restart."""
-        return crew.root.kind == kinds.PODGROUPS.kind and crew.root.key not in self._announced
+        return crew.root.kind == kinds.PODGROUPS.kind and not self._tools.states.of(crew.root.key).announced
 
     def announce(self, crew: Crew, workload: Workload, placeholder: Placeholder) -> None:
         """Tell it once, if it is so: its job was asked for enough, and as many have a place."""
         if crew.count(Standing.BOUND, Standing.DONE) >= records.starters_of(placeholder.owner):
-            self._announced.add(crew.root.key)
+            self._tools.states.of(crew.root.key).announced = True
             self._tools.voice.scheduled(workload)
 
     def lost(self, crew: Crew, placeholder: Placeholder) -> bool:
@@ -201,7 +186,7 @@ class Ganger:
 
     def _left(self, crew: Crew, placeholder: Placeholder) -> float | None:
         """Seconds that are left for a start by this job; None when it is over."""
-        job_id, began = self._begun.get(crew.root.key, (None, 0.0))
+        job_id, began = self._leadership(crew.root.key).starting or (None, 0.0)
         if job_id != placeholder.job_id or _complete(crew, placeholder):
             return None
         return began + self._tools.limits.bind_seconds - self._tools.clock.now()
@@ -217,7 +202,7 @@ class Ganger:
         def act() -> Filed:
             if self._complete_after_all(crew, placeholder):
                 return Filed(after=ECHO)
-            self._undone[crew.root.key] = placeholder.job_id
+            self._leadership(crew.root.key).undone = placeholder.job_id
             ended = self._ender.end_all(crew, placeholder, "NOTBOUND", text)
             # Where nobody has a node any more nobody's end wakes us.
             return ended if crew.on(placeholder.job_id) else AT_ONCE

@@ -4,11 +4,11 @@ Every reading of a job carries the number, so the check costs no call. The last 
 """
 
 from slurm_bridge.model.job import JobView
-from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.scheduler import state
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
 from slurm_bridge.translate import forms
 
@@ -21,18 +21,12 @@ class JobUsers:
 
     def __init__(self, tools: Tools, replacer: Replacer) -> None:
         self._tools, self._replacer = tools, replacer
-        #: By workload: the intent that was refused, and until when it is not submitted again.
-        self._refused: dict[WorkloadKey, tuple[str, float]] = {}
-
-    def forget(self, key: WorkloadKey) -> None:
-        """The workload is over."""
-        self._refused.pop(key, None)
 
     def refused_lately(self, wish: Wish) -> Filed | None:
         """How long this request has to wait, None when it may be submitted."""
-        intent, until = self._refused.get(wish.workload.root.key, ("", 0.0))
-        left = until - self._tools.clock.now()
-        return Filed(after=left) if left > 0 and intent == wish.intent else None
+        refused = self._tools.states.of(wish.workload.root.key).user_refused
+        left = refused.until - self._tools.clock.now() if refused is not None else 0.0
+        return Filed(after=left) if refused and left > 0 and refused.what == wish.intent else None
 
     def refuse(self, wish: Wish, placeholder: Placeholder) -> Filed:
         """Withdraw the job, and tell its user why."""
@@ -42,7 +36,7 @@ class JobUsers:
         tools.voice.group(wish.workload, "UserNotAllowed", text, warning=True)
         tools.tally.attempt("rejected")
         filed = self._replacer.replace(placeholder, "its user is not allowed")
-        self._refused[key] = (wish.intent, tools.clock.now() + REFUSED_AGAIN)
+        tools.states.of(key).user_refused = state.Refusal(wish.intent, tools.clock.now() + REFUSED_AGAIN)
         return Filed(after=REFUSED_AGAIN) if filed is AT_ONCE else filed
 
 

@@ -15,14 +15,13 @@ from loguru import logger
 
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model.job import Done, Refusal, Refused, Unknown
-from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.scheduler import records, submitting, words
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
 
 #: Intent, what an update cannot change, what it can.
@@ -36,12 +35,6 @@ class Warden:
 
     def __init__(self, tools: Tools, replacer: Replacer) -> None:
         self._tools, self._replacer = tools, replacer
-        #: What Slurm refused to change a job into, so that it is asked once only.
-        self._refused: dict[WorkloadKey, str] = {}
-
-    def forget(self, uid: WorkloadKey) -> None:
-        """The workload is over."""
-        self._refused.pop(uid, None)
 
     def keep(self, wish: Wish, planned: Plan | Wait | Reject, placeholder: Placeholder) -> Filed:
         """A job that pends: is it still what is wanted?"""
@@ -53,7 +46,7 @@ class Warden:
             return WOKEN if isinstance(planned, Reject) else Filed(after=planned.retry_after, moving=planned.moving)
         wanted, asked = wishes.mark(wish, planned), placeholder.owner.request
         changed = wanted != asked or bool(placeholder.view is not None and placeholder.view.required_nodes)
-        if not changed or self._refused.get(placeholder.owner.key) == wanted:
+        if not changed or self._tools.states.of(placeholder.owner.key).update_refused == wanted:
             self._tell_pending(wish, planned, placeholder)
             renamed = self.rename(wish, placeholder)
             return renamed if renamed is not None else self._in_time(planned)
@@ -123,7 +116,7 @@ class Warden:
             return self._replacer.replace(placeholder, "a node that it named has left Slurm")
         if outcome.why is Refusal.BUSY:
             return self._replacer.back_off(placeholder.owner.key)
-        self._refused[placeholder.owner.key] = wishes.mark(wish, planned)
+        self._tools.states.of(placeholder.owner.key).update_refused = wishes.mark(wish, planned)
         text = f"Slurm job {placeholder.job_id} stays as it was, the change is refused: {outcome.message}"
         self._tools.voice.group(wish.workload, "SlurmJobRejected", text, warning=True)
         # What comes next may be taken, and the job must not stay with the few nodes that it has now.

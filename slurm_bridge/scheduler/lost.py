@@ -6,22 +6,16 @@
 slurmrestd gives up on slurmctld after 10 s while slurmctld may still create the job; the gap is longer than that.
 """
 
-import dataclasses
 import threading
 
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
+from slurm_bridge.scheduler.state import Search
 from slurm_bridge.scheduler.tools import Tools
 
 #: Scans without a trace before a lost submit counts as never done.
 SCANS = 2
-
-
-@dataclasses.dataclass(slots=True)
-class _Search:
-    not_before: float
-    scans: int = 0
 
 
 class Lost:
@@ -29,21 +23,19 @@ class Lost:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
-        self._searches: dict[WorkloadKey, _Search] = {}
         self._lock = threading.Lock()
         self._scanned = float("-inf")
 
     def remember(self, owner: Owner) -> None:
         """This submit may have made a job."""
-        self._searches[owner.key] = _Search(self._tools.clock.now())
-        self._tools.unanswered.add(owner.key)
+        self._tools.states.of(owner.key).search = Search(self._tools.clock.now())
 
     def search(self, uid: WorkloadKey) -> Filed:
         """Until it is certain whether there is a job; whatever became of the pods meanwhile, that comes first.
 
         A job that nobody knows of uses up what its queue has, and would outlive its pods until the next sweep.
         """
-        search, limits = self._searches.get(uid), self._tools.limits
+        search, limits = self._tools.states.of(uid).search, self._tools.limits
         if search is None or self._tools.table.lives(uid):
             return self._settled(uid)
         if self._tools.mirror.failing:
@@ -54,11 +46,10 @@ class Lost:
         return Filed(after=max(0.1, search.not_before - self._tools.clock.now()))
 
     def _settled(self, uid: WorkloadKey) -> Filed:
-        self._searches.pop(uid, None)
-        self._tools.unanswered.discard(uid)
+        self._tools.states.of(uid).search = None
         return AT_ONCE
 
-    def _scan(self, search: _Search) -> None:
+    def _scan(self, search: Search) -> None:
         """A scan that began late enough counts for everybody who waits for one."""
         with self._lock:
             now = self._tools.clock.now()

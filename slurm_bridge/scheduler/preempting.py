@@ -187,7 +187,7 @@ class Preempting:
         self._cases[uid] = case
         self._tools.promised.make(Promise(uid=uid, priority=case.priority, nodes=nodes))
         # Whoever is not on his way to Slurm learns of it when his turn has come.
-        asking = {one for one in tuple(self._tools.wishes) if self._tools.table.of(one)}
+        asking = {one for one in self._tools.states.waiting() if self._tools.table.of(one)}
         case.others = self._others(uid, case.priority, asking | self._queue.flying())
         self._look_again((uid, *case.others))
 
@@ -266,7 +266,7 @@ class Preempting:
         del self._cases[uid]
         self._tools.promised.end(uid)
         self._pledges.take_back(case.pods)
-        self._look_again((uid, *self._others(uid, case.priority, tuple(self._tools.wishes))))
+        self._look_again((uid, *self._others(uid, case.priority, self._tools.states.waiting())))
 
     def _drop_all(self) -> None:
         """The hook is not configured any more: nobody else is told to go."""

@@ -28,8 +28,8 @@ from slurm_bridge.scheduler.clearing import Clearing, Terms
 from slurm_bridge.scheduler.members import PLACED, Standing
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.returning import Debt, Returning
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withholding import Case, Withholding
 
 #: A workload that could be helped by no node, or whose nodes were not free in time, is looked at again after so long.
@@ -55,8 +55,8 @@ class Reserving:
     def begin(self) -> None:
         """A leadership begins: owner records say what was kept; what nobody knows of is swept by the first step."""
         with self._lock:
-            for state in (self._cases, self._rests, self._in_vain, self._tools.reserved):
-                state.clear()
+            for known in (self._cases, self._rests, self._in_vain):
+                known.clear()
             self._clearing.begin()
             self._returning.begin()
             for one in self._tools.table.kept_for():
@@ -111,8 +111,8 @@ class Reserving:
                 self._try(uid, functools.partial(self._begin, uid, hook))
 
     def _begin(self, uid: WorkloadKey, hook: Reserves) -> None:
-        placeholder, wish = self._waits(uid), self._tools.wishes.get(uid, (None, None))[1]
-        if placeholder is None or placeholder.view is None or not isinstance(wish, Wish):
+        placeholder, wish = self._waits(uid), self._tools.states.desired(uid)
+        if placeholder is None or placeholder.view is None or wish is None:
             return
         nodes = self._choose(wish, placeholder.view, self._in_vain.get(uid, frozenset()))
         says = withheld.Withheld(nodes=nodes, until=int(self._tools.clock.wall() + hook.reserve_seconds))
@@ -151,7 +151,7 @@ class Reserving:
     def _keep(self, uid: WorkloadKey, case: Case) -> None:
         """Others of ours keep away for as long as it may last."""
         self._cases[uid] = case
-        self._tools.reserved[uid] = case.says.text
+        self._tools.states.of(uid).leadership.reserved = case.says.text
         known = self._tools.keeper.snapshot().by_slurm
         left = case.says.until - self._tools.clock.wall()
         nodes = (known[name] for name in case.says.nodes if name in known)
@@ -206,7 +206,7 @@ class Reserving:
         """Its nodes are everybody's, and it leaves what kept them for it."""
         logger.bind(workload=uid).info("reservation: {}", how)
         del self._cases[uid]
-        self._tools.reserved.pop(uid, None)
+        self._tools.states.of(uid).leadership.reserved = ""
         self._clearing.end(uid)
         if hook is not None:
             hook.count(f"reservation {how}")

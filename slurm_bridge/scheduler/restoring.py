@@ -23,8 +23,8 @@ from slurm_bridge.scheduler import members
 from slurm_bridge.scheduler.ending import Ender
 from slurm_bridge.scheduler.members import Crew
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import withdraw
 from slurm_bridge.translate import limits
 from slurm_bridge.translate.translator import Translated

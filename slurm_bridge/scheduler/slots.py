@@ -12,8 +12,8 @@ from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import members, place, records
 from slurm_bridge.scheduler.members import Crew
 from slurm_bridge.scheduler.place import Member, Part
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.translate import shapes
 from slurm_bridge.translate.shapes import Needs, Shape
 

@@ -20,13 +20,13 @@ from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
-from slurm_bridge.scheduler import records, words
+from slurm_bridge.scheduler import records, state, words
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.job_users import JobUsers
 from slurm_bridge.scheduler.lost import Lost
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
+from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
-from slurm_bridge.scheduler.wish import Wish
 from slurm_bridge.scheduler.withdrawing import Replacer
 
 #: A request that Slurm refused is tried again although nothing of ours has changed: administrators repair things.
@@ -45,14 +45,8 @@ class Submitter:
     def __init__(self, tools: Tools, replacer: Replacer, users: JobUsers) -> None:
         self._tools, self._replacer, self._users = tools, replacer, users
         self._lost = Lost(tools)
-        #: What Slurm refused to take, and until when it is not asked again for just the same.
-        self._declined: dict[WorkloadKey, tuple[str, float]] = {}
         #: The last attempt of groups that may start anew: Slurm remembers the jobs of those before for a while.
         self._attempts: OrderedDict[WorkloadKey, int] = OrderedDict()
-
-    def forget(self, uid: WorkloadKey) -> None:
-        """The workload is over."""
-        self._declined.pop(uid, None)
 
     def search(self, uid: WorkloadKey) -> Filed:
         """Find out whether a submit that was not answered has made a job."""
@@ -78,9 +72,9 @@ class Submitter:
 
     def _declined_lately(self, wish: Wish, planned: Plan) -> Filed | None:
         """The very same request was refused a moment ago: what woke the workload has not changed that."""
-        mark, until = self._declined.get(wish.workload.root.key, ("", 0.0))
-        left = until - self._tools.clock.now()
-        return Filed(after=left) if left > 0 and mark == wishes.mark(wish, planned) else None
+        declined = self._tools.states.of(wish.workload.root.key).declined
+        left = declined.until - self._tools.clock.now() if declined is not None else 0.0
+        return Filed(after=left) if declined and left > 0 and declined.what == wishes.mark(wish, planned) else None
 
     def _send(self, wish: Wish, planned: Plan, attempt: int, served: frozenset[names.JobId]) -> Filed:
         # Groups that start anew again and again leave a row of ids that ended jobs keep for a while.
@@ -110,7 +104,7 @@ class Submitter:
             return self._unknown(wish, request, outcome)
         if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
             until = self._tools.clock.now() + REFUSED_AGAIN
-            self._declined[request.owner.key] = (request.owner.request, until)
+            self._tools.states.of(request.owner.key).declined = state.Refusal(request.owner.request, until)
         return self._refusal(wish, outcome)
 
     def _created(self, wish: Wish, planned: Plan, request: JobRequest, outcome: Done) -> Filed:
@@ -176,7 +170,7 @@ def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int) -> JobRequest:
         request=wishes.mark(wish, planned),
         plan=planned.state.text,
         members=wishes.members(wish),
-        reserved=tools.reserved.get(wish.workload.root.key, ""),
+        reserved=tools.states.of(wish.workload.root.key).leadership.reserved,
     )
     ids = tools.limits.ids
     return dataclasses.replace(planned.request, owner=owner, job_id=ids.choose(owner) if ids else None)

@@ -2,15 +2,14 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.hooks import chain, keeper
-from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
-from slurm_bridge.model.names import JobId, WorkloadKey
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
@@ -21,6 +20,7 @@ from slurm_bridge.scheduler.guarding import Guard
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.promised import Promised
+from slurm_bridge.scheduler.state import WorkloadStore
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.workloads.base import Moved
 
@@ -144,18 +144,10 @@ class Tools:
     held: Holds
     #: How many calls for one workload are made: several at once, or one after the other.
     each: hands.Each = hands.in_turn
-    #: What each waiting workload wants, as translated last, by the rules that it was translated by.
-    wishes: dict[WorkloadKey, tuple[Rules, Any]] = dataclasses.field(default_factory=dict)
-    #: At which attempt of its plan each workload is, where that is not what the record of its job says.
-    plans: dict[WorkloadKey, PlanState] = dataclasses.field(default_factory=dict)
+    #: What is known of each workload beside its pods and its placeholders.
+    states: WorkloadStore = dataclasses.field(default_factory=WorkloadStore)
     #: Nodes that are cleared for somebody.
     promised: Promised = dataclasses.field(default_factory=Promised)
-    #: What owner records say of nodes that are kept for a workload, by key.
-    reserved: dict[WorkloadKey, str] = dataclasses.field(default_factory=dict)
-    #: Workloads with a submit that was not answered and has no id of ours: Slurm may have a job that no table knows.
-    unanswered: set[WorkloadKey] = dataclasses.field(default_factory=set)
-    #: Jobs that their namespaces give back to those below their share of the window, by workload.
-    returned: dict[WorkloadKey, JobId] = dataclasses.field(default_factory=dict)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
     #: When they were read last.
@@ -172,12 +164,16 @@ class Tools:
 
     def may_have_job(self, uid: WorkloadKey) -> bool:
         """Slurm has a living job for this workload, or may have one."""
-        return self.table.lives(uid) or uid in self.unanswered
+        return self.table.lives(uid) or self.unanswered(uid)
+
+    def unanswered(self, uid: WorkloadKey) -> bool:
+        """A submit for this workload was not answered: Slurm may have a job that no table knows."""
+        state = self.states.get(uid)
+        return state is not None and state.search is not None
 
     def forget(self, uid: WorkloadKey) -> None:
         """What is known of a workload that waited is of no use when nobody of it waits any more."""
-        self.wishes.pop(uid, None)
-        self.plans.pop(uid, None)
+        self.states.settle(uid)
         for hook in self.config.chain.hooks:
             hook.forget(uid)
 

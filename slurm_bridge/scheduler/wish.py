@@ -16,9 +16,9 @@ from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime import written
 from slurm_bridge.scheduler import records
+from slurm_bridge.scheduler.state import Untranslatable, Wish
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import digest, translator
-from slurm_bridge.translate.translator import Translated
 
 #: Windows and looks are not timed more finely than this.
 SOON = 0.1
@@ -45,36 +45,18 @@ class Parked(msgspec.Struct, frozen=True):
     intent: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """`intent` is a digest of what the user asked for: the same whatever nodes there are."""
-
-    workload: Workload
-    translated: Translated
-    intent: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """A workload that cannot be translated, remembered like a wish: the same objects are refused again at no cost."""
-
-    workload: Workload
-    why: Reject
-
-
 def read(workload: Workload, tools: Tools) -> Wish | Reject:
     """Translate a workload, by the rules of now; the same objects and rules as last time mean the same wish."""
-    rules, uid = tools.config.rules, workload.root.key
-    known = tools.wishes.get(uid)
-    if known is not None and known[0] is rules and _same(known[1].workload, workload):
-        same: Wish | Refused = known[1]
-        return same.why if isinstance(same, Refused) else same
+    rules, state = tools.config.rules, tools.states.of(workload.root.key)
+    known = state.desired
+    if known is not None and state.rules is rules and _same(known.workload, workload):
+        return known.why if isinstance(known, Untranslatable) else known
     translated = translator.translate(workload, rules)
     if isinstance(translated, Reject):
-        tools.wishes[uid] = (rules, Refused(workload=workload, why=translated))
+        state.desired, state.rules = Untranslatable(workload=workload, why=translated), rules
         return translated
     wish = Wish(workload=workload, translated=translated, intent=digest.intent(translated, retry(workload)))
-    tools.wishes[uid] = (rules, wish)
+    state.desired, state.rules = wish, rules
     return wish
 
 
@@ -98,16 +80,16 @@ def members(wish: Wish) -> str:
 
 def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wait | Reject:
     """Let the hooks, and Slurm's own limits, shape the request."""
-    uid = wish.workload.root.key
     if placeholder is None or not placeholder.alive:
         return _anew(wish, tools, placeholder)
-    before = tools.plans.get(uid) or PlanState.of_running(placeholder.owner.plan)
+    state = tools.states.of(wish.workload.root.key)
+    before = state.plan or PlanState.of_running(placeholder.owner.plan)
     planned = _plan(wish, tools, before)
     if not isinstance(planned, Plan):
         return planned
     moved = _advanced(wish, planned, tools, placeholder)
     if moved is not before:
-        tools.plans[uid] = moved
+        state.plan = moved
     if moved.attempt != planned.state.attempt:
         return _plan(wish, tools, moved)
     return dataclasses.replace(planned, state=moved) if moved is not planned.state else planned
@@ -117,7 +99,7 @@ def is_crowded_out(wish: Wish, tools: Tools, placeholder: Placeholder) -> bool:
     """Whether it would have a plan if nothing were cleared for others."""
     if not tools.cleared(wish.workload):
         return False
-    before = tools.plans.get(wish.workload.root.key) or PlanState.of_running(placeholder.owner.plan)
+    before = tools.states.of(wish.workload.root.key).plan or PlanState.of_running(placeholder.owner.plan)
     return isinstance(_plan(wish, tools, before, avoid=tools.shunned(wish.workload)), Plan)
 
 
@@ -142,14 +124,15 @@ def _anew(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | W
 
     A job of several components was given back so that the next attempt could follow it, and that is this one.
     """
-    before = tools.plans.get(wish.workload.root.key)
+    state = tools.states.of(wish.workload.root.key)
+    before = state.plan
     if before is not None and placeholder is not None and before.attempt > _attempt(placeholder):
         following = dataclasses.replace(before, started=tools.clock.wall(), seen=None, read=None)
         planned = _plan(wish, tools, following)
         if isinstance(planned, Plan) and planned.request.components:
-            tools.plans[wish.workload.root.key] = planned.state
+            state.plan = planned.state
             return planned
-    tools.plans.pop(wish.workload.root.key, None)
+    state.plan = None
     return _plan(wish, tools, None)
 
 

@@ -93,7 +93,7 @@ class Withholding:
             return
         if case.refused and not case.reserved and case.says.priority is None:
             case.says = dataclasses.replace(case.says, priority=view.priority)
-            self._tools.reserved[uid] = case.says.text
+            self._tools.states.of(uid).leadership.reserved = case.says.text
         owner = msgspec.structs.replace(known.owner, reserved=case.says.text)
         outcome = self._tools.slurm.assign(job.job_id, owner, name, None if case.reserved else withheld.FIRST)
         if isinstance(outcome, Done):

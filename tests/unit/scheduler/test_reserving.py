@@ -406,7 +406,8 @@ def test_nodes_that_somebody_else_has_reserved_are_not_kept(bridge: Bridge) -> N
     taken: list[str] = []
 
     def take() -> None:
-        taken.extend(one.partition(" ")[2] for one in bridge.core.tools.reserved.values())
+        kept = (bridge.core.tools.states.of(key).leadership.reserved for key in bridge.core.reserving.cases)
+        taken.extend(one.partition(" ")[2] for one in kept)
         soon = bridge.slurm.world.now + 60
         bridge.slurm.control.reserve(state.Reservation(name="works", nodes=tuple(taken), users=("root",), start=soon))
 

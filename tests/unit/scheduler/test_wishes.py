@@ -11,7 +11,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Root, Source, Workload
 from slurm_bridge.scheduler import wish as wishes
-from slurm_bridge.scheduler.wish import Wish
+from slurm_bridge.scheduler.state import Wish
 from tests.unit.mirror.watching import placeholder
 from tests.unit.scheduler.bridging import Bridge
 
