@@ -207,7 +207,7 @@ class Mirror:
         """Read one job and see whether it is (still) that workload's; None when there is no such job of ours."""
         view = self._ask(lambda: self._slurm.job(job_id))
         if view is None or view.owner is None or not view.owner.same_workload(owner):
-            self._missed(job_id, taken=view is not None)
+            self._missed(job_id, owner, taken=view is not None)
             return None
         return self.adopt(view, tell=tell)
 
@@ -218,16 +218,19 @@ class Mirror:
         """
         view = self._ask(lambda: self._slurm.job(job_id))
         if view is None or view.owner is None or not self._ours(view.owner) or view.owner.namespace != owner.namespace:
-            known = self._table.get(job_id)
-            if known is None or known.owner.same_workload(owner):
-                self._missed(job_id, taken=view is not None)
+            self._missed(job_id, owner, taken=view is not None)
             return None if view is None else NotOurs(job_id=job_id, whose=readings.whose(view))
         # The caller knows now; a workload that the id was given to after a crash hears of it here or nowhere.
         return self.adopt(view, tell=not view.owner.same_workload(owner))
 
-    def _missed(self, job_id: JobId, *, taken: bool) -> None:
-        """Not there, or somebody else's. A job that an unanswered order may yet make is waited for a while."""
+    def _missed(self, job_id: JobId, owner: Owner, *, taken: bool) -> None:
+        """Not there, or another workload's. A job that an unanswered order may yet make is waited for a while.
+
+        Of a job that is known as another workload's nothing is learned: that of this one was never there.
+        """
         old = self._table.get(job_id)
+        if old is not None and not old.owner.same_workload(owner):
+            return
         awaited = old is not None and old.certainty is Certainty.MAYBE
         if old is not None and (taken or not awaited or self._clock.now() - old.since > self._rhythm.maybe):
             self._vanish(job_id)

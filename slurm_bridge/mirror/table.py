@@ -25,6 +25,8 @@ class Table:
         self._ended: dict[JobId, Placeholder] = {}
         self._kept_for: dict[JobId, Placeholder] = {}
         self._phases = dict.fromkeys(Phase, 0)
+        #: Of those that have held nodes: whether Slurm has shown the job, and whether it knows it no more.
+        self._started = {(seen, gone): 0 for seen in (False, True) for gone in (False, True)}
         self._unstarted: dict[str, dict[JobId, None]] = {}
         self._listener = listener
 
@@ -76,6 +78,9 @@ class Table:
         if placeholder is None:
             return
         self._phases[placeholder.phase] += step
+        gone = placeholder.certainty is Certainty.GONE
+        if placeholder.started and (gone or placeholder.alive):
+            self._started[placeholder.seen, gone] += step
         if placeholder.phase in _UNSTARTED:
             self._count_unstarted(placeholder, step)
 
@@ -161,9 +166,8 @@ class Table:
         `named`: with those of which nothing but the labels of pods has ever told.
         """
         with self._lock:
-            started = [one for one in self._by_id.values() if one.started and (one.seen or named)]
-        gone = sum(one.certainty is Certainty.GONE for one in started)
-        return gone, gone + sum(one.alive for one in started)
+            counted = [self._started[seen, gone] for seen in (True, False) if seen or named for gone in (True, False)]
+        return sum(counted[::2]), sum(counted)
 
     def counts(self) -> dict[Phase, int]:
         """How many there are in each phase."""

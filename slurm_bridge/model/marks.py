@@ -19,6 +19,8 @@ MARK = "slurm-bridge/1"
 
 #: Accounting keeps more, but a short record keeps full job lists readable.
 MOST_BYTES = 2048
+#: Of these the last word always has so many: a job is never given back before it says why.
+ROOM_FOR_NOTE = 100
 #: Beyond this it is not ours, whatever it is: what anybody writes there must cost nothing.
 _MOST_LETTERS = 4 * MOST_BYTES
 
@@ -59,16 +61,22 @@ class _Former(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 _START = f"{MARK} "
+#: What is around a note, and the most that JSON makes of one letter of it.
+_NOTE_FIELD, _BYTES_OF_A_LETTER = len(',"note":""'), 6
 _owners = msgspec.json.Decoder(Owner)
 _formers = msgspec.json.Decoder(_Former)
 
 
 def write(owner: Owner) -> str:
-    """The record as one line; raises ValueError when it would not fit."""
-    text = _START + msgspec.json.encode(owner).decode()
-    if len(text.encode()) > MOST_BYTES:
+    """The record as one line, its note cut off where it would not fit; ValueError when all else would not."""
+    room = MOST_BYTES - len(_START.encode()) - len(msgspec.json.encode(msgspec.structs.replace(owner, note="")))
+    if room < ROOM_FOR_NOTE:
         raise ValueError(f"owner record of {owner.kind} {owner.namespace}/{owner.name} exceeds {MOST_BYTES} bytes")
-    return text
+    text = msgspec.json.encode(owner)
+    if len(_START.encode()) + len(text) > MOST_BYTES:
+        note = owner.note[: (room - _NOTE_FIELD) // _BYTES_OF_A_LETTER]
+        text = msgspec.json.encode(msgspec.structs.replace(owner, note=note))
+    return _START + text.decode()
 
 
 def read(text: str) -> Owner | None:

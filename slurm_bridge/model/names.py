@@ -90,6 +90,11 @@ def workload_key(kind: str, namespace: str, name: str, uid: str) -> WorkloadKey:
     return WorkloadKey(before + uid)
 
 
+def uid_of(key: WorkloadKey | str) -> str:
+    """The uid of the object in the key of a workload; what has no parts is the uid of a pod."""
+    return key.split("/", _PARTS)[-1]
+
+
 def namespace_of(key: WorkloadKey) -> str:
     """The namespace in the key of a workload."""
     return key.split("/", 2)[1] if "/" in key else ""

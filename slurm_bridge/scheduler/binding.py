@@ -83,6 +83,12 @@ class Binder:
             return renamed
         spots, problem = self._place(wish, read)
         if isinstance(spots, Misfit):
+            # One reading of what the job holds may be garbled.
+            again = self._tools.mirror.look(read.job_id, read.owner, tell=False)
+            if again is None or again.phase is not Phase.RUNNING:
+                return AT_ONCE
+            spots, problem = self._place(wish, again)
+        if isinstance(spots, Misfit):
             return self._give_back(wish, read, spots)
         return self._bind_all(wish, spots, read) if problem is None else self._not_now(wish, read, problem)
 

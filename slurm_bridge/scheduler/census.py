@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from slurm_bridge.model import names
+from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
-from slurm_bridge.scheduler.members import Crew, job_id_of
+from slurm_bridge.scheduler.members import PLACED, Crew, job_id_of
 
 K = TypeVar("K")
 
@@ -183,6 +184,14 @@ class Census:
         """The key of the workload that this pod belongs to."""
         return self._roots.get(pod_uid)
 
+    def is_of(self, pod: Pod, owner: Owner) -> bool:
+        """The job of this owner is that of the pod's own workload, whatever job the pod names.
+
+        Of a pod that has gone only its namespace is known.
+        """
+        root = self._roots.get(pod.uid)
+        return root == owner.key if root is not None else owner.namespace == pod.metadata.namespace
+
     def seen_gone(self, key: WorkloadKey) -> bool:
         """We watched its last pod go."""
         return key in self._gone
@@ -196,6 +205,12 @@ class Census:
         """Our pods that are bound there and not over."""
         with self._lock:
             return tuple(self._pods[uid] for uid in self._on_node.get(node, ()))
+
+    def placed_on(self, node: str) -> tuple[tuple[Pod, WorkloadKey], ...]:
+        """Those of them that a job of their workload may have put there, with their workloads."""
+        with self._lock:
+            there = ((uid, self._roots[uid]) for uid in self._on_node.get(node, ()))
+            return tuple((self._pods[uid], key) for uid, key in there if self._crews[key].standing(uid) in PLACED)
 
     def uids(self) -> tuple[str, ...]:
         """Every pod."""

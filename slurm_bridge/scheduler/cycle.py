@@ -15,7 +15,7 @@ from loguru import logger
 
 from slurm_bridge.mirror import table
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
@@ -269,9 +269,12 @@ class Cycle:
 
     def _remains(self, node: str) -> tuple[Pod, ...]:
         """Pods on a node whose place Slurm may have given away: their job ended, or was forgotten and waits again."""
-        ended = ((self._census.crew(one.owner.key), one.job_id) for one in self._tools.table.ended())
-        left = (pod for crew, job_id in ended if crew for pod in relevant.on(node, crew) if job_id_of(pod) == job_id)
+        left = (pod for pod, key in self._census.placed_on(node) if self._has_ended(job_id_of(pod), key))
         return (*left, *self._forgotten(node))
+
+    def _has_ended(self, job_id: JobId | None, key: WorkloadKey) -> bool:
+        job = self._tools.table.get(job_id) if job_id is not None else None
+        return job is not None and not job.alive and job.owner.key == key
 
     def _forgotten(self, node: str) -> tuple[Pod, ...]:
         """The latter."""

@@ -131,7 +131,7 @@ class Ender:
     def end(self, crew: Crew, placeholder: Placeholder) -> Filed:
         """The job of bound pods has ended; whether the id is still that job's is looked at first."""
         read = self._tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-        if read is None or (read.alive and not placeholder.torn):
+        if read is None or (read.alive and not read.torn):
             return AT_ONCE
         return self._end(crew, read)
 

@@ -83,7 +83,9 @@ class Evictor:
         """Looked at again at the last moment: its job may have ended, and then somebody else ends the pod."""
         job_id = job_id_of(pod)
         placeholder = self._tools.table.get(job_id) if job_id is not None else None
-        return placeholder is not None and placeholder.alive and placeholder.certainty is Certainty.SEEN
+        if placeholder is None or not self._census.is_of(pod, placeholder.owner):
+            return False
+        return placeholder.alive and placeholder.certainty is Certainty.SEEN
 
     def left(self, victims: Victims) -> bool:
         """None of them is there any more, nor anybody of their groups who was on his way out before them."""
@@ -96,23 +98,24 @@ class Evictor:
 
     def _members(self, victims: Victims, stands: Standing) -> tuple[Pod, ...]:
         """All members of their groups that are on the jobs of these and stand like this."""
-        jobs = _jobs(victims)
-        crews = (self._census.crew(uid) for uid in self._groups(jobs))
-        return tuple(pod for crew in crews if crew for pod in crew.pods(stands) if job_id_of(pod) in jobs)
+        groups = self._groups(victims)
+        crews = ((self._census.crew(key), jobs) for key, jobs in groups.items())
+        return tuple(pod for crew, jobs in crews if crew for pod in crew.pods(stands) if job_id_of(pod) in jobs)
 
     def end_jobs(self, victims: Victims, whom: str) -> Iterator[tuple[WorkloadKey, bool]]:
         """The groups among them by their uids, and whether their jobs are over."""
-        jobs = _jobs(victims)
-        for uid in sorted(self._groups(jobs)):
+        for uid, jobs in sorted(self._groups(victims).items()):
             living = [one for one in self._tools.table.of(uid) if one.alive and one.job_id in jobs]
             why = f"preempted by {whom}"
             over = [withdrawing.withdraw(self._tools, one, why, noted=True) for one in living]
             yield uid, all(over)
 
-    def _groups(self, jobs: frozenset[names.JobId]) -> frozenset[WorkloadKey]:
-        found = [self._tools.table.get(job_id) for job_id in jobs]
-        return frozenset(one.owner.key for one in found if one is not None and one.owner.kind != kinds.PODS.kind)
-
-
-def _jobs(victims: Victims) -> frozenset[names.JobId]:
-    return frozenset(job_id for pod in victims.values() if (job_id := job_id_of(pod)) is not None)
+    def _groups(self, victims: Victims) -> Mapping[WorkloadKey, set[names.JobId]]:
+        """The groups of the victims, each with the jobs that theirs of them are on: anybody can name any job."""
+        found: dict[WorkloadKey, set[names.JobId]] = {}
+        for pod in victims.values():
+            job_id = job_id_of(pod)
+            job = self._tools.table.get(job_id) if job_id is not None else None
+            if job is not None and job.owner.kind != kinds.PODS.kind and self._census.is_of(pod, job.owner):
+                found.setdefault(job.owner.key, set()).add(job.job_id)
+        return found

@@ -14,6 +14,8 @@ alone, whatever becomes of the job.
     kept by another bridge           left alone                             left alone
 """
 
+import heapq
+
 from loguru import logger
 
 from slurm_bridge.model import kinds, names
@@ -27,6 +29,9 @@ from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of, slurm_node_of
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.tools import Tools
+
+#: So many jobs are read before the workload is looked at anew.
+AT_A_TIME = 8
 
 
 class Finder:
@@ -54,12 +59,20 @@ class Finder:
         return may_be_by(pod, job, self._census, counted=self._tools.limits.ids is None)
 
     def look(self, crew: Crew) -> Filed:
-        """Read the placeholders that bound pods name; that Slurm does not know one is worth remembering too."""
-        for job_id in crew.named:
-            known = self._tools.table.get(job_id)
-            if known is None or known.owner.key != crew.root.key or known.certainty is not Certainty.SEEN:
-                self._look(crew, job_id)
+        """Read the placeholders that bound pods name; that Slurm does not know one is worth remembering too.
+
+        A few at a time, those first of which nothing is known: pods can name any number of jobs.
+        """
+        known = {job_id: self._known(crew, job_id) for job_id in crew.named}
+        unsure = [job_id for job_id, certainty in known.items() if certainty is not Certainty.SEEN]
+        for job_id in heapq.nsmallest(AT_A_TIME, unsure, key=lambda one: known[one] is not None):
+            self._look(crew, job_id)
         return AT_ONCE if crew.named or not crew.count(*PLACED) else WOKEN
+
+    def _known(self, crew: Crew, job_id: names.JobId) -> Certainty | None:
+        """How certain it is that this job is the workload's, None where nothing says that it is."""
+        job = self._tools.table.get(job_id)
+        return job.certainty if job is not None and job.owner.key == crew.root.key else None
 
     def _look(self, crew: Crew, job_id: names.JobId) -> None:
         owner = records.owner_of(crew.root, self._tools.config.rules.cluster_id)

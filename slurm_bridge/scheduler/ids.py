@@ -18,8 +18,18 @@ class IdRange:
     first: int
     last: int
 
-    def choose(self, owner: Owner) -> JobId:
-        """The id of this attempt."""
-        text = "\0".join((owner.cluster, owner.kind, owner.uid, str(owner.attempt)))
+    def choose(self, owner: Owner, *, aside: bool = False) -> JobId:
+        """The id of this attempt.
+
+        `aside`: of those that are taken anybody could work out the next. The members of a group are not known before.
+        """
+        parts = (
+            owner.cluster,
+            owner.kind,
+            owner.uid,
+            str(owner.attempt),
+            *((owner.members,) if aside and owner.members else ()),
+        )
+        text = "\0".join(parts)
         number = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
         return JobId(self.first + number % (self.last - self.first + 1))

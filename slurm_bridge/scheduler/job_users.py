@@ -29,8 +29,12 @@ class JobUsers:
         return Filed(after=left) if refused and left > 0 and refused.what == wish.intent else None
 
     def refuse(self, wish: Wish, placeholder: Placeholder) -> Filed:
-        """Withdraw the job, and tell its user why."""
+        """Withdraw the job, and tell its user why; by two readings, one may be garbled."""
         tools, key = self._tools, wish.workload.root.key
+        read = tools.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+        if read is None or not improper(read):
+            return AT_ONCE
+        placeholder = read
         text = f"Slurm job {placeholder.job_id} {_wrong(placeholder.view)}; the job is withdrawn"
         tools.say(wish.workload, "UserNotAllowed", text)
         tools.voice.group(wish.workload, "UserNotAllowed", text, warning=True)

@@ -63,6 +63,8 @@ def _add(counts: dict[Any, int], key: object, step: int) -> None:
 
 #: They are on nodes that their placeholder gave them.
 PLACED = (Standing.BOUND, Standing.LEAVING)
+#: So many jobs of a workload are remembered, beside those that its members are on.
+MOST_JOBS = 64
 #: They want nothing any more.
 ENDED = (Standing.DONE, Standing.OVER)
 
@@ -124,9 +126,20 @@ class Crew:
     def _sit(self, stands: Standing, pod: Pod, was_on: names.JobId | None) -> None:
         job_id = job_id_of(pod) if stands is not Standing.STRANGE else None
         if job_id is not None:
-            self.served |= {job_id}
+            if job_id not in self.served:
+                self._remember(job_id)
             self.ever[job_id] = self.ever.get(job_id, 0) + (job_id != was_on)
             self._count(stands, pod, job_id, +1)
+
+    def _remember(self, job_id: names.JobId) -> None:
+        """One more job. Anybody can write any id: of more than a group ever has those count that members are on."""
+        if len(self.served) >= MOST_JOBS:
+            self.served &= self.named
+            for counts in self.ever, self.losses:
+                for one in counts.keys() - self.served:
+                    del counts[one]
+            self.lost &= self.served
+        self.served |= {job_id}
 
     def _rise(self, before: Standing, old: Pod, *, now: Standing | None) -> None:
         """It stands differently, or went: whoever ran and is not known to have succeeded is lost to the others."""
@@ -148,6 +161,10 @@ class Crew:
 
     def __bool__(self) -> bool:
         return bool(self._stands)
+
+    def standing(self, uid: str) -> Standing | None:
+        """How this member stands, None where it is no member."""
+        return self._stands.get(uid)
 
     @property
     def named(self) -> frozenset[names.JobId]:

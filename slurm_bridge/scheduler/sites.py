@@ -80,7 +80,7 @@ class Sites:
 
     def _movable(self, pod: Pod) -> bool:
         """A pod of ours whose running job is ours too. One that is leaving already makes room anyway."""
-        placeholder = _job_of(self._tools, pod)
+        placeholder = _job_of(self._tools, self._census, pod)
         if placeholder is None:
             return False
         view = placeholder.view
@@ -156,7 +156,7 @@ def below(tools: Tools, census: Census, priority: int) -> Mapping[str, list[Pod]
     pods = (census.get(uid) for uid in census.uids())
     lower = (pod for pod in pods if pod is not None and pod.bound and priority_of(pod) < priority)
     for pod in lower:
-        if standing(pod) in PLACED and _job_of(tools, pod) is not None:
+        if standing(pod) in PLACED and _job_of(tools, census, pod) is not None:
             found.setdefault(pod.spec.node_name, []).append(pod)
     return found
 
@@ -171,11 +171,11 @@ def roomy(snapshot: ClusterSnapshot, pod: Pod) -> Nodes:
     return seen.nodes(mask)
 
 
-def _job_of(tools: Tools, pod: Pod) -> Placeholder | None:
-    """The running job of ours that gave it its node."""
+def _job_of(tools: Tools, census: Census, pod: Pod) -> Placeholder | None:
+    """The running job of its own workload that gave it its node."""
     job_id = job_id_of(pod)
-    placeholder = tools.table.get(job_id) if job_id is not None else None
-    return placeholder if placeholder is not None and placeholder.phase is Phase.RUNNING else None
+    found = tools.table.get(job_id) if job_id is not None else None
+    return found if found is not None and found.phase is Phase.RUNNING and census.is_of(pod, found.owner) else None
 
 
 def lowest(census: Census) -> int | None:

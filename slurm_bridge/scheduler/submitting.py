@@ -79,7 +79,7 @@ class Submitter:
     def _send(self, wish: Wish, planned: Plan, attempt: int, served: frozenset[names.JobId]) -> Filed:
         # Groups that start anew again and again leave a row of ids that ended jobs keep for a while.
         for number in (attempt + (1 << step) - 1 for step in range(MOST_COLLISIONS)):
-            request = asked(self._tools, wish, planned, number)
+            request = asked(self._tools, wish, planned, number, aside=number != attempt)
             if request.job_id in served:
                 # Slurm may have forgotten that job; whoever names it would pass for bound by this one.
                 continue
@@ -162,8 +162,8 @@ class Submitter:
         return self._replacer.back_off(wish.workload.root.key) if again else Filed(after=REFUSED_AGAIN)
 
 
-def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int) -> JobRequest:
-    """The plan as it is sent: with the owner record of this attempt, and its id."""
+def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int, *, aside: bool = False) -> JobRequest:
+    """The plan as it is sent: with the owner record of this attempt, and its id; `aside` of one that is taken."""
     owner = records.for_attempt(
         planned.request.owner,
         attempt,
@@ -173,4 +173,4 @@ def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int) -> JobRequest:
         reserved=tools.states.of(wish.workload.root.key).leadership.reserved,
     )
     ids = tools.limits.ids
-    return dataclasses.replace(planned.request, owner=owner, job_id=ids.choose(owner) if ids else None)
+    return dataclasses.replace(planned.request, owner=owner, job_id=ids.choose(owner, aside=aside) if ids else None)

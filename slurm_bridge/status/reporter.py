@@ -13,7 +13,7 @@ from typing import Final
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.model import kinds, texts
+from slurm_bridge.model import kinds, names, texts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.status import conditions
@@ -137,7 +137,7 @@ class Reporter:
         A workload is meant by its key, at whose end stands the uid of its object: by that its events are known.
         """
         self._crowds.forget(uid)
-        own = uid.rpartition("/")[2]
+        own = names.uid_of(uid)
         self._waits.forget(own)
         self._news.forget(own)
 

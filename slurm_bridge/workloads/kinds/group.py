@@ -16,7 +16,7 @@ KIND = "Group"
 UNKNOWN = "GroupSizeUnknown"
 UNNAMED = "GroupNameInvalid"
 
-#: Longer than any label, and the most that Slurm shows of a job's name.
+#: Bytes: longer than any label, as much as Slurm shows of a job's name, and short enough for the owner record.
 MOST_NAME = 255
 
 
@@ -66,12 +66,12 @@ def _agreed(workload: Workload, size: int) -> Workload | Wait:
 
 def _proper(name: str) -> bool:
     """It is a name that Slurm can show."""
-    return len(name) <= MOST_NAME and name.isprintable()
+    return len(name.encode("utf-8", "surrogatepass")) <= MOST_NAME and name.isprintable()
 
 
 def _unnamed(root: Root, pod: Pod) -> Wait:
     said = f'{names.GROUP}="{root.name}"'
-    words = f"Pod {'/'.join(pod.key)}: {said}: allowed are at most {MOST_NAME} printable characters"
+    words = f"Pod {'/'.join(pod.key)}: {said}: allowed are printable characters of at most {MOST_NAME} bytes"
     return Wait(reason=UNNAMED, message=words)
 
 

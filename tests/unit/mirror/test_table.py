@@ -17,13 +17,14 @@ from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 WORDS = ("PENDING", "RUNNING", "RUNNING CONFIGURING", "SUSPENDED", "CANCELLED", "TIMEOUT", "DREAMING")
 
 placeholders = st.builds(
-    lambda job_id, uid, words, certainty, started, reserved: placeholder(
-        job_id, owner=owner(uid, reserved=reserved), words=words, certainty=certainty, started=started
+    lambda job_id, uid, words, certainty, started, seen, reserved: placeholder(
+        job_id, owner=owner(uid, reserved=reserved), words=words, certainty=certainty, started=started, seen=seen
     ),
     st.integers(1, 6),
     st.sampled_from("abc"),
     st.sampled_from(WORDS),
     st.sampled_from(Certainty),
+    st.booleans(),
     st.booleans(),
     st.sampled_from(("", "1 n1")),
 )
@@ -45,6 +46,10 @@ def test_counts_and_files_stay_true_whatever_happens(done: list[Placeholder | in
     assert made.counts() == {phase: counted[phase] for phase in Phase}
     assert made.unstarted == counted[Phase.PENDING] + counted[Phase.UNKNOWN]
     assert set(made.all()) == set(plain.values())
+    for named in (False, True):
+        started = [one for one in plain.values() if one.started and (one.seen or named)]
+        vanished = sum(one.certainty is Certainty.GONE for one in started)
+        assert made.vanished(named=named) == (vanished, vanished + sum(one.alive for one in started))
     assert set(made.kept_for()) == {one for one in plain.values() if one.alive and one.owner.reserved}
     assert set(made.uids()) == {one.owner.key for one in plain.values()}
     for uid in "abc":

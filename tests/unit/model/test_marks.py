@@ -85,15 +85,27 @@ def test_what_merely_looks_similar_is_not_ours(text: str) -> None:
 def test_a_record_that_would_not_fit_is_refused_with_the_workload_named() -> None:
     """Slurm would cut it, and a cut record proves nothing."""
     with pytest.raises(ValueError, match=r"Pod team/train .* 2048 bytes"):
-        marks.write(owner(note="x" * 3000))
+        marks.write(owner(members="x" * 3000))
 
 
 def test_the_mark_counts_towards_the_size_of_a_record() -> None:
     """The whole text is at most as long as promised."""
     spare = marks.MOST_BYTES - len(marks.write(owner(note="x"))) + 1
     assert len(marks.write(owner(note="x" * spare))) == marks.MOST_BYTES
+
+
+@pytest.mark.parametrize("letter", ["x", "ü", "\U0001f600", '"', "\n", "\x01"])
+def test_a_note_that_does_not_fit_is_cut_off(letter: str) -> None:
+    """The job is given back all the same, and says as much of why as there is room for."""
+    spare = marks.MOST_BYTES - len(marks.write(owner(members="x"))) + 1
+    longest = owner(members="x" * (spare - marks.ROOM_FOR_NOTE), note=letter * 200)
+    text = marks.write(longest)
+    read = marks.read(text)
+    assert read is not None
+    assert len(text.encode()) <= marks.MOST_BYTES
+    assert read.note == letter * len(read.note) != ""
     with pytest.raises(ValueError, match="2048 bytes"):
-        marks.write(owner(note="x" * (spare + 1)))
+        marks.write(owner(members="x" * (spare - marks.ROOM_FOR_NOTE + 1)))
 
 
 def test_another_attempt_is_the_same_workload_and_another_uid_is_not() -> None:

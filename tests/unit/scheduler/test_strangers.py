@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from slurm_bridge.model import kinds, names
+from slurm_bridge.model.meta import ObjectMeta
+from slurm_bridge.model.pod import Pod, PodSpec
+from slurm_bridge.model.workload import Root
+from slurm_bridge.scheduler.finding import AT_A_TIME
+from slurm_bridge.scheduler.members import MOST_JOBS, Crew
 from slurm_bridge.sim.slurm import state
+from tests.effort import Work
 from tests.simulation.world import NAMESPACE
 from tests.unit.scheduler.bridging import Bridge
+from tests.unit.scheduler.test_preempting import AFTER, go, important, preemptive
 
 EVIL = "evil"
 
@@ -271,3 +278,93 @@ def test_a_pod_is_no_member_of_a_workload_of_another_namespace(bridge: Bridge) -
     assert crew is not None
     census.move(uid, dataclasses.replace(crew.root, namespace=EVIL, name="b", uid="other"))
     assert census.root_of(uid) == bridge.key("a")
+
+
+@pytest.mark.security("identity")
+def test_preemption_ends_no_gang_whose_job_a_victim_names(bridge: Bridge) -> None:
+    """A pod that names the job of a gang of another namespace, and is preempted, takes nobody of that gang with it."""
+    preemptive(bridge)
+    gang = ("gang-0", "gang-1")
+    for name in gang:
+        important(bridge, name, labels={names.GROUP: "train", names.GROUP_SIZE: "2"})
+    bridge.until(lambda: all(map(bridge.node_of, gang)))
+    (job,) = bridge.jobs()
+    bait = {"spec": {"priority": 0}, "cpu": "3"}
+    bridge.pod("bait", EVIL, **bait)
+    bridge.until(lambda: bridge.manifest("bait", EVIL)["spec"].get("nodeName"))
+    bridge.pod("high", EVIL, cpu="3", spec={"priority": 1})
+    go(bridge, AFTER - 1.5)
+    bridge.kube.merge(kinds.PODS, (EVIL, "bait"), {"metadata": {"labels": {names.LABEL_JOB_ID: str(job.job_id)}}})
+    bridge.slurm.control.pause()
+    go(bridge, 20)
+    bridge.slurm.control.unpause()
+    go(bridge, 40)
+    assert not any(map(bridge.leaving, gang))
+    assert not bridge.of(job).over
+
+
+@pytest.mark.security("fairness")
+def test_the_job_of_a_group_with_the_longest_name_can_be_given_back(bridge: Bridge) -> None:
+    """A group name as long as any may be leaves room in the owner record for the word that gives its job back."""
+    bridge.slurm.control.pause()
+    bridge.pod("a", labels={}, annotations={names.GROUP: "\U0001f600" * 63 + "abc", names.GROUP_SIZE: "1"})
+    bridge.run(5)
+    (job,) = bridge.jobs()
+    bridge.annotate("a", exclusive="true")
+    bridge.until(lambda: bridge.of(job).over)
+    bridge.until(lambda: bridge.submits() == 2)
+
+
+def test_a_group_name_that_would_fill_the_owner_record_is_refused(bridge: Bridge) -> None:
+    """With words on the pod."""
+    bridge.pod("a", annotations={names.GROUP: "\U0001f600" * 64, names.GROUP_SIZE: "1"})
+    bridge.run(5)
+    assert bridge.condition("a")[0] == "GroupNameInvalid"
+
+
+def naming_jobs(bridge: Bridge, pods: int) -> None:
+    """A group of bound pods of another namespace, each of which names a job that there is not."""
+    for number in range(pods):
+        bridge.pod(
+            f"e{number}",
+            EVIL,
+            labels={names.LABEL_JOB_ID: str(40_000_000 + number)},
+            annotations={names.GROUP: "g", names.GROUP_SIZE: str(pods)},
+            spec={"nodeName": "n3"},
+        )
+
+
+@pytest.mark.security("fairness")
+def test_pods_that_name_many_jobs_are_looked_at_a_few_at_a_time(bridge: Bridge) -> None:
+    """However many jobs the pods of one group name, no step of the scheduler reads more than eight of them."""
+    naming_jobs(bridge, 50)
+    bridge.hear()
+    most = before = 0
+    while bridge.core.schedule_step():
+        after = bridge.slurm_calls.count(method="GET", target="/job/")
+        most, before = max(most, after - before), after
+    assert most == AT_A_TIME
+    assert before >= 50
+
+
+@pytest.mark.security("fairness")
+def test_pods_that_name_ended_jobs_cost_the_bindings_of_others_nothing(bridge: Bridge) -> None:
+    """Pods elsewhere that name jobs which have ended never make the check of a node more work."""
+    bridge.bound("a")
+    naming_jobs(bridge, 100)
+    bridge.until(lambda: len(bridge.core.tools.table.ended()) == 100)
+    with Work() as work:
+        bridge.bound("b")
+    assert work.calls["Crew.pods"] < 50
+
+
+@pytest.mark.security("fairness")
+def test_a_pod_that_names_another_job_each_second_leaves_nothing_behind() -> None:
+    """A bound pod whose job id is rewritten again and again never makes what is kept of its workload grow."""
+    crew = Crew(Root(kind="Pod", namespace=EVIL, name="e", uid="u"))
+    for job_id in range(1, 1000):
+        metadata = ObjectMeta(name="e", namespace=EVIL, uid="u", labels={names.LABEL_JOB_ID: str(job_id)})
+        crew.put(Pod(metadata=metadata, spec=PodSpec(node_name="n1")), 0.0)
+    assert len(crew.served) <= MOST_JOBS
+    assert crew.ever.keys() == crew.served
+    assert crew.named == {999}

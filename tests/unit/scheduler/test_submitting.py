@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from slurm_bridge.model import kinds, names
@@ -96,6 +97,19 @@ def test_the_remains_of_a_refused_submit_are_passed_over(bridge: Bridge) -> None
     bridge.slurm.control.end(left, "FAILED")
     bridge.until(lambda: bridge.node_of("a"))
     assert bridge.job("a").job_id == id_of(bridge, uid, 1)
+
+
+@pytest.mark.security("fairness")
+def test_ids_that_a_stranger_has_worked_out_keep_no_group_out(bridge: Bridge) -> None:
+    """Jobs of another namespace that hold every id a group would ask for next never keep that group from starting."""
+    ids = bridge.core.tools.limits.ids
+    assert ids is not None
+    record = Owner(cluster=CLUSTER_ID, kind="Group", namespace="default", name="g", uid="Group:default/g")
+    for attempt in (0, *((1 << step) - 1 for step in range(1, 10))):
+        taken = ids.choose(msgspec.structs.replace(record, attempt=attempt))
+        bridge.world.submit("stranger", job_id=int(taken), admin_comment="whatever")
+    bridge.pod("a", cpu="100m", labels={names.GROUP: "g", names.GROUP_SIZE: "1"})
+    bridge.until(lambda: bridge.node_of("a"))
 
 
 def test_many_taken_ids_in_a_row_are_told(bridge: Bridge) -> None:

@@ -12,6 +12,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.workload import Root
 from slurm_bridge.overlays.fenced import FencedCluster
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import pods
@@ -183,6 +184,15 @@ def test_a_forgotten_pod_may_wait_anew(desk: Desk) -> None:
     desk.waits(pod)
     desk.reporter.forget(pod.uid)
     desk.waits(pod)
+    assert desk.write_all() == 1
+
+
+@pytest.mark.security("fairness")
+def test_a_group_whose_name_holds_the_uid_of_a_pod_takes_no_word_from_it(desk: Desk) -> None:
+    """A group called like the uid of another namespace's pod never keeps that pod from hearing why it waits."""
+    pod = desk.pod()
+    desk.waits(pod)
+    desk.reporter.forget(Root(kind="Group", namespace="evil", name=f"x/{pod.uid}", uid=f"Group:evil/x/{pod.uid}").key)
     assert desk.write_all() == 1
 
 
