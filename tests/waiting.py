@@ -3,6 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
+
+#: Seconds for what takes a moment, on a machine that is busy with something else.
+PATIENCE: Final = 20.0
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = 60.0, *, every: float = 0.1) -> None:

@@ -40,7 +40,7 @@ DID_NOT_ACT = {
 def test_a_lost_answer_is_unknown_and_the_job_exists(line: Line, fault: faults.Fault) -> None:
     """However the answer is lost: Unknown, and `find` shows the one job."""
     line.faults.plan(fault, **SUBMIT)
-    outcome, found = line.submit()
+    outcome, found = line.submit(line.asking(fault))
     assert isinstance(outcome, Unknown), outcome
     assert len(found) == 1
 
@@ -49,7 +49,7 @@ def test_a_lost_answer_is_unknown_and_the_job_exists(line: Line, fault: faults.F
 def test_a_lost_question_is_unknown_too(line: Line, fault: faults.Fault) -> None:
     """It looks the same from here: Unknown, and there is no job."""
     line.faults.plan(fault, **SUBMIT)
-    outcome, found = line.submit()
+    outcome, found = line.submit(line.asking(fault))
     assert isinstance(outcome, Unknown), outcome
     assert not found
 

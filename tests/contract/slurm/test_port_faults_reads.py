@@ -38,7 +38,7 @@ def test_a_read_that_fails_is_no_empty_answer(line: Line, case: str) -> None:
     fault, expected = NO_ANSWERS[case]
     line.faults.plan(fault, times=10, **STATES)
     with pytest.raises(expected):
-        line.client.states()
+        line.asking(fault).client.states()
 
 
 def test_an_answer_has_a_limit(line: Line, tmp_path: pathlib.Path) -> None:

@@ -1,5 +1,6 @@
 """A server on loopback that answers what a test tells it and remembers what it was asked."""
 
+import dataclasses
 import random
 from collections.abc import Callable, Iterator
 
@@ -10,8 +11,12 @@ from slurm_bridge.kube import client, config, transport
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.sim import http
 
-#: Short enough for tests that wait for them, long enough for a busy machine.
-LIMITS = transport.Limits(connect=2, answer=0.5, whole_answer=5, silence=0.5, most_bytes=100_000)
+#: No case comes near the times of these, however busy the machine is.
+LIMITS = transport.Limits(connect=10, answer=10, whole_answer=30, silence=10, most_bytes=100_000)
+
+#: For cases that wait for an answer, or for a word on a watch, that does not come.
+NO_ANSWER = dataclasses.replace(LIMITS, answer=0.5)
+SILENCE = dataclasses.replace(LIMITS, silence=1)
 
 
 class Script:

@@ -12,7 +12,7 @@ from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.sim import http
-from tests.unit.kube.conftest import Script, pod, refused
+from tests.unit.kube.conftest import SILENCE, Script, pod, refused
 
 POD = Pod(metadata=ObjectMeta(name="a", namespace="ns", uid="uid-a", resource_version="1"))
 PODS = "/api/v1/pods"
@@ -99,12 +99,12 @@ def test_expired_watch(script: Script, cluster: client.KubeClient) -> None:
         list(cluster.watch(kinds.PODS, "1"))
 
 
-def test_silent_watch(script: Script, cluster: client.KubeClient) -> None:
+def test_silent_watch(script: Script, connect: Callable[..., client.KubeClient]) -> None:
     """A watch that says nothing, not even bookmarks, proves nothing: list again."""
     hold = threading.Event()
     script.on("GET", PODS, http.Response(body=_silence(hold)))
     with pytest.raises(errors.Expired, match="silent"):
-        list(cluster.watch(kinds.PODS, "1"))
+        list(connect(SILENCE).watch(kinds.PODS, "1"))
     hold.set()
 
 

@@ -1,6 +1,7 @@
+import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -8,9 +9,12 @@ from slurm_bridge import errors
 from slurm_bridge.kube import config, transport
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.sim import faults, http
-from tests.unit.kube.conftest import LIMITS, Script, refused
+from tests import waiting
+from tests.unit.kube.conftest import LIMITS, NO_ANSWER, SILENCE, Script, refused
 
 THING = transport.Request(method="GET", path="/thing")
+
+Connect = Callable[[transport.Limits], transport.Transport]
 
 
 class Credentials(config.Access):
@@ -22,17 +26,22 @@ class Credentials(config.Access):
         self.renewed += 1
 
 
-def to(url: str) -> transport.Transport:
+def to(url: str, limits: transport.Limits = LIMITS) -> transport.Transport:
     """A line to this address."""
-    return transport.Transport(config.plain(url), clock=SystemClock(), limits=LIMITS)
+    return transport.Transport(config.plain(url), clock=SystemClock(), limits=limits)
 
 
 @pytest.fixture
-def line(server: http.Server) -> Iterator[transport.Transport]:
+def connect(server: http.Server) -> Iterator[Connect]:
+    """Makes lines to the scripted server."""
+    with contextlib.ExitStack() as stack:
+        yield lambda limits: stack.enter_context(contextlib.closing(to(server.url, limits)))
+
+
+@pytest.fixture
+def line(connect: Connect) -> transport.Transport:
     """A line to the scripted server."""
-    made = to(server.url)
-    yield made
-    made.close()
+    return connect(LIMITS)
 
 
 def test_answer(script: Script, line: transport.Transport) -> None:
@@ -59,13 +68,21 @@ def test_not_reached() -> None:
             to(f"http://127.0.0.1:{port}").call(THING)
 
 
-@pytest.mark.parametrize("fault", [faults.Drop(), faults.Reset(acted=True), faults.Reset(), faults.Hang()])
+@pytest.mark.parametrize("fault", [faults.Drop(), faults.Reset(acted=True), faults.Reset()])
 def test_no_answer(script: Script, server: http.Server, line: transport.Transport, fault: faults.Fault) -> None:
     """Once sent, a request without an answer may have been acted on."""
     script.on("GET", "/thing", {})
     server.faults.plan(fault)
     with pytest.raises(errors.Unanswered):
         line.call(THING)
+
+
+def test_no_answer_in_time(script: Script, server: http.Server, connect: Connect) -> None:
+    """A request whose answer does not come in time may have been acted on too."""
+    script.on("GET", "/thing", {})
+    server.faults.plan(faults.Hang())
+    with pytest.raises(errors.Unanswered):
+        connect(NO_ANSWER).call(THING)
 
 
 def test_truncated(script: Script, server: http.Server, line: transport.Transport) -> None:
@@ -151,11 +168,12 @@ def test_refused_stream(script: Script, line: transport.Transport) -> None:
         line.stream(THING)
 
 
-def test_silent_stream(script: Script, line: transport.Transport) -> None:
+def test_silent_stream(script: Script, connect: Connect) -> None:
     """A stream that says nothing for too long is half open."""
-    hold = threading.Event()
-    script.on("GET", "/thing", http.Response(body=_pieces(b"a", hold)))
-    stream = iter(line.stream(THING))
+    hold, sent = threading.Event(), threading.Event()
+    script.on("GET", "/thing", http.Response(body=_pieces(b"a", hold, sent)))
+    stream = iter(connect(SILENCE).stream(THING))
+    assert sent.wait(waiting.PATIENCE)
     assert next(stream) == b"a"
     with pytest.raises(errors.Unanswered, match="silent"):
         next(stream)
@@ -186,9 +204,9 @@ def test_stream_closed_from_outside(script: Script, server: http.Server) -> None
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert arrived.wait(5)
+    assert arrived.wait(waiting.PATIENCE)
     stream.close()
-    reader.join(5)
+    reader.join(waiting.PATIENCE)
     hold.set()
     assert not reader.is_alive()
     assert pieces == [b"a"]
@@ -217,7 +235,9 @@ def test_stream_left_in_the_middle(script: Script, line: transport.Transport) ->
     assert stream._response.closed
 
 
-def _pieces(first: bytes, hold: threading.Event) -> Iterator[bytes]:
+def _pieces(first: bytes, hold: threading.Event, sent: threading.Event | None = None) -> Iterator[bytes]:
     """One piece, then a silence until the test lets go."""
     yield first
+    if sent is not None:
+        sent.set()
     hold.wait(10)

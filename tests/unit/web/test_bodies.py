@@ -13,7 +13,7 @@ from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request
 
 WAIT = 10.0
-BOUNDS = Bounds(seconds=0.5, most_bytes=1000, most_body=5000, connections=2, idle=5.0)
+BOUNDS = Bounds(seconds=WAIT, most_bytes=1000, most_body=5000, connections=2, idle=WAIT)
 
 Talk = Callable[..., bytes]
 
@@ -23,16 +23,23 @@ def echo(request: Request) -> Reply:
     return Reply.json({"length": len(request.body), "of": request.client, "x": request.headers.get("x-said", "")})
 
 
-@pytest.fixture
-def port() -> Iterator[int]:
-    """Of a door that echoes."""
-    door, stop = Door("127.0.0.1", 0, {("POST", "/echo"): echo}, bounds=BOUNDS), threading.Event()
+@contextlib.contextmanager
+def echoing(bounds: Bounds) -> Iterator[int]:
+    """The port of a door that echoes."""
+    door, stop = Door("127.0.0.1", 0, {("POST", "/echo"): echo}, bounds=bounds), threading.Event()
     running = threading.Thread(target=door.run, args=(stop,))
     running.start()
     yield door.port
     stop.set()
     running.join(WAIT)
     assert not running.is_alive()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Of a door that is in no hurry."""
+    with echoing(BOUNDS) as number:
+        yield number
 
 
 def talk(port: int, *words: bytes, end: bool = True) -> bytes:
@@ -61,14 +68,15 @@ def test_a_body_comes_whole(port: int, size: int) -> None:
 
 def test_a_body_that_is_too_large_is_refused_unread(port: int) -> None:
     """413 tells what is allowed, and reaches a client that was still sending."""
-    answer = talk(port, post(b"x" * 100_000), end=False)
+    answer = talk(port, post(b"x" * 100_000))
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"a body of 100000 bytes is too large; allowed are 5000" in answer
 
 
-def test_a_body_that_never_ends_is_left(port: int) -> None:
+def test_a_body_that_never_ends_is_left() -> None:
     """The deadline is for all of the request."""
-    assert talk(port, post(b"x" * 10, length=20), end=False) == b""
+    with echoing(Bounds(seconds=0.5)) as port:
+        assert talk(port, post(b"x" * 10, length=20), end=False) == b""
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,15 @@ from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request, Route
 
 WAIT = 10.0
-QUICK = Bounds(seconds=0.3, most_bytes=1000, connections=2)
+SMALL = Bounds(seconds=WAIT, most_bytes=1000, connections=2)
 
 
 class Visitor:
     """Knocks at a door."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, shut: Callable[[], None] = lambda: None) -> None:
         self.port = door.port
+        self.shut = shut
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
         """One request; the answer's body has been read into `text`."""
@@ -42,6 +43,8 @@ class Visitor:
         """Raw bytes, and all that comes back until the door closes."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT) as sock:
             sock.sendall(words)
+            with contextlib.suppress(OSError):  # the door may have hung up already
+                sock.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: sock.recv(4096), b""))
 
 
@@ -53,14 +56,19 @@ def open_door() -> Iterator[Open]:
     """Opens doors, and shuts them in the end."""
     with contextlib.ExitStack() as stack:
 
-        def make(pages: dict[str, Route], bounds: Bounds = QUICK) -> Visitor:
+        def make(pages: dict[str, Route], bounds: Bounds = SMALL) -> Visitor:
             routes = {("GET", path): route for path, route in pages.items()}
             door, stop = Door("127.0.0.1", 0, routes, bounds=bounds), threading.Event()
             thread = threading.Thread(target=door.run, args=(stop,), daemon=True)
             thread.start()
-            stack.callback(thread.join, WAIT)
-            stack.callback(stop.set)
-            return Visitor(door)
+
+            def shut() -> None:
+                stop.set()
+                thread.join(WAIT)
+                assert not thread.is_alive()
+
+            stack.callback(shut)
+            return Visitor(door, shut)
 
         yield make
 
@@ -140,8 +148,9 @@ def test_an_endless_head_is_refused(visitor: Visitor) -> None:
     assert visitor.say(head + b"x" * (1000 - len(head))).startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_client_that_drips_is_left(visitor: Visitor) -> None:
+def test_a_client_that_drips_is_left(open_door: Open) -> None:
     """Every byte comes in time, the whole does not: the deadline is for all of it."""
+    visitor = open_door({"/hello": lambda _: Reply.text("hi\n")}, Bounds(seconds=0.3))
     with socket.create_connection(("127.0.0.1", visitor.port), timeout=WAIT) as sock:
         sock.sendall(b"GET /hello HTTP/1.1\r\n")
         assert sock.recv(100) == b""
@@ -151,6 +160,7 @@ def test_a_client_that_leaves_is_no_accident(visitor: Visitor, log: list[str]) -
     """Port scanners do it all day."""
     socket.create_connection(("127.0.0.1", visitor.port), timeout=WAIT).close()
     assert visitor.ask("/hello").status == 200
+    visitor.shut()
     assert "broke" not in "".join(log)
 
 

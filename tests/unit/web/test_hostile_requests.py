@@ -1,5 +1,6 @@
 """Requests that are meant to be read in two ways, or to leave something behind."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ def answered(request: Request) -> Reply:
 def door() -> Door:
     """A door that serves one connection at a time."""
     routes = {("GET", "/here"): answered, ("GET", "/of/{name}"): answered}
-    return Door("127.0.0.1", 0, routes, bounds=Bounds(seconds=0.2, connections=1))
+    return Door("127.0.0.1", 0, routes, bounds=Bounds(seconds=WAIT, connections=1))
 
 
 @pytest.fixture
@@ -51,6 +52,8 @@ def say(door: Door, running: threading.Thread) -> Say:
     def said(words: bytes) -> bytes:
         with socket.create_connection(("127.0.0.1", door.port), timeout=WAIT) as sock:
             sock.sendall(words)
+            with contextlib.suppress(OSError):  # the door may have hung up already
+                sock.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: sock.recv(4096), b""))
 
     return said

@@ -60,17 +60,24 @@ def place(tmp_path: pathlib.Path) -> Place:
     return Place(tmp_path)
 
 
-@pytest.fixture
-def port(place: Place) -> Iterator[int]:
-    """Of a door with that certificate."""
+@contextlib.contextmanager
+def opened(place: Place, bounds: Bounds) -> Iterator[int]:
+    """The port of a door with that certificate."""
     routes = {("GET", "/hello"): lambda _: Reply.text("hi\n")}
-    bounds = Bounds(seconds=0.5, connections=2)
     door, stop = Door("127.0.0.1", 0, routes, bounds=bounds, files=place.files), threading.Event()
     running = threading.Thread(target=door.run, args=(stop,))
     running.start()
     yield door.port
     stop.set()
     running.join(WAIT)
+    assert not running.is_alive()
+
+
+@pytest.fixture
+def port(place: Place) -> Iterator[int]:
+    """Of a door that is in no hurry."""
+    with opened(place, Bounds(seconds=WAIT, connections=2)) as number:
+        yield number
 
 
 def test_an_exchanged_certificate_counts_from_the_next_connection_on(place: Place, port: int) -> None:
@@ -85,12 +92,19 @@ def test_an_exchanged_certificate_counts_from_the_next_connection_on(place: Plac
 
 
 def test_plain_words_get_no_answer(port: int) -> None:
-    """Neither does somebody who says nothing hold a place for long."""
+    """The door speaks TLS alone."""
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as sock:
         sock.sendall(b"GET /hello HTTP/1.1\r\n\r\n")
         with contextlib.suppress(ConnectionResetError):
             assert not sock.recv(4096).startswith(b"HTTP")
-    with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as silent:
+
+
+def test_who_says_nothing_does_not_hold_a_place_for_long(place: Place) -> None:
+    """The handshake is the client's to finish in time."""
+    with (
+        opened(place, Bounds(seconds=0.5)) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=WAIT) as silent,
+    ):
         assert silent.recv(1) == b""
 
 
