@@ -80,9 +80,11 @@ class Connection:
         return response
 
     def _vanish(self, request: wire.Request, fault: faults_.Fault) -> None:
+        # Counted before the call is in the journal: whoever sees it there and releases means this call too.
+        releases = self._faults.releases
         self._note(request, 0)
-        if isinstance(fault, faults_.Hang):
-            self._faults.hang()
+        if isinstance(fault, faults_.Hang) and not self._stopping.is_set():
+            self._faults.hang(releases)
         if isinstance(fault, faults_.Reset):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raise _Over

@@ -131,11 +131,10 @@ class Faults:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._released = threading.Condition(self._lock)
-        self._generation = 0
         self._plans: list[_Plan] = []
         self._calls: collections.deque[Call] = collections.deque(maxlen=JOURNAL_LENGTH)
-        #: How many calls there were, and how many of them went wrong on order; both only grow.
-        self.calls = self.struck = 0
+        #: How many calls there were, how many of them went wrong on order, and how many releases; all only grow.
+        self.calls = self.struck = self.releases = 0
 
     def plan(self, fault: Fault, *, method: str = "*", target: str = "", nth: int = 1, times: int = 1) -> None:
         """Strike the nth matching call from now on, and so many in a row; `target` is searched in path and query."""
@@ -169,14 +168,13 @@ class Faults:
     def release(self) -> None:
         """Let every hanging call go on (its connection is closed without an answer)."""
         with self._lock:
-            self._generation += 1
+            self.releases += 1
             self._released.notify_all()
 
-    def hang(self) -> None:
-        """Wait for the next release."""
+    def hang(self, releases: int) -> None:
+        """Wait until there were more releases than these."""
         with self._lock:
-            generation = self._generation
-            self._released.wait_for(lambda: self._generation != generation)
+            self._released.wait_for(lambda: self.releases > releases)
 
     def strike(self, method: str, target: str) -> Fault | None:
         """The fault for this call, if one waits for it; the first plan that strikes wins."""
