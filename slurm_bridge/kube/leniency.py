@@ -19,7 +19,8 @@ ODD: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
 #: Levels that are kept; no record of ours looks deeper.
 _DEEPEST: Final = 100
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
+_STEPS: Final = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 #: Enough of what is wrong with it.
 _MOST_WORDS: Final = 200
 
@@ -71,7 +72,7 @@ def shallow(body: bytes) -> bytes:
     kept: list[bytes] = []
     depth = at = 0
     for token in _TOKEN.finditer(body):
-        step = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(token[0], 0)
+        step = _STEPS.get(token[0], 0)
         depth += step
         if step > 0 and depth == _DEEPEST + 1:
             kept += [body[at : token.start()], b"null"]
