@@ -10,9 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fuzz import brains
-from tests.fuzz.runner import Session
+from tests.fuzz.runner import MOST_SECONDS, Session
 
 SHORT = 100
+#: The short form runs beside all other tests: there a step may take so many times as long as it should.
+ROOM = 10
 #: So many cases of one target are one test: so that several processes share them.
 SHARD = 2500
 
@@ -41,7 +43,9 @@ def pytest_report_header(config: pytest.Config) -> str:
 def session(request: pytest.FixtureRequest) -> Session:
     """Which cases."""
     option = request.config.getoption
-    return Session(seed=option("--fuzz-seed"), cases=option("--cases"), only=option("--case"))
+    cases, only = option("--cases"), option("--case")
+    room = ROOM if cases <= SHORT and only is None else 1
+    return Session(seed=option("--fuzz-seed"), cases=cases, only=only, most_seconds=room * MOST_SECONDS)
 
 
 @pytest.fixture(autouse=True)

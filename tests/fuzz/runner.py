@@ -68,6 +68,8 @@ class Session:
     seed: int
     cases: int
     only: int | None = None
+    #: What one step may cost.
+    most_seconds: float = MOST_SECONDS
 
     def fewer(self, share: int) -> "Session":
         """For a target whose cases take so many times as long: at least one."""
@@ -117,21 +119,21 @@ def run(target: Target, session: Session, shard: int = 0, shards: int = 1) -> Re
     report = Report(target.name, session)
     for number in session.numbers(shard, shards):
         case = target.make(random.Random(f"{target.name}:{session.seed}:{number}"))
-        for what in dict.fromkeys(_one(target, case)):
+        for what in dict.fromkeys(_one(target, case, session.most_seconds)):
             report.add(number, what, case)
     return report
 
 
-def _one(target: Target, case: Any) -> Iterator[str]:
+def _one(target: Target, case: Any, most_seconds: float) -> Iterator[str]:
     watch = Watch()
     yield from _checked(target, case, watch)
-    if watch.longest <= MOST_SECONDS:
+    if watch.longest <= most_seconds:
         return
     again = [Watch() for _ in range(AGAIN)]
     for one in again:
         collections.deque(_checked(target, case, one), maxlen=0)
-    if min(one.longest for one in again) > MOST_SECONDS:
-        yield f"slow: {watch.step} takes more than {MOST_SECONDS * 1000:.0f} ms"
+    if min(one.longest for one in again) > most_seconds:
+        yield f"slow: {watch.step} takes more than {most_seconds * 1000:.0f} ms"
 
 
 def _checked(target: Target, case: Any, watch: Watch) -> Iterator[str]:

@@ -46,12 +46,10 @@ def test_processes_of_users_are_not_ours(config: Config) -> None:
             user.kill()
 
 
-def test_down_fails_while_something_is_left(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_down_fails_while_something_is_left(config: Config) -> None:
     """It names what it could not stop, and keeps the folder with the logs."""
     config.save()
-    monkeypatch.setenv("HOME", f"{config.directory}/home")
-    with subprocess.Popen(["/bin/sleep", "60"]) as left:
-        monkeypatch.undo()
+    with subprocess.Popen(["/bin/sleep", "60"], env={**os.environ, "HOME": f"{config.directory}/home"}) as left:
         try:
             with pytest.raises(PartError, match=f"this is left:\n  process {left.pid}: /bin/sleep 60"):
                 main.down(config, purge=False)

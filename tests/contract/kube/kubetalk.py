@@ -27,6 +27,8 @@ NOBODY = "nobody-schedules-this"
 
 #: Longer than any case should take on a busy machine.
 PATIENCE = 20.0
+#: A watch ends after so many seconds, unless it is asked for fewer.
+WATCHED = 15
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ class Talk:
     @contextlib.contextmanager
     def watching(self, path: str, **query: object) -> Iterator[Iterator[Body]]:
         """A watch whose events come as they happen."""
-        fields = urllib.parse.urlencode({"watch": "true", "timeoutSeconds": "15", **query})
+        fields = urllib.parse.urlencode({"watch": "true", "timeoutSeconds": str(WATCHED), **query})
         timeout = urllib3.Timeout(connect=PATIENCE, read=PATIENCE)
         answer = self._pool.request(
             "GET", f"{self.url}{path}?{fields}", headers=self._headers, preload_content=False, timeout=timeout

@@ -35,12 +35,12 @@ HOSTILE = {
 def test_every_text_is_either_read_or_refused_with_its_line(name: str) -> None:
     """No YAML, of a configuration, a queue file or a manifest, ends the daemon or costs more than a moment."""
     text, line = HOSTILE[name]
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(NotYaml) as refused:
         safe_yaml.load(text)
     assert refused.value.line == line
     assert refused.value.what
-    assert time.process_time() - began < 1.0
+    assert time.thread_time() - began < 1.0
 
 
 @pytest.mark.parametrize("text", [b"a: \xff", "a: \ud800", "a: \x00", "x" * (safe_yaml.MOST_BYTES + 1)])
@@ -63,9 +63,9 @@ def test_odd_bytes_and_sizes_are_refused(text: str | bytes) -> None:
 )
 def test_dates_and_numbers_of_base_60_stay_text(text: str, value: object) -> None:
     """Nobody means them, and they cost what their text costs."""
-    began = time.process_time()
+    began = time.thread_time()
     assert safe_yaml.load(f"a: {text}") == {"a": value}
-    assert time.process_time() - began < 1.0
+    assert time.thread_time() - began < 1.0
 
 
 @pytest.mark.parametrize(
