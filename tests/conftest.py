@@ -19,7 +19,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any module with a property is read."""
-    gc.disable()
     hypothesis.settings.load_profile(examples.THOROUGH if config.getoption("--thorough") else examples.SHORT)
 
 
@@ -29,6 +28,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("thorough"):
                 item.add_marker(pytest.mark.skip(reason="takes seconds: make thorough, or pytest --thorough"))
+
+
+def pytest_collectstart() -> None:
+    """Where cases are collected: xdist's controller, which collects none, never comes to the end of it either."""
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:

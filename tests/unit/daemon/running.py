@@ -47,7 +47,7 @@ class Running:
         """What the door says."""
         address = f"http://127.0.0.1:{self.daemon.door.port}{path}"
         try:
-            with urllib.request.urlopen(address, timeout=5) as answer:
+            with urllib.request.urlopen(address, timeout=waiting.PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:

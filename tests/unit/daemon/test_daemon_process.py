@@ -84,8 +84,8 @@ def test_clients_that_fill_the_door_do_not_keep_probes_out(world: app.PocketWorl
         daemon.until_ready()
         assert daemon.daemon.probes is not None
         for _ in range(40):
-            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.door.port), 10))
-        probes = http.client.HTTPConnection("127.0.0.1", daemon.daemon.probes.port, timeout=5)
+            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.door.port), waiting.PATIENCE))
+        probes = http.client.HTTPConnection("127.0.0.1", daemon.daemon.probes.port, timeout=waiting.PATIENCE)
         for path_, status in [("/livez", 200), ("/readyz", 200)] * 10 + [("/metrics", 404)]:
             probes.request("GET", path_)
             answer = probes.getresponse()

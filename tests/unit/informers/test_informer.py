@@ -10,6 +10,7 @@ from slurm_bridge.informers.reflector import Subject
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Object
 from slurm_bridge.runtime.clock import SystemClock
+from tests import waiting
 from tests.unit.informers.conftest import Cluster, listing, thing
 
 
@@ -18,7 +19,7 @@ class Blocking(Cluster):
 
     def watch(self, kind: object, since: str, scope: ports.Scope) -> object:
         opened = super().watch(kind, since, scope)
-        opened._steps = [*opened._steps, lambda: opened.closed.wait(10)]
+        opened._steps = [*opened._steps, lambda: opened.closed.wait(waiting.PATIENCE)]
         return opened
 
 
@@ -54,7 +55,7 @@ def test_follows_and_stops(make: Make, blocking: Blocking) -> None:
     informer = make()
     assert not informer.alive
     informer.start()
-    assert informer.store.wait_synced(5)
+    assert informer.store.wait_synced(waiting.PATIENCE)
     assert informer.alive
     assert len(informer.store) == 1
     informer.stop()
@@ -68,7 +69,7 @@ def test_handlers_in_order(make: Make) -> None:
     heard: list[str] = []
     informer = make(lambda _old, _new: heard.append("first"), lambda _old, _new: heard.append("second"))
     informer.start()
-    assert informer.store.wait_synced(5)
+    assert informer.store.wait_synced(waiting.PATIENCE)
     assert heard == ["first", "second"]
     assert informer.counters.lists == 1
 
@@ -92,7 +93,7 @@ def test_a_failing_handler_is_loud(make: Make, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(threading, "excepthook", hook)
     informer = make(lambda _old, _new: {}["nothing"])
     informer.start()
-    assert dead.wait(5)
+    assert dead.wait(waiting.PATIENCE)
     informer.stop()
     assert died == [KeyError]
     assert not informer.alive

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from slurm_bridge.sim import faults
+from tests import waiting
 
 
 @pytest.fixture
@@ -72,11 +73,14 @@ def test_the_journal_counts_by_method_and_target(planned: faults.Faults) -> None
 
 
 def test_release_lets_go_what_hangs(planned: faults.Faults) -> None:
-    """Only those that hang at that moment go on."""
-    through = threading.Event()
-    thread = threading.Thread(target=lambda: (planned.hang(), through.set()), daemon=True)
+    """Whoever hangs since before it goes on, nobody else."""
+    before = planned.releases
+    planned.release()
+    planned.hang(before)
+    thread = threading.Thread(target=planned.hang, args=(planned.releases,), daemon=True)
     thread.start()
-    while not through.wait(0.01):
-        planned.release()
-    thread.join(5)
+    thread.join(0.01)
+    assert thread.is_alive()
+    planned.release()
+    thread.join(waiting.PATIENCE)
     assert not thread.is_alive()

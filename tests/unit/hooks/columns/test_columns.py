@@ -16,6 +16,7 @@ from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.translate import resources
+from tests import waiting
 from tests.unit.hooks.conftest import cluster, node, pod
 
 ZONES = {"a": "x", "b": "y", "c": "x", "d": None}
@@ -48,7 +49,7 @@ def test_a_column_that_hangs_blocks_no_other() -> None:
     begun.wait()
     other = threading.Thread(target=lambda: made.append(found.label("zone").where(bool)), daemon=True)
     other.start()
-    other.join(5.0)
+    other.join(waiting.PATIENCE)
     blocked = other.is_alive()
     release.set()
     worker.join()

@@ -11,11 +11,12 @@ from pocket_desk import job
 from slurm_bridge.runtime import clock
 from slurm_bridge.sim import wire
 from slurm_bridge.sim.slurm import defaults, pocket, server, state
+from tests import waiting
 
 
 def ask(served: server.PocketSlurmServer, method: str, path: str, body: Any = None) -> tuple[int, Any]:
     """One call on a connection of its own."""
-    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=5)
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=waiting.PATIENCE)
     try:
         headers = {"X-SLURM-USER-TOKEN": served.slurm.secret, "Content-Type": "application/json"}
         connection.request(method, f"/slurm/v0.0.45/{path}", json.dumps(body) if body else None, headers)
@@ -30,9 +31,11 @@ def test_a_job_starts_by_itself() -> None:
     slurm = pocket.PocketSlurm()
     with server.PocketSlurmServer(slurm, period=0.001) as served:
         job_id = ask(served, "POST", "job/submit", {"job": job()})[1]["job_id"]
-        deadline = time.monotonic() + 5
-        while ask(served, "GET", f"jobs/state/?job_id={job_id}")[1]["jobs"][0]["state"] != ["RUNNING"]:
-            assert time.monotonic() < deadline
+
+        def runs() -> bool:
+            return ask(served, "GET", f"jobs/state/?job_id={job_id}")[1]["jobs"][0]["state"] == ["RUNNING"]
+
+        waiting.until(runs, "start", waiting.PATIENCE, every=0.005)
         assert served.faults.journal
     with served:
         assert ask(served, "GET", f"job/{job_id}")[0] == 200
