@@ -52,8 +52,9 @@ run: $(READY) ## the real daemon takes the examples from pending to done, no ser
 	@echo "make run: the daemon schedules the examples in the pocket Kubernetes and the pocket Slurm"
 	@$(BIN)/slurm-bridge demo
 
-test: $(READY) ## unit tests, the conformance cases of the hooks, and the contract suite against the pocket servers, a short fuzz
-	@echo "make test: unit tests, the conformance cases of the hooks, and the contract suite on the pocket servers"
+test: $(READY) ## unit tests, conformance of the hooks, the contract suite on the pocket servers, hack/, a short fuzz, the example hook
+	@echo "make test: unit tests, conformance cases of the hooks, the contract suite on the pocket servers, the tests of"
+	@echo "make test: hack/, a short form of make fuzz, and the tests of examples/custom-hook"
 	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 4 --dist loadfile -m "not real and not thorough"
 	@$(BIN)/pytest -q examples/custom-hook
 
@@ -80,7 +81,8 @@ fuzz: $(READY) ## hostile manifests, answers, objects, daemons and looks, CASES=
 	@PYTHONHASHSEED=$(HASHSEED) $(BIN)/pytest -q -n 2 tests/fuzz --cases $(CASES) --fuzz-seed $(SEED)
 
 coverage: $(READY) ## which lines no unit test, no pocket case and no short simulation has run
-	@echo "make coverage: the tests of make test and a short simulation once more, slower, counting lines and branches"
+	@echo "make coverage: the tests of make test, without the fuzz and the example hook, and a short simulation: slower,"
+	@echo "make coverage: counting lines and branches"
 	@$(BIN)/coverage run -m pytest -q tests/unit tests/conformance tests/contract tests/hack tests/simulation
 	@$(BIN)/coverage report
 
@@ -135,8 +137,8 @@ bench-hooks: $(READY) ## workloads a second through the hooks at 100 to 20 000 n
 	@echo "make bench-hooks: the families of hooks, and queues, on made-up clusters; writes build/bench-hooks.json"
 	@PYTHONPATH=hack/bench $(BIN)/python -m hooksbench $(BENCH)
 
-docs: $(READY) ## write the generated pages again
-	@echo "make docs: writing docs/contract.md and the table of rooms in docs/architecture.md"
+docs: $(READY) ## write the generated pages again, and the generated parts of others
+	@echo "make docs: writing docs/explained/ and the generated parts of README.md and docs/"
 	@$(BIN)/python hack/docs.py
 
 lock: $(READY) ## pin the dependencies anew
