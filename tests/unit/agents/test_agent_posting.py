@@ -110,9 +110,10 @@ def test_a_service_that_closes_every_time_is_asked_twice(serve: Serve, ask: Call
 
 def test_nobody_there(ask: Callable[..., Any]) -> None:
     """The address is named."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.socket() as taken:  # and nobody listens
+        taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    found = refused(lambda: ask(f"http://127.0.0.1:{port}"))
+        found = refused(lambda: ask(f"http://127.0.0.1:{port}"))
     assert str(found) == f"http://127.0.0.1:{port}/v1/samples/random: not reached: Connection refused"
     assert found.status is None
 

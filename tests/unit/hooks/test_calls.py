@@ -12,6 +12,7 @@ from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.calls import Caller, HookFailed, OnError, Outcome
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.runtime.clock import VirtualClock
+from tests import waiting
 from tests.unit.hooks.conftest import Around, Counted, Says
 
 
@@ -119,21 +120,28 @@ def test_a_worker_that_is_closed_ends(counted: Counted, foreign: Foreign) -> Non
 
 def test_callers_take_turns(counted: Counted, foreign: Foreign) -> None:
     """A hook never runs twice at once, and waiting for one's turn costs no budget."""
-    inside, most = [], []
+    inside, most, answers, here, never = [], [], [], threading.Barrier(8), threading.Event()
 
     def admit() -> base.Admit:
         inside.append(1)
         most.append(len(inside))
+        # Whoever could come in beside this one would do so now. All together take longer than the budget of each.
+        never.wait(0.15)
         inside.pop()
         return base.GO
 
-    hook, caller = foreign(admit=admit), Caller(VirtualClock(), counted)
-    callers = [threading.Thread(target=ask, args=(caller, hook)) for _ in range(8)]
+    hook, caller = foreign(1.0, admit=admit), Caller(VirtualClock(), counted)
+
+    def come() -> None:
+        here.wait(waiting.PATIENCE)
+        answers.append(ask(caller, hook))
+
+    callers = [threading.Thread(target=come) for _ in range(8)]
     for one in callers:
         one.start()
     for one in callers:
-        one.join(10)
-    assert most == [1] * 8
+        one.join(waiting.PATIENCE)
+    assert (most, answers) == ([1] * 8, [base.GO] * 8)
 
 
 @pytest.mark.parametrize("worker", [True, False])

@@ -9,11 +9,12 @@ from slurm_bridge.hooks import base, chain
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler.asking import Act
+from tests import waiting
 from tests.unit.hooks.conftest import hook
 from tests.unit.scheduler.bridging import Bridge
 
 #: The other thread would be done by then, if it was not kept waiting.
-PATIENCE = 0.3
+DONE = 0.3
 
 
 class Meanwhile:
@@ -45,11 +46,18 @@ def test_of_two_that_want_the_same_port_one_gets_it(bridge: Bridge) -> None:
     both = chain.Chain([one_port, hook(name="meanwhile", verify=meanwhile)], Surroundings(clock=bridge.clock))
     bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=both))
     acts = started_together(bridge, "a", "b")
-    second = threading.Thread(target=bridge.core.carry_out, args=acts[1])
+    begun = threading.Event()
+
+    def carry_out_the_other() -> None:
+        begun.set()
+        bridge.core.carry_out(*acts[1])
+
+    second = threading.Thread(target=carry_out_the_other)
 
     def run_the_other() -> None:
         second.start()
-        second.join(PATIENCE)
+        assert begun.wait(waiting.PATIENCE)
+        second.join(DONE)
 
     meanwhile.act = run_the_other
     bridge.core.carry_out(*acts[0])

@@ -5,6 +5,8 @@ import socket
 import ssl
 import threading
 import traceback
+import urllib.parse
+from collections.abc import Iterator
 
 import pytest
 import trustme
@@ -41,6 +43,17 @@ def plan(server: http.Server, fault: faults.Fault, target: str) -> None:
     server.faults.plan(fault, target=target)
 
 
+@contextlib.contextmanager
+def gone(server: http.Server) -> Iterator[None]:
+    """Stopped, and nobody else can come to listen at its address."""
+    address = urllib.parse.urlsplit(server.url)
+    server.stop()
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind((address.hostname, address.port))
+        yield
+
+
 def agree(client: SlurmClient) -> None:
     """Upon a version; with limits as short as some cases need, an answer may also come too late."""
 
@@ -54,20 +67,19 @@ def agree(client: SlurmClient) -> None:
 
 def test_nobody_there_means_nothing_was_done(make, server):
     """A refused connection refuses the order; the read is unavailable."""
-    url = server.url
-    server.stop()
-    client = make(url)
-    assert client.submit(request()).why is Refusal.BUSY
-    with pytest.raises(errors.Unavailable):
-        client.states()
+    client = make(server.url)
+    with gone(server):
+        assert client.submit(request()).why is Refusal.BUSY
+        with pytest.raises(errors.Unavailable):
+            client.states()
 
 
 def test_a_slurmrestd_that_went_away_did_nothing(make, server):
     """Also after a good start: the dead kept connection is noticed before anything is written."""
     client = make(server.url)
     assert client.states()
-    server.stop()
-    assert client.submit(request()).why is Refusal.BUSY
+    with gone(server):
+        assert client.submit(request()).why is Refusal.BUSY
 
 
 def test_a_slurmrestd_that_comes_back_is_found(make, server):
@@ -309,7 +321,8 @@ def plain():
         thread = threading.Thread(target=refuse, daemon=True)
         thread.start()
         yield f"https://127.0.0.1:{listening.getsockname()[1]}"
-        thread.join(5)
+        thread.join(waiting.PATIENCE)
+        assert not thread.is_alive()
 
 
 def test_tls_towards_plain_http_is_for_the_operator(make, plain):
@@ -334,7 +347,8 @@ def test_a_tls_greeting_that_is_cut_off_did_nothing(make):
         with pytest.raises(errors.Unavailable):
             client.states()
         assert client.submit(request()).why is Refusal.BUSY
-        thread.join(5)
+        thread.join(waiting.PATIENCE)
+        assert not thread.is_alive()
 
 
 def test_a_tls_greeting_without_reply_did_nothing(make):

@@ -14,6 +14,7 @@ from slurm_bridge.hooks.yunikorn.options import YunikornOptions
 from slurm_bridge.hooks.yunikorn.restoring import Known
 from slurm_bridge.queues.records import Eviction, News
 from slurm_bridge.runtime.clock import VirtualClock
+from tests import waiting
 from tests.unit.hooks.yunikorn.yunikorn_scenes import document, made, queue
 
 
@@ -123,10 +124,16 @@ def test_whoever_comes_from_the_future_waits_from_now_on() -> None:
 
 def test_a_plan_is_seen_whole_or_not_at_all() -> None:
     """Whoever asks while the core is telling waits until it has said everything."""
-    scene, seen = full(), list[str]()
-    asker = threading.Thread(target=lambda: seen.extend(scene.manager.evictions.recalls()))
+    scene, seen, begun = full(), list[str](), threading.Event()
+
+    def ask() -> None:
+        begun.set()
+        seen.extend(scene.manager.evictions.recalls())
+
+    asker = threading.Thread(target=ask)
     with scene.manager.lock:
         asker.start()
+        assert begun.wait(waiting.PATIENCE)
         asker.join(0.05)
         assert seen == []
     asker.join()
