@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from slurm_bridge.model.job import Gres, NodeShare
@@ -279,11 +279,19 @@ def total(members: Sequence[Member], kind: str) -> int:
     return sum(one.count for each in members for one in each.gres if kind in ("", one.type))
 
 
+def placing(part: Part, cap: int | None) -> dict[str, str]:
+    """Where its members come; parts that have no place for all of them are none of a case."""
+    placed = place.place([part], per_node=cap)
+    assume(isinstance(placed, dict))
+    assert isinstance(placed, dict)
+    return placed
+
+
 @given(PARTS, CAPS)
 def test_no_node_gets_more_than_its_share(part: Part, cap: int | None) -> None:
     """Of cpus, memory, every type of GPU and all together; nor more members than allowed."""
-    placed = place.place([part], per_node=cap)
-    for one in part.shares if isinstance(placed, dict) else ():
+    placed = placing(part, cap)
+    for one in part.shares:
         there = [each for each in part.members if placed[each.uid] == one.node]
         slots = part.slots or Needs(cpus=0, memory_mib=0)
         assert sum(max(each.cpus, slots.cpus) for each in there) <= one.cpus
@@ -297,11 +305,10 @@ def test_no_node_gets_more_than_its_share(part: Part, cap: int | None) -> None:
 @given(alike(), CAPS)
 def test_rank_order_follows_node_order(part: Part, cap: int | None) -> None:
     """Of equal members none is on an earlier node than one before it."""
-    placed = place.place([part], per_node=cap)
+    placed = placing(part, cap)
     order = [one.node for one in part.shares]
-    if isinstance(placed, dict):
-        found = [order.index(placed[one.uid]) for one in part.members]
-        assert found == sorted(found)
+    found = [order.index(placed[one.uid]) for one in part.members]
+    assert found == sorted(found)
 
 
 @given(PARTS, CAPS, st.data())
@@ -309,11 +316,10 @@ def test_t26_placing_anew_after_any_were_bound_changes_nothing(
     part: Part, cap: int | None, data: st.DataObject
 ) -> None:
     """Whichever of them, and then whichever more."""
-    placed = place.place([part], per_node=cap)
+    placed = placing(part, cap)
     for _ in range(2):
-        if isinstance(placed, dict):
-            part = bound(part, placed, data.draw(st.sets(st.sampled_from(part.members))))
-            assert place.place([part], per_node=cap) == placed
+        part = bound(part, placed, data.draw(st.sets(st.sampled_from(part.members))))
+        assert place.place([part], per_node=cap) == placed
 
 
 @given(alike(), CAPS, st.data())
@@ -324,10 +330,9 @@ def test_t26_newcomers_too_are_placed_the_same_way_whenever_asked(
     nodes = [one.node for one in part.shares]
     anywhere = {one.uid: data.draw(st.sampled_from(nodes)) for one in part.members}
     part = bound(part, anywhere, data.draw(st.sets(st.sampled_from(part.members))))
-    placed = place.place([part], per_node=cap)
-    if isinstance(placed, dict):
-        part = bound(part, placed, data.draw(st.sets(st.sampled_from(part.members))))
-        assert place.place([part], per_node=cap) == placed
+    placed = placing(part, cap)
+    part = bound(part, placed, data.draw(st.sets(st.sampled_from(part.members))))
+    assert place.place([part], per_node=cap) == placed
 
 
 def bound(part: Part, placed: dict[str, str], some: set[Member]) -> Part:
