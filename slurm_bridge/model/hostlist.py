@@ -11,18 +11,28 @@ from collections.abc import Iterable, Iterator, Sequence
 #: A list longer than this is a mistake (or an attack), not a cluster.
 MOST_HOSTS = 100_000
 
+#: Nor is one with more names and ranges, or letters. Whoever submits a job writes such lists, and Slurm repeats them.
+MOST_PARTS = 20_000
+MOST_LETTERS = 1 << 20
+
+_MARK = re.compile(r"[\[\],]")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 #: Longer numbers are names, not counters.
 _WIDEST = 18
 
+_SHOWN = 200
+
 
 def expand(text: str) -> tuple[str, ...]:
     """`a[1-3],b` → `("a1", "a2", "a3", "b")`, in the order written; raises ValueError when it is not a hostlist."""
-    hosts = [host for part in _split(text.strip()) for host in _expand_one(part)]
+    if len(text) > MOST_LETTERS or text.count(",") + text.count("[") > MOST_PARTS:
+        raise ValueError(f"hostlist has more than {MOST_PARTS} names and ranges, or {MOST_LETTERS} letters")
+    found = itertools.chain.from_iterable(map(_expand_one, _split(text.strip())))
+    hosts = tuple(itertools.islice(found, MOST_HOSTS + 1))
     if len(hosts) > MOST_HOSTS:
         raise ValueError(f"hostlist names more than {MOST_HOSTS} hosts")
-    return tuple(hosts)
+    return hosts
 
 
 def compress(hosts: Iterable[str]) -> str:
@@ -43,38 +53,52 @@ def compress(hosts: Iterable[str]) -> str:
 def _split(text: str) -> Iterator[str]:
     """Commas outside brackets separate hosts; commas inside separate ranges."""
     depth, start = 0, 0
-    for position, letter in enumerate(text):
-        depth += {"[": 1, "]": -1}.get(letter, 0)
+    for mark in _MARK.finditer(text):
+        depth += {"[": 1, "]": -1}.get(mark[0], 0)
         if depth not in (0, 1):
-            raise ValueError(f"unbalanced brackets in hostlist {text!r}")
-        if letter == "," and depth == 0:
-            yield text[start:position]
-            start = position + 1
+            raise ValueError(f"unbalanced brackets in hostlist {_short(text)}")
+        if mark[0] == "," and depth == 0:
+            yield text[start : mark.start()]
+            start = mark.end()
     if depth:
-        raise ValueError(f"unbalanced brackets in hostlist {text!r}")
+        raise ValueError(f"unbalanced brackets in hostlist {_short(text)}")
     if text:
         yield text[start:]
 
 
-def _expand_one(part: str) -> Iterator[str]:
+def _expand_one(part: str) -> Iterable[str]:
     if not part or part != part.strip():
-        raise ValueError(f"empty or padded name in hostlist: {part!r}")
-    pieces = re.split(r"\[([^\[\]]*)\]", part)
-    choices: list[Sequence[str]] = [_numbers(piece) if index % 2 else [piece] for index, piece in enumerate(pieces)]
-    return ("".join(chosen) for chosen in itertools.islice(itertools.product(*choices), MOST_HOSTS + 1))
+        raise ValueError(f"empty or padded name in hostlist: {_short(part)}")
+    if "[" not in part:
+        return (part,)
+    choices, hosts = list[Sequence[str]](), 1
+    for index, piece in enumerate(re.split(r"\[([^\[\]]*)\]", part)):
+        choices.append(_numbers(piece) if index % 2 else (piece,))
+        hosts *= len(choices[-1]) or 1
+        if hosts > MOST_HOSTS:
+            raise ValueError(f"hostlist names more than {MOST_HOSTS} hosts")
+    return map("".join, itertools.product(*choices))
 
 
 def _numbers(ranges: str) -> list[str]:
     found: list[str] = []
     for text in ranges.split(","):
+        if text.isascii() and text.isdigit():
+            found.append(text)
+            continue
         match = _RANGE.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is not a range of numbers")
+            raise ValueError(f"{_short(text)} is not a range of numbers")
         low, high = match[1], match[2] or match[1]
-        if int(high) - int(low) > MOST_HOSTS:
-            raise ValueError(f"range {text!r} is too large")
+        if int(high) - int(low) > MOST_HOSTS or len(found) > MOST_HOSTS:
+            raise ValueError(f"range {_short(text)} is too large")
         found += [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
     return found
+
+
+def _short(text: str) -> str:
+    """As much of it as an error shows."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _bracket(prefix: str, width: int, numbers: Sequence[int]) -> str:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.model import hostlist
+from tests.effort import Work
 
 NAMES = st.lists(
     st.builds(
@@ -53,6 +54,33 @@ def test_what_is_no_hostlist_is_refused(text: str) -> None:
     """A broken list is an error, never a shorter list."""
     with pytest.raises(ValueError, match=r"hostlist|range|hosts"):
         hostlist.expand(text)
+
+
+@pytest.mark.security("fairness")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"n[{','.join(['1'] * 20_002)}]",
+        ",".join(["n"] * 20_002),
+        "n" * 2_000_000,
+        ",".join(["n[1-90000]"] * 9_000),
+        f"n[{','.join(['1-90000'] * 15_000)}]",
+        "n" + "[1-90000]" * 15_000,
+    ],
+    ids=["numbers", "names", "letters", "parts", "ranges", "brackets"],
+)
+def test_a_list_without_end_is_refused_before_it_is_written_out(text: str) -> None:
+    """A list of hosts in somebody's job costs little, however long it is and however often it names the same ones."""
+    with Work() as work, pytest.raises(ValueError, match=r"hostlist|range"):
+        hostlist.expand(text)
+    assert work.total < 100
+
+
+def test_a_long_list_costs_a_few_calls() -> None:
+    """Numbers and names are not looked at one by one by functions of ours; each brackets' content is one of them."""
+    with Work() as work:
+        assert hostlist.expand(f"n[{','.join(['1'] * 15_000)}]") == ("n1",) * 15_000
+    assert work.total < 10
 
 
 def test_numbers_of_different_width_stay_different_names() -> None:
