@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from slurm_bridge.hooks.columns import Coded, NodeColumns, PodColumns
+from slurm_bridge.hooks.kubescheduler import hearing
 from slurm_bridge.hooks.rules import attaching, disks, neighbours, ports
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
@@ -15,6 +16,8 @@ _FINE = {
     "DiskPressure": "False",
     "PIDPressure": "False",
 }
+
+_FORBIDDEN = (("podAntiAffinity", neighbours.REQUIRED),)
 
 Conditions = tuple[tuple[str, str], ...]
 
@@ -59,9 +62,14 @@ def claims(pods: PodColumns) -> Coded[frozenset[attaching.ClaimKey]]:
     return pods.attribute("kube claims", attaching.claims)
 
 
-def shunned(columns: NodeColumns) -> Coded[frozenset[neighbours.Term]]:
-    """Whom the pods of each node do not want near. By node, so that pods that do not care cost nothing."""
-    return columns.of_pods("kube shunned", _shunned)
+def shunning(columns: NodeColumns) -> Coded[bool]:
+    """On which nodes is any pod that does not want others near: where there is none, pods cost nothing."""
+    return columns.of_pods("kube shunning", _shunning)
+
+
+def shunned(pods: PodColumns) -> Coded[hearing.Said | None]:
+    """Whom pods do not want near."""
+    return pods.attribute("kube shunned", _shunned)
 
 
 def _taints(node: Node) -> tuple[Taint, ...]:
@@ -77,8 +85,12 @@ def _troubles(node: Node) -> Conditions:
     return tuple(sorted((name, status) for name, status in found if _FINE.get(name, status) != status))
 
 
-def _shunned(there: Sequence[Pod]) -> frozenset[neighbours.Term]:
-    return frozenset(one for pod in there if pod.spec.affinity for one in neighbours.forbidden(pod))
+def _shunning(there: Sequence[Pod]) -> bool:
+    return hearing.speaks(there, _FORBIDDEN)
+
+
+def _shunned(pod: Pod) -> hearing.Said | None:
+    return hearing.said(pod, _FORBIDDEN)
 
 
 def _namespace(pod: Pod) -> str:

@@ -1,24 +1,32 @@
 """MatchInterPodAffinity: near the pods that it wants near, and far from those that one of both wants far."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Final
 
 import numpy as np
 
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
+from slurm_bridge.hooks.kubescheduler import hearing
 from slurm_bridge.hooks.kubescheduler.predicates import attributes, matching, reasons
 from slurm_bridge.hooks.kubescheduler.predicates.base import PASSED, Failures
 from slurm_bridge.hooks.kubescheduler.predicates.topology import Counted, Domains, domains, placed
 from slurm_bridge.hooks.kubescheduler.scene import Scene
-from slurm_bridge.hooks.recent import Recent
 from slurm_bridge.hooks.rules import neighbours
 from slurm_bridge.hooks.rules.neighbours import Term
 
-#: For so many kinds of pods it is remembered who does not want them near.
-MOST_KINDS = 512
+#: Bytes of what running pods do not want near that are listened to: what must hold is worth more than a wish.
+MOST_SAID: Final = 512 << 10
 
-_known: Recent[tuple[Any, ...], tuple[tuple[frozenset[Term], ...], Mapping[str, Sequence[int]]]] = Recent(MOST_KINDS)
+#: Nodes with those that count, what the pods there say, and what of it means the pod in question.
+_Part = tuple[NodeColumns, Mask, hearing.Found, hearing.About]
+
+
+def _read(one: hearing.Said) -> tuple[hearing.Word, ...]:
+    return tuple(hearing.Word(neighbours.term(row, one.namespace)) for some in hearing.rows(one) for row in some)
+
+
+_listener = hearing.Listener(functools.lru_cache(hearing.MOST_READ)(_read), MOST_SAID)
 
 
 def neighbourly(scene: Scene) -> bool:
@@ -27,7 +35,7 @@ def neighbourly(scene: Scene) -> bool:
 
 
 def _shunning_here(scene: Scene) -> bool:
-    return any(_shunning(scene, columns) for columns, _ in scene.parts)
+    return any(_shunning(scene, columns)[1] for columns, _ in scene.parts)
 
 
 def inter_pod_affinity(scene: Scene) -> Failures:
@@ -66,19 +74,21 @@ def _anti_affinity(scene: Scene) -> Mask | None:
 
 def _existing(scene: Scene) -> Mask | None:
     """Pods that run and do not want this one near."""
-    keys = dict.fromkeys(key for columns, _ in scene.parts for key in _shunning(scene, columns))
-    found = [_shunned(scene, key) for key in keys]
-    return functools.reduce(np.logical_or, found) if found else None
+    said = [(columns, counted, *_shunning(scene, columns)) for columns, counted in scene.parts]
+    keys = hearing.of_interest(scene, [(found, about) for _, _, found, about in said])
+    masks = [_shunned(scene, key, said) for key in keys]
+    return functools.reduce(np.logical_or, masks) if masks else None
 
 
-def _shunned(scene: Scene, key: str) -> Mask:
+def _shunned(scene: Scene, key: str, said: Iterable[_Part]) -> Mask:
     """The nodes in domains of this key in which some pod is that does not want this one there: one is enough."""
     cluster = scene.parts[0][0]
     names = cluster.label(key)
     taken = np.zeros(len(names.values) + 1, np.bool_)
-    for columns, counted in scene.parts:
-        speaking = np.flatnonzero(attributes.shunned(columns).holding(_shunning(scene, columns).get(key, ())) & counted)
-        taken[domains(cluster, columns, key)[speaking]] = True
+    for columns, counted, found, about in said:
+        if key in about:
+            nodes = columns.pods.node_rows[found.holding(list(about[key]))]
+            taken[domains(cluster, columns, key)[nodes[counted[nodes]]]] = True
     # Whoever is in no domain has no neighbours: nodes without the label, and holes.
     nowhere = names.code(None)
     taken[[-1] if nowhere is None else [-1, nowhere]] = False
@@ -99,33 +109,12 @@ def _meant(scene: Scene, terms: Iterable[Term]) -> Counted:
     return meant
 
 
-def _shunning(scene: Scene, columns: NodeColumns) -> Mapping[str, Sequence[int]]:
-    """By the keys of all domains that some running pod does not want to share with this one: the codes of who says so.
-
-    As a rule the same few say it of the same pods, so it is remembered for as long as nobody says anything else.
-    """
-    said, meta = attributes.shunned(columns).values, scene.pod.metadata
-    if columns is not scene.parts[0][0]:
-        # What differs from the cluster is a few nodes, for a moment: it must not take the place of all others.
-        return _against(scene, said)
-    asked = (meta.namespace, *sorted(meta.labels.items()))
-    known = _known.get(asked)
-    if known is not None and known[0] is said:
-        return known[1]
-    found = _against(scene, said)
-    # Labels of namespaces may change without any pod saying anything else.
-    if not any(one.among for terms in said for one in terms):
-        _known.put(asked, (said, found))
-    return found
-
-
-def _against(scene: Scene, said: Sequence[frozenset[Term]]) -> Mapping[str, Sequence[int]]:
-    """Which of what is said means this pod."""
-    found: dict[str, list[int]] = {}
-    for code, terms in enumerate(said):
-        for key in {one.topology_key for one in terms if one.selects(scene.pod, scene.lookup.namespace_labels)}:
-            found.setdefault(key, []).append(code)
-    return found
+def _shunning(scene: Scene, columns: NodeColumns) -> tuple[hearing.Found, hearing.About]:
+    """What the pods there say of whom they do not want near, and which of it means this one."""
+    if True not in attributes.shunning(columns).values:
+        return hearing.NOTHING, {}
+    found = attributes.shunned(columns.pods)
+    return found, _listener.about(scene, columns, found)
 
 
 #: In kube-scheduler's order.

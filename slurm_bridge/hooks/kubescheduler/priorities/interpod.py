@@ -3,64 +3,61 @@
 Nearly all pods say nothing of the kind. What is looked at are the distinct words of those that do, not all pods.
 """
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from slurm_bridge.hooks.columns import Mask, NodeColumns, Whole
+from slurm_bridge.hooks.columns.coded import HOLE
+from slurm_bridge.hooks.kubescheduler import hearing
 from slurm_bridge.hooks.kubescheduler.predicates import matching
 from slurm_bridge.hooks.kubescheduler.priorities import numbers
 from slurm_bridge.hooks.kubescheduler.scene import Scene
 from slurm_bridge.hooks.rules import neighbours
-from slurm_bridge.hooks.rules.neighbours import Term
 from slurm_bridge.model.pod import Pod
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _MOST_WEIGHT = 100
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
-    """A term, and how much it counts; less than nothing for a neighbourhood to avoid."""
+#: Bytes of what running pods wish that are listened to.
+MOST_SAID: Final = 256 << 10
 
-    weight: int
-    term: Term
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Wishes:
-    """All that a pod says about its neighbourhood; `required` are the pods that it must have near."""
-
-    preferred: tuple[Wish, ...] = ()
-    required: tuple[Term, ...] = ()
-
-
-SILENT = Wishes()
+#: What counts of what a pod says: `required` are the pods that it must have near.
+_LISTS = (("podAffinity", PREFERRED), ("podAntiAffinity", PREFERRED), ("podAffinity", neighbours.REQUIRED))
 
 
 def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
     """The worth of each node's neighbourhood. `hard_weight`: that of a pod which others must have near."""
+    listener = hearing.Listener(functools.lru_cache(hearing.MOST_READ)(_reader(hard_weight)), MOST_SAID)
 
     def rated(scene: Scene) -> Whole:
-        own = wishes_of(scene.pod).preferred
-        if not own and not any(_wish(columns) for columns, _ in scene.parts):
+        own = wishes_of(scene.pod)
+        said = [(columns, counted, *_said(scene, columns, listener)) for columns, counted in scene.parts]
+        if not own and not any(about for _, _, _, about in said):
             return numbers.constant(len(scene.columns), 0)
         worth = _Worth(scene.columns)
-        for columns, counted in scene.parts:
-            for wish, pods in _pairs(scene, columns, own, hard_weight):
-                worth.add(wish, columns, pods & counted[columns.pods.node_rows])
+        keys = hearing.of_interest(scene, [(found, about) for _, _, found, about in said])
+        for columns, counted, found, about in said:
+            for wish in own:
+                meant = matching.meant(columns.pods, wish.term, scene.lookup.namespace_labels)
+                worth.add(wish.term.topology_key, columns, counted, np.where(meant, wish.weight, 0))
+            for key in keys:
+                if key in about:
+                    worth.add(key, columns, counted, _weights(found, about[key]))
         return worth.by_node()
 
     return rated
 
 
-def wishes_of(pod: Pod) -> Wishes:
-    """What a pod prefers, and what it requires."""
+def wishes_of(pod: Pod) -> tuple[hearing.Word, ...]:
+    """What a pod prefers; less than nothing for a neighbourhood to avoid."""
     if not pod.spec.affinity:
-        return SILENT
-    preferred = (*_preferred(pod, "podAffinity", 1), *_preferred(pod, "podAntiAffinity", -1))
-    return Wishes(preferred=preferred, required=neighbours.required(pod))
+        return ()
+    near, far = (neighbours.rows(pod, kind, PREFERRED) for kind in ("podAffinity", "podAntiAffinity"))
+    return (*_preferred(near, pod.metadata.namespace, 1), *_preferred(far, pod.metadata.namespace, -1))
 
 
 def between(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
@@ -75,37 +72,39 @@ def between(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
     return rated
 
 
-def _pairs(scene: Scene, columns: NodeColumns, own: tuple[Wish, ...], hard_weight: int) -> Iterator[tuple[Wish, Mask]]:
-    """Each wish that connects this pod with some of those there, and which ones these are."""
-    for wish in own:
-        yield wish, matching.meant(columns.pods, wish.term, scene.lookup.namespace_labels)
-    said = columns.pods.attribute("kube wishes", wishes_of)
-    for code, wishes in enumerate(said.values):
-        if wishes is SILENT or wishes == SILENT:
-            continue
-        towards = [wish for wish in _counted(wishes, hard_weight) if _means(scene, wish.term)]
-        if towards:
-            speakers = said.codes == code
-            yield from ((wish, speakers) for wish in towards)
-
-
-def _wish(columns: NodeColumns) -> bool:
-    """Whether any pod there says anything about its neighbours: told by node, so that nobody goes through all pods."""
-    return True in columns.of_pods("kube wishing", _wishing).values
+def _said(scene: Scene, columns: NodeColumns, listener: hearing.Listener) -> tuple[hearing.Found, hearing.About]:
+    """What the pods there wish, and which of it means this one."""
+    if True not in columns.of_pods("kube wishing", _wishing).values:
+        return hearing.NOTHING, {}
+    found = columns.pods.attribute("kube wishes", _wishes)
+    return found, listener.about(scene, columns, found)
 
 
 def _wishing(pods: Sequence[Pod]) -> bool:
-    return any(pod.spec.affinity and wishes_of(pod) != SILENT for pod in pods)
+    """Whether any pod there says anything about its neighbours: told by node, so that nobody goes through all pods."""
+    return hearing.speaks(pods, _LISTS)
 
 
-def _counted(wishes: Wishes, hard_weight: int) -> Iterator[Wish]:
-    yield from wishes.preferred
-    if hard_weight:
-        yield from (Wish(hard_weight, term) for term in wishes.required)
+def _wishes(pod: Pod) -> hearing.Said | None:
+    return hearing.said(pod, _LISTS)
 
 
-def _means(scene: Scene, term: Term) -> bool:
-    return term.selects(scene.pod, scene.lookup.namespace_labels)
+def _reader(hard_weight: int) -> Callable[[hearing.Said], tuple[hearing.Word, ...]]:
+    def read(one: hearing.Said) -> tuple[hearing.Word, ...]:
+        near, far, required = hearing.rows(one)
+        wishes = [*_preferred(near, one.namespace, 1), *_preferred(far, one.namespace, -1)]
+        if hard_weight:
+            wishes += [hearing.Word(neighbours.term(row, one.namespace), hard_weight) for row in required]
+        return tuple(wishes)
+
+    return read
+
+
+def _weights(found: hearing.Found, by_code: Mapping[int, int]) -> Whole:
+    """By pod, how much it counts what it says."""
+    weights = np.zeros(len(found.values) + 1, np.int64)
+    weights[list(by_code)] = list(by_code.values())
+    return weights[found.codes]
 
 
 class _Worth:
@@ -115,19 +114,21 @@ class _Worth:
         self._nodes = nodes
         self._sums: dict[str, Whole] = {}
 
-    def add(self, wish: Wish, columns: NodeColumns, pods: Mask) -> None:
-        """Every pod adds to the place where it is."""
-        key = wish.term.topology_key
+    def add(self, key: str, columns: NodeColumns, counted: Mask, weights: Whole) -> None:
+        """Every pod on the nodes that count adds its weight to the place where it is."""
         here, places = self._nodes.label(key), columns.label(key)
-        codes = places.codes[columns.pods.node_rows[pods]]
-        often = np.bincount(codes[codes >= 0], minlength=len(places.values))
+        pods = np.flatnonzero(weights)
+        nodes = columns.pods.node_rows[pods]
+        codes = np.where(counted[nodes], places.codes[nodes], HOLE)
+        there = codes != HOLE
+        worth = np.bincount(codes[there], weights=weights[pods][there], minlength=len(places.values)).astype(np.int64)
         sums = self._sums.setdefault(key, np.zeros(len(here.values) + 1, np.int64))
         if columns is self._nodes:
-            sums[:-1] += wish.weight * often
+            sums[:-1] += worth
             return
         known = {value: code for code, value in enumerate(here.values)}
-        for code in np.flatnonzero(often).tolist():
-            sums[known.get(places.values[code], -1)] += wish.weight * int(often[code])
+        for code in np.flatnonzero(worth).tolist():
+            sums[known.get(places.values[code], -1)] += int(worth[code])
 
     def by_node(self) -> Whole:
         """The sum over all topologies; on a node without the label it is nowhere."""
@@ -141,9 +142,9 @@ class _Worth:
         return total
 
 
-def _preferred(pod: Pod, kind: str, sign: int) -> Iterator[Wish]:
+def _preferred(rows: Iterable[Mapping[str, Any]], namespace: str, sign: int) -> Iterator[hearing.Word]:
     """A weight that the API server would not take counts for nothing: the others' sums are made of it, too."""
-    for row in neighbours.rows(pod, kind, PREFERRED):
+    for row in rows:
         weight, term = row.get("weight", 0), row.get("podAffinityTerm") or {}
         if isinstance(weight, int) and 0 < weight <= _MOST_WEIGHT and isinstance(term, Mapping):
-            yield Wish(sign * weight, neighbours.term(term, pod.metadata.namespace))
+            yield hearing.Word(neighbours.term(term, namespace), sign * weight)
