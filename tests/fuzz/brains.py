@@ -107,6 +107,7 @@ class Mind:
 
     def __init__(self, shelf: Shelf, *, chain: str = "plain", size: int = 8) -> None:
         self.clock = VirtualClock()
+        self._others: list[Pod] = []
         mine, theirs, parts = machines(size)
         self.cluster, self.slurm = recorder.Cluster(shelf), recorder.Slurm(theirs, parts)
         self.stores = {kind: _store(kind, shelf) for kind in known.GROUPING}
@@ -146,10 +147,19 @@ class Mind:
         for pod in pods:
             self.core.on_pod(None, pod)
 
+    def others(self, *pods: Pod) -> None:
+        """They run, and another scheduler has placed them."""
+        for pod in pods:
+            self.core.on_other_pod(None, pod)
+        self._others += pods
+
     def begin(self, shelf: Shelf) -> None:
         """Nobody is there, and these are the objects: as if it had just been made, for less."""
         for pod in [pod for uid in self.core.census.uids() if (pod := self.core.census.get(uid)) is not None]:
             self.core.on_pod(pod, None)
+        for other in self._others:
+            self.core.on_other_pod(other, None)
+        self._others.clear()
         for placeholder in self.core.tools.table.all():
             self.core.tools.table.drop(placeholder.job_id)
         while self.look():
