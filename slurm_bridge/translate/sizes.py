@@ -10,7 +10,7 @@ from slurm_bridge.model.pod import Pod
 
 #: Terms of each list, labels of the node selector, tolerations, and constraints.
 MOST_TERMS: Final = 100
-#: Conditions (matchExpressions and matchFields) of all terms of one pod's node affinity together.
+#: Conditions (matchExpressions, matchFields, matchLabels) of all terms of one list of a pod together.
 MOST_CONDITIONS: Final = 500
 #: Values of all these conditions together.
 MOST_VALUES: Final = 10_000
@@ -42,6 +42,7 @@ def _counts(pod: Pod) -> Iterator[_Count]:
     yield "spec.nodeSelector", len(spec.node_selector), MOST_TERMS
     yield "spec.tolerations", len(spec.tolerations), MOST_TERMS
     yield "spec.topologySpreadConstraints", len(spec.topology_spread_constraints), MOST_TERMS
+    yield from _selecting("spec.topologySpreadConstraints", spec.topology_spread_constraints)
     if spec.affinity is not None:
         yield from _affinity(spec.affinity)
 
@@ -53,7 +54,9 @@ def _affinity(affinity: Mapping[str, Any]) -> Iterator[_Count]:
     yield f"spec.affinity.nodeAffinity.{_PREFERRED}", len(preferred), MOST_TERMS
     for kind in ("podAffinity", "podAntiAffinity"):
         for when in (_REQUIRED, _PREFERRED):
-            yield f"spec.affinity.{kind}.{when}", len(_list(_map(affinity.get(kind)).get(when))), MOST_TERMS
+            field, rows = f"spec.affinity.{kind}.{when}", _list(_map(affinity.get(kind)).get(when))
+            yield field, len(rows), MOST_TERMS
+            yield from _selecting(field, [_map(row).get("podAffinityTerm", row) for row in rows])
     terms = [*map(_map, required), *(_map(_map(one).get("preference")) for one in preferred)]
     conditions = [
         row for term in terms for name in ("matchExpressions", "matchFields") for row in _list(term.get(name))
@@ -61,6 +64,16 @@ def _affinity(affinity: Mapping[str, Any]) -> Iterator[_Count]:
     yield "the matchExpressions of spec.affinity.nodeAffinity", len(conditions), MOST_CONDITIONS
     values = sum(len(_list(_map(row).get("values"))) for row in conditions)
     yield "the values of spec.affinity.nodeAffinity", values, MOST_VALUES
+
+
+def _selecting(field: str, terms: Iterable[object]) -> Iterator[_Count]:
+    """What selects pods: each key that is named is compared with all of them."""
+    names = ("labelSelector", "namespaceSelector")
+    selectors = [_map(_map(term).get(name)) for term in terms for name in names]
+    conditions = [row for one in selectors for row in _list(one.get("matchExpressions"))]
+    labels = sum(len(_map(one.get("matchLabels"))) for one in selectors)
+    yield f"the label selectors of {field}", len(conditions) + labels, MOST_CONDITIONS
+    yield f"the values of {field}", sum(len(_list(_map(row).get("values"))) for row in conditions), MOST_VALUES
 
 
 def _map(found: object) -> Mapping[str, Any]:

@@ -32,6 +32,23 @@ ABSURD = {
     "spec.nodeSelector": {"node_selector": {f"k{one}": "v" for one in range(101)}},
     "spec.tolerations": {"tolerations": tuple(Toleration(key=f"k{one}") for one in range(101))},
     "spec.topologySpreadConstraints": {"topology_spread_constraints": ({"topologyKey": "zone"},) * 101},
+    "the label selectors of spec.affinity.podAffinity": {
+        "affinity": {"podAffinity": {REQUIRED: [{"labelSelector": {"matchExpressions": [{"key": "a"}] * 501}}]}}
+    },
+    "the label selectors of spec.affinity.podAntiAffinity": {
+        "affinity": {
+            "podAntiAffinity": {
+                PREFERRED: [
+                    {"podAffinityTerm": {"namespaceSelector": {"matchLabels": {f"k{n}": "v" for n in range(501)}}}}
+                ]
+            }
+        }
+    },
+    "the values of spec.topologySpreadConstraints": {
+        "topology_spread_constraints": (
+            {"labelSelector": {"matchExpressions": [{"key": "a", "values": ["v"] * 10_001}]}},
+        )
+    },
     "matchExpressions": {
         "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a"}] * 501}]}}}
     },
