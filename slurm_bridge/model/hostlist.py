@@ -8,8 +8,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-#: A list longer than this is a mistake (or an attack), not a cluster.
-MOST_HOSTS = 100_000
+#: No range of Slurm is longer; a list that is longer is a mistake (or an attack), not a cluster.
+MOST_HOSTS = 65_536
 
 #: Nor is one with more names and ranges, or letters. Whoever submits a job writes such lists, and Slurm repeats them.
 MOST_PARTS = 20_000
