@@ -128,14 +128,15 @@ def _placed(tools: Tools, crew: Crew, workload: Workload, done: Sequence[Pod]) -
 
 
 def _ask(workload: Workload, tools: Tools) -> Ask:
-    """What it asked for; of what cannot be translated any more only the pods are known."""
+    """What it asked for; of what cannot be translated any more the pods are known, and what they say to hooks."""
     uid, rules = workload.root.uid, tools.config.rules
     translated = None
     if workload.pods:
         translated = tools.guard.always("translation", uid, lambda: translator.translate(workload, rules))
     if isinstance(translated, Translated):
         return chain.asked(workload, translated)
-    return Ask(workload=workload, request=_bare(workload.root))
+    hints = tools.guard.always("annotations", uid, lambda: translator.hints(workload))
+    return Ask(workload=workload, request=_bare(workload.root), hints=hints or {})
 
 
 def _bare(root: Root) -> JobRequest:

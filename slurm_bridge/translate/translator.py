@@ -85,6 +85,12 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
     return dataclasses.replace(_settled(claimed, found, gang=gang), demands=demands.of(workload))
 
 
+def hints(workload: Workload) -> Mapping[str, str]:
+    """What its annotations say to the hooks, those that can be read; whatever else is wrong with the workload."""
+    said, _ = _listen(workload)
+    return {one.row.field: show(one.value) for one in said.values() if one.row.hint}
+
+
 def changed(translated: Translated, field: str, value: object, why: str, shown: str = "") -> Translated:
     """With another value for a field of the request, and the earlier source before ours, where there was one."""
     request = dataclasses.replace(translated.request, **{field: value})  # type: ignore[arg-type]
@@ -160,13 +166,13 @@ def _too_little(said: Mapping[str, Said], groups: Sequence[Group]) -> Iterator[s
 
 def _settled(claimed: Iterable[Claim], found: tuple[Shape, ...], *, gang: bool) -> Translated:
     chosen = {claim.field: claim for claim in claimed}
-    hints = {row.field for row in annotations.ANNOTATIONS if row.hint}
-    beside = {claims.NODE_MEMORY, *hints}
+    for_hooks = {row.field for row in annotations.ANNOTATIONS if row.hint}
+    beside = {claims.NODE_MEMORY, *for_hooks}
     node_memory, apart = chosen.get(claims.NODE_MEMORY), chosen.get(claims.ONE_PER_NODE)
     return Translated(
         request=JobRequest(**{field: claim.value for field, claim in chosen.items() if field not in beside}),
         values=tuple(_shown(claim) for claim in chosen.values()),
-        hints={field: show(claim.value) for field, claim in chosen.items() if field in hints},
+        hints={field: show(claim.value) for field, claim in chosen.items() if field in for_hooks},
         shapes=found,
         form=_form(found) if gang else Form.SINGLE,
         one_per_node=gang and apart is not None and apart.value,

@@ -26,6 +26,7 @@ class Counts:
         self.told: list[tuple[bool, dict[str, bool]]] = []
         self.members: list[list[str]] = []
         self.leaving: dict[str, str] = {}
+        self.queues: dict[str, str] = {}
         self._meanwhile = meanwhile
 
     def filter(self, *_: object) -> Denied:
@@ -38,6 +39,7 @@ class Counts:
     def restored(self, held: Sequence[Held], _views: Mapping[Need, View], *, fresh: bool) -> None:
         self._meanwhile()
         self.leaving = {one.ask.workload.lead.metadata.name: one.makes_room_for for one in held if one.leaves}
+        self.queues = {one.ask.workload.lead.metadata.name: one.ask.hints.get("queue", "") for one in held}
         self.members = [[pod.metadata.name for pod in one.ask.workload.pods] for one in held]
         self.told.append((fresh, {one.ask.workload.lead.metadata.name: one.started for one in held}))
 
@@ -88,6 +90,15 @@ def test_of_a_group_that_runs_only_those_count_who_have_a_place(bridge: Bridge) 
     counting(bridge, hook := Counts())
     assert hook.told == [(False, {"g1": True})]
     assert hook.members == [["g1", "g2"]]
+
+
+def test_what_runs_stays_in_its_queue_whatever_else_its_annotations_say(bridge: Bridge) -> None:
+    """A queue would else lose a workload that nobody moved, and another one pay for it."""
+    bridge.bound("runs", annotations={names.JOB_PREFIX + "queue": "root.left"})
+    bridge.annotate("runs", timelimit="soon")
+    bridge.hear()
+    counting(bridge, hook := Counts())
+    assert hook.queues == {"runs": "root.left"}
 
 
 TOGETHER = {names.GROUP: "pair", names.GROUP_SIZE: "2"}
