@@ -92,7 +92,7 @@ class Asker:
         if returned == placeholder.job_id and placeholder.phase is Phase.PENDING:
             return f"namespace {root.namespace} has more than its share of the window, and others wait"
         recall = chain.evicts.recalled(root.key) if chain.evicts is not None else None
-        return f"{MADE_ROOM} {recall.whom}" if recall is not None else ""
+        return f"{MADE_ROOM} {recall.cause}" if recall is not None else ""
 
     def _parked(self, wish: Wish, placeholder: Placeholder | None) -> Act | Filed:
         """They may not have a job now."""

@@ -16,10 +16,10 @@ from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
+from slurm_bridge.scheduler.eviction.hold_table import HoldTable
 from slurm_bridge.scheduler.guarding import Guard
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.members import Crew, Standing
-from slurm_bridge.scheduler.promised import Promised
 from slurm_bridge.scheduler.state import WorkloadStore
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.workloads.base import Moved
@@ -146,8 +146,8 @@ class Tools:
     each: hands.Each = hands.in_turn
     #: What is known of each workload beside its pods and its placeholders.
     states: WorkloadStore = dataclasses.field(default_factory=WorkloadStore)
-    #: Nodes that are cleared for somebody.
-    promised: Promised = dataclasses.field(default_factory=Promised)
+    #: Nodes that are held for some workload.
+    promised: HoldTable = dataclasses.field(default_factory=HoldTable)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
     #: When they were read last.

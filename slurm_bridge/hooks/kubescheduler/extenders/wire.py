@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from slurm_bridge.hooks.background import NotAnswered
+from slurm_bridge.hooks.evictions import Party
 from slurm_bridge.hooks.facts import NodeFacts
 from slurm_bridge.hooks.kubescheduler.options import ExtenderOptions
-from slurm_bridge.hooks.kubescheduler.preempting.parties import Party, Victims
+from slurm_bridge.hooks.kubescheduler.preempting.parties import Victims
 from slurm_bridge.model.pod import Pod
 
 Body = dict[str, Any]

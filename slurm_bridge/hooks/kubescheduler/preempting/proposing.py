@@ -1,47 +1,23 @@
-"""A place for each of some equal pods, and who would have to leave for that."""
+"""A place for each of some equal pods, and the pods that would have to leave for that."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
+from slurm_bridge.hooks.evictions import Proposal, Site
 from slurm_bridge.hooks.kubescheduler.preempting import budgets, choosing, room
 from slurm_bridge.hooks.kubescheduler.preempting.budgets import Budget
 from slurm_bridge.hooks.kubescheduler.preempting.choosing import Extender
-from slurm_bridge.hooks.kubescheduler.preempting.parties import Party, Victims
+from slurm_bridge.hooks.kubescheduler.preempting.parties import Victims
 from slurm_bridge.hooks.snapshot import Amounts
 from slurm_bridge.model.pod import Pod
 
 #: What a pod takes of the node of this name: rounding and the like differ.
 NeedsOf = Callable[[str, Pod], Amounts]
-#: Who outside has a say about this pod.
+#: The services that have a say about this pod.
 Asked = Callable[[Pod], Sequence[Extender]]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """A node that could be cleared: what it has for those of whom we may dispose, and who of them is there.
-
-    Who is not among the parties stays in any case, and what he takes is not part of what it `has`.
-    """
-
-    node: str
-    has: Amounts
-    parties: tuple[Party, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    """A node for each pod (by uid); without victims there is room already."""
-
-    places: Mapping[str, str]
-    victims: tuple[Pod, ...]
-
-    @property
-    def nodes(self) -> frozenset[str]:
-        """The different ones."""
-        return frozenset(self.places.values())
-
-
-def nobody(pod: Pod) -> Sequence[Extender]:  # noqa: ARG001 - an Asked
+def no_extenders(pod: Pod) -> Sequence[Extender]:  # noqa: ARG001 - an Asked
     """No extender is asked."""
     return ()
 
@@ -52,7 +28,7 @@ def propose(
     sites: Sequence[Site],
     known: Sequence[Budget],
     needs_of: NeedsOf,
-    asked: Asked = nobody,
+    asked: Asked = no_extenders,
 ) -> Proposal | None:
     """One pod after the other takes the place that costs least; None when one of them finds none.
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.hooks.background import Backstage, NotAnswered
+from slurm_bridge.hooks.evictions import Party, Site
 from slurm_bridge.hooks.kubescheduler.preempting import budgets, choosing, imagining, parties, proposing, room
 from slurm_bridge.hooks.kubescheduler.preempting import hook as hooks
 from slurm_bridge.hooks.kubescheduler.preempting.budgets import Budget
-from slurm_bridge.hooks.kubescheduler.preempting.parties import Party, Victims
-from slurm_bridge.hooks.kubescheduler.preempting.proposing import Site
+from slurm_bridge.hooks.kubescheduler.preempting.parties import Victims
 from slurm_bridge.hooks.snapshot import ClusterSnapshot, NodeFacts
 from slurm_bridge.model.budget import BudgetSpec, BudgetStatus, PodDisruptionBudget
 from slurm_bridge.model.meta import ObjectMeta
