@@ -16,7 +16,7 @@ What is written on pods is what a restart knows of an eviction: to queues it com
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from slurm_bridge.hooks.base import Ask, Nodes
@@ -62,11 +62,13 @@ class Site:
     """A node that could be cleared: the parties that may be evicted from it, and what it `has` for them in all.
 
     A pod that is in none of the parties stays in any case, and what it takes is not part of what the node `has`.
+    `needs_of` is what a pod takes of this node, one of the workload or of a party: rounding and the like differ.
     """
 
     node: str
     has: Amounts
     parties: tuple[Party, ...]
+    needs_of: Callable[[Pod], Amounts]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,16 +94,6 @@ class Answers:
     budgets: tuple[PodDisruptionBudget, ...]
 
 
-class Sites(Protocol):
-    """Nodes as they are now, for one request: what Kubernetes counts there, and what Slurm does."""
-
-    def of(self, nodes: Iterable[str]) -> tuple[Site, ...]:
-        """Those of these nodes on which the job could start, in their order."""
-
-    def needs_of(self, node: str, pod: Pod) -> Amounts:
-        """What a pod takes of a node: one that runs there, or one of the workload."""
-
-
 class Situation(Protocol):
     """What the scheduler knows, for one workload that asks for room; valid during one call of `propose`."""
 
@@ -125,7 +117,8 @@ class Situation(Protocol):
     def on_node(self, node: str) -> Iterable[Pod]:
         """All pods of this bridge that are on a node."""
 
-    def sites(self, request: JobRequest) -> Sites: ...
+    def sites(self, request: JobRequest, nodes: Iterable[str]) -> Sequence[Site]:
+        """Those of these nodes on which the job could start, in their order."""
 
 
 @runtime_checkable

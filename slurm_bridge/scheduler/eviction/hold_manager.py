@@ -9,6 +9,7 @@ longer than a while after the last one has left: the workload may have got other
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable
 
 from slurm_bridge.hooks.evictions import priority_of
@@ -51,7 +52,7 @@ class HoldManager:
         hold = self._hold(workload)
         return hold.nodes if hold is not None else frozenset()
 
-    def keep(self, workload: WorkloadKey, nodes: Iterable[str], until: float) -> None:
+    def keep(self, workload: WorkloadKey, nodes: Iterable[str], until: float = math.inf) -> None:
         """Hold these nodes, and what was held for it before, until then at most."""
         hold, crew = self._hold(workload), self._census.crew(workload)
         before = hold.nodes if hold is not None else frozenset[str]()
@@ -68,10 +69,14 @@ class HoldManager:
         hold.since, hold.others = self._tools.clock.now(), self._look_again(workload)
 
     def is_known(self, workload: WorkloadKey) -> bool:
-        """Every other workload has been looked at since the nodes are held, or had time enough for that."""
+        """Every other workload has been looked at since the nodes are held, and Slurm knows what it keeps away from."""
         hold = self._hold(workload)
-        late = hold is not None and self._tools.clock.now() - hold.since >= HOLD_SECONDS
-        return hold is None or late or self._queue.idle(hold.others)
+        return hold is None or self._queue.idle(hold.others)
+
+    def is_late(self, workload: WorkloadKey) -> bool:
+        """The other workloads had time enough for that."""
+        hold = self._hold(workload)
+        return hold is not None and self._tools.clock.now() - hold.since >= HOLD_SECONDS
 
     def settle(self) -> None:
         """End the holds of workloads that have nodes, and those whose time is over."""

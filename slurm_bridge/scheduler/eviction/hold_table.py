@@ -24,7 +24,7 @@ class NodeHold:
     workload: WorkloadKey
     priority: int
     nodes: frozenset[str]
-    by: str = ""
+    by: str
     why: str = WHY
     until: float = float("inf")
     since: float = 0.0
@@ -44,7 +44,7 @@ class HoldTable:
         with self._lock:
             self._holds[hold.by, hold.workload] = hold
 
-    def get(self, workload: WorkloadKey, by: str = "") -> NodeHold | None:
+    def get(self, workload: WorkloadKey, by: str) -> NodeHold | None:
         """The hold of this part for this workload."""
         return self._holds.get((by, workload))
 
@@ -53,12 +53,12 @@ class HoldTable:
         with self._lock:
             return tuple(one for one in self._holds.values() if one.by == by)
 
-    def end(self, workload: WorkloadKey, by: str = "") -> bool:
+    def end(self, workload: WorkloadKey, by: str) -> bool:
         """The nodes are free to all, unless another part holds them; whether there was a hold."""
         with self._lock:
             return self._holds.pop((by, workload), None) is not None
 
-    def clear(self, by: str = "") -> None:
+    def clear(self, by: str) -> None:
         """All holds of this part end."""
         with self._lock:
             self._holds = {key: one for key, one in self._holds.items() if one.by != by}

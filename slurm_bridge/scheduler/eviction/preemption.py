@@ -12,15 +12,14 @@ from loguru import logger
 
 from slurm_bridge import errors
 from slurm_bridge.hooks import evictions
-from slurm_bridge.hooks.evictions import Preempts, Proposal, priority_of
+from slurm_bridge.hooks.evictions import Preempts, Proposal
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.eviction import preemptors, sites
 from slurm_bridge.scheduler.eviction.evictor import Evictor
-from slurm_bridge.scheduler.eviction.hold_manager import HOLD_SECONDS
-from slurm_bridge.scheduler.eviction.hold_table import NodeHold
+from slurm_bridge.scheduler.eviction.hold_manager import HOLD_SECONDS, HoldManager, HoldTerms
 from slurm_bridge.scheduler.eviction.nominations import NominationWriter
 from slurm_bridge.scheduler.eviction.preemptors import Preemptor
 from slurm_bridge.scheduler.eviction.situation import ClusterSituation
@@ -47,6 +46,7 @@ class Preemptions:
     def __init__(self, tools: Tools, census: Census, queue: Queue, store: EvictionStore, evictor: Evictor) -> None:
         self._tools, self._census, self._queue = tools, census, queue
         self._store, self._evictor = store, evictor
+        self._holds = HoldManager(tools, census, queue, HoldTerms(by="preemption", outranked=True))
         self._nominations = NominationWriter(tools, census)
         self._rest = float("-inf")
 
@@ -56,7 +56,7 @@ class Preemptions:
         A victim may have gone while no daemon was running. A workload that was to keep away from its node, and is
         looked at before the node is held, would get it the moment the victim's job is ended.
         """
-        self._tools.promised.clear()
+        self._holds.begin()
         self._nominations.forget()
         hook = self._tools.config.chain.preempts
         for key in self._census.roots():
@@ -99,7 +99,7 @@ class Preemptions:
         elif crew is not None and pods:
             now = self._tools.clock.now()
             case = Preemption(root=crew.root, pods=pods, victims={}, began=now, stage=Stage.CLEARED)
-            self._hold(key, case, max(map(priority_of, waiting)), evictions.nominated(pods))
+            self._hold(key, case, evictions.nominated(pods))
             hook.count("rejoined")
 
     def _start(self, hook: Preempts) -> None:
@@ -163,7 +163,7 @@ class Preemptions:
         victims = {pod.uid: pod for pod in proposal.victims}
         now = self._tools.clock.now()
         case = Preemption(root=one.root, pods=pods, victims=victims, began=now, intent=one.intent)
-        self._hold(one.root.key, case, one.priority, proposal.nodes)
+        self._hold(one.root.key, case, proposal.nodes)
         listed = ", ".join(sorted("/".join(pod.key) for pod in proposal.victims))
         count = "1 pod" if len(victims) == 1 else f"{len(victims)} pods"
         text = f"room is made on {', '.join(sorted(proposal.nodes))}: {count} of a lower priority will be evicted"
@@ -171,23 +171,10 @@ class Preemptions:
         for pod in pods:
             self._tools.voice.event(pod, "PreemptionStarted", text)
 
-    def _hold(self, key: WorkloadKey, case: Preemption, priority: int, nodes: frozenset[str]) -> None:
-        """A workload that is not on its way to Slurm learns of the hold in its turn; the others are looked at now."""
+    def _hold(self, key: WorkloadKey, case: Preemption, nodes: frozenset[str]) -> None:
         self._store.of(key).preemption = case
-        hold = NodeHold(workload=key, priority=priority, nodes=nodes)
-        self._tools.promised.put(hold)
-        asking = {one for one in self._tools.states.waiting() if self._tools.table.of(one)}
-        hold.others = self._others(hold, asking | self._queue.flying())
-        self._look_again((key, *hold.others))
-
-    def _others(self, hold: NodeHold, among: Iterable[WorkloadKey]) -> tuple[WorkloadKey, ...]:
-        """Those of these workloads that wait, and keep away from what is held."""
-        crews = [(one, self._census.crew(one)) for one in among if one != hold.workload]
-        return tuple(
-            one
-            for one, crew in crews
-            if crew is not None and any(priority_of(pod) <= hold.priority for pod in crew.pods(Standing.WANTING))
-        )
+        self._look_again((key,))
+        self._holds.keep(key, nodes)
 
     # -- how it goes on ----------------------------------------------------------------------------------------------
 
@@ -226,8 +213,7 @@ class Preemptions:
 
     def _is_known(self, key: WorkloadKey) -> bool:
         """Every other workload has been looked at since the nodes are held, and Slurm knows what it keeps away from."""
-        hold = self._tools.promised.get(key)
-        return hold is not None and not self._tools.mirror.failing and self._queue.idle(hold.others)
+        return not self._tools.mirror.failing and bool(self._holds.nodes(key)) and self._holds.is_known(key)
 
     def _is_starting(self, key: WorkloadKey) -> bool:
         """It has got nodes by itself."""
@@ -257,12 +243,10 @@ class Preemptions:
 
     def _forget(self, key: WorkloadKey, case: Preemption) -> None:
         """The nodes are free to all, and the nominations are taken back."""
-        hold = self._tools.promised.get(key)
         self._store.of(key).preemption = None
-        self._tools.promised.end(key)
         self._nominations.take_back(case.pods)
-        others = self._others(hold, self._tools.states.waiting()) if hold is not None else ()
-        self._look_again((key, *others))
+        self._look_again((key,))
+        self._holds.end(key)
 
     def _look_again(self, keys: Iterable[WorkloadKey]) -> None:
         for key in keys:

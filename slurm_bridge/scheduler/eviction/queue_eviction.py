@@ -119,7 +119,7 @@ class QueueEvictions:
         noted = self._try("note", asker, functools.partial(self._note, asker, room, recalls))
         victims = [one for one in recalls.values() if one.asker == asker]
         marked = noted and all(self._try("mark", one.victim, functools.partial(self._mark, one)) for one in victims)
-        return marked and self._holds.is_known(asker)
+        return marked and (self._holds.is_known(asker) or self._holds.is_late(asker))
 
     def _try(self, what: str, key: WorkloadKey, act: Callable[[], bool]) -> bool:
         """Both sides may be away; the next step tries again."""

@@ -36,7 +36,7 @@ def closed(slurm: SlurmNode, *, reserved: bool = False) -> bool:
 
 
 class NodeSites:
-    """Implements hooks.evictions.Sites: the nodes of a snapshot, for one request."""
+    """The nodes of a snapshot, for one request."""
 
     def __init__(
         self, table: Table, census: Census, rules: Rules, snapshot: ClusterSnapshot, request: JobRequest
@@ -54,8 +54,7 @@ class NodeSites:
         partitions = self._partitions()
         return tuple(site for name in nodes if (site := self._site(name, partitions)) is not None)
 
-    def needs_of(self, node: str, pod: Pod) -> Amounts:
-        """What a pod takes of a node: one that runs there, or one of the workload."""
+    def _needs_of(self, node: str, pod: Pod) -> Amounts:
         self._pods[pod.uid] = pod
         return self._needs(node, pod.uid)
 
@@ -77,6 +76,7 @@ class NodeSites:
             node=name,
             has={**_kubernetes(facts, ours), **self._slurm(slurm, name, ours)},
             parties=self._parties(name, ours),
+            needs_of=functools.partial(self._needs_of, name),
         )
 
     def _movable(self, pod: Pod) -> bool:
@@ -110,7 +110,7 @@ class NodeSites:
         for name in {one.name for one in self._request.gres}:
             has[_GRES + name], used[_GRES + name] = _count(slurm.gres, name), _count(slurm.used_gres, name)
         for pod in ours:
-            for name, amount in self.needs_of(node, pod).items():
+            for name, amount in self._needs_of(node, pod).items():
                 if name in used:
                     used[name] -= amount
         return {name: amount - max(NOTHING, used[name]) for name, amount in has.items()}

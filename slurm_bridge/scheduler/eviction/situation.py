@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from slurm_bridge.hooks.base import Ask, Mode, Nodes, NodeSet, Phase
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.evictions import Answers
+from slurm_bridge.hooks.evictions import Answers, Site
 from slurm_bridge.hooks.layers import Stopped
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.snapshot import ClusterSnapshot
@@ -58,9 +58,9 @@ class ClusterSituation:
         """All pods that are bound there and not over."""
         return self.census.on_node(node)
 
-    def sites(self, request: JobRequest) -> NodeSites:
-        """The nodes of the snapshot, for this request."""
-        return NodeSites(self.table, self.census, self.rules, self.snapshot, request)
+    def sites(self, request: JobRequest, nodes: Iterable[str]) -> Sequence[Site]:
+        """Those of these nodes on which the job could start, in their order."""
+        return NodeSites(self.table, self.census, self.rules, self.snapshot, request).of(nodes)
 
 
 def _bounds(sets: Sequence[NodeSet], nodes: Nodes) -> tuple[Nodes, ...]:

@@ -8,11 +8,8 @@ from slurm_bridge.hooks.kubescheduler.preempting import budgets, choosing, room
 from slurm_bridge.hooks.kubescheduler.preempting.budgets import Budget
 from slurm_bridge.hooks.kubescheduler.preempting.choosing import Extender
 from slurm_bridge.hooks.kubescheduler.preempting.parties import Victims
-from slurm_bridge.hooks.snapshot import Amounts
 from slurm_bridge.model.pod import Pod
 
-#: What a pod takes of the node of this name: rounding and the like differ.
-NeedsOf = Callable[[str, Pod], Amounts]
 #: The services that have a say about this pod.
 Asked = Callable[[Pod], Sequence[Extender]]
 
@@ -27,7 +24,6 @@ def propose(
     priority: int,
     sites: Sequence[Site],
     known: Sequence[Budget],
-    needs_of: NeedsOf,
     asked: Asked = no_extenders,
 ) -> Proposal | None:
     """One pod after the other takes the place that costs least; None when one of them finds none.
@@ -42,7 +38,7 @@ def propose(
     places: dict[str, str] = {}
     victims: tuple[Pod, ...] = ()
     for pod in pods:
-        choice = _choose(pod, priority, _Scene(standing, settled, victims, known, needs_of), asked(pod))
+        choice = _choose(pod, priority, _Scene(standing, settled, victims, known), asked(pod))
         if choice is None:
             return None
         places[pod.uid] = choice.node
@@ -59,13 +55,12 @@ class _Scene:
     settled: Mapping[str, Sequence[Pod]]
     victims: tuple[Pod, ...]
     known: Sequence[Budget]
-    needs_of: NeedsOf
 
 
 def _choose(pod: Pod, priority: int, scene: _Scene, extenders: Sequence[Extender]) -> choosing.Choice | None:
     def fits(node: str, others: Sequence[Pod]) -> bool:
         beside = (*scene.settled[node], *others)
-        return room.fits(pod, beside, scene.sites[node].has, lambda one: scene.needs_of(node, one))
+        return room.fits(pod, beside, scene.sites[node].has, scene.sites[node].needs_of)
 
     def within_budgets(candidates: Mapping[str, Victims]) -> Mapping[str, Victims]:
         return {

@@ -51,13 +51,12 @@ class Search:
         if cleared is None:
             return None
         roomy = (_roomy(situation.snapshot, self._ask.workload.lead) & now.nodes).difference(avoided)
-        known, limits = situation.sites(now.request), tuple(map(budgets.of, now.budgets))
+        limits, priority = tuple(map(budgets.of, now.budgets)), self._ask.workload.priority
         for within in cleared.sets:
             names = [name for name in ranked if name in cleared.nodes & within]
             free = sorted((roomy & within).difference(names))
-            sites = known.of((*names, *free[: self._most]))
-            priority = self._ask.workload.priority
-            found = proposing.propose(self._pods, priority, sites, limits, known.needs_of, self._extenders)
+            sites = situation.sites(now.request, (*names, *free[: self._most]))
+            found = proposing.propose(self._pods, priority, sites, limits, self._extenders)
             if found is not None:
                 return found
         return None
