@@ -16,7 +16,7 @@ import docs_metrics
 import docs_security
 import docs_settings
 
-from slurm_bridge.hooks.kubescheduler.options import ExtenderOptions
+from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
 EXPLAINED = "explained"

@@ -10,9 +10,9 @@ from typing import Any
 
 from slurm_bridge.explain.asking import Asked
 from slurm_bridge.explain.looking import Scene, Sides
-from slurm_bridge.hooks.kubescheduler.preempting import hook as hooks
-from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption
-from slurm_bridge.hooks.kubescheduler.preempting.proposing import Proposal
+from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
+from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption
+from slurm_bridge.hooks.evictions import Proposal
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobView

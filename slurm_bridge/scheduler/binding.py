@@ -15,7 +15,7 @@ import threading
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import WorkloadKey

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from slurm_bridge.cluster.snapshot import ClusterSnapshot, NodeFacts, fits
 from slurm_bridge.hooks.base import Deny
-from slurm_bridge.hooks.snapshot import ClusterSnapshot, NodeFacts, fits
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from slurm_bridge import ports
-from slurm_bridge.hooks import chain, keeper
+from slurm_bridge.cluster import keeper
+from slurm_bridge.hooks import chain
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
