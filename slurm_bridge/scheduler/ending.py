@@ -16,7 +16,7 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
-from slurm_bridge.scheduler import marking, records, relevant, withdrawing, words
+from slurm_bridge.scheduler import marking, relevant, withdrawing, words
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.members import Crew, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
@@ -221,19 +221,6 @@ class Ender:
     def _node_lives(self, pod: Pod) -> bool:
         node = self._tools.keeper.snapshot().nodes.get(pod.spec.node_name)
         return node is not None and node.node.ready
-
-    def puzzling(self, wish: Wish, placeholder: Placeholder) -> bool:
-        """Why the job ended is not known yet, or it was somebody's wish.
-
-        Not where it stood for other pods: then these replace those that were ended with it.
-        """
-        if placeholder.certainty is Certainty.GONE or placeholder.owner.note:
-            return False
-        gang = wish.workload.gang is not None
-        if gang and placeholder.started and not records.stands_for(placeholder.owner, wish.workload.pods):
-            return False
-        read = placeholder.read is not None and placeholder.read >= placeholder.since
-        return not read or placeholder.torn or words.end_word(placeholder) == "CANCELLED"
 
     def again(self, wish: Wish, placeholder: Placeholder) -> Filed | None:
         """The job ended before the pod had a node: None when it is to be submitted again."""

@@ -40,12 +40,6 @@ class Finder:
     def __init__(self, tools: Tools, census: Census) -> None:
         self._tools, self._census = tools, census
 
-    def robbed(self, crew: Crew) -> Placeholder | None:
-        """The job of bound pods whose id is another's now."""
-        state = self._tools.states.get(crew.root.key)
-        found = state.robbed if state is not None else None
-        return found if found is not None and found.job_id in crew.named else None
-
     def disbelieve(self, placeholder: Placeholder) -> None:
         """Nothing makes this job the workload's any more: its pods are looked at anew."""
         owner = placeholder.owner
