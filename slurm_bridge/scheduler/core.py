@@ -19,7 +19,8 @@ from slurm_bridge.scheduler import queue as queues
 from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Cycle
-from slurm_bridge.scheduler.finding import root_of
+from slurm_bridge.scheduler.effects import look_up
+from slurm_bridge.scheduler.effects.look_up import root_of
 from slurm_bridge.scheduler.leftovers import Leftovers
 from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.preempting import Preempting
@@ -45,7 +46,7 @@ class Core:
 
     def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
         self.tools, self.census, self.queue = tools, census, queue
-        self.cycle = Cycle(tools, census, self._activate)
+        self.cycle = Cycle(tools, self._activate)
         self.preempting = Preempting(tools, census, queue)
         self.recalling = Recalling(tools, census, queue)
         self.reserving = Reserving(tools, census, queue)
@@ -90,7 +91,7 @@ class Core:
         if new is None or new.terminal:
             self.tools.voice.forget(pod.uid)
         if pod.bound:
-            self.cycle.actions.binder.arrived(uid, pod.uid)
+            self.tools.states.arrived(uid, pod.uid)
             self._placed(uid, pod)
         if old is not None and old.bound and (new is None or new.terminal):
             self._vacated(old.spec.node_name)
@@ -198,7 +199,7 @@ class Core:
 
     def _vacated(self, node: str) -> None:
         """Whoever waits for that node to be left looks again."""
-        for uid in self.cycle.actions.binder.checker.vacated(node):
+        for uid in self.tools.node_waiters.take(node):
             self.queue.activate(uid, urgent=True)
 
     # Steps
@@ -234,7 +235,7 @@ class Core:
         pod = self.census.get(uid)
         job_id = job_id_of(pod) if pod is not None else None
         known = self.tools.table.get(job_id) if job_id is not None else None
-        if pod is not None and known is not None and self.cycle.actions.finder.may_be_by(pod, known):
+        if pod is not None and known is not None and look_up.may_be_by(self.tools, pod, known):
             self.census.move(uid, root_of(known.owner))
 
     def schedule_step(self, run: Callable[[WorkloadKey, Act], None] | None = None) -> bool:
@@ -246,9 +247,10 @@ class Core:
         if popped is None:
             return False
         uid, turn = popped
+        self.tools.states.begin_look(uid)
         act = self._think(uid, turn=turn)
         if isinstance(act, Filed):
-            self.queue.done(uid, act)
+            self._file(uid, act)
         else:
             (run or self.carry_out)(uid, act)
         return True
@@ -269,6 +271,10 @@ class Core:
             filed = self._failed(uid, problem)
         except Exception as surprise:  # noqa: BLE001 - likewise
             filed = self._surprised(uid, surprise)
+        self._file(uid, filed)
+
+    def _file(self, uid: WorkloadKey, filed: Filed) -> None:
+        self.tools.states.end_look(uid)
         self.queue.done(uid, filed)
 
     def _surprised(self, uid: WorkloadKey, surprise: Exception) -> Filed:
@@ -276,16 +282,12 @@ class Core:
         logger.bind(workload=uid).opt(exception=surprise).error("this workload could not be dealt with")
         self.tools.tally.attempt("error")
         self.tools.tally.surprise("scheduling")
-        return self.cycle.actions.replacer.back_off(uid)
+        return self.tools.back_off(uid)
 
     def _failed(self, uid: WorkloadKey, problem: errors.BridgeError) -> Filed:
         logger.bind(workload=uid).info("not now: {}", problem)
         self.tools.tally.attempt("error")
-        return (
-            Filed(after=DISAGREED)
-            if isinstance(problem, errors.Disagreement)
-            else self.cycle.actions.replacer.back_off(uid)
-        )
+        return Filed(after=DISAGREED) if isinstance(problem, errors.Disagreement) else self.tools.back_off(uid)
 
     @property
     def room(self) -> bool:

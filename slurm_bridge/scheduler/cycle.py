@@ -16,12 +16,11 @@ import msgspec
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import actions, timers
 from slurm_bridge.scheduler import facts as reading
-from slurm_bridge.scheduler import timers
-from slurm_bridge.scheduler.actions import Act, Actions
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.decide import Facts, View, decide, view
-from slurm_bridge.scheduler.facts import FactReader, Subject
+from slurm_bridge.scheduler.facts import Subject
 from slurm_bridge.scheduler.members import PLACED, Crew, Standing
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 from slurm_bridge.scheduler.tools import Tools
@@ -31,24 +30,22 @@ from slurm_bridge.workloads.base import Moved
 class Cycle:
     """Looks at workloads; `wake` has another workload looked at."""
 
-    def __init__(self, tools: Tools, census: Census, wake: Callable[[WorkloadKey], None]) -> None:
-        self._tools, self._census, self._wake = tools, census, wake
-        self.actions = Actions(tools, census)
-        self._facts = FactReader(tools, census, self.actions.binder.awaited, self.actions.restorer.can)
+    def __init__(self, tools: Tools, wake: Callable[[WorkloadKey], None]) -> None:
+        self._tools, self._wake = tools, wake
 
     def look(self, key: WorkloadKey, *, turn: bool) -> Act | Filed:
         """What to do with this workload; `turn` says that it may submit now."""
-        subject = self._facts.subject(key, turn=turn)
-        facts = self._facts.glance(subject)
+        subject = reading.subject(self._tools, key, turn=turn)
+        facts = reading.glance(self._tools, subject)
         stands = reading.to_gather(facts)
         if stands:
             gathered = self._gather(subject.pods, *stands, one=facts.lost)
             if gathered is None and view(facts) is not View.PLACED:
                 return AT_ONCE
             subject.gathered = gathered
-            facts = self._with_members(self._facts.of_members(facts, subject), subject)
+            facts = self._with_members(reading.of_members(self._tools, facts, subject), subject)
         decision = decide(facts)
-        return self.actions.carry_out(decision, subject, facts)
+        return actions.carry_out(self._tools, decision, subject, facts)
 
     def _gather(self, crew: Crew, *stands: Standing, one: bool = False) -> Workload | Obstacle | None:
         """The workload of the pods in these states; None when they turn out to belong to another one."""
@@ -57,7 +54,7 @@ class Cycle:
         if not isinstance(gathered, Moved):
             return gathered
         if looked_at is not None and not looked_at.bound:
-            self._census.move(looked_at.uid, gathered.root)
+            self._tools.census.move(looked_at.uid, gathered.root)
         self._wake(gathered.root.key)
         return None
 
@@ -67,7 +64,7 @@ class Cycle:
             return facts
         if reading.may_be_cancelled(subject):
             some = self._gather(subject.pods, Standing.WANTING, *PLACED)
-            return msgspec.structs.replace(facts, cancelled=self._facts.is_cancelled(subject, some))
+            return msgspec.structs.replace(facts, cancelled=reading.is_cancelled(self._tools, subject, some))
         if subject.wish is None or (facts.torn and not facts.never_started):
             return facts
         known, crew, tools = subject.placeholder, subject.pods, self._tools
