@@ -87,6 +87,7 @@ def build(settings: Settings, outside: Outside) -> Brain:
         table=table,
         mirror=mirror,
         keeper=keeper,
+        census=census,
         voice=reporter,
         tally=outside.tally,
         gather=gather,

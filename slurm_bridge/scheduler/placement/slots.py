@@ -9,9 +9,10 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import members, place, records
+from slurm_bridge.scheduler import members, records
 from slurm_bridge.scheduler.members import Crew
-from slurm_bridge.scheduler.place import Member, Part
+from slurm_bridge.scheduler.placement import place
+from slurm_bridge.scheduler.placement.place import Member, Part
 from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import shapes
