@@ -19,8 +19,9 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from slurm_bridge.cluster.parties import Party
+from slurm_bridge.cluster.snapshot import Amounts, ClusterSnapshot
 from slurm_bridge.hooks.base import Ask, Nodes
-from slurm_bridge.hooks.snapshot import Amounts, ClusterSnapshot
 from slurm_bridge.model.budget import PodDisruptionBudget
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.names import WorkloadKey
@@ -29,32 +30,9 @@ from slurm_bridge.model.pod import Pod
 # -- by priority ------------------------------------------------------------------------------------------------------
 
 
-def priority_of(pod: Pod) -> int:
-    """A pod without a priority has 0, as in Kubernetes."""
-    return pod.spec.priority or 0
-
-
 def nominated(pods: Iterable[Pod]) -> Nodes:
     """The nodes that are being cleared for some of these pods, as the pods themselves say."""
     return frozenset(pod.status.nominated_node_name for pod in pods if pod.status.nominated_node_name)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Party:
-    """Pods of which none leaves without the others: one pod, or a gang. `here` are those on the node in question."""
-
-    here: tuple[Pod, ...]
-    elsewhere: tuple[Pod, ...] = ()
-
-    @property
-    def pods(self) -> tuple[Pod, ...]:
-        """All that would leave."""
-        return self.here + self.elsewhere
-
-    @property
-    def priority(self) -> int:
-        """That of the most important member: no pod of its priority may be lost for a pod of the same."""
-        return max(map(priority_of, self.pods))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from slurm_bridge.cluster import parties
+from slurm_bridge.cluster.parties import Fits, Party, Victims
+from slurm_bridge.cluster.rules import budgets
+from slurm_bridge.cluster.rules.budgets import Budget
+from slurm_bridge.families.kube_scheduler.preempting import choosing, room
 from slurm_bridge.hooks.background import NotAnswered
-from slurm_bridge.hooks.evictions import Party, priority_of
-from slurm_bridge.hooks.kubescheduler.preempting import budgets, choosing, parties, room
-from slurm_bridge.hooks.kubescheduler.preempting.budgets import Budget
-from slurm_bridge.hooks.kubescheduler.preempting.parties import Fits, Victims
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Container, Pod, PodSpec, PodStatus, ResourceNeeds
 from slurm_bridge.translate import resources
@@ -97,7 +98,7 @@ def _eligible(given: Fields) -> Mapping[str, Any]:
     pod = _pod(given.fields("pod"))
     there = given.fields("pods_on_node")
     on_node = {name: tuple(_pod(one) for one in there.records(name)) for name in there.names}
-    eligible = choosing.eligible(priority_of(pod), pod.status.nominated_node_name, lambda node: on_node[node])
+    eligible = choosing.eligible(parties.priority_of(pod), pod.status.nominated_node_name, lambda node: on_node[node])
     return {"eligible": eligible}
 
 
@@ -112,7 +113,7 @@ def _select(given: Fields) -> Mapping[str, Any]:
     by_node = _by_node(given, tuple(node.text("name") for node in nodes))
     known = _budgets(given)
     found = parties.select_all(
-        priority_of(pod), by_node, _fits(given, pod, nodes), lambda one: budgets.guards(known, one)
+        parties.priority_of(pod), by_node, _fits(given, pod, nodes), lambda one: budgets.guards(known, one)
     )
     return {
         "victims": {node: _names(victims) for node, victims in found.items()},
@@ -155,7 +156,7 @@ def _preempt(given: Fields) -> Mapping[str, Any]:
     known = _budgets(given)
     try:
         choice = choosing.preempt(
-            priority_of(pod),
+            parties.priority_of(pod),
             _by_node(given, worth),
             _fits(given, pod, nodes),
             lambda one: budgets.guards(known, one),

@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-from slurm_bridge.hooks.evictions import priority_of
+from slurm_bridge.cluster.parties import priority_of
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.eviction.hold_table import HIGHEST, WHY, NodeHold

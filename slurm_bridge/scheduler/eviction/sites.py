@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from slurm_bridge.hooks.evictions import Party, Site, priority_of
-from slurm_bridge.hooks.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
+from slurm_bridge.cluster.parties import Party, priority_of
+from slurm_bridge.cluster.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
+from slurm_bridge.hooks.evictions import Site
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import Gres, JobRequest, MemoryPer, Phase
 from slurm_bridge.model.placeholder import Placeholder

@@ -1,0 +1,83 @@
+"""The hook "preemption", off unless it is configured.
+
+It says which workloads may preempt, and proposes victims; the scheduler, which knows the job of each pod, evicts them.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import pydantic
+
+from slurm_bridge.families.kube_scheduler.extenders import asking
+from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
+from slurm_bridge.families.kube_scheduler.preempting import search
+from slurm_bridge.families.kube_scheduler.preempting.choosing import Extender
+from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.base import Ask, Nodes, NodeSet, Session, Subsets
+from slurm_bridge.hooks.evictions import Proposal, Situation, nominated
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model.pod import Pod
+
+#: The preemptionPolicy of a pod that waits in its place, and has no pod evicted.
+NEVER = "Never"
+
+
+class PreemptionOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """When pods are sent away for others, and how many at a time."""
+
+    after_seconds: Annotated[float, pydantic.Field(ge=0)] = 30.0
+    """A workload has to wait for so long first. When nobody can make room it asks again, later and later."""
+    at_once: Annotated[int, pydantic.Field(ge=1, le=100)] = 3
+    """So many preemptions are under way at the same time."""
+    keep_seconds: Annotated[float, pydantic.Field(gt=0)] = 300.0
+    """Nodes are kept for whom they are cleared for at most so long; victims need their grace period within it."""
+    most_nodes: Annotated[int, pydantic.Field(ge=1)] = 200
+    """So many nodes with pods of a lower priority are compared, those whose pods are least important first."""
+    most_members: Annotated[int, pydantic.Field(ge=1)] = 16
+    """Gangs of more pods do not preempt."""
+    extenders: tuple[ExtenderOptions, ...] = ()
+    """Services that are asked which nodes may be cleared, by their `preempt_verb`; as those of kube-scheduler."""
+
+
+class Preemption:
+    """`subset` lets a workload for which nodes were cleared try these first, and any others after them."""
+
+    Options = PreemptionOptions
+    backstage = True
+    needs = frozenset({Need.PDBS})
+
+    def __init__(self, options: PreemptionOptions, backstage: Backstage) -> None:
+        self.options, self._backstage = options, backstage
+        self.after_seconds, self.at_once = options.after_seconds, options.at_once
+        self.keep_seconds = options.keep_seconds
+
+    def subset(self, _session: Session, _ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
+        """The nominated nodes are on the pods themselves, so that a restart knows them too."""
+        cleared = nodes & nominated(tasks)
+        if not cleared or cleared == nodes:
+            return Subsets(relevant=False)
+        return Subsets(sets=(NodeSet(nodes=cleared, name="cleared for it"), NodeSet(nodes=nodes, name="any")))
+
+    def supports(self, ask: Ask) -> bool:
+        """Equal pods, of a request of which a node's amounts tell whether it fits there."""
+        request, pods = ask.request, ask.workload.pods
+        beyond = request.constraints or request.reservation or request.licenses or request.components
+        alike = len(ask.shapes) <= 1 and len(pods) <= self.options.most_members
+        return alike and not beyond and may(pods)
+
+    def propose(self, ask: Ask, situation: Situation) -> Proposal | None:
+        """The pods of a lower priority whose eviction costs least."""
+        return search.Search(ask, situation, self.options.most_nodes, self._extenders).proposal()
+
+    def _extenders(self, pod: Pod) -> tuple[Extender, ...]:
+        """Services that have a say about this pod; asking them takes as long as they take."""
+        return tuple(asking.preempting(one, self._backstage.post, pod) for one in self.options.extenders)
+
+    def count(self, what: str, amount: int = 1) -> None:
+        """Something happened to a preemption."""
+        self._backstage.tally.happened("preemption", what, amount)
+
+
+def may(pods: Iterable[Pod]) -> bool:
+    """Whether other pods may be evicted for these."""
+    return all(pod.spec.preemption_policy != NEVER for pod in pods)
