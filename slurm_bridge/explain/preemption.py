@@ -29,9 +29,9 @@ Claim = Callable[[Pod], Root]
 #: Every workload has waited since then: for how long it really has, only the daemon knows.
 _LONG_AGO = float("-inf")
 
-NOBODY = (
-    "nobody would have to go for it: it may not preempt, or there is no room to be made by pods of this bridge that "
-    "have a lower priority (docs/preemption.md says who may, and who may have to go)"
+NO_VICTIMS = (
+    "no pod would be evicted for it: it may not preempt, or no eviction of pods of this bridge with a lower priority "
+    "would make enough room (docs/preemption.md says which pods may preempt, and which may be evicted)"
 )
 
 
@@ -67,7 +67,7 @@ def lines(found: PreemptionView) -> Iterator[str]:
     if found.promised:
         yield f"room is being made for it on {', '.join(found.promised)}"
     elif not found.victims:
-        yield NOBODY
+        yield NO_VICTIMS
     else:
         yield f"once it has waited for {found.after_seconds:g} s, room would be made for it:"
         yield from (f"  {pod} would come to {node}" for pod, node in found.places.items())

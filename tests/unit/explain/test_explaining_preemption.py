@@ -1,4 +1,4 @@
-"""Of a pod that waits for nodes the explanation says who would have to go for it, and of others that nobody would."""
+"""Of a pod that waits for nodes the explanation says which pods would leave for it; of others, that none would."""
 
 import contextlib
 import json
@@ -83,7 +83,7 @@ def _known(world: app.PocketWorld, key: tuple[str, str]) -> bool:
     return pod is not None and (pod.bound or any("(Resources" in one or "(Priority" in one for one in said))
 
 
-def test_who_would_have_to_go_is_named(about: Callable[[str], Explanation]) -> None:
+def test_a_pod_that_would_have_to_leave_is_named(about: Callable[[str], Explanation]) -> None:
     """A pod of a lower priority holds the node that it asks for."""
     found = about("high-1")
     assert found.preemption is not None
@@ -94,15 +94,15 @@ def test_who_would_have_to_go_is_named(about: Callable[[str], Explanation]) -> N
     assert text.document(found, verbose=False)["preemption"]["victims"] == ["default/low-1"]
 
 
-def test_nobody_goes_for_a_pod_of_the_same_priority(about: Callable[[str], Explanation]) -> None:
-    """It waits as everybody does."""
+def test_no_pod_leaves_for_a_pod_of_the_same_priority(about: Callable[[str], Explanation]) -> None:
+    """It waits as all do."""
     found = about("late-2")
     assert found.preemption is not None
     assert (found.preemption.places, found.preemption.victims) == ({}, ())
-    assert "nobody would have to go for it" in text.render(found, verbose=False)
+    assert "no pod would be evicted for it" in text.render(found, verbose=False)
 
 
-def test_a_pod_that_does_not_want_it_sends_nobody_away(about: Callable[[str], Explanation]) -> None:
+def test_a_pod_that_does_not_want_it_has_no_pod_evicted(about: Callable[[str], Explanation]) -> None:
     """preemptionPolicy: Never."""
     found = about("meek-3")
     assert found.preemption is not None
@@ -123,7 +123,7 @@ def test_a_promise_that_stands_is_told(settings: Callable[..., Settings], world:
     assert "room is being made for it on ext004" in text.render(found, verbose=False)
 
 
-def test_without_the_hook_nobody_speaks_of_it(settings: Callable[..., Settings], world: app.PocketWorld) -> None:
+def test_without_the_hook_it_is_not_spoken_of(settings: Callable[..., Settings], world: app.PocketWorld) -> None:
     """It is off unless it is named."""
     world.cluster.create(kinds.PODS, "default", large("plain", "nowhere", 100))
     with app.explainer(settings(), offline=False) as explainer:

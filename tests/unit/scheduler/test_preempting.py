@@ -1,4 +1,4 @@
-"""Room is made for a more important workload: of ours only, by eviction, and nobody else of ours takes it."""
+"""Room is made for a more important workload: of ours only, by eviction, and no other pod of ours takes it."""
 
 import dataclasses
 import pathlib
@@ -60,7 +60,7 @@ def preemptive(bridge: Bridge, capacity: str = "allocatable", post: Post | None 
 
 
 def go(bridge: Bridge, seconds: float) -> None:
-    """Let time pass, with a look at who has to make room at every step."""
+    """Let time pass, with a look at what has to make room at every step."""
     for _ in range(round(seconds / 0.5)):
         bridge.step(0.5)
         bridge.core.preempt_step()
@@ -143,7 +143,7 @@ def test_a_job_ends_after_its_pod(bridge: Bridge) -> None:
     assert not bridge.exists("low1")
 
 
-def test_the_node_is_kept_from_those_who_waited_before(bridge: Bridge) -> None:
+def test_the_node_is_kept_from_pods_that_waited_before(bridge: Bridge) -> None:
     """Slurm would give it to the job that is first in its queue."""
     preemptive(bridge)
     full(bridge, 10, 5, 10)
@@ -158,7 +158,7 @@ def test_the_node_is_kept_from_those_who_waited_before(bridge: Bridge) -> None:
     assert bridge.node_of("rival") == "n3"
 
 
-def test_the_node_is_kept_from_those_who_come_later(bridge: Bridge) -> None:
+def test_the_node_is_kept_from_pods_that_come_later(bridge: Bridge) -> None:
     """What replaces the victim wants its node back at once."""
     preemptive(bridge)
     full(bridge, 10, 5, 10)
@@ -170,7 +170,7 @@ def test_the_node_is_kept_from_those_who_come_later(bridge: Bridge) -> None:
     assert not bridge.node_of("again")
 
 
-def test_whoever_is_more_important_still_does_not_mind_the_promise(bridge: Bridge) -> None:
+def test_a_pod_that_is_more_important_still_does_not_mind_the_promise(bridge: Bridge) -> None:
     """Slurm decides between the two."""
     preemptive(bridge)
     full(bridge, 10, 5, 10)
@@ -187,8 +187,8 @@ def test_whoever_is_more_important_still_does_not_mind_the_promise(bridge: Bridg
 @pytest.mark.parametrize(
     "spec", [{"preemptionPolicy": "Never"}, {"priority": 5}], ids=["it does not want to", "none is less important"]
 )
-def test_nobody_goes_for_a_pod(bridge: Bridge, spec: dict[str, Any]) -> None:
-    """It waits like everybody else."""
+def test_no_pod_leaves_for_it(bridge: Bridge, spec: dict[str, Any]) -> None:
+    """It waits like all others."""
     preemptive(bridge)
     low = full(bridge, 10, 5, 10)
     important(bridge, "high", spec=spec)
@@ -197,7 +197,7 @@ def test_nobody_goes_for_a_pod(bridge: Bridge, spec: dict[str, Any]) -> None:
     assert not promised(bridge, "high")
 
 
-def test_nobody_goes_without_the_hook(bridge: Bridge) -> None:
+def test_no_pod_leaves_without_the_hook(bridge: Bridge) -> None:
     """It is off unless it is configured."""
     low = full(bridge, 10, 5, 10)
     important(bridge, "high")
@@ -205,7 +205,7 @@ def test_nobody_goes_without_the_hook(bridge: Bridge) -> None:
     assert ends_of(bridge, low) == [False, False, False]
 
 
-def test_nobody_goes_where_that_is_not_enough(bridge: Bridge) -> None:
+def test_no_pod_leaves_where_that_is_not_enough(bridge: Bridge) -> None:
     """Jobs of others hold three cpus of n1, and a foreign pod one of n3: no node can be cleared for this one."""
     preemptive(bridge)
     low = full(bridge, 10, 5, 10)
@@ -215,7 +215,7 @@ def test_nobody_goes_where_that_is_not_enough(bridge: Bridge) -> None:
     assert ends_of(bridge, low) == [False, False, False]
 
 
-def test_nobody_goes_while_slurm_has_other_reasons(bridge: Bridge) -> None:
+def test_no_pod_leaves_while_slurm_has_other_reasons(bridge: Bridge) -> None:
     """A job that is held would not start on a free node either."""
     preemptive(bridge)
     low = full(bridge, 10, 5, 10)
@@ -240,7 +240,7 @@ def test_a_budget_keeps_its_pods(bridge: Bridge) -> None:
     assert ends_of(bridge, low) == [False, False]
 
 
-def test_where_budgets_keep_everybody_nobody_goes(bridge: Bridge) -> None:
+def test_where_budgets_keep_all_no_pod_leaves(bridge: Bridge) -> None:
     """Not one eviction is tried."""
     preemptive(bridge)
     low = full(bridge, 10, 5, 10, labels={"app": "db"})
@@ -278,7 +278,7 @@ def test_a_preemption_that_takes_too_long_is_given_up(bridge: Bridge) -> None:
 
 
 def test_without_the_right_to_evict_it_is_given_up_at_once(bridge: Bridge) -> None:
-    """Asking again and again would keep the nodes from everybody."""
+    """Asking again and again would keep the nodes from all."""
     counted = preemptive(bridge)
     low = full(bridge, 10, 5, 10)
     bridge.kube_calls.plan(faults.Answer(403), method="POST", target="/eviction", times=1000)
@@ -289,7 +289,7 @@ def test_without_the_right_to_evict_it_is_given_up_at_once(bridge: Bridge) -> No
 
 
 def test_a_restart_between_eviction_and_end_loses_nothing(bridge: Bridge) -> None:
-    """The promise is read from the pod: nobody else goes, and nobody else gets the node."""
+    """The promise is read from the pod: no other pod leaves, and no other pod gets the node."""
     preemptive(bridge)
     low = full(bridge, 10, 5, 10)
     important(bridge, "high")
@@ -305,8 +305,8 @@ def test_a_restart_between_eviction_and_end_loses_nothing(bridge: Bridge) -> Non
     assert counted.counts == {"rejoined": 1, "used": 1}
 
 
-def test_whoever_kept_away_before_a_restart_does_so_from_its_first_moment(bridge: Bridge) -> None:
-    """The victim goes while nobody looks: its job is over before anybody has looked at who waits."""
+def test_a_pod_that_kept_away_before_a_restart_does_so_from_its_first_moment(bridge: Bridge) -> None:
+    """The victim goes while no daemon runs: its job is over before any pod that waits is looked at."""
     preemptive(bridge)
     full(bridge, 10, 5, 10)
     important(bridge, "rival", 5)
@@ -325,7 +325,7 @@ def test_whoever_kept_away_before_a_restart_does_so_from_its_first_moment(bridge
 
 
 def test_a_restart_before_the_first_eviction_starts_over(bridge: Bridge) -> None:
-    """Who was to go is known to nobody any more; when the promise is old it is looked for again."""
+    """The victims are not known any more; when the promise is old others are looked for."""
     preemptive(bridge, keep_seconds=20)
     low = full(bridge, 10, 5, 10)
     bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=1000)
@@ -338,7 +338,7 @@ def test_a_restart_before_the_first_eviction_starts_over(bridge: Bridge) -> None
 
 
 def test_without_the_hook_what_is_under_way_ends(bridge: Bridge) -> None:
-    """A new configuration: nobody else is told to go, and nothing is promised any more."""
+    """A new configuration: no other pod is evicted, and nothing is promised any more."""
     preemptive(bridge)
     low = full(bridge, 10, 5, 10)
     bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=1000)
@@ -371,7 +371,7 @@ def test_a_group_goes_as_a_whole(bridge: Bridge) -> None:
     assert job.over
 
 
-def test_whoever_replaces_a_member_meanwhile_goes_too(bridge: Bridge) -> None:
+def test_a_pod_that_replaces_a_member_meanwhile_leaves_too(bridge: Bridge) -> None:
     """It took the place of one that left, on what the group's job still held for the other, which a budget kept."""
     preemptive(bridge)
     labels = {names.GROUP: "g", names.GROUP_SIZE: "2"}
@@ -442,7 +442,7 @@ def test_generic_resources_are_made_room_for(garage: Bridge) -> None:
     assert garage.leaving("low")
 
 
-def test_what_jobs_of_others_hold_nobody_can_clear(garage: Bridge) -> None:
+def test_what_jobs_of_others_hold_cannot_be_cleared(garage: Bridge) -> None:
     """Kubernetes knows nothing of them: it would think that four GPUs come free."""
     garage.world.submit("native", tres_per_node="gres/gpu:1", required_nodes="n01")
     garage.world.cordon("n03", on=True)
@@ -455,7 +455,7 @@ def test_what_jobs_of_others_hold_nobody_can_clear(garage: Bridge) -> None:
 ALONE = {names.JOB_PREFIX + "exclusive": "true"}
 
 
-def test_who_wants_a_node_alone_has_all_others_leave(bridge: Bridge) -> None:
+def test_a_pod_that_wants_a_node_alone_has_all_others_leave(bridge: Bridge) -> None:
     """However little it asks for; where jobs of others are it cannot be alone."""
     preemptive(bridge)
     low = full(bridge, 1000, 5, 10)
@@ -477,7 +477,7 @@ EXTENDER = {"url": "http://extender", "preempt_verb": "preempt", "node_cache_cap
 
 
 def test_an_extender_has_a_say_about_the_node(bridge: Bridge) -> None:
-    """It is told who would go where, and leaves what it likes."""
+    """It is told which pods would leave which node, and leaves the nodes that it likes."""
     asked: list[Any] = []
 
     def post(target: Target, path: str, body: Mapping[str, Any], *, seconds: float) -> Any:
@@ -492,7 +492,7 @@ def test_an_extender_has_a_say_about_the_node(bridge: Bridge) -> None:
     assert asked == [("http://extender", "/preempt", 5.0, ["n2", "n3", "n4"])]
 
 
-def test_nobody_goes_while_an_extender_that_counts_is_silent(bridge: Bridge) -> None:
+def test_no_pod_leaves_while_an_extender_that_counts_is_silent(bridge: Bridge) -> None:
     """It is asked again later."""
 
     def post(_target: Target, _path: str, _body: Mapping[str, Any], *, seconds: float) -> Any:
@@ -554,7 +554,7 @@ def test_a_pod_that_waits_for_something_else_does_not(bridge: Bridge) -> None:
     assert ends_of(bridge, low) == [False, False, False]
 
 
-def test_whoever_finds_no_victims_asks_ever_more_rarely(bridge: Bridge) -> None:
+def test_a_pod_without_victims_asks_ever_more_rarely(bridge: Bridge) -> None:
     """Looking at all nodes again and again is not free."""
     preemptive(bridge)
     full(bridge, 10, 5, 10)

@@ -1,4 +1,4 @@
-"""What goes wrong while room is made: nobody's node is given away twice, and nothing stays promised to nobody."""
+"""What goes wrong while room is made: no node is given away twice, and no promise outlasts its pod."""
 
 import pathlib
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ SLOW = {"kwok.local/terminating": "60s"}
 
 
 def broken_until(bridge: Bridge, condition: Any, target: str, nth: int = 1) -> None:
-    """Go on while such writes of whoever makes room fail, and those of nobody else."""
+    """Go on while such writes of the part that makes room fail, and no others."""
     for _ in range(60):
         bridge.step(0.5)
         bridge.kube_calls.plan(faults.Answer(500), method="PATCH", target=target, nth=nth, times=1000)
@@ -81,7 +81,7 @@ def test_members_of_a_group_on_one_node_do_not_count_their_job_twice(bridge: Bri
 
 
 def test_a_promise_that_was_written_on_some_pods_only_is_taken_back(bridge: Bridge) -> None:
-    """Nobody would end it: it is of no preemption."""
+    """Nothing would end it: it is of no preemption."""
     counted = preemptive(bridge)
     full(bridge, 10, 5, 5)
     for name in ("h-0", "h-1"):
@@ -104,7 +104,7 @@ def test_a_promise_that_could_not_be_taken_back_is_taken_back_later(bridge: Brid
 
 
 def test_a_restart_without_the_hook_takes_promises_back(bridge: Bridge) -> None:
-    """Whoever leaves room for pods that were promised a node would do so until they have one."""
+    """Hooks that leave room for pods with a nominated node would do so until these have one."""
     preemptive(bridge)
     full(bridge, 10, 5, 10)
     bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=1000)
@@ -116,7 +116,7 @@ def test_a_restart_without_the_hook_takes_promises_back(bridge: Bridge) -> None:
 
 
 def test_one_workload_that_cannot_be_dealt_with_does_not_stop_the_others(bridge: Bridge) -> None:
-    """A defect of ours, or an answer that nobody thought of: the thread of all preemptions lives on."""
+    """A defect of ours, or an answer that was not thought of: the thread of all preemptions lives on."""
 
     def post(_target: Target, _path: str, body: Mapping[str, Any], *, seconds: float) -> Any:
         if body["Pod"]["metadata"]["name"] == "odd":
@@ -146,7 +146,7 @@ def test_an_extender_that_may_be_ignored_may_answer_nonsense(bridge: Bridge) -> 
 
 
 def test_a_try_that_helped_is_not_held_against_the_next(bridge: Bridge) -> None:
-    """Later and later is for those for whom nobody could make room."""
+    """Later and later is for workloads that no eviction helps."""
     preemptive(bridge)
     full(bridge, 10, 5, 10)
     important(bridge, "high")
@@ -159,7 +159,7 @@ def test_a_try_that_helped_is_not_held_against_the_next(bridge: Bridge) -> None:
 
 @pytest.mark.parametrize("place", ["promise", "eviction"])
 def test_a_lead_that_is_lost_on_the_way_is_taken_up_again(bridge: Bridge, place: str) -> None:
-    """What was promised is kept by the one who leads next, which may be the same."""
+    """What was promised is kept by the next leader, which may be the same."""
     counted = preemptive(bridge)
     low = full(bridge, 10, 5, 10)
     if place == "eviction":
@@ -175,8 +175,8 @@ def test_a_lead_that_is_lost_on_the_way_is_taken_up_again(bridge: Bridge, place:
     assert sum(ends_of(bridge, low)) == 1
 
 
-def test_the_one_who_was_promised_a_node_may_go(bridge: Bridge) -> None:
-    """It is deleted while its victims leave: the nodes are free to all, and nobody else is told to go."""
+def test_the_pod_that_was_promised_a_node_may_go(bridge: Bridge) -> None:
+    """It is deleted while its victims leave: the nodes are free to all, and no other pod is evicted."""
     counted = preemptive(bridge)
     low = full(bridge, 10, 5, 10)
     important(bridge, "high")
@@ -189,8 +189,8 @@ def test_the_one_who_was_promised_a_node_may_go(bridge: Bridge) -> None:
     assert ends_of(bridge, low) == [False, True, False]
 
 
-def test_nobody_is_preempted_back(bridge: Bridge) -> None:
-    """What replaces a victim is less important than who took its place, and waits."""
+def test_no_pod_is_preempted_back(bridge: Bridge) -> None:
+    """What replaces a victim is less important than the pod that took its place, and waits."""
     counted = preemptive(bridge)
     full(bridge, 10, 10, 10)
     important(bridge, "high", 11)
@@ -211,7 +211,7 @@ def refusing(bridge: Bridge, times: int) -> Counted:
     return counted
 
 
-def test_nobody_goes_for_one_whose_job_was_cancelled_meanwhile(bridge: Bridge) -> None:
+def test_no_pod_leaves_for_one_whose_job_was_cancelled_meanwhile(bridge: Bridge) -> None:
     """It is parked, and would not be submitted to the nodes."""
     refusing(bridge, times=30)
     bridge.slurm.control.end(bridge.job("high").job_id, "CANCELLED")
@@ -221,7 +221,7 @@ def test_nobody_goes_for_one_whose_job_was_cancelled_meanwhile(bridge: Bridge) -
     assert (bridge.core.evictions.preemptions, promised(bridge, "high")) == ({}, "")
 
 
-def test_nobody_goes_for_one_that_wants_something_else_by_now(bridge: Bridge) -> None:
+def test_no_pod_leaves_for_one_that_wants_something_else_by_now(bridge: Bridge) -> None:
     """The nodes were chosen for what it asked for before."""
     counted = refusing(bridge, times=30)
     bridge.annotate("high", exclusive="true")
@@ -230,7 +230,7 @@ def test_nobody_goes_for_one_that_wants_something_else_by_now(bridge: Bridge) ->
     assert promised(bridge, "high") == ""
 
 
-def test_nobody_goes_for_one_that_could_not_be_submitted(tmp_path: pathlib.Path) -> None:
+def test_no_pod_leaves_for_one_that_could_not_be_submitted(tmp_path: pathlib.Path) -> None:
     """Slurm's queue has no place for it: the nodes would be cleared, and stay empty."""
     bridge = Bridge(tmp_path, scheduling={"unstarted_window": 1})
     counted = preemptive(bridge, capacity="free")

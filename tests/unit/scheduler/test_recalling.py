@@ -35,7 +35,7 @@ def teams(*, least: str = "2", most: str = "4", **b: Any) -> tuple[Any, ...]:
 
 
 def go(bridge: Bridge, seconds: float) -> None:
-    """Let time pass, with a look at who has to go at every step."""
+    """Let time pass, with a look at what has to leave at every step."""
     for _ in range(round(seconds / 0.5)):
         bridge.step(0.5)
         bridge.core.preempt_step()
@@ -92,7 +92,7 @@ MARKS = (names.ANNOTATION_ROOM, names.ANNOTATION_MAKES_ROOM)
 
 
 def test_a_queue_gets_back_what_is_guaranteed_to_it(bridge: Bridge) -> None:
-    """As much as it asks for, from those who came last; both sides are told of each other."""
+    """As much as it asks for, from the pods that came last; both sides are told of each other."""
     queues = borrowed(bridge)
     queues.pod("mine", "root.team.a", cpu="2")
     go(bridge, DELAY - 2)
@@ -112,8 +112,8 @@ def test_a_queue_gets_back_what_is_guaranteed_to_it(bridge: Bridge) -> None:
     assert notes(bridge, "mine", names.ANNOTATION_ROOM) == {}
 
 
-def test_nothing_is_remembered_of_those_who_have_gone(bridge: Bridge) -> None:
-    """Though a workload that is over is one that nobody asks about again: else memory grows with each eviction."""
+def test_nothing_is_remembered_of_victims_that_have_gone(bridge: Bridge) -> None:
+    """Though a workload that is over is one that is not asked about again: else memory grows with each eviction."""
     queues = borrowed(bridge)
     for number in range(2):
         queues.pod(f"mine-{number}", "root.team.a")
@@ -123,7 +123,7 @@ def test_nothing_is_remembered_of_those_who_have_gone(bridge: Bridge) -> None:
     assert len(bridge.core.evictions._evictor._let_go) == 1
 
 
-def test_nobody_is_told_twice_although_a_watch_is_slow(bridge: Bridge) -> None:
+def test_no_pod_is_told_twice_although_a_watch_is_slow(bridge: Bridge) -> None:
     """The API server has said yes, and the pods look as before."""
     queues = borrowed(bridge)
     queues.pod("mine", "root.team.a", cpu="2")
@@ -135,7 +135,7 @@ def test_nobody_is_told_twice_although_a_watch_is_slow(bridge: Bridge) -> None:
     assert len([note for reason, note in bridge.events("b4") if reason == "Preempted"]) == 1
 
 
-def test_nobody_goes_for_more_than_is_guaranteed(bridge: Bridge) -> None:
+def test_no_pod_leaves_for_more_than_is_guaranteed(bridge: Bridge) -> None:
     """Three are one too many."""
     queues = borrowed(bridge)
     queues.pod("mine", "root.team.a", cpu="3")
@@ -143,7 +143,7 @@ def test_nobody_goes_for_more_than_is_guaranteed(bridge: Bridge) -> None:
     assert evictions(bridge) == 0
 
 
-def test_nobody_goes_for_pods_that_do_not_want_it(bridge: Bridge) -> None:
+def test_no_pod_leaves_for_pods_that_do_not_want_it(bridge: Bridge) -> None:
     """Their priority class says so."""
     queues = borrowed(bridge)
     queues.pod("mine", "root.team.a", cpu="2", spec={"preemptionPolicy": "Never"})
@@ -151,8 +151,8 @@ def test_nobody_goes_for_pods_that_do_not_want_it(bridge: Bridge) -> None:
     assert evictions(bridge) == 0
 
 
-def test_nobody_goes_for_one_that_no_node_would_take(bridge: Bridge) -> None:
-    """It says why itself, holds up nobody behind it, and enters its queue when there is such a node."""
+def test_no_pod_leaves_for_one_that_no_node_would_take(bridge: Bridge) -> None:
+    """It says why itself, holds up no pod behind it, and enters its queue when there is such a node."""
     queues = borrowed(bridge)
     queues.pod("lost", "root.team.a", cpu="2", spec={"nodeSelector": {"disk": "ssd"}})
     go(bridge, 60)
@@ -165,7 +165,7 @@ def test_nobody_goes_for_one_that_no_node_would_take(bridge: Bridge) -> None:
     until(bridge, lambda: "lost" in queues.submitted())
 
 
-def test_who_replaces_a_victim_does_not_get_its_room(bridge: Bridge) -> None:
+def test_a_pod_that_replaces_a_victim_does_not_get_its_room(bridge: Bridge) -> None:
     """It waits in its queue while the victim runs its grace period out, and after that, too."""
     queues = borrowed(bridge)
     queues.pod("mine", "root.team.a", cpu="2")
@@ -177,7 +177,7 @@ def test_who_replaces_a_victim_does_not_get_its_room(bridge: Bridge) -> None:
     assert left(bridge, *ALL) == ["b3", "b4"]
 
 
-def test_the_nodes_are_kept_for_whoever_asked(bridge: Bridge) -> None:
+def test_the_nodes_are_kept_for_the_asker(bridge: Bridge) -> None:
     """Others of another queue, which has room, wait in Slurm for any node, and would get them."""
     queues = Queues(bridge, *teams(least="3", most="9"), queue("c"), evict_seconds=20)
     for name in ("b1", "b2", "b3"):
@@ -196,7 +196,7 @@ def test_the_nodes_are_kept_for_whoever_asked(bridge: Bridge) -> None:
     until(bridge, lambda: not bridge.job("rival").ask.excluded)
 
 
-def test_two_for_whom_the_same_node_is_cleared_both_get_it(bridge: Bridge) -> None:
+def test_two_askers_of_the_same_node_both_get_it(bridge: Bridge) -> None:
     """Neither waits for the other to give it up."""
     queues = Queues(bridge, *teams(), queue("c"), evict_seconds=300)
     for name, path in [*((name, "root.team.b") for name in ALL), *((f"c{number}", "root.c") for number in range(4))]:
@@ -211,7 +211,7 @@ def test_two_for_whom_the_same_node_is_cleared_both_get_it(bridge: Bridge) -> No
 
 
 def test_a_rival_of_a_higher_priority_does_not_get_the_nodes(bridge: Bridge) -> None:
-    """What is guaranteed to a queue is nobody's who is only more important in another one."""
+    """What is guaranteed to a queue is not for a pod that is only more important in another one."""
     queues = Queues(bridge, *teams(least="3", most="9"), queue("c"), evict_seconds=20)
     for name in ("b1", "b2", "b3"):
         queues.pod(name, "root.team.b", cpu="3")
@@ -223,7 +223,7 @@ def test_a_rival_of_a_higher_priority_does_not_get_the_nodes(bridge: Bridge) -> 
     assert not bridge.node_of("rival")
 
 
-def test_whoever_has_no_other_node_left_gives_its_job_back_meanwhile(bridge: Bridge) -> None:
+def test_a_workload_without_another_node_gives_its_job_back_meanwhile(bridge: Bridge) -> None:
     """It would get the node in Slurm the moment it comes free; it asks again when the other one has it."""
     queues = Queues(bridge, *teams(least="3", most="9"), queue("c"), evict_seconds=20)
     for name in ("b1", "b2", "b3"):
@@ -306,7 +306,7 @@ def test_a_refused_eviction_is_asked_again(bridge: Bridge) -> None:
     assert left(bridge, *ALL) == ["b3", "b4"]
 
 
-def test_whom_a_budget_keeps_is_spared_and_another_one_goes(bridge: Bridge) -> None:
+def test_a_pod_that_a_budget_keeps_is_spared_and_another_one_goes(bridge: Bridge) -> None:
     """After the time that is configured; what was written on it is taken back."""
     queues = borrowed(bridge, "b1", "b2", "b3", "b4")
     bridge.kube.merge(kinds.PODS, (NAMESPACE, "b4"), {"metadata": {"labels": {"app": "db"}}})
@@ -326,8 +326,8 @@ def keeps(bridge: Bridge, name: str) -> None:
     bridge.kube.create(kinds.PODDISRUPTIONBUDGETS, {"metadata": {"name": "x", "namespace": NAMESPACE}, "spec": spec})
 
 
-def test_nobody_else_is_told_to_go_while_one_is_refused(bridge: Bridge) -> None:
-    """Without him the room is not enough: whoever had gone already would have gone for nothing."""
+def test_no_other_pod_is_evicted_while_one_is_refused(bridge: Bridge) -> None:
+    """Without it the room is not enough: those that had left already would have left for nothing."""
     queues = Queues(bridge, *teams(most="2"), evict_seconds=20)
     for name in ("b1", "b2"):
         queues.pod(name, "root.team.b")
@@ -341,7 +341,7 @@ def test_nobody_else_is_told_to_go_while_one_is_refused(bridge: Bridge) -> None:
     assert left(bridge, "b1", "b2") == []
 
 
-def test_whom_a_budget_kept_before_is_asked_first(bridge: Bridge) -> None:
+def test_a_pod_that_a_budget_kept_before_is_asked_first(bridge: Bridge) -> None:
     """So that others go in vain at most once, however often it is tried."""
     queues = Queues(bridge, *teams(most="2"), evict_seconds=20)
     for name in ("b1", "b2"):
@@ -362,7 +362,7 @@ OFF: dict[str, Any] = {"preemption": {"enabled": False}}
 
 
 @pytest.mark.parametrize("options", [{"configuration": document(*teams(), **OFF)}, {"mode": "slurm"}])
-def test_whoever_was_not_told_stays_when_preemption_is_switched_off(bridge: Bridge, options: Any) -> None:
+def test_a_pod_that_is_not_evicted_yet_stays_when_preemption_is_switched_off(bridge: Bridge, options: Any) -> None:
     """At once, and not when it has been refused for long enough: its operator does not want it to go."""
     queues = borrowed(bridge)
     bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=3)
@@ -375,8 +375,8 @@ def test_whoever_was_not_told_stays_when_preemption_is_switched_off(bridge: Brid
     assert [notes(bridge, name, key) for name in ("b3", "b4", "mine") for key in MARKS] == [{}] * 6
 
 
-def test_without_the_right_to_evict_everybody_is_spared(bridge: Bridge) -> None:
-    """And nothing is kept for whoever asked."""
+def test_without_the_right_to_evict_all_are_spared(bridge: Bridge) -> None:
+    """And nothing is kept for the asker."""
     queues = borrowed(bridge)
     bridge.kube_calls.plan(faults.Answer(403), method="POST", target="/eviction", times=1000)
     queues.pod("mine", "root.team.a", cpu="2")
@@ -385,8 +385,8 @@ def test_without_the_right_to_evict_everybody_is_spared(bridge: Bridge) -> None:
     assert notes(bridge, "b4", names.ANNOTATION_MAKES_ROOM) == {}
 
 
-def test_nobody_goes_any_more_for_one_that_has_gone(bridge: Bridge) -> None:
-    """Whoever was not told of it yet is spared."""
+def test_no_pod_leaves_any_more_for_one_that_has_gone(bridge: Bridge) -> None:
+    """A victim that is not evicted yet is spared."""
     queues = borrowed(bridge)
     bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=1000)
     queues.pod("mine", "root.team.a", cpu="2")
@@ -401,7 +401,7 @@ def test_nobody_goes_any_more_for_one_that_has_gone(bridge: Bridge) -> None:
 
 
 def test_a_lowered_maximum_takes_back_what_is_too_much(bridge: Bridge) -> None:
-    """After the delay that the queue has; nobody asked, so the queue is named."""
+    """After the delay that the queue has; there is no asker, so the queue is named."""
     slow = {"quota.preemption.delay": "10s"}
     queues = Queues(
         bridge, configuration=document(queue("b", properties=slow), preemption={"quotapreemptionenabled": True})
@@ -421,7 +421,7 @@ def test_a_lowered_maximum_takes_back_what_is_too_much(bridge: Bridge) -> None:
 
 
 def test_without_the_hook_what_was_begun_ends(bridge: Bridge) -> None:
-    """Nobody else is told to go, and nothing is said on pods any more."""
+    """No other pod is evicted, and nothing is said on pods any more."""
     queues = borrowed(bridge)
     queues.pod("mine", "root.team.a", cpu="2")
     planned(bridge)
@@ -434,7 +434,7 @@ def test_without_the_hook_what_was_begun_ends(bridge: Bridge) -> None:
 
 
 def test_nodes_are_not_kept_for_ever(bridge: Bridge) -> None:
-    """Whoever asked may be held in Slurm."""
+    """The asker may be held in Slurm."""
     queues = borrowed(bridge)
     bridge.slurm.control.pause()
     queues.pod("mine", "root.team.a", cpu="2")
@@ -459,7 +459,7 @@ def test_what_was_written_without_an_answer_is_taken_back_although_no_watch_has_
 
 
 def test_what_cannot_be_taken_back_now_is_taken_back_later(bridge: Bridge) -> None:
-    """It would mislead whoever starts anew."""
+    """It would mislead the next daemon."""
     queues = borrowed(bridge)
     queues.pod("mine", "root.team.a", cpu="2")
     until(bridge, lambda: len(left(bridge, *ALL)) == 2)
@@ -472,7 +472,7 @@ def test_what_cannot_be_taken_back_now_is_taken_back_later(bridge: Bridge) -> No
 
 
 def planned(bridge: Bridge) -> None:
-    """Everything is written, and the API server lets nobody go yet."""
+    """Everything is written, and the API server lets no pod go yet."""
     bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=1000)
     until(bridge, lambda: evictions(bridge))
 
@@ -489,19 +489,19 @@ def both_leave(bridge: Bridge) -> None:
 
 
 def both_gone(bridge: Bridge) -> None:
-    """While nobody looks they go, and so do their jobs."""
+    """While no daemon runs they go, and so do their jobs."""
     until(bridge, lambda: len(left(bridge, *ALL)) == 2)
     until(bridge, lambda: sum(bridge.exists(name) for name in ALL) == 2)
 
 
 def noted(bridge: Bridge) -> None:
-    """Who goes is only on the pods of whoever waits."""
+    """Which workloads leave is only on the pods of the asker."""
     bridge.kube_calls.plan(faults.Answer(500), method="PATCH", target="/pods/b", times=1000)
     until(bridge, lambda: notes(bridge, "mine", names.ANNOTATION_ROOM))
 
 
 def let_in(bridge: Bridge) -> None:
-    """They have gone, and whoever asked may have a job; Slurm takes none."""
+    """They have gone, and the asker may have a job; Slurm takes none."""
     both_leave(bridge)
     bridge.slurm_calls.plan(faults.Answer(500), method="POST", target="/job/submit", times=1000)
     before = bridge.submits()
@@ -538,7 +538,7 @@ def test_another_leadership_neither_forgets_nor_evicts_twice(bridge: Bridge, ste
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_restart_neither_forgets_nor_evicts_twice(bridge: Bridge, step: Callable[[Bridge], None]) -> None:
-    """Wherever it was: two go in all, and whoever asked gets what they leave, though others want it, too."""
+    """Wherever it was: two leave in all, and the asker gets what they leave, though others want it, too."""
     queues = borrowed(bridge)
     queues.pod("mine", "root.team.a", cpu="2")
     step(bridge)
@@ -556,7 +556,7 @@ def test_a_restart_neither_forgets_nor_evicts_twice(bridge: Bridge, step: Callab
 
 
 def test_what_was_lowered_before_a_restart_is_not_taken_twice(bridge: Bridge) -> None:
-    """Whoever leaves is counted as leaving, whoever wanted that."""
+    """A pod that leaves is counted as leaving, whatever the cause."""
     queues = borrowed(bridge)
     bridge.kube.merge(kinds.PODS, (NAMESPACE, "b4"), {"metadata": {"finalizers": ["x/y"]}})
     bridge.delete("b4")
@@ -568,7 +568,7 @@ def test_what_was_lowered_before_a_restart_is_not_taken_twice(bridge: Bridge) ->
 
 
 def test_nonsense_on_pods_is_not_believed(bridge: Bridge) -> None:
-    """Nobody goes because somebody has written on his own pod that others go for it."""
+    """No pod leaves because a user has written on his own pod that others leave for it."""
     queues = borrowed(bridge)
     claims = {names.ANNOTATION_ROOM: json.dumps({"victims": {"y": 1}, "nodes": 2}), names.ANNOTATION_MAKES_ROOM: "{"}
     queues.pod("mine", "root.team.b", annotations=claims)
@@ -581,8 +581,8 @@ def test_nonsense_on_pods_is_not_believed(bridge: Bridge) -> None:
 
 
 @pytest.mark.security("identity")
-def test_nodes_are_kept_for_nobody_who_only_says_that_others_have_left_them(bridge: Bridge) -> None:
-    """A note on a pod about victims that never were keeps no node from the pods of others, whoever starts anew."""
+def test_no_nodes_are_kept_for_a_pod_that_only_says_that_others_have_left_them(bridge: Bridge) -> None:
+    """A note on a pod about victims that never were keeps no node from the pods of others, after any restart."""
     two = (queue("a"), queue("b", resources={"max": {"vcore": "1"}}))
     queues = Queues(bridge, *two, evict_seconds=600)
     queues.pod("full", "root.b")
@@ -674,7 +674,7 @@ ROUGH = Odds(lost=0.03, unanswered=0.03, orders_unanswered=0.05, killed=0.02)
 
 @pytest.mark.parametrize("scene", [pods_alone, a_group, one_that_waits])
 @pytest.mark.parametrize("seed", range(1, 7))
-def test_whatever_is_lost_they_go_and_whoever_asked_gets_their_room(
+def test_whatever_is_lost_they_go_and_the_asker_gets_their_room(
     tmp_path: pathlib.Path, seed: int, scene: Callable[[Bridge], list[str]]
 ) -> None:
     """Calls, answers and daemons: in the end it is as if nothing had been."""

@@ -33,7 +33,7 @@ PREFERRED = 100
 
 
 def emptied(tmp_path: pathlib.Path) -> Bridge:
-    """Slurm has no job of anybody."""
+    """Slurm has no job at all."""
     made = Bridge(tmp_path)
     for job in [job for job in made.slurm.world.jobs.values() if not job.over]:
         made.world.end_job(job)
@@ -42,7 +42,7 @@ def emptied(tmp_path: pathlib.Path) -> Bridge:
 
 @pytest.fixture
 def bridge(tmp_path: pathlib.Path) -> Bridge:
-    """Four nodes of four cpus, on one of which somebody else has a pod for good."""
+    """Four nodes of four cpus, on one of which another scheduler has a pod for good."""
     return emptied(tmp_path)
 
 
@@ -147,7 +147,7 @@ def test_without_it_a_large_workload_waits_for_as_long_as_small_ones_come(bridge
 
 
 def test_a_large_workload_starts_although_small_ones_keep_coming(bridge: Bridge) -> None:
-    """Nobody else comes to the node that is kept, and nothing of that is left when it has it."""
+    """No other pod comes to the node that is kept, and nothing of that is left when it has it."""
     traffic = Traffic(bridge)
     traffic.held()
     (kept,) = reserved(bridge)
@@ -171,8 +171,8 @@ def test_a_large_workload_starts_although_small_ones_keep_coming(bridge: Bridge)
     assert bridge.core.tools.promised.nodes == frozenset()
 
 
-def test_it_is_not_begun_before_somebody_has_passed(bridge: Bridge) -> None:
-    """Whoever waits because nothing has started since is the next one anyway."""
+def test_it_is_not_begun_before_another_workload_has_passed(bridge: Bridge) -> None:
+    """A workload that waits because nothing has started since is the next one anyway."""
     traffic = Traffic(bridge)
     for number in range(160):
         if number == 80:
@@ -195,7 +195,7 @@ def test_others_of_ours_do_not_ask_for_the_nodes(bridge: Bridge) -> None:
 
 
 def test_jobs_that_are_not_ours_do_not_get_the_nodes(bridge: Bridge) -> None:
-    """A native job of the highest priority waits for it like everybody."""
+    """A native job of the highest priority waits for it like all others."""
     traffic = Traffic(bridge)
     traffic.held()
     (slurm_node,) = reserved(bridge)[0].nodes
@@ -257,7 +257,7 @@ def test_nodes_that_it_may_not_have_any_more_are_given_up(bridge: Bridge) -> Non
 
 
 def test_a_restart_goes_on(bridge: Bridge) -> None:
-    """The same reservation, for as long as it was to last; nobody comes to the node meanwhile."""
+    """The same reservation, for as long as it was to last; no other pod comes to the node meanwhile."""
     traffic = Traffic(bridge)
     traffic.held()
     (kept,) = reserved(bridge)
@@ -273,7 +273,7 @@ def test_a_restart_goes_on(bridge: Bridge) -> None:
 
 
 def test_a_restart_gives_back_what_was_used(bridge: Bridge) -> None:
-    """It started while nobody looked."""
+    """It started while no daemon ran."""
     traffic = Traffic(bridge)
     traffic.held()
     (node,) = reserved(bridge)[0].nodes
@@ -287,7 +287,7 @@ def test_a_restart_gives_back_what_was_used(bridge: Bridge) -> None:
     assert record(bridge, bridge.job("large")).reserved == ""
 
 
-def test_a_restart_removes_what_nobody_speaks_of(bridge: Bridge) -> None:
+def test_a_restart_removes_what_no_job_speaks_of(bridge: Bridge) -> None:
     """The process before ended between reservation and record; those of others stay."""
     traffic = Traffic(bridge)
     for name in (f"{node_record.prefix(CLUSTER_ID)}left", f"{node_record.prefix('another')}theirs", "held-by-hand"):
@@ -393,15 +393,15 @@ def test_without_the_right_others_of_ours_keep_away_and_the_job_is_first(bridge:
 
 
 def test_without_the_right_a_large_workload_starts_all_the_same(bridge: Bridge) -> None:
-    """As long as nobody takes the nodes who is not ours."""
+    """As long as no job of others takes the nodes."""
     traffic = Traffic(bridge)
     bridge.slurm_calls.plan(_refused(2010), method="POST", target="/reservation", times=1000)
     traffic.queues.pod("large", cpu="4")
     traffic.until(lambda: bridge.node_of("large"), 120)
 
 
-def test_nodes_that_somebody_else_has_reserved_are_not_kept(bridge: Bridge) -> None:
-    """From soon on: its job keeps its place in Slurm, nobody keeps away, and next time it is another node."""
+def test_nodes_that_others_have_reserved_are_not_kept(bridge: Bridge) -> None:
+    """From soon on: its job keeps its place in Slurm, no pod keeps away, and next time it is another node."""
     traffic = Traffic(bridge)
     taken: list[str] = []
 
@@ -423,7 +423,7 @@ def test_nodes_that_somebody_else_has_reserved_are_not_kept(bridge: Bridge) -> N
 
 
 def test_a_job_that_may_not_enter_is_not_asked_for_ever(bridge: Bridge) -> None:
-    """After a few refusals, with pauses, the nodes are everybody's; the job is no more urgent than before."""
+    """After a few refusals, with pauses, the nodes are free to all; the job is no more urgent than before."""
     traffic = Traffic(bridge)
     entering = traffic.refuse_to_enter(2052)
     traffic.until(lambda: bridge.core.reservations.kept)
@@ -532,7 +532,7 @@ class Play:
         Queues(self.bridge, queue("a"), **OPTIONS)
 
     def until(self, condition: Callable[[], object], seconds: float = 200.0) -> None:
-        """Whoever dies is followed by another one; nothing is ever kept twice."""
+        """A daemon that dies is followed by another one; nothing is ever kept twice."""
         end = self.bridge.clock.now() + seconds
         while not condition():
             assert self.bridge.clock.now() < end, "it never came to that"
@@ -568,7 +568,7 @@ class Play:
         self.until(lambda: self.bridge.jobs(self.bridge.uid("large")))
         self.bridge.pod("late", cpu="1", annotations=QUEUE)
         self.until(lambda: self.bridge.node_of("late"))
-        # Whom a daemon has seen come by it does not tell the next one: then nothing is kept.
+        # A daemon does not tell the next one which workloads came by: then nothing is kept.
         self.go(3 * AFTER)
         for name in self.small:
             self.bridge.status(name, phase="Succeeded")

@@ -16,7 +16,7 @@ QUEUES = (queue("a", resources=OWED, properties={"preemption.delay": "5s"}), que
 
 @pytest.fixture
 def bridge(tmp_path: pathlib.Path) -> Bridge:
-    """Four nodes of four cpus, on one of which somebody else has a pod for good."""
+    """Four nodes of four cpus, on one of which another scheduler has a pod for good."""
     return emptied(tmp_path)
 
 
@@ -41,7 +41,7 @@ def seen(bridge: Bridge) -> None:
 
 
 def test_a_node_that_is_kept_does_not_make_the_cluster_smaller(bridge: Bridge) -> None:
-    """Whom it is kept for is let in already: of those who borrow too many would have to go for what is owed."""
+    """The workload that it is kept for is let in already: too many borrowers would have to leave for what is owed."""
     queues = Queues(bridge, *QUEUES, **OPTIONS)
     small = scattered(bridge, queues)
     queues.pod("large", "root.c", cpu="4")

@@ -86,7 +86,7 @@ def test_of_equal_nodes_the_one_whose_jobs_end_first() -> None:
 
 @pytest.mark.parametrize("words", ["DOWN", "DRAIN IDLE", "IDLE RESERVED", "IDLE NOT_RESPONDING"])
 def test_nodes_on_which_nothing_starts_are_left_out(words: str) -> None:
-    """Whoever leaves them."""
+    """Whatever leaves them."""
     assert chosen(seen(states=f"{words} EXTERNAL")) == ()
 
 

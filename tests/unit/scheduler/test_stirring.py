@@ -1,4 +1,4 @@
-"""Who is kept from all nodes by the pods on them is looked at again when pods come or go, and nobody else is."""
+"""A workload that is kept from all nodes by the pods on them is looked at when pods come or go, and no other is."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,7 +38,7 @@ def kept_away(bridge: Bridge, name: str, words: str) -> None:
     assert bridge.submits() == before
 
 
-def test_a_pod_that_goes_makes_room_for_whom_it_kept_away(bridge: Bridge) -> None:
+def test_a_pod_that_goes_makes_room_for_those_that_it_kept_away(bridge: Bridge) -> None:
     """Nothing about the nodes themselves has changed."""
     bridge.bound("loud", labels={"app": "loud"})
     bridge.pod("shy", spec=near("podAntiAffinity", "loud"))
@@ -47,7 +47,7 @@ def test_a_pod_that_goes_makes_room_for_whom_it_kept_away(bridge: Bridge) -> Non
     bridge.until(lambda: bridge.node_of("shy"), 10)
 
 
-def test_a_pod_that_comes_is_whom_somebody_waited_for(bridge: Bridge) -> None:
+def test_a_pod_that_comes_may_be_what_another_waited_for(bridge: Bridge) -> None:
     """From the moment at which it has a node."""
     bridge.pod("fan", spec=near("podAffinity", "star"))
     kept_away(bridge, "fan", "didn't match pod affinity rules")
@@ -76,7 +76,7 @@ def test_room_that_only_pods_take_is_seen_when_it_is_free(bridge: Bridge) -> Non
     bridge.until(lambda: bridge.node_of("small"), 10)
 
 
-def test_whom_only_nodes_can_help_is_left_alone(bridge: Bridge) -> None:
+def test_a_pod_that_only_nodes_can_help_is_left_alone(bridge: Bridge) -> None:
     """Pods that come and go cost those nothing."""
     bridge.pod("lost", spec={"nodeSelector": {"no": "where"}})
     bridge.run(10)
@@ -90,8 +90,8 @@ def test_whom_only_nodes_can_help_is_left_alone(bridge: Bridge) -> None:
 MOVING = Filed(moving=True)
 
 
-def test_the_queue_stirs_those_who_asked_for_it() -> None:
-    """And once: whoever is looked at says anew whether it wants to be."""
+def test_the_queue_stirs_those_that_asked_for_it() -> None:
+    """And once: a workload that is looked at says anew whether it wants to be."""
     queue = Queue(VirtualClock(), lambda uid: uid)
     for uid, filed in (("a", MOVING), ("b", WOKEN), ("c", Filed(after=60.0, moving=True))):
         queue.activate(uid)

@@ -1,4 +1,4 @@
-"""What an owner record says of nodes that are kept, and how reservations are called."""
+"""What an owner record says of nodes that are kept, and the names of reservations."""
 
 import dataclasses
 
@@ -28,7 +28,7 @@ def test_what_was_written_is_read(nodes: set[str], until: int, priority: int | N
 
 
 @pytest.mark.parametrize("text", ["", "x", "12 n[1-", "12 n1 high", "soon n1"])
-def test_what_nobody_can_read_says_nothing(text: str) -> None:
+def test_what_is_not_readable_says_nothing(text: str) -> None:
     """An empty one is the usual case."""
     assert node_record.read(text) is None
 
@@ -45,7 +45,7 @@ def test_more_than_a_record_holds_is_not_written() -> None:
 
 @given(number=st.integers(60, 260), until=st.integers(2**30, 2**33))
 def test_what_is_written_has_room_for_a_priority(number: int, until: int) -> None:
-    """It may have to be said later: a job that is the first of all would stay it if nobody knew what it had before."""
+    """It may have to be said later: a job that is the first of all would stay it if its own priority were lost."""
     says = NodeRecord(nodes=tuple(f"n{index * 3}" for index in range(number)), until=until)
     more = dataclasses.replace(says, priority=2**32 - 1)
     assert bool(more.text) == bool(says.text)

@@ -23,14 +23,14 @@ NEVER = "Never"
 
 
 class PreemptionOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """When pods are sent away for others, and how many at a time."""
+    """When pods are evicted for others, and how many at a time."""
 
     after_seconds: Annotated[float, pydantic.Field(ge=0)] = 30.0
-    """A workload has to wait for so long first. When nobody can make room it asks again, later and later."""
+    """A workload has to wait for so long first. Where no eviction helps it asks again, later and later."""
     at_once: Annotated[int, pydantic.Field(ge=1, le=100)] = 3
     """So many preemptions are under way at the same time."""
     keep_seconds: Annotated[float, pydantic.Field(gt=0)] = 300.0
-    """Nodes are kept for whom they are cleared for at most so long; victims need their grace period within it."""
+    """Nodes are kept for a workload for at most so long; victims need their grace period within it."""
     most_nodes: Annotated[int, pydantic.Field(ge=1)] = 200
     """So many nodes with pods of a lower priority are compared, those whose pods are least important first."""
     most_members: Annotated[int, pydantic.Field(ge=1)] = 16
