@@ -15,7 +15,6 @@ import docs_hooks
 import docs_metrics
 import docs_security
 import docs_settings
-
 from slurm_bridge.hooks.kubescheduler.options import ExtenderOptions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]

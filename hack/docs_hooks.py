@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import docs_options
-
 from slurm_bridge.hooks import registry
 from slurm_bridge.hooks.builtin import policy
 from slurm_bridge.hooks.kubescheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES
