@@ -29,6 +29,9 @@ TEXT = re.compile(
 VALUE = re.compile(r"\{[^{}]*\}")
 ESCAPE = re.compile(r"\\[nrt]|\\\n")
 
+#: The kinds of passages.
+DOCSTRING, MESSAGE, COMMENT = PASSAGES = ("docstring", "message", "comment")
+
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -44,6 +47,11 @@ class Module:
     def tree(self) -> ast.Module:
         """Its syntax; parsing is slow, so it waits until a reader needs it."""
         return ast.parse(self.text)
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The text line by line."""
+        return self.text.splitlines()
 
     @property
     def package(self) -> str:
@@ -76,7 +84,7 @@ def passages(module: Module) -> Iterator[Passage]:
     kind, start, end, pieces = "", 0, 0, list[str]()
     for match in TEXT.finditer(module.text):
         this = _kind(module.text, match)
-        if pieces and (module.text[end : match.start()].strip() or this != kind or kind == "docstring"):
+        if pieces and (module.text[end : match.start()].strip() or this != kind or kind == DOCSTRING):
             yield _passage(module, kind, start, pieces)
             pieces = []
         if not pieces:
@@ -98,7 +106,7 @@ def about_persons(module: Module) -> Iterator[tuple[Passage, re.Match[str]]]:
 
 def class_names(module: Module) -> Iterator[tuple[str, int]]:
     """The name and line of every class at the top of a module."""
-    for line, text in enumerate(module.text.splitlines(), start=1):
+    for line, text in enumerate(module.lines, start=1):
         if match := CLASS.match(text):
             yield match[1], line
 
@@ -113,26 +121,26 @@ def described(node: Documented) -> bool:
     return ast.get_docstring(node, clean=False) is not None
 
 
-def body_lines(function: Function, text: list[str]) -> int:
+def body_lines(module: Module, function: Function) -> int:
     """How many lines of a function's body hold code: no docstring, no blank line, no line that is only a comment."""
     body = function.body[1:] if described(function) else function.body
     if not body:
         return 0
-    lines = text[body[0].lineno - 1 : body[-1].end_lineno]
+    lines = module.lines[body[0].lineno - 1 : body[-1].end_lineno]
     return sum(1 for line in lines if line.strip() and not line.strip().startswith("#"))
 
 
 def _passage(module: Module, kind: str, start: int, pieces: list[str]) -> Passage:
     line = module.text.count("\n", 0, start) + 1
-    glue = " " if kind == "comment" else ""
+    glue = " " if kind == COMMENT else ""
     return Passage(kind=kind, line=line, text=" ".join(glue.join(pieces).split()))
 
 
 def _kind(text: str, match: re.Match[str]) -> str:
     if match["comment"]:
-        return "comment"
+        return COMMENT
     first = not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
-    return "docstring" if first and len(match["quote"]) > 1 else "message"
+    return DOCSTRING if first and len(match["quote"]) > 1 else MESSAGE
 
 
 def _plain(match: re.Match[str]) -> str:

@@ -151,11 +151,10 @@ def undescribed(module: source_tree.Module) -> Iterator[Finding]:
     """Public functions at the top of a module that are long and say not what they do."""
     if not UNDESCRIBED.search(module.text):
         return  # parsing is slow
-    text = module.text.splitlines()
     for node in module.tree.body:
         if not isinstance(node, source_tree.Function) or node.name.startswith("_") or source_tree.described(node):
             continue
-        if source_tree.body_lines(node, text) > LONG_ENOUGH:
+        if source_tree.body_lines(module, node) > LONG_ENOUGH:
             where = f"{module.path}:{node.lineno}"
             yield Finding(rule=MISSING, package=module.package, where=where, what=f"{node.name} has no docstring")
 
