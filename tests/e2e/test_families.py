@@ -178,9 +178,18 @@ def test_a_hook_that_fails_is_contained(world: World, farm: Farm, release: pathl
 
 
 @pytest.mark.real
-def test_what_a_failing_hook_held_goes_on_without_it(world: World) -> None:
-    """A new configuration is all that it takes; each pod has one job."""
+@pytest.mark.parametrize("on_error", ["reject", "hold"])
+def test_what_a_failing_hook_held_goes_on_without_it(
+    world: World, farm: Farm, release: pathlib.Path, on_error: str
+) -> None:
+    """A pod has no job while the hook fails; a configuration without the hook is enough for its only job and a node."""
+    support_families.change(world, [VELA, KUBE, PREEMPTION, moody(release, on_error)])
+    held = world.create(*(moodily(world, farm, f"held-{on_error}", mood) for mood in ("raise", "nonsense")))
+    for one in held:
+        world.await_pod(one["metadata"]["name"], "the hook's failure", support_world.waits_for("HookFailed"))
+        assert world.placeholders(one["metadata"]["uid"]) == []
     support_families.change(world, [VELA, KUBE, PREEMPTION])
-    for one in world.await_pods("nodes for all", support_world.is_bound):
-        if MOOD in one["metadata"]["labels"]:
-            assert len(world.placeholders(one["metadata"]["uid"])) == 1
+    bound = world.await_pods("nodes for all", support_world.is_bound)
+    failed = {one["metadata"]["uid"] for one in bound if MOOD in one["metadata"]["labels"]}
+    assert failed.issuperset(support_families.uids(held))
+    assert {uid: len(world.placeholders(uid)) for uid in failed} == dict.fromkeys(failed, 1)
