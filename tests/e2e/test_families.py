@@ -68,7 +68,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def release(site: pathlib.Path) -> pathlib.Path:
-    """Once there is such a file, nobody hangs any more."""
+    """Once there is such a file, the hook hangs no more."""
     return site / "released"
 
 
@@ -102,7 +102,7 @@ def test_families_change_under_load_and_nothing_is_lost(
     free: list[list[Json]] = [[], everything, [VELA, KUBE]]
     before = foreign.now()
     with support_observer.observing(world) as observer:
-        # Those who come first wait in Slurm, and what they ask for changes there with each chain.
+        # The first pods wait in Slurm, and what they ask for changes there with each chain.
         with support_families.taken(world.slurm, farm, *farm.nodes, cpus=CPUS):
             for hooks in crowded:
                 load(world, farm, hooks)
@@ -172,7 +172,7 @@ def test_a_hook_that_fails_is_contained(world: World, farm: Farm, release: pathl
     if on_error != "skip":
         assert all("hook moody failed in phase filter" in support_families.message(one) for one in now.values())
         assert [world.placeholders(one["metadata"]["uid"]) for one in made.values()] == [[], [], []]
-    # Whoever was held may be looked at again, and goes on then.
+    # A pod that was held may be looked at again, and goes on then.
     release.touch()
     assert world.daemon.alive
 

@@ -139,7 +139,7 @@ def test_scancel_of_a_running_group_ends_all_its_pods(world: World) -> None:
 
 @pytest.mark.real
 def test_scancel_of_a_waiting_group_parks_all_its_pods(world: World) -> None:
-    """Nobody submits behind the administrator's back, until a user says: again."""
+    """The group is not submitted again behind the administrator's back, until a user asks for it."""
     group(world, "parked", range(3), 3, CLOSED)
     first = the_job(world, "Group", "parked").job_id
     world.slurm.cancel(first)

@@ -96,7 +96,7 @@ def configured(world: World, hooks: list[Json]) -> Iterator[None]:
 
 @pytest.mark.real
 def test_scores_that_move_update_no_job(world: World, farm: Farm) -> None:
-    """Pods start on the best nodes, which those who wait for these do not like; Slurm hears nothing of that."""
+    """Pods start on the best nodes and lower the scores of these for waiting pods; no job is updated for that."""
     best, containers = set(farm.nodes[:BESTS]), support_world.asks(cpu=str(LARGE), memory="64Mi")
     dislikes = {"weight": 100, "podAffinityTerm": term("busy", "kubernetes.io/hostname")}
     apart = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [dislikes]}}

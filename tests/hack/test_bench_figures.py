@@ -84,7 +84,7 @@ def test_a_round_that_was_cut_short_has_no_ratio() -> None:
 
 
 def test_each_round_begins_with_another() -> None:
-    """Nobody always plays on the cleanest cluster."""
+    """No contestant always has the cleanest cluster."""
     names = ["a", "b", "c"]
     assert [figures.order(names, round_) for round_ in range(4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
 

@@ -1,4 +1,4 @@
-"""Who puts pods on nodes: our daemon, the raw loop, and kube-scheduler without Slurm. Each is a process of its own."""
+"""What puts pods on nodes: our daemon, the raw loop, and kube-scheduler without Slurm. Each is a process of its own."""
 
 import contextlib
 import dataclasses
@@ -237,7 +237,7 @@ def _log(arena: Arena, name: str) -> pathlib.Path:
 
 
 def _lives(arena: Arena, name: str, process: subprocess.Popen[bytes]) -> Callable[[], None]:
-    """Raises as soon as the process has ended: nobody asked for that."""
+    """Raises as soon as the process has ended, which it should not."""
 
     def check() -> None:
         if process.poll() is not None:
