@@ -221,7 +221,7 @@ def test_t10_groups_of_one_name_in_two_namespaces_stay_apart(world: World, open_
 
 
 @pytest.mark.real
-def test_a_group_that_nobody_has_described_says_what_it_waits_for(world: World) -> None:
+def test_a_group_without_its_object_says_what_it_waits_for(world: World) -> None:
     """The PodGroup that a pod names may come later."""
     named = {"scheduling.x-k8s.io/pod-group": "unborn"}
     support_kinds.grouped(world, "unborn", 2, marks=support_world.FOREVER, labels=named)

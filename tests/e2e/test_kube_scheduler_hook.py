@@ -66,7 +66,7 @@ def test_the_best_nodes_are_taken_while_they_are_free(world: World, farm: Farm) 
 
 
 @pytest.mark.real
-def test_best_nodes_that_are_taken_keep_nobody(world: World, farm: Farm) -> None:
+def test_best_nodes_that_are_taken_keep_no_pod_waiting(world: World, farm: Farm) -> None:
     """The same job is offered more nodes after a while: no pin, no second submission."""
     best, others = farm.nodes[:BESTS], farm.nodes[BESTS:]
     # Those with room come first: while the best have some, or none has, it is the best.
@@ -267,7 +267,7 @@ def test_a_pod_that_fits_nowhere_says_why(world: World, held: dict[str, Json], n
 
 
 @pytest.mark.real
-def test_explain_names_who_holds_a_pod(world: World, held: dict[str, Json]) -> None:
+def test_explain_names_the_hook_that_holds_a_pod(world: World, held: dict[str, Json]) -> None:
     """The hook, its words, and which nodes these are about, for people and for machines."""
     found = support_families.machine(world, "shy")
     assert (found["verdict"], found["reason"]) == ("wait", "Unschedulable")

@@ -161,7 +161,7 @@ def test_only_administrators_of_the_root_may_change_it(office: Office, admin: pa
     assert not [token for token in (other, admin.read_text()) if token[-40:] in told]
 
 
-def test_a_token_for_somebody_else_is_none(office: Office) -> None:
+def test_a_token_for_another_audience_is_none(office: Office) -> None:
     """What was issued for another audience says nothing to the API server."""
     accounts = f"/api/v1/namespaces/{office.world.namespace}/serviceaccounts"
     issued = office.world.kube.create(f"{accounts}/root-admin/token", {"spec": {"audiences": ["elsewhere"]}})
@@ -212,7 +212,7 @@ def test_a_broken_file_keeps_the_last_good_one_and_says_why(office: Office, admi
     assert office.ask("GET", "/queues/config", admin.read_text())[1]["error"] is None
 
 
-def test_a_dry_run_knows_who_is_in_the_queues(office: Office, admin: pathlib.Path) -> None:
+def test_a_dry_run_knows_which_pods_are_in_the_queues(office: Office, admin: pathlib.Path) -> None:
     """What would be fine elsewhere cannot take the place of this one; nothing is changed by asking."""
     world, file = office.world, office.folder / "mine.yaml"
     file.write_text(text(queue("a", queue("below"))))

@@ -312,7 +312,7 @@ def test_the_example_works_as_it_is(open_world: OpenWorld, farm: Farm) -> None:
 
 
 @pytest.mark.real
-def test_in_the_example_who_has_borrowed_gives_back(
+def test_in_the_example_what_is_borrowed_is_given_back(
     kube: support_servers.Kubernetes, slurm: support_servers.Slurm, open_world: OpenWorld
 ) -> None:
     """Chemists have 80 of the 100, physicists ask for 32 of their 50: only the chemist's last pod goes."""

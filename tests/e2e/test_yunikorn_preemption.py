@@ -303,7 +303,7 @@ def budget(world: World) -> Iterator[None]:
 
 
 @pytest.mark.real
-def test_nobody_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: Gate) -> None:
+def test_no_pod_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: Gate) -> None:
     """Without the one that is refused there is no room; so the other one is not told, and both stay."""
     old, new = borrower(world, "old", "root.pair.pair-b"), borrower(world, "new", "root.pair.pair-b")
     new["metadata"]["labels"] = {"app": "kept"}

@@ -62,7 +62,7 @@ def test_a_turn_tells_rates_and_costs_per_pod() -> None:
     assert (one.rate, one.cpu_per_pod, one.calls_per_pod("slurmctld")) == (5.0, 150.0, 3.0)
 
 
-def test_a_side_that_nobody_called_has_no_calls() -> None:
+def test_a_server_that_was_not_called_has_no_calls() -> None:
     """A missing counter is no error."""
     assert turn().calls_per_pod("apiserver") == 0
 

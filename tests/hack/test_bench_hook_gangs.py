@@ -68,7 +68,7 @@ def test_old_gangs_end_when_there_are_too_many_pods() -> None:
     assert not any(world.keeper.holds(uid, node) for one in others for uid, node in one.items())
 
 
-def test_whoever_of_ours_is_in_the_way_ends_first() -> None:
+def test_our_pods_that_are_in_the_way_end_first() -> None:
     """Slurm would wait for just that."""
     world, (first, second) = Watched(100), (one.workload.pods for one in gangs.equal(0, 2))
     nodes = {"node-00000"}

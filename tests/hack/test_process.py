@@ -66,7 +66,7 @@ def test_recycled_pid_is_not_ours(places: process.Places) -> None:
     assert not places.pid.exists()
 
 
-def test_torn_pid_file_is_nobody(places: process.Places) -> None:
+def test_torn_pid_file_is_no_process(places: process.Places) -> None:
     """Half a record, as a power cut leaves it, is no obstacle."""
     places.make()
     places.pid.write_text(json.dumps({"pid": 1})[:-3])

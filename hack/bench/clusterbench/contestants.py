@@ -31,7 +31,7 @@ _STOP_SECONDS = 30.0
 _REQUESTS = {side: f"slurm_bridge_{side}_request_duration_seconds_count" for side in ("slurm", "kubernetes")}
 
 
-def _nobody(_name: str, _uid: str) -> None:
+def _unannounced(_name: str, _uid: str) -> None:
     """It finds out by itself what was created."""
 
 
@@ -46,7 +46,7 @@ class Running:
 
     pid: int
     check: Callable[[], None]
-    told: Callable[[str, str], None] = _nobody
+    told: Callable[[str, str], None] = _unannounced
     calls: Callable[[], Mapping[str, Mapping[str, float]]] = _uncounted
     cancels: bool = False
 
