@@ -16,7 +16,6 @@ import docs_hooks
 import docs_metrics
 import docs_security
 import docs_settings
-
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]

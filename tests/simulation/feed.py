@@ -30,7 +30,7 @@ class Feed(Generic[T]):
     def pump(self) -> bool:
         """Take what there is; False when the server could not be asked, or said that our version is too old.
 
-        A watch that stays open says nothing while nothing changes: so nobody is asked before something has.
+        A watch that stays open says nothing while nothing changes: so no list is asked for before something has.
         """
         since = self.store.resource_version
         if since and not self._news(int(since)):
