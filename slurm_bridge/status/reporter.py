@@ -55,7 +55,7 @@ class Sight:
     known: Known = dataclasses.field(default_factory=Nothing)
 
 
-class Reporter:
+class StatusReporter:
     """One for the process."""
 
     def __init__(

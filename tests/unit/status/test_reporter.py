@@ -18,7 +18,7 @@ from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import pods
 from slurm_bridge.status import conditions
 from slurm_bridge.status.news import News
-from slurm_bridge.status.reporter import Limits, Reporter, Sight
+from slurm_bridge.status.reporter import Limits, Sight, StatusReporter
 from slurm_bridge.status.waits import Waiting, Waits
 from tests.pocketkube import NAMESPACE, Scene
 
@@ -31,7 +31,7 @@ class Desk(Scene):
     def __init__(self, limits: Limits | None = None) -> None:
         super().__init__()
         self.counted: Counter[str] = Counter()
-        self.reporter = Reporter(
+        self.reporter = StatusReporter(
             self.cluster,
             self.clock,
             dice=random.Random(1),
@@ -136,7 +136,7 @@ def test_a_pod_that_says_it_already_costs_nothing(desk: Desk) -> None:
     """After a restart of the daemon nothing is written again."""
     desk.waits(desk.pod())
     desk.write_all()
-    again = Reporter(desk.cluster, desk.clock, dice=random.Random(1), limits=Limits(patience_seconds=0))
+    again = StatusReporter(desk.cluster, desk.clock, dice=random.Random(1), limits=Limits(patience_seconds=0))
     again.waiting(desk.seen(), "SlurmJobPending", "no room")
     assert not again.step()
     again.waiting(desk.seen(), "SlurmJobPending", "other words")
@@ -232,7 +232,7 @@ def test_what_is_known_of_a_pod_now_counts() -> None:
     """With an informer's view, a pod that was bound or has gone costs no call at all."""
     desk = Desk()
     pod = desk.pod()
-    silent = Reporter(
+    silent = StatusReporter(
         desk.cluster,
         desk.clock,
         dice=random.Random(1),

@@ -13,7 +13,7 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Gang, Root, Workload
 from slurm_bridge.sim import faults
-from slurm_bridge.status.reporter import Limits, Reporter, Sight
+from slurm_bridge.status.reporter import Limits, Sight, StatusReporter
 from tests.pocketkube import NAMESPACE, Scene
 
 BUILT_IN, COSCHEDULING = kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS
@@ -67,9 +67,9 @@ class Office(Scene):
         self.limits = limits or Limits(patience_seconds=2, conditions_per_second=10_000)
         self.reporter = self.restarted()
 
-    def restarted(self) -> Reporter:
+    def restarted(self) -> StatusReporter:
         """Another process, which remembers nothing."""
-        self.reporter = Reporter(
+        self.reporter = StatusReporter(
             self.cluster,
             self.clock,
             dice=random.Random(1),
@@ -366,7 +366,7 @@ def test_what_is_remembered_of_groups_is_bounded() -> None:
 def test_a_version_that_cannot_be_asked_for_now_does_not_keep_news_back(office: Office) -> None:
     """The one that we would prefer stands for it."""
     found, pod = office.group(BUILT_IN), office.pod("a")
-    reporter = Reporter(office.client(), office.clock, dice=random.Random(1), sight=Sight(known=office.store))
+    reporter = StatusReporter(office.client(), office.clock, dice=random.Random(1), sight=Sight(known=office.store))
     office.line.faults.plan(faults.Answer(status=503), method="GET", times=9)
     reporter.group(office.workload(found, pod), "R", "words")
     assert reporter.queued == (0, 2)
