@@ -27,7 +27,7 @@ from slurm_bridge.settings.model import Settings
 from slurm_bridge.status.pace import Count
 from slurm_bridge.status.reporter import Sight, StatusReporter
 from slurm_bridge.translate import resources
-from slurm_bridge.workloads import base
+from slurm_bridge.workloads import base, kind_table
 from slurm_bridge.workloads.base import Moved
 from slurm_bridge.workloads.given import Given
 from slurm_bridge.workloads.known import Known
@@ -105,7 +105,9 @@ def _reporter(settings: Settings, outside: Outside, census: Census) -> StatusRep
         outside.clock,
         dice=outside.dice,
         limits=configuration.status(settings),
-        sight=Sight(current=lambda pod: census.get(pod.uid), known=outside.known),
+        sight=Sight(
+            current=lambda pod: census.get(pod.uid), known=outside.known, announcements=kind_table.ANNOUNCEMENTS
+        ),
         count=outside.count,
     )
 

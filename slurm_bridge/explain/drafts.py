@@ -3,7 +3,7 @@
     Pod, Job, ReplicaSet, StatefulSet, DaemonSet     pods
     CronJob      one Job        Deployment       one ReplicaSet
     JobSet       its Jobs       LeaderWorkerSet  for each group the leader, and of it the workers
-    PodGroups, Workloads        nothing: pods name them
+    all other kinds of workloads                     nothing: pods name them
 
 Where names get a random end it is written `xxxxx`, or `xxxx` with a number where there are several.
 """
@@ -16,6 +16,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import JobSet
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.workloads import kind_table
 
 #: Draws what becomes of one object.
 Maker = Callable[[Sketch, Manifest], None]
@@ -199,7 +200,7 @@ _ROWS: tuple[tuple[Kind[Any], Maker], ...] = (
     (kinds.JOBSETS, _jobset),
     (kinds.LEADERWORKERSETS, _leaderworkerset),
 )
-_SILENT = (kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS, kinds.WORKLOADS)
+_SILENT = tuple(kind for kind in kind_table.WATCHED if kind not in dict(_ROWS))
 
 #: By group and kind.
 MAKERS: Mapping[tuple[str, str], Maker] = {

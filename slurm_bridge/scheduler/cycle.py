@@ -37,11 +37,10 @@ from slurm_bridge.scheduler.restoring import Restorer
 from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.withdrawing import Replacer
+from slurm_bridge.workloads import kind_table
 from slurm_bridge.workloads.base import Moved
 from slurm_bridge.workloads.gangs import INCOMPLETE
 
-#: What placeholders of this version stand for. A job of any other kind was made by a later one, and is left alone.
-WORKLOADS = frozenset({"Pod", "Job", "JobSet", "LeaderWorkerSet", "PodGroup", "Group"})
 #: A job that stands for a check of the installation and not for pods.
 CHECK = "Check"
 #: How old the job of a check may become before it counts as forgotten.
@@ -112,7 +111,7 @@ class Cycle:
 
     def _over(self, uid: WorkloadKey, crew: Crew | None, placeholder: Placeholder | None) -> Act | Filed:
         """Pods that want nothing of Slurm any more."""
-        if crew is None and placeholder is not None and placeholder.owner.kind not in WORKLOADS:
+        if crew is None and placeholder is not None and placeholder.owner.kind not in kind_table.NAMES:
             return self._no_workload(uid, placeholder)
         if decide(Pods.OVER, job_of(placeholder)) is Step.WITHDRAW or self._half_alive(uid):
             if placeholder is not None and self._census.root_of(placeholder.owner.uid) not in (None, uid):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from loguru import logger
 
 from slurm_bridge import errors
-from slurm_bridge.model import kinds
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import JobId, WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
@@ -27,6 +26,7 @@ from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
 from slurm_bridge.scheduler.state import Leadership, Wish
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.scheduler.withdrawing import Replacer, bound_by
+from slurm_bridge.workloads import kind_table
 
 #: Members that never stop coming are waited for only so many times as long as it takes to settle.
 RESTLESS = 10
@@ -138,7 +138,7 @@ class Ganger:
 
     def unannounced(self, crew: Crew) -> bool:
         """The object of the group may not have been told yet that enough have nodes: after a restart."""
-        return crew.root.kind == kinds.PODGROUPS.kind and not self._tools.states.of(crew.root.key).announced
+        return crew.root.kind in kind_table.ANNOUNCED and not self._tools.states.of(crew.root.key).announced
 
     def announce(self, crew: Crew, workload: Workload, placeholder: Placeholder) -> None:
         """Tell it once, if it is so: its job was asked for enough, and as many have a place."""

@@ -1,6 +1,5 @@
 """The conditions that the bridge writes on a pod, and whether a pod says them already."""
 
-import datetime as dt
 from typing import Final
 
 from slurm_bridge import ports
@@ -53,7 +52,7 @@ def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, p
     }
     shown = find(pod, wanted.type)
     if shown is None or shown.status != wanted.status:
-        line["lastTransitionTime"] = stamp(wall)
+        line["lastTransitionTime"] = texts.timestamp(wall)
     changes: Manifest = {"status": {"conditions": [line]}}
     if pinned and pod.metadata.resource_version:
         changes["metadata"] = {"resourceVersion": pod.metadata.resource_version}
@@ -62,8 +61,3 @@ def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, p
 
 def _words(line: Condition) -> tuple[str, str, str]:
     return line.status, line.reason or "", line.message or ""
-
-
-def stamp(wall: float) -> str:
-    """A time as Kubernetes writes it."""
-    return dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

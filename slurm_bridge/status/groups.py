@@ -1,31 +1,21 @@
-"""What is said on the object that groups pods: once, when all of its members have nodes.
+"""Writes once into the status of the object behind a gang that all members have nodes; finds the object for events.
 
-    Kubernetes' own PodGroup      condition PodGroupScheduled=True with reason Scheduled, as kube-scheduler writes it
-    the coscheduling plugin's     phase Scheduling: its word for "placed, and not all of them running yet"
-
-What the object says already is left alone, whoever said it: a restart, a lost answer or a second call writes nothing.
+How a kind of object says it is the announcement of its kind. A status that says it already is left alone, so a
+restart, a lost answer or a second call writes nothing.
 """
 
 import dataclasses
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from slurm_bridge import errors, ports
-from slurm_bridge.model import kinds, texts
-from slurm_bridge.model.groups import CoschedulingPodGroup, PodGroup
+from slurm_bridge.model.announcement import Announcement, Announcements
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime.turns import Turns
-from slurm_bridge.status import conditions
 from slurm_bridge.status.pace import Pace
-
-PLACED: Final = "PodGroupScheduled"
-
-#: Phases in which the coscheduling plugin's group has not been placed.
-_UNPLACED: Final = ("", "Pending", "Unknown")
 
 T = TypeVar("T", bound=Object)
 
@@ -45,48 +35,6 @@ class Nothing:
         return None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
-    """How one kind of group says that its members have nodes."""
-
-    kind: Kind[Any]
-    says: Callable[[Any], bool]
-    status: Callable[[Any, str, float], Manifest]
-
-
-def _condition(group: PodGroup, message: str, wall: float) -> Manifest:
-    line: Manifest = {"type": PLACED, "status": "True", "reason": "Scheduled", "message": texts.plain(message)}
-    observed = {"observedGeneration": group.metadata.generation} if group.metadata.generation else {}
-    return {"conditions": [{**line, **observed, "lastTransitionTime": conditions.stamp(wall)}]}
-
-
-def _says(group: PodGroup) -> bool:
-    return any(line.type == PLACED and line.status == "True" for line in group.status.conditions)
-
-
-def _phase(_group: CoschedulingPodGroup, _message: str, _wall: float) -> Manifest:
-    return {"phase": "Scheduling"}
-
-
-#: Both are called PodGroup; which of them a workload means, the uid tells.
-STYLES: Final = (
-    Style(kind=kinds.PODGROUPS, says=_says, status=_condition),
-    Style(
-        kind=kinds.COSCHEDULING_PODGROUPS,
-        says=lambda group: group.status.phase not in _UNPLACED,
-        status=_phase,
-    ),
-)
-
-#: What may stand behind a workload, and get its events.
-OBJECTS: Final[tuple[Kind[Any], ...]] = (
-    *(style.kind for style in STYLES),
-    kinds.JOBS,
-    kinds.JOBSETS,
-    kinds.LEADERWORKERSETS,
-)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placed:
     """A group whose members all have nodes; `doubted`: what memory says of it is not enough any more."""
@@ -99,8 +47,12 @@ class Placed:
 class Groups:
     """Filled from any thread, emptied by one."""
 
-    def __init__(self, cluster: ports.Cluster, known: Known, pace: Pace, *, most: int) -> None:
+    def __init__(
+        self, cluster: ports.Cluster, known: Known, pace: Pace, announcements: Announcements, *, most: int
+    ) -> None:
         self._cluster, self._known, self._pace = cluster, known, pace
+        self._announcements = announcements
+        self._announced = frozenset(kind.kind for kind, how in announcements.items() if how is not None)
         self._most = most
         self._lock = threading.Lock()
         self._queue: Turns[str, Placed] = Turns(lambda placed: placed.root.namespace)
@@ -113,7 +65,7 @@ class Groups:
     def put(self, workload: Workload) -> None:
         """All its members have nodes; what was asked for before is not asked for again."""
         root = workload.root
-        if root.kind != kinds.PODGROUPS.kind:
+        if root.kind not in self._announced:
             return
         with self._lock:
             if root.key in self._seen:
@@ -148,7 +100,7 @@ class Groups:
     def about(self, root: Root, note: ports.Note) -> ports.Note | None:
         """The same news about the object behind this workload, None where nobody has heard of it."""
         uid = _uid(root)
-        for kind in OBJECTS:
+        for kind in self._announcements:
             found = self._recall(kind, root) if kind.kind == root.kind else None
             if found is not None and found.uid == uid:
                 version = f"{kind.group}/{self._version(kind)}"
@@ -166,21 +118,23 @@ class Groups:
         found = self._find(placed)
         if found is None:
             return "stale"
-        style, group = found
-        if style.says(group):
+        kind, announcement, group = found
+        if announcement.says(group):
             return "same"
-        changes: Manifest = {"status": style.status(group, placed.message, wall)}
+        changes: Manifest = {"status": announcement.status(group, placed.message, wall)}
         if group.metadata.resource_version:
             changes["metadata"] = {"resourceVersion": group.metadata.resource_version}
-        self._cluster.patch(style.kind, group, changes, subresource="status")
+        self._cluster.patch(kind, group, changes, subresource="status")
         return "ok"
 
-    def _find(self, placed: Placed) -> tuple[Style, Any] | None:
+    def _find(self, placed: Placed) -> tuple[Kind[Any], Announcement, Any] | None:
         look = self._look if placed.doubted else self._recall
-        for style in STYLES:
-            found = look(style.kind, placed.root)
+        for kind, announcement in self._announcements.items():
+            if announcement is None or kind.kind != placed.root.kind:
+                continue
+            found = look(kind, placed.root)
             if found is not None and found.uid == placed.root.uid:
-                return style, found
+                return kind, announcement, found
         return None if placed.doubted else self._find(dataclasses.replace(placed, doubted=True))
 
     def _recall(self, kind: Kind[Any], root: Root) -> Object | None:

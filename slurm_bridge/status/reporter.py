@@ -14,6 +14,7 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds, names, texts
+from slurm_bridge.model.announcement import Announcements
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.status import conditions
@@ -49,10 +50,15 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What is known without asking: the pod as it is now, None when it is gone; and the objects that group pods."""
+    """What is known without asking the server.
+
+    `current` finds the pod as it is now, None when it is gone; `known` the objects behind workloads, whose kinds are
+    those of `announcements`.
+    """
 
     current: Callable[[Pod], Pod | None] = lambda pod: pod
     known: Known = dataclasses.field(default_factory=Nothing)
+    announcements: Announcements = dataclasses.field(default_factory=dict)
 
 
 class StatusReporter:
@@ -75,7 +81,7 @@ class StatusReporter:
         self._waits = Waits(most=limits.most_conditions)
         self._telling = Telling(cluster, clock, self._pace, self._waits, sight.current)
         self._crowds = Crowds(most=limits.remembered)
-        self._groups = Groups(cluster, sight.known, self._pace, most=limits.remembered)
+        self._groups = Groups(cluster, sight.known, self._pace, sight.announcements, most=limits.remembered)
         self._news = News(most=limits.most_events, remembered=limits.remembered)
         #: The last write was on a group.
         self._grouped = False

@@ -5,7 +5,7 @@ gathered when its turn comes; that may ask the server for an owner that nobody h
 """
 
 import dataclasses
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slurm_bridge import errors
 from slurm_bridge.model import kinds
@@ -14,34 +14,16 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
-from slurm_bridge.workloads import gangs, ranks
+from slurm_bridge.workloads import gangs, kind_table, ranks
 from slurm_bridge.workloads.given import Given, Members
-from slurm_bridge.workloads.kinds import coscheduling, group, job, jobset, leaderworkerset, pod, podgroup
+from slurm_bridge.workloads.kind_spec import KindSpec
+from slurm_bridge.workloads.kinds import pod
 from slurm_bridge.workloads.known import Known, Options
 
 #: For a server that named no time of its own.
 RETRY_AFTER: Final = 5.0
 
 rank = ranks.rank
-
-
-class KindOfWorkload(Protocol):
-    """What each module of `workloads.kinds` answers."""
-
-    def handles(self, pod: Pod, /) -> tuple[str, ...]:
-        """The names of objects that may have a say in whose this pod is, from the pod alone."""
-
-    def claim(self, pod: Pod, known: Known, options: Options, /) -> Root | None:
-        """The workload that this pod belongs to, None when it is not of this kind. Memory only, never a search."""
-
-    def gather(self, root: Root, members: Members, given: Given, /) -> Workload | Wait:
-        """The whole of a workload that was claimed; it looks at each member only when enough are there."""
-
-
-#: The first that claims a pod has it. Whoever groups pods on purpose comes before whoever merely makes them; of those
-#: that group, what Kubernetes itself knows comes first, then what a plugin knows, then our own word. Of those that
-#: make pods the larger comes first: a Job of a JobSet is a part of it. The last one claims every pod.
-KINDS: Final[tuple[KindOfWorkload, ...]] = (podgroup, coscheduling, group, leaderworkerset, jobset, job, pod)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,7 +47,7 @@ def handles(pod: Pod) -> tuple[str, ...]:
     Always the same for one pod, whatever is known: what files pods under these names finds them again.
     """
     owners = (reference.name for reference in pod.metadata.owner_references)
-    return tuple(dict.fromkeys((*owners, *(name for kind in KINDS for name in kind.handles(pod)))))
+    return tuple(dict.fromkeys((*owners, *(name for kind in kind_table.KINDS for name in kind.handles(pod)))))
 
 
 def claim(pod: Pod, known: Known, options: Options) -> Root:
@@ -94,20 +76,11 @@ def gather(root: Root, members: Members, given: Given, *, started: bool = False)
 def subject(root: Root, known: Known) -> Found | None:
     """The object that this workload is, None when it is a pod, a mere name, or gone."""
     uid, _, _ = root.uid.partition(":")
-    for kind in _SUBJECTS:
+    for kind in kind_table.SPECS:
         found = known.find(kind, root.namespace, root.name) if kind.kind == root.kind else None
         if found is not None and found.uid == uid:
             return Found(kind=kind, object=found)
     return None
-
-
-_SUBJECTS: Final[tuple[Kind[Object], ...]] = (
-    kinds.PODGROUPS,
-    kinds.COSCHEDULING_PODGROUPS,
-    kinds.LEADERWORKERSETS,
-    kinds.JOBSETS,
-    kinds.JOBS,
-)
 
 
 def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workload | Wait | Moved:
@@ -138,8 +111,8 @@ def _remaining(root: Root, members: Members, given: Given) -> Workload | Wait:
     return pod.gather(root, members, given) if root.kind == kinds.PODS.kind else gangs.rest(root, members, given)
 
 
-def _claimed(claimed: Pod, known: Known, options: Options) -> tuple[Root, KindOfWorkload]:
-    for kind in KINDS:
+def _claimed(claimed: Pod, known: Known, options: Options) -> tuple[Root, KindSpec]:
+    for kind in kind_table.KINDS:
         found = kind.claim(claimed, known, options)
         if found is not None:
             return found, kind

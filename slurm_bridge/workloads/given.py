@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.workloads.chain import Chains
 from slurm_bridge.workloads.known import Known, Options
-from slurm_bridge.workloads.owners import Owners
 
 
 class Members(Protocol):
@@ -29,7 +29,7 @@ class Given:
     `started`: some members have nodes already and are among those given. Then whoever is there counts, and no minimum.
     """
 
-    owners: Owners
+    owners: Chains
     options: Options
     started: bool = False
 

@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from slurm_bridge import ports
-from slurm_bridge.informers.store import Index, Store
+from slurm_bridge.informers.store import Store
 from slurm_bridge.model import kinds, names
-from slurm_bridge.model.groups import Job, PodGroup
+from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
@@ -15,15 +15,8 @@ from slurm_bridge.model.workload import MemberLost
 
 T = TypeVar("T", bound=Object)
 
-#: What is watched because it makes or groups pods. Jobs are always served.
-GROUPING: tuple[Kind[Object], ...] = (
-    kinds.JOBS,
-    kinds.JOBSETS,
-    kinds.LEADERWORKERSETS,
-    kinds.PODGROUPS,
-    kinds.WORKLOADS,
-    kinds.COSCHEDULING_PODGROUPS,
-)
+#: The index of Jobs by the run of the JobSet that made them.
+BY_RUN: Final = "run"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +29,7 @@ class Options:
 
 
 class Known(Protocol):
-    """The objects of the kinds in GROUPING. What the daemon uses reads memory only: it is asked for every pod."""
+    """Objects that make or group pods. What the daemon uses reads memory only: it is asked for every pod."""
 
     def served(self, kind: Kind[T]) -> bool:
         """The cluster has this kind, and its objects are known."""
@@ -107,7 +100,7 @@ class Asked:
         """Out of all Jobs of the JobSet."""
         uid, _, _ = run.partition(":")
         scope = ports.Scope(namespace=namespace, labels=f"{names.LABEL_JOBSET_UID}={uid}")
-        return tuple(job for job in self._cluster.list(kinds.JOBS, scope).items if f"{namespace}/{run}" in _runs(job))
+        return tuple(job for job in self._cluster.list(kinds.JOBS, scope).items if f"{namespace}/{run}" in runs(job))
 
 
 def wants_node(pod: Pod) -> bool:
@@ -120,27 +113,15 @@ def run_of(marked: Object, uid: str) -> str:
     return f"{uid}:{marked.metadata.labels.get(names.LABEL_JOBSET_ATTEMPT, '0')}"
 
 
-def _runs(job: Job) -> Sequence[str]:
-    """Only its controller tells to which JobSet it belongs: labels are anybody's to write."""
+def runs(job: Job) -> Sequence[str]:
+    """The key of a Job in the index BY_RUN, where it needs fewer pods than in the beginning.
+
+    Only its controller tells to which JobSet it belongs: any user may write labels.
+    """
     above = kinds.JOBSETS.maker_of(job)
     if above is None or job.pods_to_come >= job.spec.pods:
         return ()
     return (f"{job.metadata.namespace}/{run_of(job, above.uid)}",)
-
-
-def _workloads(group: PodGroup) -> Sequence[str]:
-    name = group.spec.workload_name
-    return (f"{group.metadata.namespace}/{name}",) if name else ()
-
-
-BY_RUN = "run"
-BY_WORKLOAD = "workload"
-
-#: What a store has to file its objects under.
-INDEXES: Mapping[Kind[Any], Mapping[str, Index[Any]]] = {
-    kinds.JOBS: {BY_RUN: _runs},
-    kinds.PODGROUPS: {BY_WORKLOAD: _workloads},
-}
 
 
 def meaning(found: Object) -> object:

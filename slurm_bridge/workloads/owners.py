@@ -19,27 +19,13 @@ from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.workloads import kind_table
 from slurm_bridge.workloads.budget import Budget
-from slurm_bridge.workloads.known import GROUPING, Known
+from slurm_bridge.workloads.chain import Chain, Link
+from slurm_bridge.workloads.known import Known
 from slurm_bridge.workloads.memory import Memory
 
 T = TypeVar("T", bound=Object)
-
-#: What is read on the way up. A pod is among them: the leader pod of a LeaderWorkerSet owns its workers.
-READ: tuple[Kind[Object], ...] = (
-    kinds.JOBS,
-    kinds.PODS,
-    kinds.REPLICASETS,
-    kinds.STATEFULSETS,
-    kinds.DEPLOYMENTS,
-    kinds.DAEMONSETS,
-    kinds.CRONJOBS,
-    kinds.JOBSETS,
-    kinds.LEADERWORKERSETS,
-)
-
-#: Whoever of these stands highest speaks, whatever stands above it.
-SPEAKERS: tuple[Kind[Object], ...] = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS)
 
 #: Deeper than anybody builds on purpose.
 DEEPEST: Final = 32
@@ -70,42 +56,6 @@ class Limits:
     remembered: int = 10_000
     reads_at_once: int = 100
     reads_per_second: float = 50.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """One owner that could be read."""
-
-    kind: Kind[Object]
-    object: Object
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.object.metadata.name
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        """Its annotations."""
-        return self.object.metadata.annotations
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
-    """Owners, the nearest first; `problem` says why it goes no further, empty when it ends by itself.
-
-    `gone`: because the next one has been deleted; all below it will be, too.
-    """
-
-    links: tuple[Link, ...] = ()
-    problem: str = ""
-    gone: bool = False
-
-    @property
-    def speaker(self) -> Link | None:
-        """Whose annotations speak for the workload, beside the pod's own."""
-        named = [link for link in self.links if link.kind in SPEAKERS]
-        return (named or self.links or (None,))[-1]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,7 +106,8 @@ class Owners:
         self._cluster = cluster
         self._clock = clock
         self._limits = limits or Limits()
-        self._kinds: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in (*READ, *more)}
+        owners = (*kind_table.OWNERS, *more)
+        self._kinds: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in owners}
         self._reads = Budget(at_once=self._limits.reads_at_once, per_second=self._limits.reads_per_second)
         self._memory: Memory[tuple[str, ...], Object | _Absent] = Memory(most=self._limits.remembered)
         self._asked: Memory[tuple[str, str], Job] = Memory(most=self._limits.remembered)
@@ -197,10 +148,10 @@ class Owners:
         if not kind.named_by(reference):
             return _Absent(f"{_words(reference)} is of a version that the cluster does not serve")
         found = self._object(kind, reference, namespace)
-        return found if isinstance(found, _Absent) else Link(kind=kind, object=found)
+        return found if isinstance(found, _Absent) else _linked(kind, found)
 
     def _object(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
-        held = self._heard.find(kind, namespace, reference.name) if kind in GROUPING else None
+        held = self._heard.find(kind, namespace, reference.name) if kind in kind_table.WATCHED else None
         # It may be younger than what has been heard of: then the server is asked.
         if held is not None and held.uid == reference.uid:
             return held
@@ -237,6 +188,20 @@ class Owners:
         if found.uid != reference.uid:
             return _Absent(f"{_words(reference)} does not exist any more: another one has its name", gone=True)
         return found
+
+
+def _linked(kind: Kind[Object], found: Object) -> Link:
+    """A link with what the row of its kind reads in the object."""
+    spec = kind_table.SPECS.get(kind)
+    if spec is None or not spec.owner:
+        return Link(kind=kind, object=found)
+    return Link(
+        kind=kind,
+        object=found,
+        speaks=True,
+        suspended=spec.suspended(found),
+        deadline_seconds=spec.deadline(found),
+    )
 
 
 def _controller_first(child: ObjectMeta) -> Iterator[OwnerReference]:

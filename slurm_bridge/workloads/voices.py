@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from slurm_bridge.model import kinds, names
-from slurm_bridge.model.groups import Job, JobSet
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, OwnerReference
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Deadline, MemberLost, Root, Source, Workload
-from slurm_bridge.workloads.owners import Chain
+from slurm_bridge.workloads.chain import Chain, Link
 
 #: How users call what follows when a member is lost.
 MEMBER_LOST: Final[Mapping[str, MemberLost]] = {"keep": MemberLost.KEEP, "restart-group": MemberLost.RESTART}
@@ -71,22 +70,20 @@ def alone(pod: Pod, chain: Chain, job_name: str, sources: tuple[Source, ...] = (
 
 
 def suspended(chain: Chain) -> str:
-    """The Job or JobSet above the pods that must not run now, "" when all may."""
-    for link in chain.links:
-        found = link.object
-        if isinstance(found, (Job, JobSet)) and found.spec.suspend:
-            return f"{link.kind.kind} {found.metadata.namespace}/{found.metadata.name}"
-    return ""
+    """The owner above the pods that must not run now, "" when all may."""
+    return next((_title(link) for link in chain.links if link.suspended), "")
 
 
 def deadline(chain: Chain) -> Deadline | None:
-    """How long the Job above the pods may run. It counts from the Job's start, so no pod of it runs longer."""
+    """How long the owner above the pods lets them run. It counts from the owner's start, so no pod runs longer."""
     for link in chain.links:
-        found = link.object
-        if isinstance(found, Job) and found.spec.active_deadline_seconds is not None:
-            subject = f"{link.kind.kind} {found.metadata.namespace}/{found.metadata.name}"
-            return Deadline(seconds=found.spec.active_deadline_seconds, subject=subject)
+        if link.deadline_seconds is not None:
+            return Deadline(seconds=link.deadline_seconds, subject=_title(link))
     return None
+
+
+def _title(link: Link) -> str:
+    return f"{link.kind.kind} {link.object.metadata.namespace}/{link.name}"
 
 
 def together(annotations: Mapping[str, str]) -> bool | None:

@@ -8,6 +8,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import gangs, voices
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 #: No object has this kind.
@@ -90,3 +91,18 @@ def _size(pod: Pod) -> int | None:
 
 def _said(pod: Pod, key: str) -> str:
     return (pod.metadata.labels.get(key) or pod.metadata.annotations.get(key) or "").strip()
+
+
+SPEC = KindSpec(
+    name=KIND,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    page=KindPage(
+        title="a group by name",
+        pods="`scheduler.slinky.slurm.net/group`, and on each pod `…/group-size`, as labels or annotations",
+        one="the pods of that name",
+        minimum="the size",
+        sources="pod, owner",
+    ),
+)

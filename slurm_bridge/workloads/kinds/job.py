@@ -7,6 +7,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import gangs, voices
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 
@@ -60,3 +61,24 @@ def _job(pod: Pod, known: Known) -> Job | None:
     reference = voices.made_by(pod, kinds.JOBS)
     job = known.find(kinds.JOBS, pod.metadata.namespace, reference.name) if reference is not None else None
     return job if job is not None and reference is not None and job.uid == reference.uid else None
+
+
+SPEC = KindSpec(
+    name=kinds.JOBS.kind,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    resource=kinds.JOBS,
+    owner=True,
+    suspended=lambda job: job.spec.suspend,
+    deadline=lambda job: job.spec.active_deadline_seconds,
+    counted="spec.parallelism and spec.completions",
+    prefixes=frozenset({"batch.kubernetes.io"}),
+    page=KindPage(
+        title="Job",
+        pods="its pods",
+        one="each pod; the Job, where it asks for that",
+        minimum="all pods that are still to come",
+        sources="pod, owner",
+    ),
+)

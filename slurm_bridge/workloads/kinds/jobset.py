@@ -25,6 +25,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Root, Workload
 from slurm_bridge.workloads import gangs, known, voices
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 _KIND: Final = kinds.JOBSETS
@@ -168,3 +169,25 @@ def _followers(found: JobSet) -> bool:
     return any(
         names.ANNOTATION_JOBSET_EXCLUSIVE in one and names.ANNOTATION_JOBSET_SELECTED not in one for one in marks
     )
+
+
+SPEC = KindSpec(
+    name=_KIND.kind,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    resource=_KIND,
+    owner=True,
+    suspended=lambda found: found.spec.suspend,
+    indexes={kinds.JOBS: {known.BY_RUN: known.runs}},
+    counted="the Jobs of spec.replicatedJobs",
+    part=lambda behind: behind[1] if len(behind) > 1 else "",
+    prefixes=frozenset({"jobset.sigs.k8s.io", "alpha.jobset.sigs.k8s.io"}),
+    page=KindPage(
+        title="JobSet",
+        pods="the pods of its Jobs",
+        one="the JobSet, or each of its replicated jobs",
+        minimum="all pods that are still to come",
+        sources="pod, JobSet",
+    ),
+)

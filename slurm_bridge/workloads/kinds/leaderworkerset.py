@@ -13,6 +13,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import MemberLost, Root, Workload
 from slurm_bridge.workloads import gangs, voices
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 _KIND: Final = kinds.LEADERWORKERSETS
@@ -75,3 +76,23 @@ def _size(pod: Pod, found: LeaderWorkerSet, part: str) -> int:
     made_for = voices.number(pod.metadata.annotations.get(names.ANNOTATION_LWS_SIZE))
     size = made_for or found.spec.leader_worker_template.size
     return max(1, {_LEADER: 1, _WORKERS: size - 1}.get(part, size))
+
+
+SPEC = KindSpec(
+    name=_KIND.kind,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    resource=_KIND,
+    owner=True,
+    counted="spec.leaderWorkerTemplate.size",
+    part=lambda behind: f"group {' '.join(behind)}" if behind else "",
+    prefixes=frozenset({"leaderworkerset.sigs.k8s.io"}),
+    page=KindPage(
+        title="LeaderWorkerSet",
+        pods="its leaders and workers",
+        one="each of its groups",
+        minimum="its size",
+        sources="pod, LeaderWorkerSet",
+    ),
+)

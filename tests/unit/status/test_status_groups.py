@@ -14,6 +14,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Gang, Root, Workload
 from slurm_bridge.sim import faults
 from slurm_bridge.status.reporter import Limits, Sight, StatusReporter
+from slurm_bridge.workloads import kind_table
 from tests.pocketkube import NAMESPACE, Scene
 
 BUILT_IN, COSCHEDULING = kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS
@@ -74,7 +75,7 @@ class Office(Scene):
             self.clock,
             dice=random.Random(1),
             limits=self.limits,
-            sight=Sight(known=self.store),
+            sight=Sight(known=self.store, announcements=kind_table.ANNOUNCEMENTS),
             count=lambda what, outcome: self.counted.update([f"{what} {outcome}"]),
         )
         return self.reporter
@@ -366,7 +367,12 @@ def test_what_is_remembered_of_groups_is_bounded() -> None:
 def test_a_version_that_cannot_be_asked_for_now_does_not_keep_news_back(office: Office) -> None:
     """The one that we would prefer stands for it."""
     found, pod = office.group(BUILT_IN), office.pod("a")
-    reporter = StatusReporter(office.client(), office.clock, dice=random.Random(1), sight=Sight(known=office.store))
+    reporter = StatusReporter(
+        office.client(),
+        office.clock,
+        dice=random.Random(1),
+        sight=Sight(known=office.store, announcements=kind_table.ANNOUNCEMENTS),
+    )
     office.line.faults.plan(faults.Answer(status=503), method="GET", times=9)
     reporter.group(office.workload(found, pod), "R", "words")
     assert reporter.queued == (0, 2)

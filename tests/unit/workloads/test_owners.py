@@ -11,7 +11,7 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import access, resources
-from slurm_bridge.workloads import owners
+from slurm_bridge.workloads import chain, owners
 from slurm_bridge.workloads.budget import Budget
 from tests.unit.workloads.heard import Heard
 from tests.unit.workloads.owned import QUEUES, Family, reference
@@ -27,7 +27,7 @@ def test_a_bare_pod_has_no_chain_and_no_problem(family: Family) -> None:
     """Nothing is asked of the server for it."""
     pod = family.child()
     before = len(family.line.faults.journal)
-    assert family.owners().resolve(pod) == owners.Chain()
+    assert family.owners().resolve(pod) == chain.Chain()
     assert len(family.line.faults.journal) == before
 
 
