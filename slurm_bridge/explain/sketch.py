@@ -1,6 +1,6 @@
 """Objects and pods that do not exist yet, as they would be: with the names, marks and owners that they would get."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -110,20 +110,6 @@ def named(manifest: Manifest) -> Manifest:
     name = metadata.get("name") or f"{metadata.get('generateName', '')}xxxxx"
     given = {**metadata, "name": name, "namespace": metadata.get("namespace") or "default"}
     return {**manifest, "metadata": given}
-
-
-def marked(manifest: Manifest, name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Manifest:
-    """The same under this name, with more marks."""
-    metadata = manifest.get("metadata") or {}
-    return {
-        **manifest,
-        "metadata": {
-            **metadata,
-            "name": name,
-            "labels": {**(metadata.get("labels") or {}), **labels},
-            "annotations": {**(metadata.get("annotations") or {}), **annotations},
-        },
-    }
 
 
 def _reference(kind: Kind[Any], found: Object) -> OwnerReference:

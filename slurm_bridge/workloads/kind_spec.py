@@ -1,15 +1,17 @@
 """One kind of workload as one row: everything that the program, its rights and its documents say of the kind."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.informers.store import Index
 from slurm_bridge.model.announcement import Announcement
 from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.workloads.draft import Draft
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.known import Known, Options
 
@@ -54,6 +56,8 @@ class KindSpec:
     indexes      what stores file objects under
     announcement how the status of the object says that all members have nodes; needs the right to patch it
     counted      which field of the object says how many pods belong together
+    makes        what its controller makes of the object, from its record and its manifest: `explain` shows the pods
+                 before they exist. None where pods name the object
     part         the words for a part of the object, from what stands behind the colons of the root's uid
     prefixes     what stands before the slash of the annotations that the kind reads
     """
@@ -70,6 +74,7 @@ class KindSpec:
     companions: tuple[Companion, ...] = ()
     indexes: Mapping[Kind[Any], Mapping[str, Index[Any]]] = dataclasses.field(default_factory=dict)
     announcement: Announcement | None = None
+    makes: Callable[[Any, Manifest], Iterable[Draft]] | None = None
     counted: str = ""
     part: Callable[[Sequence[str]], str] = lambda _behind: ""
     prefixes: frozenset[str] = frozenset()

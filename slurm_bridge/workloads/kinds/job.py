@@ -1,11 +1,15 @@
 """A batch Job: pod by pod under the Job's name, or on request all its pods as a gang."""
 
-from slurm_bridge.model import kinds
+from collections.abc import Iterable
+
+from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import Job
+from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import gangs, voices
+from slurm_bridge.workloads.draft import Draft, random_name, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -63,6 +67,19 @@ def _job(pod: Pod, known: Known) -> Job | None:
     return job if job is not None and reference is not None and job.uid == reference.uid else None
 
 
+def makes(job: Job, manifest: Manifest) -> Iterable[Draft]:
+    """Its pods; those of an indexed Job carry their index in the name."""
+    name, count, template = job.metadata.name, job.spec.pods, spec_of(manifest).get("template") or {}
+    for number in range(count):
+        index: dict[str, str] = {}
+        pod = random_name(name, number, count)
+        if job.spec.completion_mode == "Indexed":
+            index = {names.ANNOTATION_COMPLETION_INDEX: str(number)}
+            pod = random_name(f"{name}-{number}")
+        labels = {"batch.kubernetes.io/job-name": name, **index}
+        yield Draft(kind=kinds.PODS, name=pod, template=template, labels=labels, annotations=index)
+
+
 SPEC = KindSpec(
     name=kinds.JOBS.kind,
     handles=handles,
@@ -72,6 +89,7 @@ SPEC = KindSpec(
     owner=True,
     suspended=lambda job: job.spec.suspend,
     deadline=lambda job: job.spec.active_deadline_seconds,
+    makes=makes,
     counted="spec.parallelism and spec.completions",
     prefixes=frozenset({"batch.kubernetes.io"}),
     page=KindPage(

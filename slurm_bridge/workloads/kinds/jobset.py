@@ -14,16 +14,17 @@ A restart of a JobSet is another workload: its Jobs are made anew, with the numb
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import Job, JobSet
-from slurm_bridge.model.meta import Object
+from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Root, Workload
 from slurm_bridge.workloads import gangs, known, voices
+from slurm_bridge.workloads.draft import Draft, marked, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -171,6 +172,34 @@ def _followers(found: JobSet) -> bool:
     )
 
 
+def makes(found: JobSet, manifest: Manifest) -> Iterable[Draft]:
+    """Its Jobs: indexed unless they say otherwise, with the same marks on each Job as on its pods."""
+    described = spec_of(manifest).get("replicatedJobs") or ()
+    all_jobs = 0
+    for part, raw in zip(found.spec.replicated_jobs, described, strict=True):
+        template = raw.get("template") or {}
+        for number in range(part.replicas):
+            marks = {
+                names.LABEL_JOBSET_NAME: found.metadata.name,
+                names.LABEL_JOBSET_UID: found.uid,
+                names.LABEL_JOBSET_PART: part.name,
+                names.LABEL_JOBSET_ATTEMPT: "0",
+                names.LABEL_JOBSET_GLOBAL_INDEX: str(all_jobs),
+                "jobset.sigs.k8s.io/job-index": str(number),
+            }
+            spec = spec_of(template)
+            pods = marked(spec.get("template") or {}, "", marks, marks)
+            yield Draft(
+                kind=kinds.JOBS,
+                name=f"{found.metadata.name}-{part.name}-{number}",
+                template={**template, "spec": {"completionMode": "Indexed", **spec, "template": pods}},
+                labels=marks,
+                annotations=marks,
+                role=part.name,
+            )
+            all_jobs += 1
+
+
 SPEC = KindSpec(
     name=_KIND.kind,
     handles=handles,
@@ -180,6 +209,7 @@ SPEC = KindSpec(
     owner=True,
     suspended=lambda found: found.spec.suspend,
     indexes={kinds.JOBS: {known.BY_RUN: known.runs}},
+    makes=makes,
     counted="the Jobs of spec.replicatedJobs",
     part=lambda behind: behind[1] if len(behind) > 1 else "",
     prefixes=frozenset({"jobset.sigs.k8s.io", "alpha.jobset.sigs.k8s.io"}),

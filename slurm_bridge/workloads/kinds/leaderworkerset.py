@@ -4,14 +4,17 @@ Where the workers are made only after the leader runs or has a node, leader and 
 are two workloads.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import LeaderWorkerSet
+from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import MemberLost, Root, Workload
 from slurm_bridge.workloads import gangs, voices
+from slurm_bridge.workloads.draft import Draft, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -78,6 +81,37 @@ def _size(pod: Pod, found: LeaderWorkerSet, part: str) -> int:
     return max(1, {_LEADER: 1, _WORKERS: size - 1}.get(part, size))
 
 
+def makes(found: LeaderWorkerSet, manifest: Manifest) -> Iterable[Draft]:
+    """A StatefulSet of leaders; each leader owns a StatefulSet of its workers."""
+    pods = spec_of(manifest).get("leaderWorkerTemplate") or {}
+    count = 1 if found.spec.replicas is None else found.spec.replicas
+    groups = tuple(
+        _group(found, pods, group) for group in range(count if found.spec.leader_worker_template.size else 0)
+    )
+    yield Draft(kind=kinds.STATEFULSETS, name=found.metadata.name, makes=groups)
+
+
+def _group(found: LeaderWorkerSet, pods: Manifest, group: int) -> Draft:
+    name, size = f"{found.metadata.name}-{group}", found.spec.leader_worker_template.size
+    labels = {names.LABEL_LWS_NAME: found.metadata.name, names.LABEL_LWS_GROUP: str(group)}
+
+    def member(number: int, name: str, template: Manifest | None, role: str, made: tuple[Draft, ...]) -> Draft:
+        return Draft(
+            kind=kinds.PODS,
+            name=name,
+            template=template or {},
+            labels={**labels, names.LABEL_LWS_WORKER: str(number)},
+            annotations={names.ANNOTATION_LWS_SIZE: str(size)},
+            role=role,
+            makes=made,
+        )
+
+    worker = pods.get("workerTemplate")
+    workers = tuple(member(number, f"{name}-{number}", worker, "worker", ()) for number in range(1, size))
+    followers = Draft(kind=kinds.STATEFULSETS, name=name, makes=workers)
+    return member(0, name, pods.get("leaderTemplate") or worker, "leader", (followers,))
+
+
 SPEC = KindSpec(
     name=_KIND.kind,
     handles=handles,
@@ -85,6 +119,7 @@ SPEC = KindSpec(
     gather=gather,
     resource=_KIND,
     owner=True,
+    makes=makes,
     counted="spec.leaderWorkerTemplate.size",
     part=lambda behind: f"group {' '.join(behind)}" if behind else "",
     prefixes=frozenset({"leaderworkerset.sigs.k8s.io"}),
