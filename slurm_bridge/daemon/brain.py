@@ -24,8 +24,8 @@ from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.tools import Counters, Gather, Tools
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.status.pace import Count
 from slurm_bridge.status.reporter import Sight, StatusReporter
+from slurm_bridge.status.write_backoff import Count
 from slurm_bridge.translate import resources
 from slurm_bridge.workloads import base, kind_table
 from slurm_bridge.workloads.base import Moved

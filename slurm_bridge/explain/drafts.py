@@ -13,10 +13,10 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.workloads import kind_table
-from slurm_bridge.workloads.draft import Draft, marked, random_name, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, marked, random_name, spec_of
 
 #: What becomes of one object: from its record and its manifest.
-Makes = Callable[[Any, Manifest], Iterable[Draft]]
+Makes = Callable[[Any, Manifest], Iterable[ChildDraft]]
 
 Above = tuple[Kind[Any], Object]
 
@@ -39,7 +39,7 @@ def draw(sketch: Sketch, manifest: Manifest) -> bool:
     return True
 
 
-def _draw_below(sketch: Sketch, above: Above, made: Iterable[Draft], origin: str) -> None:
+def _draw_below(sketch: Sketch, above: Above, made: Iterable[ChildDraft], origin: str) -> None:
     for one in made:
         called = f"{one.role} of {origin}" if one.role else origin
         manifest = marked(one.template, one.name, one.labels, one.annotations)
@@ -53,39 +53,39 @@ def _draw_below(sketch: Sketch, above: Above, made: Iterable[Draft], origin: str
         _draw_below(sketch, (one.kind, found), below, called)
 
 
-def _made(kind: Kind[Any], found: Object, manifest: Manifest) -> Iterable[Draft]:
+def _made(kind: Kind[Any], found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
     makes = _MAKES.get(kind)
     return () if makes is None else makes(found, manifest)
 
 
-def _of_cronjob(cron: Object, manifest: Manifest) -> Iterable[Draft]:
+def _of_cronjob(cron: Object, manifest: Manifest) -> Iterable[ChildDraft]:
     template = spec_of(manifest).get("jobTemplate") or {}
-    yield Draft(kind=kinds.JOBS, name=random_name(cron.metadata.name), template=template)
+    yield ChildDraft(kind=kinds.JOBS, name=random_name(cron.metadata.name), template=template)
 
 
-def _of_deployment(found: Object, manifest: Manifest) -> Iterable[Draft]:
+def _of_deployment(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
     template = {"spec": spec_of(manifest)}
-    yield Draft(kind=kinds.REPLICASETS, name=random_name(found.metadata.name), template=template)
+    yield ChildDraft(kind=kinds.REPLICASETS, name=random_name(found.metadata.name), template=template)
 
 
-def _of_replicaset(found: Object, manifest: Manifest) -> Iterable[Draft]:
+def _of_replicaset(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
     spec = spec_of(manifest)
     count = int(spec.get("replicas", 1))
     for number in range(count):
         name = random_name(found.metadata.name, number, count)
-        yield Draft(kind=kinds.PODS, name=name, template=spec.get("template") or {})
+        yield ChildDraft(kind=kinds.PODS, name=name, template=spec.get("template") or {})
 
 
-def _of_statefulset(found: Object, manifest: Manifest) -> Iterable[Draft]:
+def _of_statefulset(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
     spec = spec_of(manifest)
     for number in range(int(spec.get("replicas", 1))):
-        yield Draft(kind=kinds.PODS, name=f"{found.metadata.name}-{number}", template=spec.get("template") or {})
+        yield ChildDraft(kind=kinds.PODS, name=f"{found.metadata.name}-{number}", template=spec.get("template") or {})
 
 
-def _of_daemonset(found: Object, manifest: Manifest) -> Iterable[Draft]:
+def _of_daemonset(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
     """One for all nodes: the pods of a DaemonSet differ in nothing else."""
     template = spec_of(manifest).get("template") or {}
-    yield Draft(kind=kinds.PODS, name=random_name(found.metadata.name), template=template)
+    yield ChildDraft(kind=kinds.PODS, name=random_name(found.metadata.name), template=template)
 
 
 #: Kinds whose controllers make pods, or objects that do.

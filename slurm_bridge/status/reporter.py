@@ -18,13 +18,13 @@ from slurm_bridge.model.announcement import Announcements
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.status import conditions
-from slurm_bridge.status.bucket import Bucket
-from slurm_bridge.status.crowds import Crowd, Crowds, Saying
-from slurm_bridge.status.groups import Groups, Known, Nothing
-from slurm_bridge.status.news import News
-from slurm_bridge.status.pace import Count, Pace
-from slurm_bridge.status.telling import Telling
-from slurm_bridge.status.waits import Waiting, Waits
+from slurm_bridge.status.condition_queue import ConditionQueue, PendingCondition
+from slurm_bridge.status.condition_writer import ConditionWriter
+from slurm_bridge.status.event_queue import EventQueue
+from slurm_bridge.status.group_conditions import GroupCondition, GroupConditions, WaitingMembers
+from slurm_bridge.status.group_status import GroupStatusWriter, NoObjects, Objects
+from slurm_bridge.status.token_bucket import TokenBucket
+from slurm_bridge.status.write_backoff import Count, WriteBackoff
 
 #: How long the thread may sleep before it looks for something new to write.
 _LOOK: Final = 0.25
@@ -57,7 +57,7 @@ class Sight:
     """
 
     current: Callable[[Pod], Pod | None] = lambda pod: pod
-    known: Known = dataclasses.field(default_factory=Nothing)
+    known: Objects = dataclasses.field(default_factory=NoObjects)
     announcements: Announcements = dataclasses.field(default_factory=dict)
 
 
@@ -77,12 +77,12 @@ class StatusReporter:
         self._cluster, self._clock = cluster, clock
         sight = sight or Sight()
         self._limits = limits = limits or Limits()
-        self._pace = Pace(clock, dice, count)
-        self._waits = Waits(most=limits.most_conditions)
-        self._telling = Telling(cluster, clock, self._pace, self._waits, sight.current)
-        self._crowds = Crowds(most=limits.remembered)
-        self._groups = Groups(cluster, sight.known, self._pace, sight.announcements, most=limits.remembered)
-        self._news = News(most=limits.most_events, remembered=limits.remembered)
+        self._pace = WriteBackoff(clock, dice, count)
+        self._waits = ConditionQueue(most=limits.most_conditions)
+        self._telling = ConditionWriter(cluster, clock, self._pace, self._waits, sight.current)
+        self._crowds = GroupConditions(most=limits.remembered)
+        self._groups = GroupStatusWriter(cluster, sight.known, self._pace, sight.announcements, most=limits.remembered)
+        self._news = EventQueue(most=limits.most_events, remembered=limits.remembered)
         #: The last write was on a group.
         self._grouped = False
         self._conditions = _bucket(limits.conditions_per_second, clock.now())
@@ -103,7 +103,7 @@ class StatusReporter:
         """The pod has to wait, and why. With the same key as last time it is no news, however the text differs."""
         self._wait(pod, reason, message, key, self._limits.patience_seconds)
 
-    def waiting_together(self, root: Root, crowd: Crowd, reason: str, message: str, key: str = "") -> None:
+    def waiting_together(self, root: Root, crowd: WaitingMembers, reason: str, message: str, key: str = "") -> None:
         """All members have to wait, and why; without a key, the reason alone decides what is news.
 
         A call costs the same for any number of members. They are told when the group has been still for a moment, with
@@ -112,7 +112,7 @@ class StatusReporter:
         patience = self._limits.patience_seconds
         key = texts.digest(key or reason)
         message = texts.bounded(message)
-        saying = Saying(uid=root.key, crowd=crowd, reason=reason, message=message, key=f"{reason}: {key}")
+        saying = GroupCondition(uid=root.key, crowd=crowd, reason=reason, message=message, key=f"{reason}: {key}")
         self._crowds.put(saying, self._clock.now(), quiet=patience, at_most=_RESTLESS * patience)
 
     def scheduled(self, workload: Workload) -> None:
@@ -185,7 +185,9 @@ class StatusReporter:
             self._waits.settle(pod.uid, key)
             return
         due = self._clock.now() + patience
-        self._pace.dropped("condition", self._waits.put(Waiting(pod=pod, condition=condition, key=key, due=due)))
+        self._pace.dropped(
+            "condition", self._waits.put(PendingCondition(pod=pod, condition=condition, key=key, due=due))
+        )
 
     def _send_one(self, now: float) -> bool:
         if self._events.ready_in(now) > 0:
@@ -251,5 +253,5 @@ def _note(pod: Pod, reason: str, message: str, *, warning: bool) -> ports.Note:
     )
 
 
-def _bucket(per_second: float, now: float) -> Bucket:
-    return Bucket(per_second=per_second, burst=max(1.0, per_second), now=now)
+def _bucket(per_second: float, now: float) -> TokenBucket:
+    return TokenBucket(per_second=per_second, burst=max(1.0, per_second), now=now)

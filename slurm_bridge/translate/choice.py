@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.translate import gres, layout, shapes
-from slurm_bridge.translate.layout import FIELDS, Layout, Park, Terms
+from slurm_bridge.translate.layout import FIELDS, Layout, LayoutTerms, NodeCounts
 from slurm_bridge.translate.shapes import Form, Needs
 from slurm_bridge.translate.translator import Translated, changed
 
@@ -29,21 +29,21 @@ UNSCHEDULABLE = "Unschedulable"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class GangNodes:
     """Slurm's nodes for each shape in order, those that will do for all pods, and how many there are of any.
 
     `whole`: the partition gives no shares of nodes. `where` is for messages.
     """
 
-    each: tuple[Park, ...]
-    common: Park
+    each: tuple[NodeCounts, ...]
+    common: NodeCounts
     nodes: int
     heterogeneous: bool = False
     whole: bool = False
     where: str = ""
 
 
-def choose(translated: Translated, ground: Ground) -> Translated | Wait:
+def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
     """The request of a gang in the form that Slurm is asked in, or who has no room."""
     terms = _terms(translated, ground)
     kinds = shapes.kinds(translated.shapes)
@@ -55,8 +55,8 @@ def choose(translated: Translated, ground: Ground) -> Translated | Wait:
     return settled or _bound(translated, ground, terms)
 
 
-def _terms(translated: Translated, ground: Ground) -> Terms:
-    return Terms(
+def _terms(translated: Translated, ground: GangNodes) -> LayoutTerms:
+    return LayoutTerms(
         minimum=translated.request.minimum_nodes,
         maximum=translated.request.maximum_nodes,
         one_per_node=translated.one_per_node,
@@ -69,13 +69,13 @@ def _count(translated: Translated) -> int:
     return sum(len(shape.pods) for shape in translated.shapes)
 
 
-def _summed(translated: Translated, ground: Ground, terms: Terms) -> Translated | None:
+def _summed(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Translated | None:
     total = shapes.total(translated.shapes)
     found = layout.together(total, ground.common, terms)
     return _as(translated, found) if found else None
 
 
-def _apart(translated: Translated, ground: Ground, terms: Terms) -> Translated | None:
+def _apart(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Translated | None:
     """Components never share a node: there have to be as many as they take together."""
     if not ground.heterogeneous or _counted(terms) or not 1 < len(translated.shapes) <= MOST_COMPONENTS:
         return None
@@ -87,12 +87,12 @@ def _apart(translated: Translated, ground: Ground, terms: Terms) -> Translated |
     return _as_components(translated, found)
 
 
-def _counted(terms: Terms) -> bool:
+def _counted(terms: LayoutTerms) -> bool:
     """A number of nodes is one of the whole job, and nobody knows how its components would share it."""
     return terms.maximum is not None or (terms.minimum or 1) > 1
 
 
-def _bound(translated: Translated, ground: Ground, terms: Terms) -> Translated | Wait:
+def _bound(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Translated | Wait:
     most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
     found = layout.lay(most, count, ground.common, terms)
     if found is None:
@@ -145,7 +145,7 @@ def _as_components(translated: Translated, parts: Sequence[Layout]) -> Translate
 # -- words -----------------------------------------------------------------------------------------------------------
 
 
-def _not(ground: Ground, terms: Terms) -> str:
+def _not(ground: GangNodes, terms: LayoutTerms) -> str:
     """Why there are no components."""
     if not ground.heterogeneous:
         return "are not available: no heterogeneous jobs here"
@@ -154,7 +154,7 @@ def _not(ground: Ground, terms: Terms) -> str:
     return "would need more nodes than there are, because they share none"
 
 
-def _on(terms: Terms) -> str:
+def _on(terms: LayoutTerms) -> str:
     """How many nodes it may or must have."""
     least = [f"on at least {terms.minimum} nodes"] if (terms.minimum or 1) > 1 else []
     most = [f"on at most {terms.maximum} nodes"] if terms.maximum is not None else []
@@ -162,7 +162,7 @@ def _on(terms: Terms) -> str:
     return "".join(f", {words}" for words in (*least, *most, *alone))
 
 
-def _no_room(translated: Translated, ground: Ground, terms: Terms) -> Wait:
+def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Wait:
     most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
     if not ground.common:
         message = (

@@ -10,8 +10,8 @@ from slurm_bridge.model.job import Memory
 from slurm_bridge.model.workload import Deadline, Workload
 from slurm_bridge.translate import forms, gres, members
 from slurm_bridge.translate import shapes as shaping
-from slurm_bridge.translate.annotations import Said
-from slurm_bridge.translate.members import Amounts, Group
+from slurm_bridge.translate.annotations import ParsedAnnotation
+from slurm_bridge.translate.members import Amounts, EqualPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.shapes import Needs, Shape
 
@@ -28,7 +28,7 @@ ONE_PER_NODE = "one-per-node"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedValue:
     """A value that holds unless a later layer says otherwise."""
 
     field: str
@@ -38,22 +38,22 @@ class Claim:
     subject: str = ""
 
 
-def identity(workload: Workload, rules: Rules) -> Iterator[Claim]:
+def identity(workload: Workload, rules: Rules) -> Iterator[ClaimedValue]:
     """Whose job it is, and of how many tasks."""
     root, controller = workload.root, workload.controller
     owner = marks.Owner(
         cluster=rules.cluster_id, kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid
     )
     # An owner reference may name anything, and Slurm shows names to administrators as they are.
-    yield Claim(
+    yield ClaimedValue(
         "name", texts.plain(workload.job_name[: forms.MOST_LETTERS]), texts.plain(f"the name of {controller or root}")
     )
-    yield Claim("owner", owner, str(root))
-    yield Claim("comment", _comment(workload), str(root))
+    yield ClaimedValue("owner", owner, str(root))
+    yield ClaimedValue("comment", _comment(workload), str(root))
     if workload.gang is None:
-        yield Claim("tasks", 1, "a pod is one task")
+        yield ClaimedValue("tasks", 1, "a pod is one task")
     else:
-        yield Claim("tasks", len(workload.pods), f"pods of {root}, each is one task")
+        yield ClaimedValue("tasks", len(workload.pods), f"pods of {root}, each is one task")
 
 
 def _comment(workload: Workload) -> str:
@@ -64,7 +64,7 @@ def _comment(workload: Workload) -> str:
     return said if len(said) <= MOST_COMMENT else f"{said[: MOST_COMMENT - 3]}..."
 
 
-def defaults(rules: Rules) -> Iterator[Claim]:
+def defaults(rules: Rules) -> Iterator[ClaimedValue]:
     """The default group stays under another user too: without one, Slurm takes the group of our own token."""
     values: Mapping[str, tuple[str, object]] = {
         "partition": ("partition", rules.partition),
@@ -81,20 +81,20 @@ def defaults(rules: Rules) -> Iterator[Claim]:
     }
     for setting, (field, value) in values.items():
         if value is not None:
-            yield Claim(field, value, f"setting defaults.{setting}")
+            yield ClaimedValue(field, value, f"setting defaults.{setting}")
 
 
-def derived(group: Group, rules: Rules, job: Deadline | None = None) -> Iterator[Claim]:
+def derived(group: EqualPods, rules: Rules, job: Deadline | None = None) -> Iterator[ClaimedValue]:
     """Of a single pod. What is not asked for, or zero, is left to the defaults: no memory is all of it to Slurm."""
     requests = f"{rules.count} of {group.subject}"
     for field, value in _asked(group.asked, rules).items():
-        yield Claim(field, value, requests)
+        yield ClaimedValue(field, value, requests)
     yield from _deadline((group,), job)
 
 
 def largest(
-    groups: Sequence[Group], shapes: Sequence[Shape], rules: Rules, job: Deadline | None = None
-) -> Iterator[Claim]:
+    groups: Sequence[EqualPods], shapes: Sequence[Shape], rules: Rules, job: Deadline | None = None
+) -> Iterator[ClaimedValue]:
     """Of a gang: the most of each that one of its pods asks for; where none does the defaults stay as they are."""
     most = shaping.bound([shape.needs for shape in shapes])
     values = {"cpus_per_task": most.cpus, "memory": Memory(mib=most.memory_mib), "gres": most.gres}
@@ -102,21 +102,21 @@ def largest(
     for field, value in values.items():
         asking = [group for group, fields in asked if field in fields]
         if asking:
-            yield Claim(field, value, _of_whom(asking[0], groups, rules.count))
+            yield ClaimedValue(field, value, _of_whom(asking[0], groups, rules.count))
     yield from _deadline(groups, job)
     apart = next((group for group in groups if group.apart), None)
     if apart is not None:
-        yield Claim(ONE_PER_NODE, True, f"required anti-affinity of {apart.subject} to pods like itself")
+        yield ClaimedValue(ONE_PER_NODE, True, f"required anti-affinity of {apart.subject} to pods like itself")
 
 
-def annotated(said: Mapping[str, Said], *, gang: bool = False) -> Iterator[Claim]:
+def annotated(said: Mapping[str, ParsedAnnotation], *, gang: bool = False) -> Iterator[ClaimedValue]:
     """What users say themselves."""
     for key, one in said.items():
         field = NODE_MEMORY if gang and key == NODE_MEMORY else one.row.field
-        yield Claim(field, one.value, str(one), key, one.subject)
+        yield ClaimedValue(field, one.value, str(one), key, one.subject)
 
 
-def needs_of(group: Group, said: Mapping[str, Said], rules: Rules) -> Needs:
+def needs_of(group: EqualPods, said: Mapping[str, ParsedAnnotation], rules: Rules) -> Needs:
     """What each pod of a group comes to: the annotations speak of every pod alike."""
     found: dict[str, Any] = {
         "cpus_per_task": rules.cpus,
@@ -139,7 +139,7 @@ def _asked(amounts: Amounts, rules: Rules) -> dict[str, Any]:
     return found
 
 
-def _of_whom(asking: Group, groups: Sequence[Group], counted: str) -> str:
+def _of_whom(asking: EqualPods, groups: Sequence[EqualPods], counted: str) -> str:
     count = sum(len(group.pods) for group in groups)
     if len(groups) == 1:
         return f"{counted} of {asking.subject}" + (f" and {count - 1} like it" if count > 1 else "")
@@ -147,7 +147,7 @@ def _of_whom(asking: Group, groups: Sequence[Group], counted: str) -> str:
     return f"the most that any of {count} pods {verb}, such as {asking.subject}"
 
 
-def _deadline(groups: Iterable[Group], job: Deadline | None) -> Iterator[Claim]:
+def _deadline(groups: Iterable[EqualPods], job: Deadline | None) -> Iterator[ClaimedValue]:
     """The pods' own, or that of the Job that makes them: whatever ends them first."""
     found = members.deadline(pod for group in groups for pod in group.pods)
     limits = [(found[0], members.subject(found[1]))] if found is not None else []
@@ -156,4 +156,4 @@ def _deadline(groups: Iterable[Group], job: Deadline | None) -> Iterator[Claim]:
     if limits:
         seconds, subject = min(limits, key=lambda one: one[0])
         minutes = min(-(-seconds // 60), forms.MOST_MINUTES)
-        yield Claim("time_limit_minutes", minutes, f"activeDeadlineSeconds of {subject}")
+        yield ClaimedValue("time_limit_minutes", minutes, f"activeDeadlineSeconds of {subject}")

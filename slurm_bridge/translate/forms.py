@@ -52,16 +52,16 @@ MEMBERS_LOST = ("keep", "restart-group")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Form:
+class ValueForm:
     """What is allowed, in words that follow "allowed is", and the parser."""
 
     words: str
     parse: Callable[[str], object]
 
 
-def integer(least: int, most: int = MOST, what: str = "a whole number") -> Form:
+def integer(least: int, most: int = MOST, what: str = "a whole number") -> ValueForm:
     """A base-10 integer; signs, fractions and other bases are errors."""
-    return Form(f"{what} from {least} to {most}", lambda text: _integer(text, least, most))
+    return ValueForm(f"{what} from {least} to {most}", lambda text: _integer(text, least, most))
 
 
 def _integer(text: str, least: int, most: int) -> int:
@@ -139,25 +139,25 @@ def _memory(text: str) -> Memory:
     return Memory(mib=mib)
 
 
-NAME = Form("a name of letters, digits and _ . @ : + - with at most 255 characters", _name)
-NAMES = Form("a name, or a comma list of names, of letters, digits and _ . @ : + -", _names)
-BOOLEAN = Form("true or false", _boolean)
-MEMBER_LOST = Form(" or ".join(MEMBERS_LOST), _member_lost)
-PERSON = Form(
+NAME = ValueForm("a name of letters, digits and _ . @ : + - with at most 255 characters", _name)
+NAMES = ValueForm("a name, or a comma list of names, of letters, digits and _ . @ : + -", _names)
+BOOLEAN = ValueForm("true or false", _boolean)
+MEMBER_LOST = ValueForm(" or ".join(MEMBERS_LOST), _member_lost)
+PERSON = ValueForm(
     f"a name other than those of system accounts (root, slurm, daemon, ...), or a number from {FIRST_USER} to {MOST}"
     " except 65534",
     _person,
 )
-PRINTABLE = Form(f"1 to {MOST_LETTERS} printable characters", _printable)
-CPUS = Form(f"a Kubernetes quantity that rounds up to 1 to {MOST_SHORT} cpus, such as 2 or 500m", _cpus)
-MEMORY = Form("a Kubernetes quantity of at least 1 MiB after rounding up to MiB, such as 8Gi", _memory)
-GRES = Form(
+PRINTABLE = ValueForm(f"1 to {MOST_LETTERS} printable characters", _printable)
+CPUS = ValueForm(f"a Kubernetes quantity that rounds up to 1 to {MOST_SHORT} cpus, such as 2 or 500m", _cpus)
+MEMORY = ValueForm("a Kubernetes quantity of at least 1 MiB after rounding up to MiB, such as 8Gi", _memory)
+GRES = ValueForm(
     "a comma list of name[:type][:count] with counts of at least 1 and each resource once, such as gpu:v100:2 or"
     " gres/gpu=2, or none",
     gres.parse,
 )
-FEATURES = Form("a Slurm feature expression without blanks or quotes", lambda text: _matched(_FEATURES, text))
-LICENSES = Form("a Slurm license expression without blanks or quotes", lambda text: _matched(_LICENSES, text))
+FEATURES = ValueForm("a Slurm feature expression without blanks or quotes", lambda text: _matched(_FEATURES, text))
+LICENSES = ValueForm("a Slurm license expression without blanks or quotes", lambda text: _matched(_LICENSES, text))
 MINUTES = integer(1, MOST_MINUTES, "a whole number of minutes")
 COUNT = integer(1)
-PRIORITY = Form(f"a whole number from 1 to {MOST_PRIORITY}", _priority)
+PRIORITY = ValueForm(f"a whole number from 1 to {MOST_PRIORITY}", _priority)

@@ -12,7 +12,7 @@ Per node it has to be where tasks are not exact:
     threads of cores  a task that leaves half a core takes the memory of the whole one, and may then fit nowhere
 
 What Slurm's nodes have in all is counted, not what is free: for that a job waits in Slurm. Equal nodes are looked at
-once, however many there are: a `Park` says how many.
+once, however many there are: a `NodeCounts` says how many.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from slurm_bridge.translate import shapes
 from slurm_bridge.translate.shapes import Form, Needs
 
 #: Nodes of which each stands for so many that have the same.
-Park = tuple[tuple[SlurmNode, int], ...]
+NodeCounts = tuple[tuple[SlurmNode, int], ...]
 
 #: No limit by this resource.
 _ANY = 1 << 30
@@ -34,7 +34,7 @@ GPU = "gpu"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class LayoutTerms:
     """What the user and the partition say beside the amounts. `whole`: nodes are not shared with other jobs."""
 
     minimum: int | None = None
@@ -63,7 +63,7 @@ class Layout:
 FIELDS = ("tasks", "cpus_per_task", "memory", "gres", "gres_per", "minimum_nodes", "maximum_nodes")
 
 
-def park(nodes: Iterable[SlurmNode]) -> Park:
+def count_nodes(nodes: Iterable[SlurmNode]) -> NodeCounts:
     """These nodes by what they have."""
     found: dict[object, list[SlurmNode]] = {}
     for node in nodes:
@@ -71,7 +71,7 @@ def park(nodes: Iterable[SlurmNode]) -> Park:
     return tuple((equal[0], len(equal)) for equal in found.values())
 
 
-def lay(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None:
+def lay(needs: Needs, count: int, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
     """So many equal pods on these nodes, None when they have not the room."""
     fixed = _per_node(needs, count, there, terms)
     if _only_per_node(needs, there, terms):
@@ -80,7 +80,7 @@ def lay(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None:
     return fixed if tasks is None or (fixed is not None and fixed.nodes < tasks.nodes) else tasks
 
 
-def together(needs: Needs, there: Park, terms: Terms) -> Layout | None:
+def together(needs: Needs, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
     """All of it on one node as one task, None when no node has the room."""
     if terms.one_per_node or (terms.minimum or 1) > 1 or not any(room(needs, node, terms) for node, _ in there):
         return None
@@ -96,12 +96,12 @@ def together(needs: Needs, there: Park, terms: Terms) -> Layout | None:
     )
 
 
-def capacity(needs: Needs, there: Park, terms: Terms) -> int:
+def capacity(needs: Needs, there: NodeCounts, terms: LayoutTerms) -> int:
     """How many such pods there is room for, on as many of these nodes as are allowed."""
     return sum(_rooms(there, [room(needs, node, terms) for node, _ in there])[: terms.maximum])
 
 
-def room(needs: Needs, node: SlurmNode, terms: Terms) -> int:
+def room(needs: Needs, node: SlurmNode, terms: LayoutTerms) -> int:
     """How many such pods the whole node can take, its memory counted exactly."""
     if terms.node_memory_mib is not None and node.memory_mib < terms.node_memory_mib:
         return 0
@@ -121,13 +121,13 @@ def room_of_tasks(needs: Needs, node: SlurmNode) -> int:
     return min(cpus // needs.cpus, by_memory, _by_gres(needs, node))
 
 
-def _only_per_node(needs: Needs, there: Park, terms: Terms) -> bool:
+def _only_per_node(needs: Needs, there: NodeCounts, terms: LayoutTerms) -> bool:
     names = {one.name for one in needs.gres}
     typed = any(one.type and one.name in names for node, _ in there for one in node.gres)
     return terms.whole or terms.one_per_node or terms.node_memory_mib is not None or typed
 
 
-def _tasks(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None:
+def _tasks(needs: Needs, count: int, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
     rooms = _rooms(there, [room_of_tasks(needs, node) for node, _ in there])
     minimum = min(terms.minimum, count) if terms.minimum is not None else None
     fewest = _fewest(rooms, count)
@@ -146,7 +146,7 @@ def _tasks(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None
     )
 
 
-def _rooms(there: Park, each: Sequence[int]) -> list[int]:
+def _rooms(there: NodeCounts, each: Sequence[int]) -> list[int]:
     """How many pods each node takes that takes any, the roomiest first."""
     found = sorted(zip(each, (number for _, number in there), strict=True), reverse=True)
     return list(itertools.chain.from_iterable([some] * number for some, number in found if some > 0))
@@ -161,7 +161,7 @@ def _fewest(rooms: Sequence[int], count: int) -> int | None:
     return None
 
 
-def _per_node(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None:
+def _per_node(needs: Needs, count: int, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
     """As few nodes as take all pods when they are spread evenly: every node has to give the same."""
     rooms = _rooms(there, [room(needs, node, terms) for node, _ in there])
     least = min(terms.minimum or 1, count)

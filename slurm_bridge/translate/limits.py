@@ -85,11 +85,11 @@ def settle(translated: Translated, facts: SlurmFacts, within: Within | None = No
     spelled = limited if isinstance(limited, Reject) else _gres(limited, catalogue)
     if isinstance(spelled, Reject) or spelled.form is Form.SINGLE:
         return spelled
-    return choice.choose(spelled, _ground(facts, spelled.request.partition, len(spelled.shapes), within))
+    return choice.choose(spelled, _gang_nodes(facts, spelled.request.partition, len(spelled.shapes), within))
 
 
 @functools.lru_cache(maxsize=64)
-def _ground(facts: SlurmFacts, partition: str | None, count: int, within: Within | None) -> choice.Ground:
+def _gang_nodes(facts: SlurmFacts, partition: str | None, count: int, within: Within | None) -> choice.GangNodes:
     """What a form is chosen on; gangs with the same nodes share it."""
     catalogue = _catalogue(facts)
     meant = catalogue.named(partition) or facts.partitions
@@ -98,9 +98,9 @@ def _ground(facts: SlurmFacts, partition: str | None, count: int, within: Within
     each = within if within is not None and len(within) == count else (within or (names,))[:1] * count
     every = frozenset[str]().union(*each)
     common = every.intersection(*each)
-    return choice.Ground(
-        each=tuple(layout.park(node for node in here if node.name in one) for one in each),
-        common=layout.park(node for node in here if node.name in common),
+    return choice.GangNodes(
+        each=tuple(layout.count_nodes(node for node in here if node.name in one) for one in each),
+        common=layout.count_nodes(node for node in here if node.name in common),
         nodes=sum(node.name in every for node in here),
         heterogeneous=facts.heterogeneous,
         whole=any(one.exclusive for one in meant),

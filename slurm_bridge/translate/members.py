@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class EqualPods:
     """Pods that ask Kubernetes for the same and may run in the same places; `ranks` are theirs among all pods.
 
     `amounts` is what Kubernetes counts for each, `asked` what Slurm is to count.
@@ -46,7 +46,7 @@ def subject(pod: Pod) -> str:
     return f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
 
 
-def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[EqualPods, ...], tuple[str, ...]]:
     """The groups in the order of their first pods, and what is wrong with the amounts of some.
 
     `limits`: of cpu and memory Slurm is asked for what a pod may use, instead of what it requests.
@@ -63,7 +63,7 @@ def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[Group, .
 _Same = tuple[Needs, bytes, tuple[tuple[str, Fraction], ...]]
 
 
-def shapes(found: Iterable[Group], needs_of: Callable[[Group], Needs]) -> tuple[Shape, ...]:
+def shapes(found: Iterable[EqualPods], needs_of: Callable[[EqualPods], Needs]) -> tuple[Shape, ...]:
     """Groups that come to the same are one shape, the largest first: whoever comes or goes does not change their order.
 
     Kubernetes' own amounts count, too: whoever filters nodes for a shape looks at one of its pods.
@@ -108,10 +108,10 @@ def _alike(pods: Sequence[Pod]) -> Iterable[Sequence[int]]:
     return ranks.values()
 
 
-def _group(pods: Sequence[Pod], ranks: Sequence[int], *, limits: bool) -> tuple[Group, str]:
+def _group(pods: Sequence[Pod], ranks: Sequence[int], *, limits: bool) -> tuple[EqualPods, str]:
     first = pods[ranks[0]]
     amounts, asked, wrong = _measure(first, limits=limits)
-    group = Group(
+    group = EqualPods(
         pods=tuple(pods[rank] for rank in ranks),
         ranks=tuple(ranks),
         amounts=amounts,

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from slurm_bridge.translate import forms, gres
-from slurm_bridge.translate.forms import Form
+from slurm_bridge.translate.forms import ValueForm
 
 #: Kubernetes' extended resources and the GRES name, or name:type, that one of each is.
 DEVICES: Mapping[str, str] = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
@@ -38,7 +38,7 @@ class Rules:
 
 
 #: The forms of the annotations that a default stands in for.
-FORMS: Mapping[str, Form] = {
+FORMS: Mapping[str, ValueForm] = {
     "partition": forms.NAMES,
     "account": forms.NAME,
     "qos": forms.NAME,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from slurm_bridge.model.pod import Pod
 
-#: Terms of each list, labels of the node selector, tolerations, and constraints.
+#: LayoutTerms of each list, labels of the node selector, tolerations, and constraints.
 MOST_TERMS: Final = 100
 #: Conditions (matchExpressions, matchFields, matchLabels) of all terms of one list of a pod together.
 MOST_CONDITIONS: Final = 500

@@ -14,9 +14,9 @@ from slurm_bridge.model.job import Gres, JobRequest, Memory
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import annotations, claims, demands, gres, members, shapes, sizes
-from slurm_bridge.translate.annotations import Said
-from slurm_bridge.translate.claims import Claim
-from slurm_bridge.translate.members import Group
+from slurm_bridge.translate.annotations import ParsedAnnotation
+from slurm_bridge.translate.claims import ClaimedValue
+from slurm_bridge.translate.members import EqualPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.shapes import Form, Shape
 
@@ -131,9 +131,9 @@ def show(value: object) -> str:
     return str(value)
 
 
-def _listen(workload: Workload) -> tuple[Mapping[str, Said], tuple[str, ...]]:
+def _listen(workload: Workload) -> tuple[Mapping[str, ParsedAnnotation], tuple[str, ...]]:
     """The strongest voice for each key; a wrong value is a problem although a stronger voice overrules it."""
-    strongest: dict[str, Said] = {}
+    strongest: dict[str, ParsedAnnotation] = {}
     problems: tuple[str, ...] = ()
     for source in workload.sources:
         subject = f"{source.kind} {workload.root.namespace}/{source.name}"
@@ -143,7 +143,7 @@ def _listen(workload: Workload) -> tuple[Mapping[str, Said], tuple[str, ...]]:
     return strongest, problems
 
 
-def _too_many_nodes(workload: Workload, said: Mapping[str, Said]) -> Iterator[str]:
+def _too_many_nodes(workload: Workload, said: Mapping[str, ParsedAnnotation]) -> Iterator[str]:
     """A pod has one node; the user is told how many there can be."""
     one, gang = said.get("min-nodes"), workload.gang
     if one is None or not isinstance(one.value, int):
@@ -154,7 +154,7 @@ def _too_many_nodes(workload: Workload, said: Mapping[str, Said]) -> Iterator[st
         yield one.problem(f"every node takes at least one of the {most} pods: allowed is at most {most}")
 
 
-def _too_little(said: Mapping[str, Said], groups: Sequence[Group]) -> Iterator[str]:
+def _too_little(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods]) -> Iterator[str]:
     """The kubelet counts the pod's own request, whatever Slurm was told."""
     requested = [group.amounts.get("memory", Fraction(0)) for group in groups]
     wanted = quantity.mebibytes(max(requested, default=Fraction(0)))
@@ -164,7 +164,7 @@ def _too_little(said: Mapping[str, Said], groups: Sequence[Group]) -> Iterator[s
         yield one.problem(f"allowed is at least the memory that {whose}, {wanted}Mi")
 
 
-def _settled(claimed: Iterable[Claim], found: tuple[Shape, ...], *, gang: bool) -> Translated:
+def _settled(claimed: Iterable[ClaimedValue], found: tuple[Shape, ...], *, gang: bool) -> Translated:
     chosen = {claim.field: claim for claim in claimed}
     for_hooks = {row.field for row in annotations.ANNOTATIONS if row.hint}
     beside = {claims.NODE_MEMORY, *for_hooks}
@@ -184,5 +184,5 @@ def _form(found: Sequence[Shape]) -> Form:
     return Form.TASKS if len(shapes.kinds(found)) == 1 else Form.BOUND
 
 
-def _shown(claim: Claim) -> Value:
+def _shown(claim: ClaimedValue) -> Value:
     return Value(field=claim.field, value=show(claim.value), source=claim.source, key=claim.key, subject=claim.subject)

@@ -34,7 +34,7 @@ class Moved:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class WorkloadObject:
     """The object that a workload is."""
 
     kind: Kind[Any]
@@ -73,13 +73,13 @@ def gather(root: Root, members: Members, given: Given, *, started: bool = False)
         return Wait(reason="OwnerUnreadable", message=message, retry_after=error.retry_after or RETRY_AFTER)
 
 
-def subject(root: Root, known: Known) -> Found | None:
+def subject(root: Root, known: Known) -> WorkloadObject | None:
     """The object that this workload is, None when it is a pod, a mere name, or gone."""
     uid, _, _ = root.uid.partition(":")
     for kind in kind_table.SPECS:
         found = known.find(kind, root.namespace, root.name) if kind.kind == root.kind else None
         if found is not None and found.uid == uid:
-            return Found(kind=kind, object=found)
+            return WorkloadObject(kind=kind, object=found)
     return None
 
 

@@ -11,7 +11,7 @@ from slurm_bridge.workloads.known import Known
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class OwnerLink:
     """One owner that could be read, and what its kind reads in it.
 
     `speaks`: its annotations count before those of any owner of another kind. `suspended`: its pods must not run now.
@@ -36,27 +36,27 @@ class Link:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class OwnerChain:
     """Owners, the nearest first; `problem` says why it goes no further, empty when it ends by itself.
 
     `gone`: the next owner was deleted, so everything below it will be deleted, too.
     """
 
-    links: tuple[Link, ...] = ()
+    links: tuple[OwnerLink, ...] = ()
     problem: str = ""
     gone: bool = False
 
     @property
-    def speaker(self) -> Link | None:
+    def speaker(self) -> OwnerLink | None:
         """The owner whose annotations count for the workload, beside the pod's own."""
         named = [link for link in self.links if link.speaks]
         return (named or self.links or (None,))[-1]
 
 
-class Chains(Protocol):
+class OwnerChains(Protocol):
     """Reads chains. `known` is what is known in memory, with what was learned by reading."""
 
     known: Known
 
-    def resolve(self, pod: Pod, /) -> Chain:
+    def resolve(self, pod: Pod, /) -> OwnerChain:
         """The chain above this pod; TryLater when the server does not say what stands there."""

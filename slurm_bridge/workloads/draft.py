@@ -14,7 +14,7 @@ _RANDOM: Final = "xxxxx"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class ChildDraft:
     """One object or pod that a controller will make from a template, with the labels and annotations that it adds.
 
     `role` is what users call it within the object that they create. `makes` is what becomes of it in turn; None: what
@@ -27,7 +27,7 @@ class Draft:
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
     role: str = ""
-    makes: "tuple[Draft, ...] | None" = None
+    makes: "tuple[ChildDraft, ...] | None" = None
 
 
 def random_name(parent: str, number: int = 0, count: int = 1) -> str:

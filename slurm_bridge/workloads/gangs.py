@@ -18,7 +18,7 @@ PROGRESS: Final = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class GangPlan:
     """What a kind knows of a gang before it looks at each member.
 
     `called` is what people call it, `sources` the voices for a first member, `lost` what the kind does about a member
@@ -37,7 +37,7 @@ class Plan:
     deadline: Deadline | None = None
 
 
-def whole(root: Root, plan: Plan, members: Members, given: Given) -> Workload | Wait:
+def whole(root: Root, plan: GangPlan, members: Members, given: Given) -> Workload | Wait:
     """The workload, or who is missing: found out by counting, so that thousands may come one by one."""
     least = 1 if plan.suspended or given.started else plan.minimum
     if len(members) < least:
@@ -63,7 +63,7 @@ def whole(root: Root, plan: Plan, members: Members, given: Given) -> Workload | 
 def rest(root: Root, members: Members, given: Given) -> Workload | Wait:
     """The members of a gang that has started and would be grouped otherwise today."""
     chain = given.owners.resolve(members.any())
-    plan = Plan(
+    plan = GangPlan(
         called=str(root),
         job_name=root.name,
         minimum=1,
@@ -73,7 +73,7 @@ def rest(root: Root, members: Members, given: Given) -> Workload | Wait:
     return whole(root, plan, members, given)
 
 
-def _incomplete(plan: Plan, there: int) -> Wait:
+def _incomplete(plan: GangPlan, there: int) -> Wait:
     are = "is" if there == 1 else "are"
     message = f"{there} of {plan.minimum} pods of {plan.called} {are} there"
     return Wait(reason=INCOMPLETE, message=message, retry_after=plan.retry_after)

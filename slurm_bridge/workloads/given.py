@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.workloads.chain import Chains
+from slurm_bridge.workloads.chain import OwnerChains
 from slurm_bridge.workloads.known import Known, Options
 
 
@@ -29,7 +29,7 @@ class Given:
     `started`: some members have nodes already and are among those given. Then whoever is there counts, and no minimum.
     """
 
-    owners: Chains
+    owners: OwnerChains
     options: Options
     started: bool = False
 

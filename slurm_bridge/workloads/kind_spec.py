@@ -11,7 +11,7 @@ from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
-from slurm_bridge.workloads.draft import Draft
+from slurm_bridge.workloads.draft import ChildDraft
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.known import Known, Options
 
@@ -74,7 +74,7 @@ class KindSpec:
     companions: tuple[Companion, ...] = ()
     indexes: Mapping[Kind[Any], Mapping[str, Index[Any]]] = dataclasses.field(default_factory=dict)
     announcement: Announcement | None = None
-    makes: Callable[[Any, Manifest], Iterable[Draft]] | None = None
+    makes: Callable[[Any, Manifest], Iterable[ChildDraft]] | None = None
     counted: str = ""
     part: Callable[[Sequence[str]], str] = lambda _behind: ""
     prefixes: frozenset[str] = frozenset()

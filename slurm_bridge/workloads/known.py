@@ -41,7 +41,7 @@ class Known(Protocol):
         """The Jobs of this run of a JobSet there (see `run_of`) that need fewer pods than in the beginning."""
 
 
-class Nothing:
+class NoObjects:
     """Knows no kind, and no object."""
 
     def served(self, _kind: Kind[T]) -> bool:
@@ -57,7 +57,7 @@ class Nothing:
         return ()
 
 
-NOTHING: Known = Nothing()
+NOTHING: Known = NoObjects()
 
 
 class Stores:

@@ -20,10 +20,10 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.workloads import kind_table
-from slurm_bridge.workloads.budget import Budget
-from slurm_bridge.workloads.chain import Chain, Link
+from slurm_bridge.workloads.answer_cache import AnswerCache
+from slurm_bridge.workloads.chain import OwnerChain, OwnerLink
 from slurm_bridge.workloads.known import Known
-from slurm_bridge.workloads.memory import Memory
+from slurm_bridge.workloads.namespace_budget import NamespaceBudget
 
 T = TypeVar("T", bound=Object)
 
@@ -69,7 +69,7 @@ class _Absent:
 class Learned:
     """What is known, and the Jobs that were asked for because nobody had heard of them yet."""
 
-    def __init__(self, known: Known, asked: Memory[tuple[str, str], Job], clock: ports.Clock) -> None:
+    def __init__(self, known: Known, asked: AnswerCache[tuple[str, str], Job], clock: ports.Clock) -> None:
         self._known, self._asked, self._clock = known, asked, clock
 
     def served(self, kind: Kind[T]) -> bool:
@@ -108,39 +108,39 @@ class Owners:
         self._limits = limits or Limits()
         owners = (*kind_table.OWNERS, *more)
         self._kinds: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in owners}
-        self._reads = Budget(at_once=self._limits.reads_at_once, per_second=self._limits.reads_per_second)
-        self._memory: Memory[tuple[str, ...], Object | _Absent] = Memory(most=self._limits.remembered)
-        self._asked: Memory[tuple[str, str], Job] = Memory(most=self._limits.remembered)
+        self._reads = NamespaceBudget(at_once=self._limits.reads_at_once, per_second=self._limits.reads_per_second)
+        self._memory: AnswerCache[tuple[str, ...], Object | _Absent] = AnswerCache(most=self._limits.remembered)
+        self._asked: AnswerCache[tuple[str, str], Job] = AnswerCache(most=self._limits.remembered)
         self._heard = known
         self.known: Known = Learned(known, self._asked, clock)
 
-    def resolve(self, pod: Pod) -> Chain:
+    def resolve(self, pod: Pod) -> OwnerChain:
         """The chain above this pod; TryLater when the server does not say what stands there."""
-        links: list[Link] = []
+        links: list[OwnerLink] = []
         met = {pod.uid}
         above: ObjectMeta | None = pod.metadata
         while above is not None and above.owner_references:
             found = self._parent(above, pod.metadata.namespace)
-            problem = _knot(found, met, len(links)) if isinstance(found, Link) else found.why
-            if problem or not isinstance(found, Link):
+            problem = _knot(found, met, len(links)) if isinstance(found, OwnerLink) else found.why
+            if problem or not isinstance(found, OwnerLink):
                 gone = isinstance(found, _Absent) and found.gone
-                return Chain(links=tuple(links), problem=problem, gone=gone)
+                return OwnerChain(links=tuple(links), problem=problem, gone=gone)
             links.append(found)
             met.add(found.object.uid)
             above = found.object.metadata
-        return Chain(links=tuple(links))
+        return OwnerChain(links=tuple(links))
 
-    def _parent(self, child: ObjectMeta, namespace: str) -> Link | _Absent:
+    def _parent(self, child: ObjectMeta, namespace: str) -> OwnerLink | _Absent:
         """The controller if it can be read, else the first other owner that can; else why the controller cannot."""
         absent: list[_Absent] = []
         for reference in itertools.islice(_controller_first(child), MOST_REFERENCES):
             found = self._link(reference, namespace)
-            if isinstance(found, Link):
+            if isinstance(found, OwnerLink):
                 return found
             absent.append(found)
         return absent[0]
 
-    def _link(self, reference: OwnerReference, namespace: str) -> Link | _Absent:
+    def _link(self, reference: OwnerReference, namespace: str) -> OwnerLink | _Absent:
         group = reference.api_version.rpartition("/")[0]
         kind = self._kinds.get((group, reference.kind))
         if kind is None:
@@ -190,12 +190,12 @@ class Owners:
         return found
 
 
-def _linked(kind: Kind[Object], found: Object) -> Link:
+def _linked(kind: Kind[Object], found: Object) -> OwnerLink:
     """A link with what the row of its kind reads in the object."""
     spec = kind_table.SPECS.get(kind)
     if spec is None or not spec.owner:
-        return Link(kind=kind, object=found)
-    return Link(
+        return OwnerLink(kind=kind, object=found)
+    return OwnerLink(
         kind=kind,
         object=found,
         speaks=True,
@@ -208,7 +208,7 @@ def _controller_first(child: ObjectMeta) -> Iterator[OwnerReference]:
     yield from sorted(child.owner_references, key=lambda reference: not reference.controller)
 
 
-def _knot(link: Link, met: set[str], depth: int) -> str:
+def _knot(link: OwnerLink, met: set[str], depth: int) -> str:
     """Why the climb ends at a link that could be read: empty when it goes on."""
     if link.object.uid in met:
         return f"{link.kind.kind} {link.name} owns itself, through others"

@@ -9,7 +9,7 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, OwnerReference
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Deadline, MemberLost, Root, Source, Workload
-from slurm_bridge.workloads.chain import Chain, Link
+from slurm_bridge.workloads.chain import OwnerChain, OwnerLink
 
 #: How users call what follows when a member is lost.
 MEMBER_LOST: Final[Mapping[str, MemberLost]] = {"keep": MemberLost.KEEP, "restart-group": MemberLost.RESTART}
@@ -50,13 +50,13 @@ def source(kind: Kind[Any], found: Object) -> Source:
     return Source(kind=kind.kind, name=found.metadata.name, annotations=found.metadata.annotations)
 
 
-def above(chain: Chain) -> tuple[Source, ...]:
+def above(chain: OwnerChain) -> tuple[Source, ...]:
     """The owner that speaks, if there is one."""
     speaker = chain.speaker
     return () if speaker is None else (source(speaker.kind, speaker.object),)
 
 
-def alone(pod: Pod, chain: Chain, job_name: str, sources: tuple[Source, ...] = ()) -> Workload:
+def alone(pod: Pod, chain: OwnerChain, job_name: str, sources: tuple[Source, ...] = ()) -> Workload:
     """One pod that is placed by itself, described by itself and by the owner that speaks, or by these."""
     return Workload(
         root=itself(pod),
@@ -69,12 +69,12 @@ def alone(pod: Pod, chain: Chain, job_name: str, sources: tuple[Source, ...] = (
     )
 
 
-def suspended(chain: Chain) -> str:
+def suspended(chain: OwnerChain) -> str:
     """The owner above the pods that must not run now, "" when all may."""
     return next((_title(link) for link in chain.links if link.suspended), "")
 
 
-def deadline(chain: Chain) -> Deadline | None:
+def deadline(chain: OwnerChain) -> Deadline | None:
     """How long the owner above the pods lets them run. It counts from the owner's start, so no pod runs longer."""
     for link in chain.links:
         if link.deadline_seconds is not None:
@@ -82,7 +82,7 @@ def deadline(chain: Chain) -> Deadline | None:
     return None
 
 
-def _title(link: Link) -> str:
+def _title(link: OwnerLink) -> str:
     return f"{link.kind.kind} {link.object.metadata.namespace}/{link.name}"
 
 

@@ -9,7 +9,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import gangs, voices
-from slurm_bridge.workloads.draft import Draft, random_name, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, random_name, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -43,7 +43,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
             return Wait(reason="OwnerGone", message=text, retry_after=gangs.PROGRESS)
         return voices.alone(pod, chain, reference.name if reference is not None else pod.metadata.name)
     size = max(1, job.pods_to_come)
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=str(root),
         job_name=root.name,
         minimum=size,
@@ -67,7 +67,7 @@ def _job(pod: Pod, known: Known) -> Job | None:
     return job if job is not None and reference is not None and job.uid == reference.uid else None
 
 
-def makes(job: Job, manifest: Manifest) -> Iterable[Draft]:
+def makes(job: Job, manifest: Manifest) -> Iterable[ChildDraft]:
     """Its pods; those of an indexed Job carry their index in the name."""
     name, count, template = job.metadata.name, job.spec.pods, spec_of(manifest).get("template") or {}
     for number in range(count):
@@ -77,7 +77,7 @@ def makes(job: Job, manifest: Manifest) -> Iterable[Draft]:
             index = {names.ANNOTATION_COMPLETION_INDEX: str(number)}
             pod = random_name(f"{name}-{number}")
         labels = {"batch.kubernetes.io/job-name": name, **index}
-        yield Draft(kind=kinds.PODS, name=pod, template=template, labels=labels, annotations=index)
+        yield ChildDraft(kind=kinds.PODS, name=pod, template=template, labels=labels, annotations=index)
 
 
 SPEC = KindSpec(

@@ -24,7 +24,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Root, Workload
 from slurm_bridge.workloads import gangs, known, voices
-from slurm_bridge.workloads.draft import Draft, marked, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, marked, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -32,7 +32,7 @@ from slurm_bridge.workloads.known import Known, Options
 _KIND: Final = kinds.JOBSETS
 
 
-class Mode(enum.Enum):
+class JobSetMode(enum.Enum):
     """What is one workload."""
 
     WHOLE = "all its pods"
@@ -40,18 +40,18 @@ class Mode(enum.Enum):
     PODS = "each pod"
 
 
-def mode(found: JobSet, options: Options) -> Mode:
+def mode(found: JobSet, options: Options) -> JobSetMode:
     """The table above."""
     together, setting = voices.together(found.metadata.annotations), options.jobset
     if together is False or (together is None and setting == "pod"):
-        return Mode.PODS
+        return JobSetMode.PODS
     if setting == "gang":
-        return Mode.WHOLE
+        return JobSetMode.WHOLE
     if together is None and setting == "replicatedjob":
-        return Mode.PART
+        return JobSetMode.PART
     if _followers(found):
-        return Mode.PODS
-    return Mode.PART if found.spec.in_steps else Mode.WHOLE
+        return JobSetMode.PODS
+    return JobSetMode.PART if found.spec.in_steps else JobSetMode.WHOLE
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
@@ -72,11 +72,11 @@ def claim(pod: Pod, known_: Known, options: Options) -> Root | None:
     if set_ is None:
         return None
     found = _find(set_, known_)
-    chosen = mode(found, options) if found is not None else Mode.WHOLE
-    if chosen is Mode.PODS:
+    chosen = mode(found, options) if found is not None else JobSetMode.WHOLE
+    if chosen is JobSetMode.PODS:
         return voices.itself(pod)
     run = known.run_of(pod, set_.uid)
-    uid = f"{run}:{_part(pod)}" if chosen is Mode.PART else run
+    uid = f"{run}:{_part(pod)}" if chosen is JobSetMode.PART else run
     return Root(kind=_KIND.kind, namespace=set_.namespace, name=set_.name, uid=uid)
 
 
@@ -88,11 +88,11 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     if set_ is None or found is None:
         return gangs.missing(root)
     chosen = mode(found, given.options)
-    if chosen is Mode.PODS:
+    if chosen is JobSetMode.PODS:
         return _alone(pod, given)
-    part = _part(pod) if chosen is Mode.PART else ""
+    part = _part(pod) if chosen is JobSetMode.PART else ""
     size = _size(found, part, given.known.spent(root.namespace, known.run_of(pod, found.uid)))
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=_called(root, found, part),
         job_name=f"{root.name}-{part}" if part else root.name,
         minimum=size,
@@ -172,7 +172,7 @@ def _followers(found: JobSet) -> bool:
     )
 
 
-def makes(found: JobSet, manifest: Manifest) -> Iterable[Draft]:
+def makes(found: JobSet, manifest: Manifest) -> Iterable[ChildDraft]:
     """Its Jobs: indexed unless they say otherwise, with the same marks on each Job as on its pods."""
     described = spec_of(manifest).get("replicatedJobs") or ()
     all_jobs = 0
@@ -189,7 +189,7 @@ def makes(found: JobSet, manifest: Manifest) -> Iterable[Draft]:
             }
             spec = spec_of(template)
             pods = marked(spec.get("template") or {}, "", marks, marks)
-            yield Draft(
+            yield ChildDraft(
                 kind=kinds.JOBS,
                 name=f"{found.metadata.name}-{part.name}-{number}",
                 template={**template, "spec": {"completionMode": "Indexed", **spec, "template": pods}},

@@ -14,7 +14,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import MemberLost, Root, Workload
 from slurm_bridge.workloads import gangs, voices
-from slurm_bridge.workloads.draft import Draft, spec_of
+from slurm_bridge.workloads.draft import ChildDraft, spec_of
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -54,7 +54,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     group, part = pod.metadata.labels.get(names.LABEL_LWS_GROUP, ""), _part(pod) if _in_steps(found) else ""
     size = _size(pod, found, part)
     stays = found.spec.leader_worker_template.restart_policy in _STAY
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=f"group {group} of {root}",
         job_name="-".join([root.name, group, *([part] if part else [])]),
         minimum=size,
@@ -81,22 +81,22 @@ def _size(pod: Pod, found: LeaderWorkerSet, part: str) -> int:
     return max(1, {_LEADER: 1, _WORKERS: size - 1}.get(part, size))
 
 
-def makes(found: LeaderWorkerSet, manifest: Manifest) -> Iterable[Draft]:
+def makes(found: LeaderWorkerSet, manifest: Manifest) -> Iterable[ChildDraft]:
     """A StatefulSet of leaders; each leader owns a StatefulSet of its workers."""
     pods = spec_of(manifest).get("leaderWorkerTemplate") or {}
     count = 1 if found.spec.replicas is None else found.spec.replicas
-    groups = tuple(
-        _group(found, pods, group) for group in range(count if found.spec.leader_worker_template.size else 0)
-    )
-    yield Draft(kind=kinds.STATEFULSETS, name=found.metadata.name, makes=groups)
+    groups = [_group(found, pods, group) for group in range(count)] if found.spec.leader_worker_template.size else []
+    yield ChildDraft(kind=kinds.STATEFULSETS, name=found.metadata.name, makes=tuple(groups))
 
 
-def _group(found: LeaderWorkerSet, pods: Manifest, group: int) -> Draft:
+def _group(found: LeaderWorkerSet, pods: Manifest, group: int) -> ChildDraft:
     name, size = f"{found.metadata.name}-{group}", found.spec.leader_worker_template.size
     labels = {names.LABEL_LWS_NAME: found.metadata.name, names.LABEL_LWS_GROUP: str(group)}
 
-    def member(number: int, name: str, template: Manifest | None, role: str, made: tuple[Draft, ...]) -> Draft:
-        return Draft(
+    def member(
+        number: int, name: str, template: Manifest | None, role: str, made: tuple[ChildDraft, ...]
+    ) -> ChildDraft:
+        return ChildDraft(
             kind=kinds.PODS,
             name=name,
             template=template or {},
@@ -108,7 +108,7 @@ def _group(found: LeaderWorkerSet, pods: Manifest, group: int) -> Draft:
 
     worker = pods.get("workerTemplate")
     workers = tuple(member(number, f"{name}-{number}", worker, "worker", ()) for number in range(1, size))
-    followers = Draft(kind=kinds.STATEFULSETS, name=name, makes=workers)
+    followers = ChildDraft(kind=kinds.STATEFULSETS, name=name, makes=workers)
     return member(0, name, pods.get("leaderTemplate") or worker, "leader", (followers,))
 
 

@@ -15,7 +15,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Source, Workload
 from slurm_bridge.workloads import gangs, voices
-from slurm_bridge.workloads.chain import Chain
+from slurm_bridge.workloads.chain import OwnerChain
 from slurm_bridge.workloads.given import Given, Members
 from slurm_bridge.workloads.kind_spec import Companion, KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
@@ -55,7 +55,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     policy = group.spec.scheduling_policy.gang
     if policy is None:
         return _alone(pod, group, chain, given.known)
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=str(root),
         job_name=root.name,
         minimum=policy.min_count,
@@ -65,11 +65,11 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     return gangs.whole(root, plan, members, given)
 
 
-def _alone(pod: Pod, group: PodGroup, chain: Chain, known: Known) -> Workload:
+def _alone(pod: Pod, group: PodGroup, chain: OwnerChain, known: Known) -> Workload:
     return voices.alone(pod, chain, group.metadata.name, _sources(pod, group, chain, known))
 
 
-def _sources(pod: Pod, group: PodGroup, chain: Chain, known: Known) -> tuple[Source, ...]:
+def _sources(pod: Pod, group: PodGroup, chain: OwnerChain, known: Known) -> tuple[Source, ...]:
     """A Workload that is named and is not there says nothing."""
     name = group.spec.workload_name
     workload = known.find(kinds.WORKLOADS, group.metadata.namespace, name) if name else None

@@ -17,9 +17,9 @@ from slurm_bridge.overlays.fenced import FencedCluster
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import pods
 from slurm_bridge.status import conditions
-from slurm_bridge.status.news import News
+from slurm_bridge.status.condition_queue import ConditionQueue, PendingCondition
+from slurm_bridge.status.event_queue import EventQueue
 from slurm_bridge.status.reporter import Limits, Sight, StatusReporter
-from slurm_bridge.status.waits import Waiting, Waits
 from tests.pocketkube import NAMESPACE, Scene
 
 SLOW = Limits(conditions_per_second=1, events_per_second=1, patience_seconds=0, most_conditions=3, most_events=3)
@@ -526,10 +526,10 @@ def test_words_of_one_namespace_do_not_hold_up_those_of_another() -> None:
     pod = desk.pod("a")
     flood = [_renamed(pod, "flood", f"f{number}") for number in range(50)]
     quiet = _renamed(pod, "quiet", "q")
-    waits, news = Waits(most=100), News(most=100, remembered=100)
+    waits, news = ConditionQueue(most=100), EventQueue(most=100, remembered=100)
     for one in (*flood, quiet):
         condition = conditions.waiting("SlurmJobPending", "wait")
-        waits.put(Waiting(pod=one, condition=condition, key="k", due=0.0))
+        waits.put(PendingCondition(pod=one, condition=condition, key="k", due=0.0))
         note = ports.Note(
             kind="Pod",
             api_version="v1",
@@ -548,10 +548,12 @@ def test_words_of_one_namespace_do_not_hold_up_those_of_another() -> None:
 def test_what_makes_room_is_of_the_namespace_that_has_most() -> None:
     """The others lose nothing by its flood."""
     pod = Desk().pod("a")
-    waits = Waits(most=3)
+    waits = ConditionQueue(most=3)
     names = [("quiet", "q"), *(("flood", f"f{number}") for number in range(5))]
     dropped = [
-        waits.put(Waiting(pod=_renamed(pod, space, name), condition=conditions.waiting("R", "m"), key="k", due=0.0))
+        waits.put(
+            PendingCondition(pod=_renamed(pod, space, name), condition=conditions.waiting("R", "m"), key="k", due=0.0)
+        )
         for space, name in names
     ]
     assert dropped == [0, 0, 0, 1, 1, 1]

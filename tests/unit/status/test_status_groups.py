@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("kind", [BUILT_IN, COSCHEDULING], ids=["built-in"
 
 
 class Store:
-    """Implements Known over what was put there."""
+    """Implements Objects over what was put there."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str, str], Object] = {}

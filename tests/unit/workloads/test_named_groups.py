@@ -274,7 +274,7 @@ def test_the_object_of_a_workload_is_found() -> None:
         (grouped(world, "p"), kinds.PODGROUPS, ours),
         (labelled(world, "p"), kinds.COSCHEDULING_PODGROUPS, theirs),
     ):
-        assert base.subject(world.claim(pod), world.known) == base.Found(kind=kind, object=found)
+        assert base.subject(world.claim(pod), world.known) == base.WorkloadObject(kind=kind, object=found)
     assert base.subject(world.claim(sized(world, "p")), world.known) is None
     assert base.subject(world.claim(world.pod("p")), world.known) is None
 

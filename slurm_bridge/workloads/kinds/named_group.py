@@ -47,7 +47,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     if size is None:
         return _unknown(root, pod)
     chain = given.owners.resolve(pod)
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=str(root),
         job_name=root.name,
         minimum=size,

@@ -13,7 +13,7 @@ from slurm_bridge.informers.backoff import Backoff
 Count = Callable[[str, str], None]
 
 
-class Pace:
+class WriteBackoff:
     """One for all writers of a process: what one of them met, the others would meet too."""
 
     def __init__(self, clock: ports.Clock, dice: random.Random, count: Count) -> None:

@@ -10,7 +10,7 @@ _REMEMBERED: Final = 10_000
 _PAUSE: Final = 1.0
 
 
-class Budget:
+class NamespaceBudget:
     """So many calls at once, and so many per second in the long run. Thread-safe."""
 
     def __init__(self, *, at_once: int, per_second: float) -> None:

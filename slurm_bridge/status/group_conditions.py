@@ -17,7 +17,7 @@ from slurm_bridge.model.pod import Pod
 _AGAIN: Final = 60.0
 
 
-class Crowd(Protocol):
+class WaitingMembers(Protocol):
     """The members that wait, as they are whenever they are asked for: safe to use from any thread."""
 
     def __len__(self) -> int: ...
@@ -27,18 +27,18 @@ class Crowd(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
+class GroupCondition:
     """What all members of one workload are to say."""
 
     uid: str
-    crowd: Crowd
+    crowd: WaitingMembers
     reason: str
     message: str
     key: str
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class _Told:
+class _Written:
     """What was last brought to the members, to how many, and when."""
 
     key: str = ""
@@ -50,21 +50,21 @@ class _Told:
 class _Due:
     """Something to say, since when it was wanted, and when its time has come."""
 
-    saying: Saying
+    saying: GroupCondition
     since: float
     at: float
 
 
-class Crowds:
+class GroupConditions:
     """Filled from any thread, emptied by one."""
 
     def __init__(self, *, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._due: dict[str, _Due] = {}
-        self._told: OrderedDict[str, _Told] = OrderedDict()
+        self._told: OrderedDict[str, _Written] = OrderedDict()
 
-    def put(self, saying: Saying, now: float, *, quiet: float, at_most: float) -> None:
+    def put(self, saying: GroupCondition, now: float, *, quiet: float, at_most: float) -> None:
         """Want this said by every member; what they say already, and as many as there were, is no news."""
         with self._lock:
             waits = self._due.get(saying.uid)
@@ -78,14 +78,14 @@ class Crowds:
         with self._lock:
             return min((one.at for one in self._due.values()), default=None)
 
-    def pop(self, now: float) -> Saying | None:
+    def pop(self, now: float) -> GroupCondition | None:
         """One whose time has come."""
         with self._lock:
             ripe = next((uid for uid, one in self._due.items() if one.at <= now), None)
             if ripe is None:
                 return None
             saying = self._due.pop(ripe).saying
-            self._told[ripe] = _Told(key=saying.key, heads=len(saying.crowd), looked=now)
+            self._told[ripe] = _Written(key=saying.key, heads=len(saying.crowd), looked=now)
             self._told.move_to_end(ripe)
             while len(self._told) > self._most:
                 self._told.popitem(last=False)
@@ -97,6 +97,6 @@ class Crowds:
             self._due.pop(uid, None)
             self._told.pop(uid, None)
 
-    def _known(self, saying: Saying, now: float) -> bool:
-        told = self._told.get(saying.uid, _Told())
+    def _known(self, saying: GroupCondition, now: float) -> bool:
+        told = self._told.get(saying.uid, _Written())
         return told.key == saying.key and told.heads == len(saying.crowd) and now - told.looked < _AGAIN

@@ -9,7 +9,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Memory(Generic[K, V]):
+class AnswerCache(Generic[K, V]):
     """The least recently used answer makes room for a new one; an old one is no answer any more."""
 
     def __init__(self, *, most: int) -> None:

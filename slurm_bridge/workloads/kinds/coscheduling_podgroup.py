@@ -42,7 +42,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         return gangs.missing(root)
     chain = given.owners.resolve(members.any())
     spoken = (*voices.above(chain), voices.source(kinds.COSCHEDULING_PODGROUPS, group))
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=str(root),
         job_name=root.name,
         minimum=max(1, group.spec.min_member),

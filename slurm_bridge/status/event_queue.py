@@ -10,7 +10,7 @@ from slurm_bridge.runtime.turns import Turns
 _MOST_SAID = 64
 
 
-class News:
+class EventQueue:
     """Filled from any thread, emptied by one."""
 
     def __init__(self, *, most: int, remembered: int) -> None:

@@ -12,25 +12,25 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.status import conditions
-from slurm_bridge.status.pace import Pace
-from slurm_bridge.status.waits import Waiting, Waits
+from slurm_bridge.status.condition_queue import ConditionQueue, PendingCondition
+from slurm_bridge.status.write_backoff import WriteBackoff
 
 
-class Telling:
+class ConditionWriter:
     """`current` finds the pod as it is known now, None when it is gone; `patience` is how long a failure rests."""
 
     def __init__(
         self,
         cluster: ports.Cluster,
         clock: ports.Clock,
-        pace: Pace,
-        waits: Waits,
+        pace: WriteBackoff,
+        waits: ConditionQueue,
         current: Callable[[Pod], Pod | None],
     ) -> None:
         self._cluster, self._clock, self._pace = cluster, clock, pace
         self._waits, self._current = waits, current
 
-    def write(self, waiting: Waiting, *, patience: float) -> bool:
+    def write(self, waiting: PendingCondition, *, patience: float) -> bool:
         """Write it, unless there is no need any more; True when the server was asked."""
         pod = self._current(waiting.pod)
         if pod is None or not _waits_still(pod, waiting):
@@ -46,7 +46,7 @@ class Telling:
     def _shown(self, pod: Pod, type_: str) -> Condition | None:
         return self._waits.shown(pod.uid) or conditions.find(pod, type_)
 
-    def _write(self, waiting: Waiting, patience: float) -> None:
+    def _write(self, waiting: PendingCondition, patience: float) -> None:
         later = dataclasses.replace(waiting, due=self._clock.now() + patience)
         try:
             self._put(waiting)
@@ -64,7 +64,7 @@ class Telling:
             self._waits.again(later)
             self._pace.failed("condition", waiting.pod.key, error)
 
-    def _put(self, waiting: Waiting) -> None:
+    def _put(self, waiting: PendingCondition) -> None:
         """Write it on the pod as we know it; where that is out of date, look once and write it on what is there."""
         pod = waiting.pod
         try:
@@ -80,5 +80,5 @@ class Telling:
         self._pace.worked("condition", "ok")
 
 
-def _waits_still(pod: Pod, waiting: Waiting) -> bool:
+def _waits_still(pod: Pod, waiting: PendingCondition) -> bool:
     return pod.uid == waiting.pod.uid and not (pod.bound or pod.terminal or pod.terminating)

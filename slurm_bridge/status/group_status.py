@@ -15,19 +15,19 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime.turns import Turns
-from slurm_bridge.status.pace import Pace
+from slurm_bridge.status.write_backoff import WriteBackoff
 
 T = TypeVar("T", bound=Object)
 
 
-class Known(Protocol):
+class Objects(Protocol):
     """Objects as last heard, from memory."""
 
     def find(self, kind: Kind[T], namespace: str, name: str, /) -> T | None: ...
 
 
-class Nothing:
-    """Implements Known where nobody listens."""
+class NoObjects:
+    """Implements Objects where nobody listens."""
 
     def find(self, kind: Kind[T], namespace: str, name: str, /) -> T | None:
         """Never anything."""
@@ -36,7 +36,7 @@ class Nothing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedGroup:
     """A group whose members all have nodes; `doubted`: what memory says of it is not enough any more."""
 
     root: Root
@@ -44,18 +44,18 @@ class Placed:
     doubted: bool = False
 
 
-class Groups:
+class GroupStatusWriter:
     """Filled from any thread, emptied by one."""
 
     def __init__(
-        self, cluster: ports.Cluster, known: Known, pace: Pace, announcements: Announcements, *, most: int
+        self, cluster: ports.Cluster, known: Objects, pace: WriteBackoff, announcements: Announcements, *, most: int
     ) -> None:
         self._cluster, self._known, self._pace = cluster, known, pace
         self._announcements = announcements
         self._announced = frozenset(kind.kind for kind, how in announcements.items() if how is not None)
         self._most = most
         self._lock = threading.Lock()
-        self._queue: Turns[str, Placed] = Turns(lambda placed: placed.root.namespace)
+        self._queue: Turns[str, PlacedGroup] = Turns(lambda placed: placed.root.namespace)
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
@@ -73,14 +73,14 @@ class Groups:
             self._seen[root.key] = None
             while len(self._seen) > self._most:
                 self._seen.popitem(last=False)
-            self._queue.put(root.key, Placed(root, f"{len(workload.pods)} pods have their nodes"))
+            self._queue.put(root.key, PlacedGroup(root, f"{len(workload.pods)} pods have their nodes"))
 
-    def pop(self) -> Placed | None:
+    def pop(self) -> PlacedGroup | None:
         """The next one."""
         with self._lock:
             return self._queue.pop()
 
-    def write(self, placed: Placed, *, wall: float) -> None:
+    def write(self, placed: PlacedGroup, *, wall: float) -> None:
         """Say it, unless the object does already or is gone; what could not be written now is tried again."""
         try:
             self._pace.worked("group", self._write(placed, wall))
@@ -110,11 +110,11 @@ class Groups:
                 )
         return None
 
-    def _again(self, placed: Placed) -> None:
+    def _again(self, placed: PlacedGroup) -> None:
         with self._lock:
             self._queue.put(placed.root.key, dataclasses.replace(placed, doubted=True))
 
-    def _write(self, placed: Placed, wall: float) -> str:
+    def _write(self, placed: PlacedGroup, wall: float) -> str:
         found = self._find(placed)
         if found is None:
             return "stale"
@@ -127,7 +127,7 @@ class Groups:
         self._cluster.patch(kind, group, changes, subresource="status")
         return "ok"
 
-    def _find(self, placed: Placed) -> tuple[Kind[Any], Announcement, Any] | None:
+    def _find(self, placed: PlacedGroup) -> tuple[Kind[Any], Announcement, Any] | None:
         look = self._look if placed.doubted else self._recall
         for kind, announcement in self._announcements.items():
             if announcement is None or kind.kind != placed.root.kind:

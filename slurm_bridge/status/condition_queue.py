@@ -10,7 +10,7 @@ from slurm_bridge.runtime.turns import Turns
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class PendingCondition:
     """What a pod is to say from `due` on; `key` decides whether two of them mean the same."""
 
     pod: Pod
@@ -20,31 +20,31 @@ class Waiting:
 
 
 @dataclasses.dataclass(slots=True)
-class _Told:
+class _Asked:
     """What was last asked for, and what was last written by us."""
 
     key: str
     shown: Condition | None = None
 
 
-class Waits:
+class ConditionQueue:
     """Filled from any thread, emptied by one."""
 
     def __init__(self, *, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._queue: Turns[str, Waiting] = Turns(lambda waiting: waiting.pod.metadata.namespace)
-        self._told: OrderedDict[str, _Told] = OrderedDict()
+        self._queue: Turns[str, PendingCondition] = Turns(lambda waiting: waiting.pod.metadata.namespace)
+        self._told: OrderedDict[str, _Asked] = OrderedDict()
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._queue)
 
-    def put(self, waiting: Waiting) -> int:
+    def put(self, waiting: PendingCondition) -> int:
         """Want this written; how many others had to make room for it. What is wanted already is not queued again."""
         uid = waiting.pod.uid
         with self._lock:
-            told = self._told.setdefault(uid, _Told(key=""))
+            told = self._told.setdefault(uid, _Asked(key=""))
             if told.key == waiting.key:
                 return 0
             told.key = waiting.key
@@ -61,7 +61,7 @@ class Waits:
     def settle(self, uid: str, key: str) -> None:
         """The pod says this already, without us."""
         with self._lock:
-            self._told[uid] = _Told(key=key)
+            self._told[uid] = _Asked(key=key)
             self._make_room()
 
     def due(self) -> float | None:
@@ -69,7 +69,7 @@ class Waits:
         with self._lock:
             return min((one.due for one in self._queue.heads()), default=None)
 
-    def pop(self, now: float) -> Waiting | None:
+    def pop(self, now: float) -> PendingCondition | None:
         """The next one, if its time has come."""
         with self._lock:
             return self._queue.pop(lambda one: one.due <= now)
@@ -80,14 +80,14 @@ class Waits:
             told = self._told.get(uid)
             return told.shown if told is not None else None
 
-    def written(self, waiting: Waiting) -> None:
+    def written(self, waiting: PendingCondition) -> None:
         """The pod says it now."""
         with self._lock:
             told = self._told.get(waiting.pod.uid)
             if told is not None:
                 told.shown = waiting.condition
 
-    def again(self, waiting: Waiting) -> None:
+    def again(self, waiting: PendingCondition) -> None:
         """It could not be written: last in the queue, unless it was forgotten or something newer is wanted."""
         uid = waiting.pod.uid
         with self._lock:

@@ -6,7 +6,7 @@ from typing import Final
 _HAIR: Final = 1e-9
 
 
-class Bucket:
+class TokenBucket:
     """Fills with time up to `burst`; what is taken is gone. Its user gives the time, and is alone."""
 
     def __init__(self, *, per_second: float, burst: float, now: float) -> None:
