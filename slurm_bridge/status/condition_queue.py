@@ -1,4 +1,4 @@
-"""Conditions that are still to be written: one for each pod, the latest wins; namespaces take turns."""
+"""Conditions that are still to be written: the latest for each pod; namespaces take turns."""
 
 import dataclasses
 import threading
@@ -11,7 +11,7 @@ from slurm_bridge.runtime.turns import Turns
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCondition:
-    """What a pod is to say from `due` on; `key` decides whether two of them mean the same."""
+    """The condition that a pod is to show from `due` on; two with the same `key` mean the same."""
 
     pod: Pod
     condition: Condition
@@ -21,93 +21,93 @@ class PendingCondition:
 
 @dataclasses.dataclass(slots=True)
 class _Asked:
-    """What was last asked for, and what was last written by us."""
+    """The key of the condition that was last asked for, and the condition that we last wrote."""
 
     key: str
     shown: Condition | None = None
 
 
 class ConditionQueue:
-    """Filled from any thread, emptied by one."""
+    """Filled from any thread, emptied by one thread."""
 
     def __init__(self, *, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._queue: Turns[str, PendingCondition] = Turns(lambda waiting: waiting.pod.metadata.namespace)
-        self._told: OrderedDict[str, _Asked] = OrderedDict()
+        self._asked: OrderedDict[str, _Asked] = OrderedDict()
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._queue)
 
     def put(self, waiting: PendingCondition) -> int:
-        """Want this written; how many others had to make room for it. What is wanted already is not queued again."""
+        """Queues a condition, unless it was asked for already; returns how many others were dropped for it."""
         uid = waiting.pod.uid
         with self._lock:
-            told = self._told.setdefault(uid, _Asked(key=""))
-            if told.key == waiting.key:
+            asked = self._asked.setdefault(uid, _Asked(key=""))
+            if asked.key == waiting.key:
                 return 0
-            told.key = waiting.key
+            asked.key = waiting.key
             queued = self._queue.get(uid)
-            # A newer text does not have to wait longer than the one it replaces.
+            # A newer text does not wait longer than the one that it replaces.
             self._queue.put(uid, waiting if queued is None else dataclasses.replace(waiting, due=queued.due))
             return self._make_room()
 
     def known(self, uid: str) -> bool:
-        """Something was asked for, and not forgotten since."""
+        """A condition was asked for, and not forgotten since."""
         with self._lock:
-            return uid in self._told
+            return uid in self._asked
 
     def settle(self, uid: str, key: str) -> None:
-        """The pod says this already, without us."""
+        """The pod shows this condition already, and nothing has to be written."""
         with self._lock:
-            self._told[uid] = _Asked(key=key)
+            self._asked[uid] = _Asked(key=key)
             self._make_room()
 
     def due(self) -> float | None:
-        """When the next is to be written, None when there is none."""
+        """When the next condition is due, None when there is none."""
         with self._lock:
             return min((one.due for one in self._queue.heads()), default=None)
 
     def pop(self, now: float) -> PendingCondition | None:
-        """The next one, if its time has come."""
+        """The next condition that is due."""
         with self._lock:
             return self._queue.pop(lambda one: one.due <= now)
 
     def shown(self, uid: str) -> Condition | None:
-        """What we last wrote on this pod."""
+        """The condition that we last wrote on this pod."""
         with self._lock:
-            told = self._told.get(uid)
-            return told.shown if told is not None else None
+            asked = self._asked.get(uid)
+            return asked.shown if asked is not None else None
 
     def written(self, waiting: PendingCondition) -> None:
-        """The pod says it now."""
+        """The condition was written on the pod."""
         with self._lock:
-            told = self._told.get(waiting.pod.uid)
-            if told is not None:
-                told.shown = waiting.condition
+            asked = self._asked.get(waiting.pod.uid)
+            if asked is not None:
+                asked.shown = waiting.condition
 
     def again(self, waiting: PendingCondition) -> None:
-        """It could not be written: last in the queue, unless it was forgotten or something newer is wanted."""
+        """Puts a condition that could not be written to the end, unless it was forgotten or replaced."""
         uid = waiting.pod.uid
         with self._lock:
-            told = self._told.get(uid)
-            if told is not None and told.key == waiting.key and uid not in self._queue:
+            asked = self._asked.get(uid)
+            if asked is not None and asked.key == waiting.key and uid not in self._queue:
                 self._queue.put(uid, waiting)
 
     def forget(self, uid: str) -> None:
-        """This pod waits no more."""
+        """The pod does not wait any more."""
         with self._lock:
             self._queue.discard(uid)
-            self._told.pop(uid, None)
+            self._asked.pop(uid, None)
 
     def _make_room(self) -> int:
         dropped = 0
         while len(self._queue) > self._most:
             uid, _ = self._queue.drop()
-            # Forgotten, so that the same words are queued when they are said again.
-            self._told.pop(uid, None)
+            # Forgotten, so that the same condition is queued when it is asked for again.
+            self._asked.pop(uid, None)
             dropped += 1
-        while len(self._told) > 2 * self._most:
-            self._told.popitem(last=False)
+        while len(self._asked) > 2 * self._most:
+            self._asked.popitem(last=False)
         return dropped

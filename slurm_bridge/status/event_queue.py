@@ -1,4 +1,4 @@
-"""Events that are still to be sent: each is said once, the latest of its reason wins; namespaces take turns."""
+"""Events that are still to be sent: each once, and the latest of each reason; namespaces take turns."""
 
 import threading
 from collections import OrderedDict
@@ -6,49 +6,49 @@ from collections import OrderedDict
 from slurm_bridge import ports
 from slurm_bridge.runtime.turns import Turns
 
-#: Different things said of one object before its memory starts anew.
-_MOST_SAID = 64
+#: How many different events of one object are remembered; then its memory is cleared.
+_MOST_REMEMBERED = 64
 
 
 class EventQueue:
-    """Filled from any thread, emptied by one."""
+    """Filled from any thread, emptied by one thread."""
 
     def __init__(self, *, most: int, remembered: int) -> None:
         self._most = most
         self._remembered = remembered
         self._lock = threading.Lock()
-        self._queue: Turns[tuple[str, str], tuple[ports.Note, str]] = Turns(lambda news: news[0].namespace)
-        self._said: OrderedDict[str, set[tuple[str, str]]] = OrderedDict()
+        self._queue: Turns[tuple[str, str], tuple[ports.Note, str]] = Turns(lambda queued: queued[0].namespace)
+        self._sent: OrderedDict[str, set[tuple[str, str]]] = OrderedDict()
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._queue)
 
     def put(self, note: ports.Note, key: str) -> int:
-        """Want this sent, unless it was; how many others had to make room for it."""
+        """Queues an event, unless it was sent before; returns how many others were dropped for it."""
         with self._lock:
-            said = self._said.setdefault(note.uid, set())
-            self._said.move_to_end(note.uid)
-            if (note.reason, key) in said:
+            sent = self._sent.setdefault(note.uid, set())
+            self._sent.move_to_end(note.uid)
+            if (note.reason, key) in sent:
                 return 0
-            if len(said) >= _MOST_SAID:
-                said.clear()
-            said.add((note.reason, key))
+            if len(sent) >= _MOST_REMEMBERED:
+                sent.clear()
+            sent.add((note.reason, key))
             self._queue.put((note.uid, note.reason), (note, key))
             return self._make_room()
 
     def pop(self) -> tuple[ports.Note, str] | None:
-        """The next one."""
+        """The next event and its key."""
         with self._lock:
             return self._queue.pop()
 
     def lost(self, note: ports.Note, key: str) -> None:
-        """It was not sent: when it is said again, it is news."""
+        """The event was not sent: it is queued when it is asked for again."""
         with self._lock:
-            self._said.get(note.uid, set()).discard((note.reason, key))
+            self._sent.get(note.uid, set()).discard((note.reason, key))
 
     def clear(self) -> int:
-        """Nothing of what is queued is sent; how much that was."""
+        """Drops all queued events; returns how many."""
         with self._lock:
             unsent = self._queue.clear()
         for note, key in unsent:
@@ -56,16 +56,16 @@ class EventQueue:
         return len(unsent)
 
     def forget(self, uid: str) -> None:
-        """Nothing more will be said of this object; what is queued is still sent."""
+        """No more events of this object will follow; those that are queued are still sent."""
         with self._lock:
-            self._said.pop(uid, None)
+            self._sent.pop(uid, None)
 
     def _make_room(self) -> int:
         dropped = 0
         while len(self._queue) > self._most:
             (uid, reason), (_, key) = self._queue.drop()
-            self._said.get(uid, set()).discard((reason, key))
+            self._sent.get(uid, set()).discard((reason, key))
             dropped += 1
-        while len(self._said) > self._remembered:
-            self._said.popitem(last=False)
+        while len(self._sent) > self._remembered:
+            self._sent.popitem(last=False)
         return dropped

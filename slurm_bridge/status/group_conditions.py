@@ -1,8 +1,8 @@
-"""Workloads of many pods that wait: said once for all of them, and brought to each member when the group has settled.
+"""Conditions for all members of a workload: asked for once, and passed on to each member when the workload has settled.
 
-A gang that is gathering changes with every member that comes. Telling all members each time would cost the square of
-their number; here a call costs the same for any number of members, and they are looked through once for each change of
-what there is to say, when nothing has changed for `quiet` seconds, at the latest after `at_most`.
+A gang that gathers changes with every member that is created. Writing to all members each time would cost the square of
+their number. Here a call costs the same for any number of members; the condition is passed on when nothing has changed
+for `quiet` seconds, at the latest after `at_most` seconds.
 """
 
 import dataclasses
@@ -13,12 +13,12 @@ from typing import Final, Protocol
 
 from slurm_bridge.model.pod import Pod
 
-#: A look that changes nothing costs no write; it finds a member that took another's place unseen.
-_AGAIN: Final = 60.0
+#: Seconds until the same condition is passed on again: for a member that replaced another one unnoticed.
+_REPEAT: Final = 60.0
 
 
 class WaitingMembers(Protocol):
-    """The members that wait, as they are whenever they are asked for: safe to use from any thread."""
+    """The members that wait, as they are at the time of the call. Safe to use from any thread."""
 
     def __len__(self) -> int: ...
 
@@ -28,10 +28,10 @@ class WaitingMembers(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCondition:
-    """What all members of one workload are to say."""
+    """The condition that all members of one workload are to show."""
 
     uid: str
-    crowd: WaitingMembers
+    members: WaitingMembers
     reason: str
     message: str
     key: str
@@ -39,64 +39,64 @@ class GroupCondition:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Written:
-    """What was last brought to the members, to how many, and when."""
+    """What was last passed on to the members, to how many, and when."""
 
     key: str = ""
-    heads: int = -1
-    looked: float = float("-inf")
+    count: int = -1
+    at: float = float("-inf")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Due:
-    """Something to say, since when it was wanted, and when its time has come."""
+    """A condition, since when it is wanted, and when it is due."""
 
-    saying: GroupCondition
+    condition: GroupCondition
     since: float
     at: float
 
 
 class GroupConditions:
-    """Filled from any thread, emptied by one."""
+    """Filled from any thread, emptied by one thread."""
 
     def __init__(self, *, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._due: dict[str, _Due] = {}
-        self._told: OrderedDict[str, _Written] = OrderedDict()
+        self._written: OrderedDict[str, _Written] = OrderedDict()
 
-    def put(self, saying: GroupCondition, now: float, *, quiet: float, at_most: float) -> None:
-        """Want this said by every member; what they say already, and as many as there were, is no news."""
+    def put(self, condition: GroupCondition, now: float, *, quiet: float, at_most: float) -> None:
+        """Wants this condition on every member, unless it was passed on to as many members a short time ago."""
         with self._lock:
-            waits = self._due.get(saying.uid)
-            if waits is None and self._known(saying, now):
+            waits = self._due.get(condition.uid)
+            if waits is None and self._known(condition, now):
                 return
             since = waits.since if waits is not None else now
-            self._due[saying.uid] = _Due(saying=saying, since=since, at=min(now + quiet, since + at_most))
+            self._due[condition.uid] = _Due(condition=condition, since=since, at=min(now + quiet, since + at_most))
 
     def due(self) -> float | None:
-        """When the next one's time comes, None when there is none."""
+        """When the next condition is due, None when there is none."""
         with self._lock:
             return min((one.at for one in self._due.values()), default=None)
 
     def pop(self, now: float) -> GroupCondition | None:
-        """One whose time has come."""
+        """A condition that is due."""
         with self._lock:
             ripe = next((uid for uid, one in self._due.items() if one.at <= now), None)
             if ripe is None:
                 return None
-            saying = self._due.pop(ripe).saying
-            self._told[ripe] = _Written(key=saying.key, heads=len(saying.crowd), looked=now)
-            self._told.move_to_end(ripe)
-            while len(self._told) > self._most:
-                self._told.popitem(last=False)
-            return saying
+            condition = self._due.pop(ripe).condition
+            self._written[ripe] = _Written(key=condition.key, count=len(condition.members), at=now)
+            self._written.move_to_end(ripe)
+            while len(self._written) > self._most:
+                self._written.popitem(last=False)
+            return condition
 
     def forget(self, uid: str) -> None:
-        """This workload waits no more."""
+        """The workload does not wait any more."""
         with self._lock:
             self._due.pop(uid, None)
-            self._told.pop(uid, None)
+            self._written.pop(uid, None)
 
-    def _known(self, saying: GroupCondition, now: float) -> bool:
-        told = self._told.get(saying.uid, _Written())
-        return told.key == saying.key and told.heads == len(saying.crowd) and now - told.looked < _AGAIN
+    def _known(self, condition: GroupCondition, now: float) -> bool:
+        written = self._written.get(condition.uid, _Written())
+        return written.key == condition.key and written.count == len(condition.members) and now - written.at < _REPEAT

@@ -21,23 +21,23 @@ T = TypeVar("T", bound=Object)
 
 
 class Objects(Protocol):
-    """Objects as last heard, from memory."""
+    """Objects as last delivered by watches."""
 
     def find(self, kind: Kind[T], namespace: str, name: str, /) -> T | None: ...
 
 
 class NoObjects:
-    """Implements Objects where nobody listens."""
+    """Implements Objects where nothing is watched."""
 
     def find(self, kind: Kind[T], namespace: str, name: str, /) -> T | None:
-        """Never anything."""
+        """Never any object."""
         del kind, namespace, name
         return None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlacedGroup:
-    """A group whose members all have nodes; `doubted`: what memory says of it is not enough any more."""
+    """A group whose members all have nodes; `doubted`: its object has to be read from the server."""
 
     root: Root
     message: str
@@ -45,12 +45,12 @@ class PlacedGroup:
 
 
 class GroupStatusWriter:
-    """Filled from any thread, emptied by one."""
+    """Filled from any thread, emptied by one thread."""
 
     def __init__(
-        self, cluster: ports.Cluster, known: Objects, pace: WriteBackoff, announcements: Announcements, *, most: int
+        self, cluster: ports.Cluster, known: Objects, backoff: WriteBackoff, announcements: Announcements, *, most: int
     ) -> None:
-        self._cluster, self._known, self._pace = cluster, known, pace
+        self._cluster, self._known, self._backoff = cluster, known, backoff
         self._announcements = announcements
         self._announced = frozenset(kind.kind for kind, how in announcements.items() if how is not None)
         self._most = most
@@ -63,7 +63,7 @@ class GroupStatusWriter:
             return len(self._queue)
 
     def put(self, workload: Workload) -> None:
-        """All its members have nodes; what was asked for before is not asked for again."""
+        """Queues a workload whose members all have nodes, once."""
         root = workload.root
         if root.kind not in self._announced:
             return
@@ -76,29 +76,29 @@ class GroupStatusWriter:
             self._queue.put(root.key, PlacedGroup(root, f"{len(workload.pods)} pods have their nodes"))
 
     def pop(self) -> PlacedGroup | None:
-        """The next one."""
+        """The next group."""
         with self._lock:
             return self._queue.pop()
 
     def write(self, placed: PlacedGroup, *, wall: float) -> None:
-        """Say it, unless the object does already or is gone; what could not be written now is tried again."""
+        """Writes it, unless the object says so already or is gone; what cannot be written now is queued again."""
         try:
-            self._pace.worked("group", self._write(placed, wall))
+            self._backoff.worked("group", self._write(placed, wall))
         except errors.Conflict:
-            # It changed since we heard of it: the next look is at the object itself.
+            # The object has changed since it was delivered: the next try reads it from the server.
             self._again(placed)
-            self._pace.worked("group", "failed")
+            self._backoff.worked("group", "failed")
         except errors.NotFound:
-            self._pace.worked("group", "stale")
+            self._backoff.worked("group", "stale")
         except (errors.Invalid, errors.NotAuthorized) as error:
-            # The answer would be the same again, and no pod has to wait for it.
-            self._pace.failed("group", (placed.root.namespace, placed.root.name), error)
+            # The answer would be the same again, and no pod waits for it.
+            self._backoff.failed("group", (placed.root.namespace, placed.root.name), error)
         except errors.BridgeError as error:
             self._again(placed)
-            self._pace.failed("group", (placed.root.namespace, placed.root.name), error)
+            self._backoff.failed("group", (placed.root.namespace, placed.root.name), error)
 
     def about(self, root: Root, note: ports.Note) -> ports.Note | None:
-        """The same news about the object behind this workload, None where nobody has heard of it."""
+        """The same event about the object behind this workload, None where the object is not known."""
         uid = _uid(root)
         for kind in self._announcements:
             found = self._recall(kind, root) if kind.kind == root.kind else None
@@ -146,7 +146,7 @@ class GroupStatusWriter:
         return self._cluster.get(kind, root.namespace, root.name)
 
     def _version(self, kind: Kind[Any]) -> str:
-        """Whoever has heard of the object has found out its version: this asks nobody."""
+        """The version of a kind with a known object; it was found out then, so no call is made."""
         try:
             return self._cluster.served(kind) or kind.versions[0]
         except errors.BridgeError:

@@ -1,7 +1,7 @@
-"""The kinds of workloads in order of precedence, and how pods become the workload that they belong to.
+"""How pods become the workload that they belong to.
 
-A pod is claimed from memory, for every pod once and again when somebody who has a say in it changed. The whole is
-gathered when its turn comes; that may ask the server for an owner that nobody has heard of yet.
+A pod is claimed from memory, once and again when an object that it names changes. A workload is gathered when the
+scheduler takes it from its queue; that may read an owner from the API server that no watch has delivered yet.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from slurm_bridge.workloads.kind_spec import KindSpec
 from slurm_bridge.workloads.kinds import pod
 from slurm_bridge.workloads.known import Known, Options
 
-#: For a server that named no time of its own.
+#: Seconds, where the server names no time of its own.
 RETRY_AFTER: Final = 5.0
 
 rank = ranks.rank
@@ -28,37 +28,37 @@ rank = ranks.rank
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Moved:
-    """By what is known now the pod that was looked at belongs to this workload."""
+    """By what is known now, the pods belong to this other workload."""
 
     root: Root
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadObject:
-    """The object that a workload is."""
+    """The object that makes or groups the pods of a workload."""
 
     kind: Kind[Any]
     object: Object
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The names of all objects in the pod's namespace whose change may make it belong elsewhere, or look different.
+    """The names of all objects in the pod's namespace whose change may change the workload of the pod.
 
-    Always the same for one pod, whatever is known: what files pods under these names finds them again.
+    They follow from the pod alone, so an index by these names finds the pod again whatever is known by then.
     """
     owners = (reference.name for reference in pod.metadata.owner_references)
     return tuple(dict.fromkeys((*owners, *(name for kind in kind_table.KINDS for name in kind.handles(pod)))))
 
 
 def claim(pod: Pod, known: Known, options: Options) -> Root:
-    """The workload that this pod belongs to: what the queue is keyed by."""
+    """The workload that this pod belongs to, by what is known now."""
     return _claimed(pod, known, options)[0]
 
 
 def gather(root: Root, members: Members, given: Given, *, started: bool = False) -> Workload | Wait | Moved | None:
-    """The whole workload. Wait: not yet, or an owner cannot be asked. None: there are no members.
+    """The whole workload. Wait: it is incomplete, or an owner cannot be read. None: it has no members.
 
-    `started`: members that have nodes are among them. They stay together whatever is known since, in any number.
+    `started`: some members have nodes. The members stay together whatever has become known since, in any number.
     """
     if given.started != started:
         given = dataclasses.replace(given, started=started)
@@ -74,7 +74,7 @@ def gather(root: Root, members: Members, given: Given, *, started: bool = False)
 
 
 def subject(root: Root, known: Known) -> WorkloadObject | None:
-    """The object that this workload is, None when it is a pod, a mere name, or gone."""
+    """The object behind this workload, None when the workload is a pod or a mere name, or the object is gone."""
     uid, _, _ = root.uid.partition(":")
     for kind in kind_table.SPECS:
         found = known.find(kind, root.namespace, root.name) if kind.kind == root.kind else None
@@ -90,16 +90,16 @@ def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workloa
     try:
         found = kind.gather(root, members, given)
     except LookupError:
-        # The last member went while we looked; its end wakes whoever has to know.
+        # The last member was deleted meanwhile; that event wakes the scheduler.
         return Wait(reason=gangs.INCOMPLETE, message=f"no pod of {root} is there")
-    # An owner that was asked for meanwhile may say something else.
+    # An owner that was read meanwhile may group the pods otherwise.
     better = claim(first, given.known, given.options)
     same = better.key == root.key or given.started
     return found if same else _elsewhere(root, better, first, given)
 
 
 def _elsewhere(root: Root, claimed: Root, first: Pod, given: Given) -> Wait | Moved:
-    """It belongs elsewhere, unless this is only so because whoever made it has been deleted: then it is about to go."""
+    """The pods belong to another workload; but where their owner was deleted, they are about to be deleted, too."""
     if not given.owners.resolve(first).gone:
         return Moved(claimed)
     message = f"an owner of pod {first.metadata.name} of {root} has been deleted; the pod is about to be, too"
@@ -107,7 +107,7 @@ def _elsewhere(root: Root, claimed: Root, first: Pod, given: Given) -> Wait | Mo
 
 
 def _remaining(root: Root, members: Members, given: Given) -> Workload | Wait:
-    """What has begun as this workload ends as it, although it would be grouped otherwise today."""
+    """A workload that has started stays as it is, although its pods would be grouped otherwise today."""
     return pod.gather(root, members, given) if root.kind == kinds.PODS.kind else gangs.rest(root, members, given)
 
 

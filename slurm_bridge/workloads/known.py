@@ -1,4 +1,4 @@
-"""What is known of the objects that make or group pods, without asking anybody; and how sites want them treated."""
+"""The objects that make or group pods, as known in memory, and how a site wants their pods grouped."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ BY_RUN: Final = "run"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What holds where an object does not say; `member_lost` None: as its kind suggests."""
+    """The settings for objects that do not say otherwise; `member_lost` None: the policy of the kind."""
 
     job: Literal["pod", "gang"] = "pod"
     jobset: Literal["auto", "gang", "replicatedjob", "pod"] = "auto"
@@ -29,20 +29,20 @@ class Options:
 
 
 class Known(Protocol):
-    """Objects that make or group pods. What the daemon uses reads memory only: it is asked for every pod."""
+    """Objects that make or group pods. The daemon's implementation reads memory only, because every pod asks it."""
 
     def served(self, kind: Kind[T]) -> bool:
         """The cluster has this kind, and its objects are known."""
 
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        """The object of this name as last heard."""
+        """The object of this name as last delivered."""
 
     def spent(self, namespace: str, run: str) -> Sequence[Job]:
-        """The Jobs of this run of a JobSet there (see `run_of`) that need fewer pods than in the beginning."""
+        """The Jobs of this run of a JobSet (see `run_of`) that need fewer pods than in the beginning."""
 
 
 class NoObjects:
-    """Knows no kind, and no object."""
+    """No kind is served, and no object known."""
 
     def served(self, _kind: Kind[T]) -> bool:
         """Never."""
@@ -61,55 +61,55 @@ NOTHING: Known = NoObjects()
 
 
 class Stores:
-    """What informers hold. `stores` may gain kinds later, and a kind counts as soon as its first list is there."""
+    """The stores of informers. `stores` may gain kinds later; a kind counts as served after its first list."""
 
     def __init__(self, stores: Mapping[Kind[Any], Store[Any]]) -> None:
         self._stores = stores
 
     def served(self, kind: Kind[T]) -> bool:
-        """Its informer runs and has a whole list."""
+        """The store of the kind holds a whole list."""
         store = self._stores.get(kind)
         return store is not None and store.synced
 
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        """From the store of that kind."""
+        """The object in the store of its kind."""
         store = self._stores.get(kind)
         return store.get(namespace, name) if store is not None else None
 
     def spent(self, namespace: str, run: str) -> Sequence[Job]:
-        """By an index, so that a JobSet of thousands of Jobs that have only begun costs nothing."""
+        """Read from an index, so that a JobSet of thousands of Jobs that have not finished a pod costs nothing."""
         store = self._stores.get(kinds.JOBS)
         return store.where(BY_RUN, f"{namespace}/{run}") if store is not None else ()
 
 
 class Asked:
-    """Asks the server each time: for programs that look once."""
+    """Reads from the API server each time: for commands that run once."""
 
     def __init__(self, cluster: ports.Cluster) -> None:
         self._cluster = cluster
 
     def served(self, kind: Kind[T]) -> bool:
-        """As the server says."""
+        """As the API server says."""
         return self._cluster.served(kind) is not None
 
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        """As the server says."""
+        """As the API server says."""
         return self._cluster.get(kind, namespace, name) if self.served(kind) else None
 
     def spent(self, namespace: str, run: str) -> Sequence[Job]:
-        """Out of all Jobs of the JobSet."""
+        """Filtered from all Jobs of the JobSet."""
         uid, _, _ = run.partition(":")
         scope = ports.Scope(namespace=namespace, labels=f"{names.LABEL_JOBSET_UID}={uid}")
         return tuple(job for job in self._cluster.list(kinds.JOBS, scope).items if f"{namespace}/{run}" in runs(job))
 
 
 def wants_node(pod: Pod) -> bool:
-    """It is alive, nobody holds it back, and it has no node: what counts as a member that is there."""
+    """The pod is alive and has no node and no scheduling gate: such a pod counts as a member that is there."""
     return not (pod.terminal or pod.terminating or pod.bound or pod.gated)
 
 
 def run_of(marked: Object, uid: str) -> str:
-    """Which run of the JobSet with this uid a Job or pod of it belongs to: `<uid>:<attempt>`."""
+    """The run of the JobSet with this uid that a Job or pod belongs to: `<uid>:<attempt>`."""
     return f"{uid}:{marked.metadata.labels.get(names.LABEL_JOBSET_ATTEMPT, '0')}"
 
 
@@ -125,7 +125,7 @@ def runs(job: Job) -> Sequence[str]:
 
 
 def meaning(found: Object) -> object:
-    """What counts of an object for the pods that it speaks for. The rest is progress, which changes all the time."""
+    """The part of an object that matters to its pods. The rest is progress, which changes all the time."""
     metadata = found.metadata
     spec = getattr(found, "spec", None)
     return metadata.uid, metadata.annotations, metadata.labels, metadata.owner_references, spec

@@ -1,11 +1,11 @@
-"""The chain of owners above a pod, as far up as it can be read, and which of them speaks for the workload.
+"""Reads the chain of owners above a pod, as far up as it can be read.
 
-    pod ──► ReplicaSet ──► Deployment          the highest owner that could be read speaks: the Deployment
-    pod ──► Job ──► JobSet ──► (anything)      the highest Job, JobSet or LeaderWorkerSet speaks: the JobSet
+    pod ──► ReplicaSet ──► Deployment          the annotations of the highest owner that could be read count
+    pod ──► Job ──► JobSet ──► (anything)      those of the highest Job, JobSet or LeaderWorkerSet count
 
-Owners are somebody else's objects: they may be forbidden, unserved, gone, unknown or tied in a knot. None of this
-keeps a pod from being scheduled; the chain ends there, and `problem` says so to the operator. Only a server that does
-not answer is a reason to wait, because what it would have said may matter.
+An owner may be forbidden, unserved, deleted, of an unknown kind, or own itself. None of this keeps a pod from being
+scheduled: the chain ends there, and `problem` says so. Only an API server that does not answer is a reason to wait,
+because its answer may matter.
 """
 
 import dataclasses
@@ -27,14 +27,14 @@ from slurm_bridge.workloads.namespace_budget import NamespaceBudget
 
 T = TypeVar("T", bound=Object)
 
-#: Deeper than anybody builds on purpose.
+#: Deeper than any chain that is built on purpose.
 DEEPEST: Final = 32
-#: So many owner references of one object are followed, its controller first.
+#: How many owner references of one object are followed, its controller first.
 MOST_REFERENCES: Final = 8
 
 
 class Reader(Protocol):
-    """The part of the API server that is asked here."""
+    """The reads of ports.Cluster that are needed here."""
 
     def served(self, kind: Kind[T], /) -> str | None:
         """The version of this kind, None while the cluster does not serve it."""
@@ -44,11 +44,11 @@ class Reader(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long an answer about an owner is good, and how many are remembered.
+    """How long an answer about an owner is kept, and how many.
 
-    An edited annotation of an owner that no informer follows is seen after `found` seconds; one that was missing or
-    forbidden is asked for again after `absent` seconds. For each namespace the server is asked `reads_at_once` times in
-    a row and `reads_per_second` times in the long run; pods whose owners have not been read by then wait.
+    An edited annotation of an owner that is not watched is seen after `found` seconds; an owner that was missing or
+    forbidden is read again after `absent` seconds. For each namespace the server is asked `reads_at_once` times in a
+    row and `reads_per_second` times in the long run; pods with owners that were not read by then wait.
     """
 
     found: float = 30.0
@@ -60,14 +60,14 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Absent:
-    """Why an owner is not a link; `gone`: because it was deleted."""
+    """Why an owner could not be read; `gone`: it was deleted."""
 
     why: str
     gone: bool = False
 
 
 class Learned:
-    """What is known, and the Jobs that were asked for because nobody had heard of them yet."""
+    """What is known, and the Jobs that were read because no watch had delivered them yet."""
 
     def __init__(self, known: Known, asked: AnswerCache[tuple[str, str], Job], clock: ports.Clock) -> None:
         self._known, self._asked, self._clock = known, asked, clock
@@ -77,7 +77,7 @@ class Learned:
         return self._known.served(kind)
 
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        """As known; of Jobs also as asked."""
+        """As known; a Job also as it was read."""
         found = self._known.find(kind, namespace, name)
         if found is None and kind is kinds.JOBS:
             return cast("T | None", self._asked.recall((namespace, name), now=self._clock.now()))
@@ -89,9 +89,9 @@ class Learned:
 
 
 class Owners:
-    """Reads chains: from what is known, and from the server, remembered for a while, what is not.
+    """Reads chains from what is known; what is not known is read from the server, and cached.
 
-    `known` is the same with what was asked for in between: who claims by it does not fall back.
+    `known` holds what was given and the Jobs that were read, so that a pod stays with its Job once the Job was read.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Owners:
         return OwnerChain(links=tuple(links))
 
     def _parent(self, child: ObjectMeta, namespace: str) -> OwnerLink | _Absent:
-        """The controller if it can be read, else the first other owner that can; else why the controller cannot."""
+        """The controller, else the first other owner that can be read, else why the controller cannot be."""
         absent: list[_Absent] = []
         for reference in itertools.islice(_controller_first(child), MOST_REFERENCES):
             found = self._link(reference, namespace)
@@ -152,11 +152,11 @@ class Owners:
 
     def _object(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
         held = self._heard.find(kind, namespace, reference.name) if kind in kind_table.WATCHED else None
-        # It may be younger than what has been heard of: then the server is asked.
+        # The owner may be younger than what was delivered: then the server is asked.
         if held is not None and held.uid == reference.uid:
             return held
         now = self._clock.now()
-        # Anybody may write any uid into a reference: alone it must neither hide nor show what another namespace owns.
+        # Users may write any uid into a reference: a uid alone must neither hide nor show what another namespace owns.
         key = (kind.group, kind.kind, namespace, reference.name, reference.uid)
         known = self._memory.recall(key, now=now)
         if known is None:
@@ -169,14 +169,14 @@ class Owners:
         return known
 
     def _may_read(self, namespace: str, now: float) -> None:
-        """One more read for this namespace; TryLater when it has had enough of them for now."""
+        """Counts one more read of this namespace; TryLater when its budget is used up."""
         wait = self._reads.take(namespace, now)
         if wait > 0:
             text = f"namespace {namespace} has had {self._limits.reads_at_once} owners read at once, and waits for more"
             raise errors.TryLater(text, retry_after=wait)
 
     def _read(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
-        """One look at the server; what it says, or why it says nothing that helps."""
+        """Reads one owner from the server: the object, or why it could not be read."""
         try:
             if self._cluster.served(kind) is None:
                 return _Absent(f"{_words(reference)} is of a kind that the cluster does not serve")
@@ -209,7 +209,7 @@ def _controller_first(child: ObjectMeta) -> Iterator[OwnerReference]:
 
 
 def _knot(link: OwnerLink, met: set[str], depth: int) -> str:
-    """Why the climb ends at a link that could be read: empty when it goes on."""
+    """Why the chain ends at an owner that could be read; empty when it goes on."""
     if link.object.uid in met:
         return f"{link.kind.kind} {link.name} owns itself, through others"
     return f"more than {DEEPEST} owners above each other" if depth >= DEEPEST else ""

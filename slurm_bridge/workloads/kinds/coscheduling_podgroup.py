@@ -1,4 +1,4 @@
-"""The PodGroup of the coscheduling plugin: named in a label of its pods. It speaks louder than their owner."""
+"""The PodGroup of the coscheduling plugin: named in a label of its pods. Its annotations win over the owner's."""
 
 from typing import Final
 
@@ -19,13 +19,13 @@ _UNPLACED: Final = ("", "Pending", "Unknown")
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The PodGroup."""
+    """The name of the PodGroup."""
     name = _name(pod)
     return (name,) if name else ()
 
 
 def claim(pod: Pod, known: Known, _options: Options) -> Root | None:
-    """A pod with the label, be its PodGroup there or not."""
+    """A pod with the label, whether or not the PodGroup exists."""
     kind, name, namespace = kinds.COSCHEDULING_PODGROUPS, _name(pod), pod.metadata.namespace
     if not name or not known.served(kind):
         return None

@@ -16,13 +16,13 @@ from slurm_bridge.workloads.known import Known, Options
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The Job."""
+    """The name of the Job."""
     reference = voices.made_by(pod, kinds.JOBS)
     return (reference.name,) if reference is not None else ()
 
 
 def claim(pod: Pod, known: Known, options: Options) -> Root | None:
-    """A pod whose controller is a batch Job. One that is not known has not asked for anything."""
+    """A pod whose controller is a batch Job. A Job that is not known counts as one that does not ask for a gang."""
     if voices.made_by(pod, kinds.JOBS) is None:
         return None
     job = _job(pod, known)

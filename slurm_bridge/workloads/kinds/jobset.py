@@ -1,6 +1,6 @@
 """A JobSet: as a whole, each of its replicated jobs by itself, or pod by pod.
 
-    said on the JobSet   setting      the pods
+    on the JobSet        setting      the pods
     gang: "false"        any          pod by pod
     gang: "true"         gang         the whole
     gang: "true"         any other    as auto
@@ -33,7 +33,7 @@ _KIND: Final = kinds.JOBSETS
 
 
 class JobSetMode(enum.Enum):
-    """What is one workload."""
+    """Which pods of a JobSet are one workload."""
 
     WHOLE = "all its pods"
     PART = "the pods of one replicated job"
@@ -55,16 +55,16 @@ def mode(found: JobSet, options: Options) -> JobSetMode:
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The JobSet; its Jobs are owners of the pods."""
+    """The name of the JobSet; its Jobs are owners of the pods."""
     name = pod.metadata.labels.get(names.LABEL_JOBSET_NAME)
     return (name,) if name else ()
 
 
 def claim(pod: Pod, known_: Known, options: Options) -> Root | None:
-    """A pod of a Job of a JobSet: as the Job says, or the marks on the pod while the Job is not known.
+    """A pod of a Job of a JobSet: by the owner of the Job, or by the pod's labels while the Job is not known.
 
-    Either has to name the JobSet that is there, in the pod's own namespace and by its uid. Until then the pod belongs
-    to a JobSet that is known by its name only, and waits for it.
+    Either has to name a JobSet that exists in the pod's own namespace, by its uid. Until then the pod belongs to a
+    JobSet that is known by its name only, and waits for it.
     """
     if not known_.served(_KIND):
         return None
@@ -136,14 +136,14 @@ def _find(set_: Root, known_: Known) -> JobSet | None:
 
 
 def _size(found: JobSet, part: str, spent: Sequence[Job]) -> int:
-    """How many pods wait at the same time: what the spec says, less what the Jobs of this run no longer need."""
+    """How many pods wait at the same time: those of the spec, less what the Jobs of this run no longer need."""
     wanted = sum(one.pods for one in found.spec.replicated_jobs if part in ("", one.name))
     done = sum(one.spec.pods - one.pods_to_come for one in spent if part in ("", _part(one)))
     return max(1, wanted - done)
 
 
 def _deadline(found: JobSet, part: str) -> Deadline | None:
-    """The longest of its Jobs, where each has one: the gang ends as a whole, and no member is to be cut short."""
+    """The longest deadline of its Jobs, where each has one: the gang ends as a whole, and no member ends early."""
     jobs = [one for one in found.spec.replicated_jobs if part in ("", one.name)]
     seconds = [one.template.spec.active_deadline_seconds for one in jobs]
     limits = [one for one in seconds if one is not None]
@@ -153,7 +153,7 @@ def _deadline(found: JobSet, part: str) -> Deadline | None:
 
 
 def _called(root: Root, found: JobSet, part: str) -> str:
-    """For people; whoever waits for pods that cannot come is told so."""
+    """The name in messages; it says where pods cannot be there at the same time."""
     if part:
         return f"{part} of {root}"
     never = " (they start one after the other, and setting workloads.jobset is gang)" if found.spec.in_steps else ""
@@ -165,7 +165,7 @@ def _part(marked: Object) -> str:
 
 
 def _followers(found: JobSet) -> bool:
-    """Its pods are refused until the first one of their Job has a node."""
+    """The other pods of a Job are refused until the first one has a node."""
     marks = (found.metadata.annotations, *(one.template.metadata.annotations for one in found.spec.replicated_jobs))
     return any(
         names.ANNOTATION_JOBSET_EXCLUSIVE in one and names.ANNOTATION_JOBSET_SELECTED not in one for one in marks
@@ -173,7 +173,7 @@ def _followers(found: JobSet) -> bool:
 
 
 def makes(found: JobSet, manifest: Manifest) -> Iterable[ChildDraft]:
-    """Its Jobs: indexed unless they say otherwise, with the same marks on each Job as on its pods."""
+    """Its Jobs: indexed by default, with the same labels and annotations on each Job as on its pods."""
     described = spec_of(manifest).get("replicatedJobs") or ()
     all_jobs = 0
     for part, raw in zip(found.spec.replicated_jobs, described, strict=True):

@@ -28,13 +28,13 @@ _LEADER, _WORKERS = "leader", "workers"
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The set."""
+    """The name of the set."""
     name = pod.metadata.labels.get(names.LABEL_LWS_NAME)
     return (name,) if name else ()
 
 
 def claim(pod: Pod, known: Known, _options: Options) -> Root | None:
-    """A pod with the marks of a set; only controllers make such pods, a copy of one is a pod of its own."""
+    """A pod with the labels of a set that a StatefulSet has made; a copy of such a pod is a pod of its own."""
     labels, namespace = pod.metadata.labels, pod.metadata.namespace
     name, group = labels.get(names.LABEL_LWS_NAME, ""), labels.get(names.LABEL_LWS_GROUP, "")
     if not (name and group and voices.made_by(pod, kinds.STATEFULSETS) and known.served(_KIND)):
@@ -75,7 +75,7 @@ def _part(pod: Pod) -> str:
 
 
 def _size(pod: Pod, found: LeaderWorkerSet, part: str) -> int:
-    """What the pod was made for; while an update of the set rolls, groups of the old size and of the new one exist."""
+    """The size that the pod was made for: while an update rolls, groups of the old and the new size exist."""
     made_for = voices.number(pod.metadata.annotations.get(names.ANNOTATION_LWS_SIZE))
     size = made_for or found.spec.leader_worker_template.size
     return max(1, {_LEADER: 1, _WORKERS: size - 1}.get(part, size))

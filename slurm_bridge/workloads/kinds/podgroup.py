@@ -1,7 +1,8 @@
 """The PodGroup that Kubernetes itself serves: named in the spec of its pods.
 
-With the gang policy its pods start together. With the basic policy each is placed by itself; the PodGroup still speaks
-for it. Weakest voice first: the pod, the PodGroup, the owner of the pod, the Workload that the PodGroup was made from.
+With the gang policy its pods start together. With the basic policy each is placed by itself; the annotations of the
+PodGroup still count. Of several annotations with the same key the last one counts: pod, PodGroup, owner of the pod, the
+Workload that the PodGroup was made from.
 """
 
 from collections.abc import Sequence
@@ -28,13 +29,13 @@ _BY_WORKLOAD: Final = "workload"
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The PodGroup."""
+    """The name of the PodGroup."""
     name = _name(pod)
     return (name,) if name else ()
 
 
 def claim(pod: Pod, known: Known, _options: Options) -> Root | None:
-    """A pod that names a PodGroup, be it there or not."""
+    """A pod that names a PodGroup, whether or not the PodGroup exists."""
     name, namespace = _name(pod), pod.metadata.namespace
     if not name or not known.served(kinds.PODGROUPS):
         return None
@@ -70,7 +71,7 @@ def _alone(pod: Pod, group: PodGroup, chain: OwnerChain, known: Known) -> Worklo
 
 
 def _sources(pod: Pod, group: PodGroup, chain: OwnerChain, known: Known) -> tuple[Source, ...]:
-    """A Workload that is named and is not there says nothing."""
+    """A Workload that does not exist is left out."""
     name = group.spec.workload_name
     workload = known.find(kinds.WORKLOADS, group.metadata.namespace, name) if name else None
     strongest = (voices.source(kinds.WORKLOADS, workload),) if workload is not None else ()
@@ -83,7 +84,7 @@ def _name(pod: Pod) -> str:
 
 
 def _workloads(group: PodGroup) -> Sequence[str]:
-    """The Workload that speaks for this PodGroup."""
+    """The Workload that this PodGroup was made from."""
     name = group.spec.workload_name
     return (f"{group.metadata.namespace}/{name}",) if name else ()
 
