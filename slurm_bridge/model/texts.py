@@ -1,4 +1,4 @@
-"""Texts that users have a say in: bounded where they are kept, compared or shown.
+"""Texts that users can influence: bounded where they are kept, compared or shown.
 
 What is shown is on one line, without anything that a terminal obeys.
 """

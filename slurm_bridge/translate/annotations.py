@@ -1,7 +1,7 @@
 """The annotations that users set on pods and on the objects that make them: one table row for each key.
 
-A row names the field of `JobRequest` (or the hint for the hooks) that its value becomes; messages, the documentation
-and the checks at admission follow from the same rows.
+A row names the field of `JobRequest` (or the hint for the hooks) that its value becomes. Messages, the documentation
+and the checks at admission follow from the rows.
 """
 
 import dataclasses
@@ -13,10 +13,10 @@ from slurm_bridge.model import texts as text_
 from slurm_bridge.translate import forms
 from slurm_bridge.translate.forms import ValueForm
 
-#: A message with more of them helps nobody, and conditions are kept in every copy of the pod.
+#: Problems in one message. A longer one does not help users, and every copy of the pod keeps its conditions.
 MOST_PROBLEMS = 50
 
-#: To look for a key that was meant takes long; whoever has many wrong keys finds out from the first.
+#: How many unknown keys of an object are compared with known ones, because that takes long.
 MOST_HINTS = 5
 
 
@@ -35,7 +35,7 @@ class AnnotationRow:
 
     @property
     def annotation(self) -> str:
-        """The key as it stands in a manifest."""
+        """The key with its prefix, as in a manifest."""
         return names.JOB_PREFIX + self.key
 
 
@@ -206,13 +206,13 @@ ANNOTATIONS: tuple[AnnotationRow, ...] = (
 
 BY_KEY: Mapping[str, AnnotationRow] = {row.key: row for row in ANNOTATIONS}
 
-#: Keys that nobody may use unless the policy says so.
+#: Keys that users may use only where the policy allows it.
 GUARDED: frozenset[str] = frozenset(row.key for row in ANNOTATIONS if row.guarded)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedAnnotation:
-    """One annotation that was understood: by which object, in which words, and what it means."""
+    """One annotation with a valid value: the object that has it, its text, and its value."""
 
     row: AnnotationRow
     subject: str
@@ -223,12 +223,12 @@ class ParsedAnnotation:
         return f'annotation {self.row.annotation}="{text_.shown(self.text)}" of {self.subject}'
 
     def problem(self, words: str) -> str:
-        """A complaint about this annotation, in the form that all of them have."""
+        """A message about this annotation, in the form of all such messages."""
         return _problem(self.subject, self.row.key, self.text, words)
 
 
 def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[ParsedAnnotation, ...], tuple[str, ...]]:
-    """What the object says of its jobs, and everything that is wrong with it. `subject` is `Job default/web`."""
+    """The annotations of an object for its jobs, and everything that is wrong with them; `subject` as `Job ns/web`."""
     ours = sorted((name.removeprefix(names.JOB_PREFIX), text) for name, text in annotations.items() if _ours(name))
     said: list[ParsedAnnotation] = []
     problems: list[str] = []
@@ -245,20 +245,20 @@ def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[ParsedAnno
 
 
 def check(subject: str, annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Everything that is wrong with the annotations of one object alone, for whoever admits it."""
+    """Everything that is wrong with the annotations of one object, for admission."""
     said, problems = read(subject, annotations)
     return (*problems, *contradictions({one.row.key: one for one in said}))
 
 
 def contradictions(said: Mapping[str, ParsedAnnotation]) -> Iterable[str]:
-    """What is wrong between annotations that are right one by one."""
+    """Annotations that are valid one by one and contradict each other."""
     least, most = said.get("min-nodes"), said.get("max-nodes")
     if least and most and _number(least) > _number(most):
         yield least.problem(f"allowed is at most max-nodes, which is {most.value} ({most})")
 
 
 def together(problems: Iterable[str]) -> str:
-    """All of them in one message."""
+    """The problems in one message."""
     listed = list(problems)
     more = [f"and {len(listed) - MOST_PROBLEMS} more"] if len(listed) > MOST_PROBLEMS else []
     return "; ".join([*listed[:MOST_PROBLEMS], *more])

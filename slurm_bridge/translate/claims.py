@@ -1,4 +1,4 @@
-"""Where the values of a request come from: each layer claims fields, and of several claims the last one counts."""
+"""The values of a request by layer: each layer claims fields, and of several claims the last one counts."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,10 +15,10 @@ from slurm_bridge.translate.members import Amounts, EqualPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.shapes import Needs, Shape
 
-#: Any Slurm user may read a job's comment; longer ones only make lists unreadable.
+#: Letters of the comment of a job; longer ones would make lists unreadable.
 MOST_COMMENT = 200
 
-#: Of a gang this is no amount of the request: it says how many pods a node may take.
+#: Of a gang, this is no amount of the request: it limits how many pods share a node.
 NODE_MEMORY = "mem-per-node"
 
 #: Annotations that replace what each pod asks for.
@@ -39,7 +39,7 @@ class ClaimedValue:
 
 
 def identity(workload: Workload, rules: Rules) -> Iterator[ClaimedValue]:
-    """Whose job it is, and of how many tasks."""
+    """The owner of the job, and its number of tasks."""
     root, controller = workload.root, workload.controller
     owner = marks.Owner(
         cluster=rules.cluster_id, kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid
@@ -57,7 +57,7 @@ def identity(workload: Workload, rules: Rules) -> Iterator[ClaimedValue]:
 
 
 def _comment(workload: Workload) -> str:
-    """For people who look at Slurm's side; never read by us."""
+    """The comment for users of Slurm; the bridge never reads it."""
     root, controller = workload.root, workload.controller
     of = f", {controller}" if controller and controller != root else ""
     said = texts.plain(f"{root.namespace}/{root.name} ({root.kind}{of})".encode("ascii", "replace").decode())
@@ -65,7 +65,7 @@ def _comment(workload: Workload) -> str:
 
 
 def defaults(rules: Rules) -> Iterator[ClaimedValue]:
-    """The default group stays under another user too: without one, Slurm takes the group of our own token."""
+    """The configured defaults. The default group holds for other users, too: Slurm would take that of our token."""
     values: Mapping[str, tuple[str, object]] = {
         "partition": ("partition", rules.partition),
         "account": ("account", rules.account),
@@ -85,7 +85,7 @@ def defaults(rules: Rules) -> Iterator[ClaimedValue]:
 
 
 def derived(group: EqualPods, rules: Rules, job: Deadline | None = None) -> Iterator[ClaimedValue]:
-    """Of a single pod. What is not asked for, or zero, is left to the defaults: no memory is all of it to Slurm."""
+    """Of a single pod. The defaults hold for what it does not request: Slurm takes no memory for all of it."""
     requests = f"{rules.count} of {group.subject}"
     for field, value in _asked(group.asked, rules).items():
         yield ClaimedValue(field, value, requests)
@@ -95,14 +95,14 @@ def derived(group: EqualPods, rules: Rules, job: Deadline | None = None) -> Iter
 def largest(
     groups: Sequence[EqualPods], shapes: Sequence[Shape], rules: Rules, job: Deadline | None = None
 ) -> Iterator[ClaimedValue]:
-    """Of a gang: the most of each that one of its pods asks for; where none does the defaults stay as they are."""
+    """Of a gang: the most that one of its pods requests; the defaults hold for what none requests."""
     most = shaping.bound([shape.needs for shape in shapes])
     values = {"cpus_per_task": most.cpus, "memory": Memory(mib=most.memory_mib), "gres": most.gres}
     asked = [(group, _asked(group.asked, rules)) for group in groups]
     for field, value in values.items():
         asking = [group for group, fields in asked if field in fields]
         if asking:
-            yield ClaimedValue(field, value, _of_whom(asking[0], groups, rules.count))
+            yield ClaimedValue(field, value, _requested_by(asking[0], groups, rules.count))
     yield from _deadline(groups, job)
     apart = next((group for group in groups if group.apart), None)
     if apart is not None:
@@ -110,14 +110,14 @@ def largest(
 
 
 def annotated(said: Mapping[str, ParsedAnnotation], *, gang: bool = False) -> Iterator[ClaimedValue]:
-    """What users say themselves."""
+    """The annotations of users."""
     for key, one in said.items():
         field = NODE_MEMORY if gang and key == NODE_MEMORY else one.row.field
         yield ClaimedValue(field, one.value, str(one), key, one.subject)
 
 
 def needs_of(group: EqualPods, said: Mapping[str, ParsedAnnotation], rules: Rules) -> Needs:
-    """What each pod of a group comes to: the annotations speak of every pod alike."""
+    """What Slurm is asked for each of these pods; annotations hold for every pod."""
     found: dict[str, Any] = {
         "cpus_per_task": rules.cpus,
         "memory": Memory(mib=rules.memory_mib),
@@ -139,7 +139,7 @@ def _asked(amounts: Amounts, rules: Rules) -> dict[str, Any]:
     return found
 
 
-def _of_whom(asking: EqualPods, groups: Sequence[EqualPods], counted: str) -> str:
+def _requested_by(asking: EqualPods, groups: Sequence[EqualPods], counted: str) -> str:
     count = sum(len(group.pods) for group in groups)
     if len(groups) == 1:
         return f"{counted} of {asking.subject}" + (f" and {count - 1} like it" if count > 1 else "")
@@ -148,7 +148,7 @@ def _of_whom(asking: EqualPods, groups: Sequence[EqualPods], counted: str) -> st
 
 
 def _deadline(groups: Iterable[EqualPods], job: Deadline | None) -> Iterator[ClaimedValue]:
-    """The pods' own, or that of the Job that makes them: whatever ends them first."""
+    """The deadline of the pods or of their Job, whichever is earlier."""
     found = members.deadline(pod for group in groups for pod in group.pods)
     limits = [(found[0], members.subject(found[1]))] if found is not None else []
     if job is not None and job.seconds > 0:

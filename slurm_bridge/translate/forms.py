@@ -1,7 +1,7 @@
-"""The forms that annotation values can have: what is allowed in words, and the parser that allows exactly that.
+"""The forms of annotation values: what is allowed in words, and the parser that allows exactly that.
 
-Words and parser stand together, so that an error message and the documentation cannot say something else than the code.
-Values arrive without surrounding blanks; a parser raises ValueError for whatever its words do not allow.
+Words and parser stand together, so that error messages and the documentation agree with the code. Values arrive
+without surrounding blanks; a parser raises ValueError for every value that its words do not allow.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ MOST_PRIORITY = 4_294_967_294
 #: Below are the accounts of the system itself.
 FIRST_USER = 1000
 
-#: Root, Slurm's own value for "nobody in particular", and nobody: none of them is a person whose jobs these could be.
+#: Root, Slurm's SLURM_AUTH_NOBODY, and the account "nobody": no person's jobs run as one of them.
 _NOT_A_PERSON = frozenset({0, 99, 65534})
 
 #: Accounts and groups of operating systems and of Slurm's own services, whatever their numbers are on some machine.
@@ -82,7 +82,7 @@ def _name(text: str) -> str:
 
 
 def _names(text: str) -> str:
-    """A name twice is harmless, and Slurm would keep it twice."""
+    """Names without duplicates, which Slurm would keep."""
     return ",".join(dict.fromkeys(_name(part.strip()) for part in text.split(",")))
 
 
@@ -111,7 +111,7 @@ def _person(text: str) -> str:
 
 
 def ordinary(number: int) -> bool:
-    """Whether the user or group with this number can be a person's."""
+    """Whether this number can be that of a person, or of a group of persons."""
     return number not in _NOT_A_PERSON and FIRST_USER <= number <= MOST
 
 

@@ -1,4 +1,4 @@
-"""How many terms a pod may have: absurd numbers are refused before any node is looked at.
+"""The most terms that a pod may have; more are refused before any node is compared.
 
 Each term of a selector is compared with every node, and the API server takes some ten thousand of them in one pod.
 """
