@@ -65,7 +65,7 @@ class Chain:
         self.preempts: Preempts | None = next(
             (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Preempts)), None
         )
-        #: Who says for whom nodes are to be kept, likewise.
+        #: The hook that says for which workloads nodes are kept, likewise.
         self.reserves: Reserves | None = next(
             (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Reserves)), None
         )

@@ -144,7 +144,7 @@ class Recall:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Clearance:
     """For a workload that waits: the names of those that make room for it by their keys, gone ones among them."""
 
     where: str
@@ -164,7 +164,7 @@ class Evicts(Protocol):
     def recalled(self, workload: WorkloadKey) -> Recall | None:
         """The same of one workload."""
 
-    def rooms(self) -> Mapping[WorkloadKey, Room]:
+    def rooms(self) -> Mapping[WorkloadKey, Clearance]:
         """The workloads that room is made for, by key; each until it has a job, or waits no longer."""
 
     def gone(self, workload: WorkloadKey) -> None:

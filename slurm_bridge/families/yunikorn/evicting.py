@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 
 from slurm_bridge.families.yunikorn.members import Member
-from slurm_bridge.hooks.evictions import Recall, Room
+from slurm_bridge.hooks.evictions import Clearance, Recall
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 
 
@@ -18,7 +18,7 @@ class Evictions:
     def __init__(self, lock: threading.RLock) -> None:
         self._lock = lock
         self._recalls: dict[WorkloadKey, Recall] = {}
-        self._rooms: dict[WorkloadKey, Room] = {}
+        self._rooms: dict[WorkloadKey, Clearance] = {}
         #: Since when, as far as this process knows: by whoever asked, and by victims for whom nobody did.
         self._since: dict[WorkloadKey, float] = {}
 
@@ -38,7 +38,7 @@ class Evictions:
         self._since.setdefault(asker.demand.uid, now)
         known = self._rooms.get(asker.demand.uid)
         already = known.victims if known is not None else {}
-        self._rooms[asker.demand.uid] = Room(where=asker.queue, victims={**already, **victims})
+        self._rooms[asker.demand.uid] = Clearance(where=asker.queue, victims={**already, **victims})
 
     def call_off(self) -> None:
         """Nobody is to go for anybody any more; the scheduler sees who is leaving already, and goes to the end."""
@@ -52,7 +52,7 @@ class Evictions:
         if recall is not None and room is not None:
             rest = {one: name for one, name in room.victims.items() if one != uid}
             if rest:
-                self._rooms[recall.asker] = Room(where=room.where, victims=rest)
+                self._rooms[recall.asker] = Clearance(where=room.where, victims=rest)
             else:
                 self.served(recall.asker)
         return self.over(uid)
@@ -82,7 +82,7 @@ class Evictions:
         with self._lock:
             return dict(self._recalls)
 
-    def rooms(self) -> Mapping[WorkloadKey, Room]:
+    def rooms(self) -> Mapping[WorkloadKey, Clearance]:
         """All that somebody waits for."""
         return dict(self._rooms)
 

@@ -21,7 +21,7 @@ from slurm_bridge.families.yunikorn.restoring import Known
 from slurm_bridge.families.yunikorn.setup import LOCAL, OFF
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Nodes, Rank, Scores, Session
-from slurm_bridge.hooks.evictions import Recall, Room
+from slurm_bridge.hooks.evictions import Clearance, Recall
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
@@ -122,7 +122,7 @@ class Yunikorn:
         """The same of one workload."""
         return self._manager.evictions.recall(workload) if self._manager is not None else None
 
-    def rooms(self) -> Mapping[WorkloadKey, Room]:
+    def rooms(self) -> Mapping[WorkloadKey, Clearance]:
         """For whom that is."""
         return self._manager.evictions.rooms() if self._manager is not None else {}
 

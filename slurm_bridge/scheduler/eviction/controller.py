@@ -16,7 +16,7 @@ from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.preemption import Preemptions
 from slurm_bridge.scheduler.eviction.queue_eviction import QueueEvictions
-from slurm_bridge.scheduler.eviction.store import EvictionStore, Preemption, QueueEviction
+from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, QueueEvictionCase
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.tools import Tools
 
@@ -31,12 +31,12 @@ class EvictionController:
         self._queue_evictions = QueueEvictions(tools, census, queue, self._store, self._evictor)
 
     @property
-    def preemptions(self) -> Mapping[WorkloadKey, Preemption]:
+    def preemptions(self) -> Mapping[WorkloadKey, PreemptionCase]:
         """The preemptions that are under way, by the workload that room is made for."""
         return self._store.preemptions()
 
     @property
-    def queue_evictions(self) -> Mapping[WorkloadKey, QueueEviction]:
+    def queue_evictions(self) -> Mapping[WorkloadKey, QueueEvictionCase]:
         """The evictions for queues that are under way, by the workload that leaves."""
         return self._store.evictions()
 

@@ -1,6 +1,6 @@
 """Preemption: pods of a lower priority leave nodes for a workload whose job waits in Slurm for want of them.
 
-A hook says which pods that would be (`hooks.evictions.Preempts`). The life of each case is drawn in `store.Preemption`.
+A hook says which pods that would be (`hooks.evictions.Preempts`). `store.PreemptionCase` draws the life of each case.
 """
 
 import functools
@@ -23,7 +23,7 @@ from slurm_bridge.scheduler.eviction.hold_manager import HOLD_SECONDS, HoldManag
 from slurm_bridge.scheduler.eviction.nominations import NominationWriter
 from slurm_bridge.scheduler.eviction.preemptors import Preemptor
 from slurm_bridge.scheduler.eviction.situation import ClusterSituation
-from slurm_bridge.scheduler.eviction.store import EvictionStore, Preemption, Stage
+from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, PreemptionStage
 from slurm_bridge.scheduler.members import PLACED, Standing
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.tools import Tools
@@ -98,7 +98,7 @@ class Preemptions:
             self._nominations.take_back(pods)
         elif crew is not None and pods:
             now = self._tools.clock.now()
-            case = Preemption(root=crew.root, pods=pods, victims={}, began=now, stage=Stage.CLEARED)
+            case = PreemptionCase(root=crew.root, pods=pods, victims={}, began=now, stage=PreemptionStage.CLEARED)
             self._hold(key, case, evictions.nominated(pods))
             hook.count("rejoined")
 
@@ -162,7 +162,7 @@ class Preemptions:
         self._nominations.write(pods, proposal.places)
         victims = {pod.uid: pod for pod in proposal.victims}
         now = self._tools.clock.now()
-        case = Preemption(root=one.root, pods=pods, victims=victims, began=now, intent=one.intent)
+        case = PreemptionCase(root=one.root, pods=pods, victims=victims, began=now, intent=one.intent)
         self._hold(one.root.key, case, proposal.nodes)
         listed = ", ".join(sorted("/".join(pod.key) for pod in proposal.victims))
         count = "1 pod" if len(victims) == 1 else f"{len(victims)} pods"
@@ -171,21 +171,21 @@ class Preemptions:
         for pod in pods:
             self._tools.voice.event(pod, "PreemptionStarted", text)
 
-    def _hold(self, key: WorkloadKey, case: Preemption, nodes: frozenset[str]) -> None:
+    def _hold(self, key: WorkloadKey, case: PreemptionCase, nodes: frozenset[str]) -> None:
         self._store.of(key).preemption = case
         self._look_again((key,))
         self._holds.keep(key, nodes)
 
     # -- how it goes on ----------------------------------------------------------------------------------------------
 
-    def _turn(self, key: WorkloadKey, case: Preemption, hook: Preempts) -> None:
+    def _turn(self, key: WorkloadKey, case: PreemptionCase, hook: Preempts) -> None:
         try:
             self._advance(key, case, hook)
         except errors.NotAuthorized as missing:
             logger.bind(workload=str(case.root)).error("preemption: {}; deploy/preemption has the rights", missing)
             self._give_up(key, case, hook)
 
-    def _advance(self, key: WorkloadKey, case: Preemption, hook: Preempts) -> None:
+    def _advance(self, key: WorkloadKey, case: PreemptionCase, hook: Preempts) -> None:
         crew, age = self._census.crew(key), self._tools.clock.now() - case.began
         if crew is None or not crew.count(Standing.WANTING):
             state = self._store.of(key)
@@ -193,17 +193,17 @@ class Preemptions:
             self._forget(key, case)
             hook.count("used" if crew is not None and crew.count(*PLACED, Standing.DONE) else "given_up")
             return
-        slow = case.stage is Stage.HOLDING and age > HOLD_SECONDS
+        slow = case.stage is PreemptionStage.HOLDING and age > HOLD_SECONDS
         if slow or age > hook.keep_seconds or self._wants_otherwise(key, case.intent):
             self._give_up(key, case, hook)
             return
-        if case.stage is Stage.HOLDING and self._is_known(key):
-            case.stage = Stage.EVICTING
-        evicts = case.stage is Stage.EVICTING and not self._is_starting(key)
+        if case.stage is PreemptionStage.HOLDING and self._is_known(key):
+            case.stage = PreemptionStage.EVICTING
+        evicts = case.stage is PreemptionStage.EVICTING and not self._is_starting(key)
         if evicts and self._evictor.evict(case.victims, case.name, hook.count):
-            case.stage = Stage.LEAVING
-        if case.stage is Stage.LEAVING and self._is_cleared(case):
-            case.stage = Stage.CLEARED
+            case.stage = PreemptionStage.LEAVING
+        if case.stage is PreemptionStage.LEAVING and self._is_cleared(case):
+            case.stage = PreemptionStage.CLEARED
             self._look_again((key,))
 
     def _wants_otherwise(self, key: WorkloadKey, intent: str) -> bool:
@@ -212,21 +212,20 @@ class Preemptions:
         return wish is not None and (not preemptors.is_wanted(wish) or intent not in ("", wish.intent))
 
     def _is_known(self, key: WorkloadKey) -> bool:
-        """Every other workload has been looked at since the nodes are held, and Slurm knows what it keeps away from."""
         return not self._tools.mirror.failing and bool(self._holds.nodes(key)) and self._holds.is_known(key)
 
     def _is_starting(self, key: WorkloadKey) -> bool:
         """It has got nodes by itself."""
         return any(one.alive and one.phase is not Phase.PENDING for one in self._tools.table.of(key))
 
-    def _is_cleared(self, case: Preemption) -> bool:
+    def _is_cleared(self, case: PreemptionCase) -> bool:
         """No victim is left, no pod has come after them, and the jobs of groups are over."""
         if not self._evictor.have_left(case.victims):
             return False
         newcomers = self._evictor.newcomers(case.victims)
         if newcomers:
             case.victims.update(newcomers)
-            case.stage = Stage.EVICTING
+            case.stage = PreemptionStage.EVICTING
             return False
         ended = tuple(self._evictor.end_jobs(case.victims, case.name))
         self._look_again(key for key, _ in ended)
@@ -234,14 +233,14 @@ class Preemptions:
 
     # -- how it ends -------------------------------------------------------------------------------------------------
 
-    def _give_up(self, key: WorkloadKey, case: Preemption, hook: Preempts) -> None:
+    def _give_up(self, key: WorkloadKey, case: PreemptionCase, hook: Preempts) -> None:
         """Its time is over, or it wants something else: others may have the nodes, and it has another try later."""
         logger.bind(workload=str(case.root)).warning("preemption: given up while {}", case.stage.value)
         self._pause(key, hook)
         self._forget(key, case)
         hook.count("given_up")
 
-    def _forget(self, key: WorkloadKey, case: Preemption) -> None:
+    def _forget(self, key: WorkloadKey, case: PreemptionCase) -> None:
         """The nodes are free to all, and the nominations are taken back."""
         self._store.of(key).preemption = None
         self._nominations.take_back(case.pods)

@@ -76,7 +76,7 @@ def is_wanted(wish: Wish) -> bool:
 
 
 def waits_for_nodes(view: JobView) -> bool:
-    """The job is pending for want of nodes, and nobody holds it."""
+    """The job is pending for want of nodes, and it is not held."""
     return view.reason in LACKING and not view.held
 
 

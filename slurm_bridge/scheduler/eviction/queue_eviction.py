@@ -1,7 +1,7 @@
 """Queue evictions: workloads leave because a hook that counts them says so, mostly for a workload of another queue.
 
 What is under way is written on the pods, so that a restart knows it: on those that wait, which workloads leave for them
-and from which nodes; on those that leave, for which workload. The life of each case is drawn in `store.QueueEviction`.
+and from which nodes; on those that leave, for which workload. `store.QueueEvictionCase` draws the life of each case.
 
 While one of the workloads that leave for another is refused, no further one is evicted: without it the room is not
 enough, and those that had left would have left for nothing. If it is spared, so are they. The one that was refused
@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from loguru import logger
 
 from slurm_bridge import errors
-from slurm_bridge.hooks.evictions import Evicts, Recall, Room
+from slurm_bridge.hooks.evictions import Clearance, Evicts, Recall
 from slurm_bridge.model import names
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
@@ -26,7 +26,7 @@ from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.eviction import notes
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.hold_manager import HoldManager, HoldTerms
-from slurm_bridge.scheduler.eviction.store import EvictionStore, QueueEviction
+from slurm_bridge.scheduler.eviction.store import EvictionStore, QueueEvictionCase
 from slurm_bridge.scheduler.marking import Marks
 from slurm_bridge.scheduler.members import PLACED, Standing
 from slurm_bridge.scheduler.queue import Queue
@@ -34,7 +34,7 @@ from slurm_bridge.scheduler.tools import Tools
 
 Keys = Collection[WorkloadKey]
 Recalls = Mapping[WorkloadKey, Recall]
-Rooms = Mapping[WorkloadKey, Room]
+Rooms = Mapping[WorkloadKey, Clearance]
 
 #: Pods that may leave: on nodes, or waiting for one.
 ALIVE = (*PLACED, Standing.WANTING)
@@ -62,7 +62,7 @@ class QueueEvictions:
             hold = functools.partial(self._hold_again, key, room, self._until(hook))
             self._tools.guard.always("recovery of evictions", key, hold)
 
-    def _hold_again(self, asker: WorkloadKey, room: Room, until: float) -> None:
+    def _hold_again(self, asker: WorkloadKey, room: Clearance, until: float) -> None:
         """Its pods say which nodes were cleared for it; believed of those that its victims are on, or have left."""
         nodes = notes.room_on(self._pods(asker, Standing.WANTING))
         self._holds.keep(asker, nodes & self._left_by(room.victims), until)
@@ -109,12 +109,12 @@ class QueueEvictions:
             if state.eviction is not None and not self._is_leaving(state.eviction):
                 self._spare(recall, hook, "another workload that was to leave with it was refused", refused=False)
 
-    def _case(self, victim: WorkloadKey) -> QueueEviction:
+    def _case(self, victim: WorkloadKey) -> QueueEvictionCase:
         state = self._store.of(victim)
-        state.eviction = state.eviction or QueueEviction()
+        state.eviction = state.eviction or QueueEvictionCase()
         return state.eviction
 
-    def _prepared(self, asker: WorkloadKey, room: Room, recalls: Recalls) -> bool:
+    def _prepared(self, asker: WorkloadKey, room: Clearance, recalls: Recalls) -> bool:
         """All its pods and its victims' pods say what is under way, and others know what they keep away from."""
         noted = self._try("note", asker, functools.partial(self._note, asker, room, recalls))
         victims = [one for one in recalls.values() if one.asker == asker]
@@ -168,7 +168,7 @@ class QueueEvictions:
             state.eviction = None
         self._marks.take_back((pod for pod in pods if not pod.terminating), names.ANNOTATION_MAKES_ROOM)
 
-    def _note(self, asker: WorkloadKey, room: Room, recalls: Recalls) -> bool:
+    def _note(self, asker: WorkloadKey, room: Clearance, recalls: Recalls) -> bool:
         """Write on its pods which workloads leave for it, and tell its users once; False where it has no such pod."""
         pods, state = self._pods(asker, Standing.WANTING), self._store.of(asker)
         told = state.noted = state.noted or frozenset()
@@ -196,7 +196,7 @@ class QueueEvictions:
 
     # -- one victim --------------------------------------------------------------------------------------------------
 
-    def _turn(self, recall: Recall, case: QueueEviction, hook: Evicts, *, wanted: bool) -> bool:
+    def _turn(self, recall: Recall, case: QueueEvictionCase, hook: Evicts, *, wanted: bool) -> bool:
         """`wanted`: the workload that it is to leave for still waits."""
         victim = recall.victim
         # Asked first: a workload that is looked at from now on knows that it is to leave, and gets no job.
@@ -212,12 +212,12 @@ class QueueEvictions:
             self._gone(recall, hook)
         return True
 
-    def _is_leaving(self, case: QueueEviction) -> bool:
+    def _is_leaving(self, case: QueueEvictionCase) -> bool:
         """One of its pods has gone, or is on its way."""
         seen = (self._census.get(uid) for uid in case.pods)
         return any(pod is None or pod.terminal or pod.terminating for pod in seen)
 
-    def _call_back(self, recall: Recall, case: QueueEviction, hook: Evicts) -> None:
+    def _call_back(self, recall: Recall, case: QueueEvictionCase, hook: Evicts) -> None:
         """The cycle takes its job back."""
         if not case.announced and self._census.crew(recall.victim) is not None:
             case.announced = True
@@ -227,7 +227,7 @@ class QueueEvictions:
             hook.count("taken back")
         self._queue.activate(recall.victim, urgent=True)
 
-    def _evict(self, recall: Recall, case: QueueEviction, hook: Evicts) -> None:
+    def _evict(self, recall: Recall, case: QueueEvictionCase, hook: Evicts) -> None:
         try:
             self._mark(recall)
             leaving = self._evictor.evict(case.pods, recall.cause, hook.count)
@@ -242,14 +242,14 @@ class QueueEvictions:
         if self._is_over(recall, case):
             self._gone(recall, hook)
 
-    def _refused(self, recall: Recall, case: QueueEviction, hook: Evicts) -> None:
+    def _refused(self, recall: Recall, case: QueueEvictionCase, hook: Evicts) -> None:
         """It is asked again; of a group that is torn already all have to leave, however long that takes."""
         now = self._tools.clock.now()
         case.refused = now if case.refused is None else case.refused
         if now - case.refused >= hook.evict_seconds and not self._is_leaving(case):
             self._spare(recall, hook, f"its eviction was refused for {hook.evict_seconds:.0f} s", refused=True)
 
-    def _is_over(self, recall: Recall, case: QueueEviction) -> bool:
+    def _is_over(self, recall: Recall, case: QueueEvictionCase) -> bool:
         """No pod is left, no pod has come after them, and no job."""
         if not self._evictor.have_left(case.pods):
             return False

@@ -9,7 +9,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 
 
-class Stage(enum.Enum):
+class PreemptionStage(enum.Enum):
     """How far a preemption has come."""
 
     HOLDING = "others learn to keep away from the nodes"
@@ -19,7 +19,7 @@ class Stage(enum.Enum):
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Preemption:
+class PreemptionCase:
     """Pods leave for a workload of a higher priority, as a hook has proposed.
 
         HOLDING    the nodes are held; workloads whose jobs wait in Slurm learn to keep away from them
@@ -42,7 +42,7 @@ class Preemption:
     victims: dict[str, Pod]
     began: float
     intent: str = ""
-    stage: Stage = Stage.HOLDING
+    stage: PreemptionStage = PreemptionStage.HOLDING
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class Preemption:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class QueueEviction:
+class QueueEvictionCase:
     """A workload leaves because a hook that counts workloads says so: for another workload, or to keep a quota.
 
         marked     its pods say which workload they leave for
@@ -79,14 +79,14 @@ class EvictionState:
     """All that the controller knows of one workload. A leadership begins without what is marked (L)."""
 
     #: Pods leave for it, by its priority. (L)
-    preemption: Preemption | None = None
+    preemption: PreemptionCase | None = None
     #: So often it has tried to preempt, and when it may try again.
     tries: int = 0
     not_before: float = float("-inf")
     #: The victims that its users were told of; None: its pods do not say that workloads leave for it. (L)
     noted: frozenset[WorkloadKey] | None = None
     #: It leaves, because its queue says so. (L)
-    eviction: QueueEviction | None = None
+    eviction: QueueEvictionCase | None = None
     #: One of its evictions was refused.
     was_refused: bool = False
 
@@ -105,12 +105,12 @@ class EvictionStore:
         """To write in."""
         return self._states.setdefault(key, EvictionState())
 
-    def preemptions(self) -> dict[WorkloadKey, Preemption]:
+    def preemptions(self) -> dict[WorkloadKey, PreemptionCase]:
         """All that are under way."""
         found = tuple(self._states.items())
         return {key: state.preemption for key, state in found if state.preemption is not None}
 
-    def evictions(self) -> dict[WorkloadKey, QueueEviction]:
+    def evictions(self) -> dict[WorkloadKey, QueueEvictionCase]:
         """All that are under way."""
         return {key: state.eviction for key, state in tuple(self._states.items()) if state.eviction is not None}
 

@@ -10,7 +10,7 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.reservations import node_record
-from slurm_bridge.scheduler.reservations.store import Reservation
+from slurm_bridge.scheduler.reservations.store import ReservationCase
 from slurm_bridge.scheduler.tools import Tools
 
 #: A reservation lasts for so long, and is prolonged when so much of it is over.
@@ -32,7 +32,7 @@ class Acquirer:
         #: Error numbers of refusals that were logged: each is logged once.
         self._told: set[int] = set()
 
-    def reserve(self, key: WorkloadKey, case: Reservation, job: Placeholder) -> None:
+    def reserve(self, key: WorkloadKey, case: ReservationCase, job: Placeholder) -> None:
         """Make it, or prolong it, when it is time. Without it, others of ours keep away all the same."""
         now, user = self._tools.clock.now(), job.view.user if job.view is not None else ""
         if now < case.due or not user:
@@ -52,14 +52,14 @@ class Acquirer:
         elif isinstance(outcome, Refused) and outcome.why is Refusal.UNKNOWN_NODE:
             self._tools.refresh_facts()
 
-    def _refused(self, key: WorkloadKey, case: Reservation, outcome: Refused) -> None:
+    def _refused(self, key: WorkloadKey, case: ReservationCase, outcome: Refused) -> None:
         case.reserved, case.refused = False, True
         if outcome.code not in self._told:
             self._told.add(outcome.code)
             text = "Slurm reserves no nodes, so that jobs that are not ours may take those that are kept: {}"
             logger.bind(workload=key).warning("reservation: " + text, outcome.message)
 
-    def assign(self, key: WorkloadKey, case: Reservation, job: Placeholder) -> None:
+    def assign(self, key: WorkloadKey, case: ReservationCase, job: Placeholder) -> None:
         """Write into its job what is kept for it; the job enters the reservation, or becomes the first of all."""
         now = self._tools.clock.now()
         if case.silent or now < case.pause or not (case.reserved or case.refused):
@@ -84,7 +84,7 @@ class Acquirer:
         self._tools.mirror.look(job.job_id, job.owner, tell=False)
         self._queue.activate(key, urgent=True)
 
-    def _not_assigned(self, key: WorkloadKey, case: Reservation, outcome: Refused) -> None:
+    def _not_assigned(self, key: WorkloadKey, case: ReservationCase, outcome: Refused) -> None:
         """The reservation has gone meanwhile, and is made anew; or it is not for this job, or no record is written."""
         case.refusals += 1
         if not case.reserved:

@@ -22,7 +22,7 @@ _NO_ENDS: Mapping[str, int] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class TaskNeeds:
     """What each task of a job needs: in Slurm, and in Kubernetes."""
 
     needs: Needs
@@ -35,7 +35,7 @@ def allowed(view: JobView, snapshot: ClusterSnapshot) -> frozenset[str]:
     return within.intersection(view.required_nodes) if view.required_nodes else within
 
 
-def task(alike: Sequence[Shape], view: JobView) -> Task:
+def task(alike: Sequence[Shape], view: JobView) -> TaskNeeds:
     """Pods that differ are asked for as the largest; of fewer tasks than pods each is several pods."""
     pods = sum(len(shape.pods) for shape in alike)
     each = -(-pods // max(1, view.tasks or 1))
@@ -48,11 +48,11 @@ def task(alike: Sequence[Shape], view: JobView) -> Task:
     largest = dataclasses.replace(
         needs, cpus=max(needs.cpus, view.cpus_per_task or 1), memory_mib=max(needs.memory_mib, node)
     )
-    return Task(needs=largest, amounts=amounts)
+    return TaskNeeds(needs=largest, amounts=amounts)
 
 
 def choose(
-    one: Task,
+    one: TaskNeeds,
     view: JobView,
     facts: Iterable[NodeFacts],
     *,
@@ -78,7 +78,7 @@ def choose(
     return tuple(sorted(chosen)) if enough else ()
 
 
-def room(one: Task, facts: NodeFacts) -> int:
+def room(one: TaskNeeds, facts: NodeFacts) -> int:
     """How many tasks it holds when all jobs that Slurm knows have gone."""
     slurm = facts.slurm
     if slurm is None or sites.closed(slurm):

@@ -2,7 +2,7 @@
 
     named ──► choose nodes ──► hold them ──► reserve, prolong ──► assign the job ──► release
 
-The life of each case is drawn in `store.Reservation`. Reservations are short, and prolonged while they are needed: one
+`store.ReservationCase` draws the life of each case. Reservations are short, and prolonged while they are needed: one
 that nothing prolongs ends by itself, and its job goes on waiting. What is to be given back is given back for certain;
 what an earlier life left behind, too.
 """
@@ -27,7 +27,7 @@ from slurm_bridge.scheduler.reservations import choice, node_record
 from slurm_bridge.scheduler.reservations.acquire import Acquirer
 from slurm_bridge.scheduler.reservations.node_record import NodeRecord
 from slurm_bridge.scheduler.reservations.release import Releaser
-from slurm_bridge.scheduler.reservations.store import Debt, Reservation, ReservationStore
+from slurm_bridge.scheduler.reservations.store import Debt, ReservationCase, ReservationStore
 from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
 
@@ -116,7 +116,7 @@ class ReservationController:
         if not nodes or not says.text:
             self._store.of(key).rest_until = self._tools.clock.now() + REST
             return
-        case = Reservation(job_id=placeholder.job_id, name=node_record.name(placeholder.owner), says=says)
+        case = ReservationCase(job_id=placeholder.job_id, name=node_record.name(placeholder.owner), says=says)
         if case.name in self._store.debts:
             # What is still to be given back is its priority, too: that of before would be forgotten.
             return
@@ -145,7 +145,7 @@ class ReservationController:
         ends = choice.ends_of(self._tools.table.alive())
         return choice.choose(choice.task(wish.translated.shapes, view), view, facts, last=last, ends=ends)
 
-    def _keep(self, key: WorkloadKey, case: Reservation) -> None:
+    def _keep(self, key: WorkloadKey, case: ReservationCase) -> None:
         """Others of ours keep away for as long as it may last."""
         self._store.of(key).kept = case
         self._tools.states.of(key).leadership.reserved = case.says.text
@@ -158,11 +158,11 @@ class ReservationController:
         """As the record of its job says; one that has started is found by the releaser."""
         key, says = one.owner.key, node_record.read(one.owner.reserved)
         if says is not None and one.phase is Phase.PENDING and key not in self._store.kept():
-            self._keep(key, Reservation(job_id=one.job_id, name=node_record.name(one.owner), says=says))
+            self._keep(key, ReservationCase(job_id=one.job_id, name=node_record.name(one.owner), says=says))
 
     # -- one of them -------------------------------------------------------------------------------------------------
 
-    def _follow(self, key: WorkloadKey, case: Reservation, hook: Reserves | None) -> None:
+    def _follow(self, key: WorkloadKey, case: ReservationCase, hook: Reserves | None) -> None:
         over = self._over(key, case, hook)
         if over is not None:
             self._end(key, case, over, hook)
@@ -174,7 +174,7 @@ class ReservationController:
         if case.vain:
             self._end(key, case, "withdrawn", hook)
 
-    def _over(self, key: WorkloadKey, case: Reservation, hook: Reserves | None) -> str | None:
+    def _over(self, key: WorkloadKey, case: ReservationCase, hook: Reserves | None) -> str | None:
         """How it ends, in a word; None for as long as it has to last."""
         crew, job = self._census.crew(key), self._job(key, case)
         started = job is not None and job.phase is not Phase.PENDING
@@ -186,11 +186,11 @@ class ReservationController:
             return "timed out"
         return None if self._is_of_use(case, job) else "withdrawn"
 
-    def _job(self, key: WorkloadKey, case: Reservation) -> Placeholder | None:
+    def _job(self, key: WorkloadKey, case: ReservationCase) -> Placeholder | None:
         living = (one for one in self._tools.table.of(key) if one.alive)
         return next((one for one in living if one.job_id == case.job_id), None)
 
-    def _is_of_use(self, case: Reservation, job: Placeholder) -> bool:
+    def _is_of_use(self, case: ReservationCase, job: Placeholder) -> bool:
         """Its job may come to all of these nodes, and Slurm starts jobs there."""
         snapshot = self._tools.keeper.snapshot()
         if job.view is None or not job.view.partition:
@@ -199,7 +199,7 @@ class ReservationController:
         usable = all(one is not None and not sites.closed(one, reserved=True) for one in there.values())
         return usable and there.keys() <= choice.allowed(job.view, snapshot)
 
-    def _end(self, key: WorkloadKey, case: Reservation, how: str, hook: Reserves | None) -> None:
+    def _end(self, key: WorkloadKey, case: ReservationCase, how: str, hook: Reserves | None) -> None:
         """Its nodes are free to all, and its job leaves the reservation."""
         logger.bind(workload=key).info("reservation: {}", how)
         state = self._store.of(key)

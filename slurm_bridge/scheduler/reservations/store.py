@@ -8,7 +8,7 @@ from slurm_bridge.scheduler.reservations.node_record import NodeRecord
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Reservation:
+class ReservationCase:
     """Nodes that are kept for one workload and its job.
 
         HELD       the nodes that would hold the workload and are the first to be free are held: others of ours keep
@@ -58,7 +58,7 @@ class Debt:
 class ReservationState:
     """All that the controller knows of one workload; a restart reads `kept` from the owner records."""
 
-    kept: Reservation | None = None
+    kept: ReservationCase | None = None
     #: Nothing is kept for it until then: it has had its time, or no node would help it.
     rest_until: float = float("-inf")
     #: Nodes that were kept for it and were not free in time, or could not be kept for it.
@@ -80,7 +80,7 @@ class ReservationStore:
         """To write in."""
         return self._states.setdefault(key, ReservationState())
 
-    def kept(self) -> dict[WorkloadKey, Reservation]:
+    def kept(self) -> dict[WorkloadKey, ReservationCase]:
         """All that nodes are kept for."""
         return {key: state.kept for key, state in tuple(self._states.items()) if state.kept is not None}
 

@@ -15,7 +15,7 @@ from slurm_bridge.hooks.background import Backstage, NotAnswered, Post, Target
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model import kinds, names
-from slurm_bridge.scheduler.eviction.store import Stage
+from slurm_bridge.scheduler.eviction.store import PreemptionStage
 from slurm_bridge.sim import faults
 from tests.simulation import fleet
 from tests.simulation.feed import Feed
@@ -515,7 +515,7 @@ def test_only_so_many_at_once(bridge: Bridge) -> None:
     until(bridge, lambda: promised(bridge, "higher"))
     go(bridge, AFTER)
     assert promised(bridge, "high") == ""
-    assert [case.stage for case in bridge.core.evictions.preemptions.values()] == [Stage.EVICTING]
+    assert [case.stage for case in bridge.core.evictions.preemptions.values()] == [PreemptionStage.EVICTING]
 
 
 def test_two_at_once_take_different_nodes(bridge: Bridge) -> None:

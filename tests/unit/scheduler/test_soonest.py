@@ -37,7 +37,7 @@ def job(**fields: Any) -> Any:
     return dataclasses.replace(view(), **{**usual, **fields})
 
 
-def task(**fields: Any) -> choice.Task:
+def task(**fields: Any) -> choice.TaskNeeds:
     """Of one small pod for each task of the job."""
     asked = job(**fields)
     return choice.task([shape(*(pod(f"p{number}") for number in range(asked.tasks)))], asked)

@@ -67,7 +67,7 @@ class Preemption:
 
     def propose(self, ask: Ask, situation: Situation) -> Proposal | None:
         """The pods of a lower priority whose eviction costs least."""
-        return search.Search(ask, situation, self.options.most_nodes, self._extenders).proposal()
+        return search.VictimSearch(ask, situation, self.options.most_nodes, self._extenders).proposal()
 
     def _extenders(self, pod: Pod) -> tuple[Extender, ...]:
         """Services that have a say about this pod; asking them takes as long as they take."""

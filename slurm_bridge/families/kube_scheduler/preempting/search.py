@@ -24,7 +24,7 @@ from slurm_bridge.translate import resources
 Extenders = Callable[[Pod], Sequence[Extender]]
 
 
-class Search:
+class VictimSearch:
     """For one workload, in one situation; at most `most` nodes are compared."""
 
     def __init__(self, ask: Ask, situation: Situation, most: int, extenders: Extenders) -> None:
