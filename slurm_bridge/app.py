@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import slurm_bridge
 from slurm_bridge import ports
 from slurm_bridge.agents.cache import Cache
-from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
 from slurm_bridge.checks import findings, gathering, table
 from slurm_bridge.checks.facts import Expectations
@@ -152,9 +152,9 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
     with contextlib.ExitStack() as stack:
         sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock(), reading)))
         if sides is not None:
-            posting = Posting(SystemClock())
-            stack.callback(posting.close)
-            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=posting)
+            json_client = JsonClient(SystemClock())
+            stack.callback(json_client.close)
+            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=json_client)
         means = Means(
             rules=daemon_configuration.rules(settings),
             chain=daemon_configuration.changeable(settings, around).chain,

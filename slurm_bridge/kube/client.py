@@ -15,6 +15,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.runtime.http.messages import Limits, Request
 from slurm_bridge.runtime.oddities import Oddities
 
 T = TypeVar("T", bound=Object)
@@ -48,13 +49,13 @@ class KubeClient:
         *,
         clock: ports.Clock,
         dice: random.Random,
-        limits: transport.Limits | None = None,
+        limits: Limits | None = None,
         instance: str = events.CONTROLLER,
         reading: Reading | None = None,
     ) -> None:
         reading = reading or Reading(oddities=Oddities(clock.now))
         self._kept, self._oddities = reading.kept, reading.oddities
-        self._transport = transport.Transport(access, clock=clock, limits=limits or transport.Limits())
+        self._transport = transport.Transport(access, clock=clock, limits=limits or Limits())
         self._clock = clock
         self._dice = dice
         self._instance = instance
@@ -93,13 +94,13 @@ class KubeClient:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(self._dice.randint(*_WATCH_SECONDS)),
         }
-        request = transport.Request(method="GET", path=self._path(kind, scope.namespace), query=query)
+        request = Request(method="GET", path=self._path(kind, scope.namespace), query=query)
         with self._rediscovering(kind):
             stream = self._transport.stream(request)
         return watch.Watch(stream, codec.codec(kind, self._kept), lambda one: self._met(kind, one))
 
     def get(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        request = transport.Request(method="GET", path=self._path(kind, namespace, name))
+        request = Request(method="GET", path=self._path(kind, namespace, name))
         try:
             return self._one(kind, request)
         except errors.NotFound:
@@ -117,7 +118,7 @@ class KubeClient:
         return self._write(kind, "PATCH", path, pinned, content_type=_KEYED_PATCH if keyed else _MERGE_PATCH)
 
     def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
-        request = transport.Request(
+        request = Request(
             method="PATCH",
             path=self._path(kind, namespace, manifest["metadata"]["name"]),
             query={"fieldManager": FIELD_MANAGER, "force": "true"},
@@ -185,7 +186,7 @@ class KubeClient:
         query = {**_selectors(scope), "limit": _PAGE}
         while True:
             with self._rediscovering(kind):
-                page = reader.page(self._ask(transport.Request(method="GET", path=path, query=query)), odd)
+                page = reader.page(self._ask(Request(method="GET", path=path, query=query)), odd)
             items += page.items or ()
             if not page.metadata.continue_:
                 version = page.metadata.resource_version
@@ -199,28 +200,28 @@ class KubeClient:
         self, kind: Kind[T], method: str, path: str, manifest: Manifest, *, content_type: str = "application/json"
     ) -> T:
         body = codec.encode(manifest)
-        request = transport.Request(method=method, path=path, body=body, content_type=content_type)
+        request = Request(method=method, path=path, body=body, content_type=content_type)
         return self._one(kind, request)
 
-    def _one(self, kind: Kind[T], request: transport.Request) -> T:
+    def _one(self, kind: Kind[T], request: Request) -> T:
         """An answer that is one object."""
         with self._rediscovering(kind):
             return codec.codec(kind, self._kept).one(self._ask(request))
 
     def _order(self, method: str, path: str, manifest: Manifest) -> None:
         """A write whose answer says nothing that we need."""
-        self._ask(transport.Request(method=method, path=path, body=codec.encode(manifest)))
+        self._ask(Request(method=method, path=path, body=codec.encode(manifest)))
 
-    def _ask(self, request: transport.Request) -> bytes:
-        return _checked(str(request), self._transport.call(request))
+    def _ask(self, request: Request) -> bytes:
+        return transport.checked(request, self._transport.call(request))
 
     def _contents(self, kind: Kind[T], version: str) -> frozenset[str]:
         """What the server serves under this group and version: nothing, where it does not know them."""
-        request = transport.Request(method="GET", path=_base(kind.group, version))
+        request = Request(method="GET", path=_base(kind.group, version))
         answer = self._transport.call(request)
-        if status.unserved(answer.number, answer.body):
+        if status.unserved(answer):
             return frozenset()
-        return codec.resources(_checked(str(request), answer))
+        return codec.resources(transport.checked(request, answer))
 
     def _path(self, kind: Kind[T], namespace: str | None = None, *rest: str) -> str:
         version = self.served(kind)
@@ -248,9 +249,3 @@ def _base(group: str, version: str) -> str:
 def _selectors(scope: ports.Scope) -> dict[str, str]:
     chosen = {"labelSelector": scope.labels, "fieldSelector": scope.fields}
     return {name: value for name, value in chosen.items() if value}
-
-
-def _checked(what: str, answer: transport.Answer) -> bytes:
-    if not answer.ok:
-        raise status.refusal(what, answer.number, answer.body, answer.retry_after)
-    return answer.body

@@ -5,6 +5,11 @@ import pathlib
 import urllib.parse
 
 from slurm_bridge import errors
+from slurm_bridge.runtime.http.connections import Server
+from slurm_bridge.runtime.http.messages import Limits
+
+#: How many times as long as its longest silence a whole answer may take.
+_WHOLE = 4
 
 SCHEMES = ("http://", "https://", "unix:///", "http+unix://")
 
@@ -40,6 +45,33 @@ class SlurmSettings:
             raise errors.BadConfiguration("the address of slurmrestd must not carry a user name or password")
         if self.key_file is not None and self.cert_file is None:
             raise errors.BadConfiguration("a client key needs its certificate")
+        try:
+            self.server.check()
+        except ValueError as problem:
+            raise errors.BadConfiguration(f"the address of slurmrestd {problem}: {self.url}") from None
+
+    @property
+    def server(self) -> Server:
+        """The address, and how both sides prove who they are."""
+        path = self.socket_path
+        return Server(
+            url=self.url if path is None else "http://localhost",
+            unix_socket=path or "",
+            ca_file=_text(self.ca_file),
+            cert_file=_text(self.cert_file),
+            key_file=_text(self.key_file),
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """How long and how much is listened; slurmctld thinks before the answer begins, and then it comes quickly."""
+        return Limits(
+            connect=self.connect_timeout,
+            answer=self.read_timeout,
+            whole_answer=_WHOLE * self.read_timeout,
+            most_bytes=self.max_answer_bytes,
+            connections=self.connections,
+        )
 
     @property
     def socket_path(self) -> str | None:
@@ -48,3 +80,7 @@ class SlurmSettings:
             return self.url.removeprefix("unix://")
         quoted = self.url.removeprefix("http+unix://")
         return urllib.parse.unquote(quoted) if quoted != self.url else None
+
+
+def _text(path: pathlib.Path | None) -> str:
+    return "" if path is None else str(path)
