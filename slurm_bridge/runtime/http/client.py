@@ -82,8 +82,10 @@ class Client:
     def _read(self, request: Request, response: Response) -> Answer:
         """The connection goes back only when all of the body was read."""
         good, most = response.status < 300, self._limits.most_bytes  # noqa: PLR2004 - the class of HTTP statuses
+        told = response.headers.get("content-length", "")
+        whole = int(told) if told.isdecimal() and len(told) <= len(str(most)) else 0
         with contextlib.closing(response):
-            body: bytes | bytearray = response.read(_PIECE)
+            body: bytes | bytearray = response.read(min(whole, most + 1) or _PIECE)
             if body:
                 # Nearly every answer is one piece, and is not copied; a longer one grows in place.
                 while len(body) <= most and (piece := response.read(_PIECE)):
