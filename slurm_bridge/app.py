@@ -135,6 +135,9 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
         read_timeout=given.read_timeout_seconds,
         recovery_timeout=given.recovery_timeout_seconds,
         cache_ttl=0.0,
+        read_tries=given.read_tries,
+        read_first_pause=given.read_first_pause_seconds,
+        read_longest_pause=given.read_longest_pause_seconds,
         connections=max(given.connections, settings.scheduling.workers + 2),
     )
 

@@ -9,7 +9,6 @@ import collections
 import dataclasses
 import http
 import pathlib
-import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ import msgspec
 from slurm_bridge import errors, ports
 from slurm_bridge.agents.bearer import TokenFile
 from slurm_bridge.hooks.background import NotAnswered, Target
+from slurm_bridge.runtime.caches import LruCache
 from slurm_bridge.runtime.http.client import Client
 from slurm_bridge.runtime.http.connections import Server, Urllib3Pool
 from slurm_bridge.runtime.http.messages import Answer, Dropped, Limits, Request
@@ -41,34 +41,18 @@ class JsonClient:
     """The connections of one process; may be called from any thread."""
 
     def __init__(self, clock: ports.Clock, *, connections: int = 64) -> None:
-        self._clock = clock
-        self._connections = connections
-        self._lock = threading.Lock()
-        self._services: collections.OrderedDict[Target, _Service] = collections.OrderedDict()
+        def made(target: Target) -> _Service:
+            return _Service(target, clock, connections)
+
+        self._services: LruCache[Target, _Service] = LruCache(made, most=_SERVICES, drop=_Service.close)
 
     def __call__(self, target: Target, path: str, body: Mapping[str, Any], *, seconds: float) -> Any:
         """The decoded answer of a 200; NotAnswered for everything else, and when so many seconds are over."""
-        return self._service(target).ask(path, msgspec.json.encode(body), seconds)
+        return self._services.get(target).ask(path, msgspec.json.encode(body), seconds)
 
     def close(self) -> None:
         """Drop all kept connections."""
-        with self._lock:
-            services, self._services = self._services, collections.OrderedDict()
-        for service in services.values():
-            service.close()
-
-    def _service(self, target: Target) -> "_Service":
-        dropped = None
-        with self._lock:
-            service = self._services.get(target)
-            if service is None:
-                service = self._services[target] = _Service(target, self._clock, self._connections)
-            self._services.move_to_end(target)
-            if len(self._services) > _SERVICES:
-                _, dropped = self._services.popitem(last=False)
-        if dropped is not None:
-            dropped.close()
-        return service
+        self._services.clear()
 
 
 class _Service:

@@ -15,6 +15,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.runtime import retrying
 from slurm_bridge.runtime.http.messages import Limits, Request
 from slurm_bridge.runtime.oddities import Oddities
 
@@ -27,7 +28,7 @@ _KEYED_PATCH = "application/strategic-merge-patch+json"
 _APPLY_PATCH = "application/apply-patch+yaml"
 _PAGE = "500"
 #: How often a list may be overtaken by compaction before the caller hears of it.
-_LISTS = 3
+_LISTS = retrying.Retries(tries=3)
 #: Watches end after this many seconds, each at its own time, so that they do not all come back at once.
 _WATCH_SECONDS = (240, 290)
 
@@ -78,13 +79,8 @@ class KubeClient:
         return None
 
     def list(self, kind: Kind[T], scope: ports.Scope = ports.EVERYWHERE) -> ports.Listing[T]:
-        for _ in range(_LISTS - 1):
-            try:
-                return self._list(kind, scope)
-            except errors.Expired:
-                # Compaction overtook the pages; what was read is of no use, a new list is.
-                continue
-        return self._list(kind, scope)
+        # Where compaction overtook the pages, what was read is of no use, and a new list is, at once.
+        return retrying.read(lambda: self._list(kind, scope), _LISTS, pause=lambda _: None, after=(errors.Expired,))
 
     def watch(self, kind: Kind[T], since: str, scope: ports.Scope = ports.EVERYWHERE) -> ports.Changes[T]:
         query = {

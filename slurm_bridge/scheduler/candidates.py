@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -24,6 +25,7 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.runtime import backoff
 from slurm_bridge.scheduler import sites
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.census import Census
@@ -85,7 +87,7 @@ class Candidates:
     def pause(self, uid: WorkloadKey, hook: Preemption) -> None:
         """It has had its try; each further one is later."""
         tries, _ = self._tried.pop(uid, (0, 0.0))
-        seconds = hook.options.after_seconds * (1 << min(tries, DOUBLINGS))
+        seconds = backoff.pause(min(tries, DOUBLINGS), first=hook.options.after_seconds, most=math.inf)
         self._tried[uid] = (tries + 1, self._tools.clock.now() + seconds)
         while len(self._tried) > REMEMBERED:
             self._tried.popitem(last=False)

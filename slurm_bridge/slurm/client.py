@@ -26,6 +26,7 @@ from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 from slurm_bridge.runtime import retrying
+from slurm_bridge.runtime.caches import ValueCache
 from slurm_bridge.runtime.http.messages import Answer, Request
 from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.slurm import (
@@ -43,7 +44,6 @@ from slurm_bridge.slurm import (
     shapes,
 )
 from slurm_bridge.slurm.dialogue import Connect, Dialogue, pool
-from slurm_bridge.slurm.kept import Kept
 from slurm_bridge.slurm.settings import SlurmSettings
 
 T = TypeVar("T", bound=shapes.Envelope)
@@ -72,9 +72,9 @@ class SlurmClient:
         self._threads: Mapping[str, int] = {}
         self._no_components = False
         ttl, now = settings.cache_ttl, clock.now
-        self._nodes: Kept[tuple[SlurmNode, ...]] = Kept(self._read_nodes, ttl=ttl, now=now)
-        self._partitions: Kept[tuple[Partition, ...]] = Kept(self._read_partitions, ttl=ttl, now=now)
-        self._ping: Kept[Ping] = Kept(self._read_ping, ttl=ttl, now=now)
+        self._nodes: ValueCache[tuple[SlurmNode, ...]] = ValueCache(self._read_nodes, ttl=ttl, now=now)
+        self._partitions: ValueCache[tuple[Partition, ...]] = ValueCache(self._read_partitions, ttl=ttl, now=now)
+        self._ping: ValueCache[Ping] = ValueCache(self._read_ping, ttl=ttl, now=now)
 
     def __enter__(self) -> Self:
         return self
@@ -251,9 +251,7 @@ class SlurmClient:
         """The answer, and the rows of it that cannot be read; others have nothing to do with them."""
         return self._known(
             retrying.read(
-                lambda: replies.read(self._dialogue.ask(call), shape),
-                pause=self._pause,
-                tries=self._settings.read_tries,
+                lambda: replies.read(self._dialogue.ask(call), shape), self._settings.retries, pause=self._pause
             )
         )
 

@@ -7,6 +7,7 @@ import urllib.parse
 from slurm_bridge import errors
 from slurm_bridge.runtime.http.connections import Server
 from slurm_bridge.runtime.http.messages import Limits
+from slurm_bridge.runtime.retrying import Retries
 
 #: How many times as long as its longest silence a whole answer may take.
 _WHOLE = 4
@@ -36,6 +37,8 @@ class SlurmSettings:
     max_answer_bytes: int = 256 * 2**20
     cache_ttl: float = 5.0
     read_tries: int = 2
+    read_first_pause: float = 0.1
+    read_longest_pause: float = 2.0
     connections: int = 8
 
     def __post_init__(self) -> None:
@@ -49,6 +52,11 @@ class SlurmSettings:
             self.server.check()
         except ValueError as problem:
             raise errors.BadConfiguration(f"the address of slurmrestd {problem}: {self.url}") from None
+
+    @property
+    def retries(self) -> Retries:
+        """How reads are tried again."""
+        return Retries(tries=self.read_tries, first_pause=self.read_first_pause, longest_pause=self.read_longest_pause)
 
     @property
     def server(self) -> Server:
