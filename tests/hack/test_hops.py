@@ -4,9 +4,8 @@ import importlib
 import pathlib
 import sys
 
-import pytest
-
 import hops
+import pytest
 
 ONE = """
 from followed import two
