@@ -16,7 +16,7 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
-from slurm_bridge.runtime import hands
+from slurm_bridge.runtime import backoff, hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.eviction.hold_table import HoldTable
@@ -207,7 +207,7 @@ class Tools:
     def pause(self, uid: WorkloadKey) -> float:
         """How long to wait after something went wrong with this workload: longer each time in a row."""
         tries = self.avoided.stumble(uid)
-        return min(self.limits.backoff_most, self.limits.backoff_first * (1 << min(tries, 16)))
+        return backoff.pause(tries, first=self.limits.backoff_first, most=self.limits.backoff_most)
 
     def still_ours(self, placeholder: Placeholder) -> Placeholder | None:
         """Before an order: is the id still that job's? Ids that Slurm counts come back for others after a crash."""

@@ -5,6 +5,7 @@ A hook says which pods that would be (`hooks.evictions.Preempts`). `store.Preemp
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from slurm_bridge.hooks.evictions import Preempts, Proposal
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.workload import Root
+from slurm_bridge.runtime import backoff
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.eviction import preemptors, sites
 from slurm_bridge.scheduler.eviction.evictor import Evictor
@@ -153,7 +155,7 @@ class Preemptions:
     def _pause(self, key: WorkloadKey, hook: Preempts) -> None:
         """It has had its try; each further one is later."""
         state = self._store.of(key)
-        seconds = hook.after_seconds * (1 << min(state.tries, DOUBLINGS))
+        seconds = backoff.pause(min(state.tries, DOUBLINGS), first=hook.after_seconds, most=math.inf)
         state.tries, state.not_before = state.tries + 1, self._tools.clock.now() + seconds
 
     def _begin(self, one: Preemptor, proposal: Proposal) -> None:

@@ -1,6 +1,6 @@
 import random
 
-from slurm_bridge.informers import backoff
+from slurm_bridge.runtime import backoff
 from tests.unit.informers.conftest import HighDice
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import trustme
 
-from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.hooks.background import NotAnswered, Target
 from slurm_bridge.runtime.clock import SystemClock
-from tests import waiting
+from tests import wait
 from tests.unit.agents import agent_loopback
 from tests.unit.agents.agent_loopback import Behave, Service, says
 
@@ -32,9 +32,9 @@ def serve() -> Iterator[Serve]:
 
 
 @pytest.fixture
-def posting() -> Iterator[Posting]:
+def json_client() -> Iterator[JsonClient]:
     """The client."""
-    with contextlib.closing(Posting(SystemClock())) as made:
+    with contextlib.closing(JsonClient(SystemClock())) as made:
         yield made
 
 
@@ -47,12 +47,12 @@ def token_file(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 @pytest.fixture
-def ask(posting: Posting, token_file: pathlib.Path) -> Callable[..., Any]:
+def ask(json_client: JsonClient, token_file: pathlib.Path) -> Callable[..., Any]:
     """Ask a service, with the token."""
 
     def asked(url: str, *, seconds: float = agent_loopback.WAIT, **more: Any) -> Any:
         target = Target(url=url, token_file=str(token_file), **more)
-        return posting(target, "/v1/samples/random", {"a": 1}, seconds=seconds)
+        return json_client(target, "/v1/samples/random", {"a": 1}, seconds=seconds)
 
     return asked
 
@@ -181,7 +181,7 @@ def test_a_late_service_is_asked_on_a_new_connection(serve: Serve, ask: Callable
 
     service = serve(late)
     refused(lambda: ask(service.url, seconds=0.5))
-    waiting.until(lambda: service.requests, "first question", every=0.01)
+    wait.until(lambda: service.requests, "first question", every=0.01)
     HANG.set()
     assert ask(service.url) == "new"
 
@@ -284,10 +284,10 @@ def test_a_missing_token_file_is_named_and_nobody_is_asked(
     assert not service.requests
 
 
-def test_without_a_token_file_no_token_is_sent(serve: Serve, posting: Posting) -> None:
+def test_without_a_token_file_no_token_is_sent(serve: Serve, json_client: JsonClient) -> None:
     """For services that want none."""
     service = serve(says(b"1"))
-    assert posting(Target(url=service.url), "/filter", {}, seconds=agent_loopback.WAIT) == 1
+    assert json_client(Target(url=service.url), "/filter", {}, seconds=agent_loopback.WAIT) == 1
     assert b"authorization" not in service.requests[0].lower()
 
 
@@ -344,16 +344,16 @@ def test_the_deadline_holds_over_tls(serve: Serve, ask: Callable[..., Any], tmp_
     assert str(found).endswith("no whole answer in time")
 
 
-def test_nothing_shows_the_token(serve: Serve, posting: Posting, token_file: pathlib.Path) -> None:
+def test_nothing_shows_the_token(serve: Serve, json_client: JsonClient, token_file: pathlib.Path) -> None:
     """Not the client's own repr either."""
     target = Target(url=serve(says(b"1")).url, token_file=str(token_file))
-    posting(target, "/", {}, seconds=agent_loopback.WAIT)
-    assert TOKEN not in f"{posting!r} {target!r} {vars(posting)!r}"
+    json_client(target, "/", {}, seconds=agent_loopback.WAIT)
+    assert TOKEN not in f"{json_client!r} {target!r} {vars(json_client)!r}"
 
 
-def test_many_services_do_not_pile_up_connections(serve: Serve, posting: Posting) -> None:
+def test_many_services_do_not_pile_up_connections(serve: Serve, json_client: JsonClient) -> None:
     """Configuration may name others again and again."""
     service = serve(says(b"1"))
     for number in range(70):
-        assert posting(Target(url=f"{service.url}/{number}"), "/", {}, seconds=agent_loopback.WAIT) == 1
-    assert len(posting._pools) == 64
+        assert json_client(Target(url=f"{service.url}/{number}"), "/", {}, seconds=agent_loopback.WAIT) == 1
+    assert len(json_client._services) == 64

@@ -6,7 +6,8 @@ import pytest
 from urllib3 import exceptions
 
 from slurm_bridge import errors
-from slurm_bridge.slurm import failures
+from slurm_bridge.runtime.http import failures
+from slurm_bridge.runtime.http.messages import Dropped
 
 
 def tls(reason: str) -> exceptions.SSLError:
@@ -31,7 +32,7 @@ def tls(reason: str) -> exceptions.SSLError:
 )
 def test_a_connection_that_was_not_made_sent_nothing(problem, meaning):
     """Never unknown; only what waiting does not mend is for the operator."""
-    assert type(failures.while_connecting(problem)) is meaning
+    assert type(failures.while_connecting(problem, "slurmrestd")) is meaning
 
 
 @pytest.mark.parametrize(
@@ -41,11 +42,11 @@ def test_a_connection_that_was_not_made_sent_nothing(problem, meaning):
         (exceptions.ClosedPoolError(None, "closed"), errors.Unavailable),
         (tls("TLSV13_ALERT_CERTIFICATE_REQUIRED"), errors.BadConfiguration),
         (tls("UNEXPECTED_EOF_WHILE_READING"), errors.Unanswered),
-        (exceptions.ProtocolError("Connection aborted.", ConnectionResetError("reset")), errors.Unanswered),
+        (exceptions.ProtocolError("Connection aborted.", ConnectionResetError("reset")), Dropped),
         (exceptions.ReadTimeoutError(None, "/", "Read timed out."), errors.Unanswered),
         (exceptions.HTTPError("something new"), errors.Unanswered),
     ],
 )
 def test_a_request_that_may_have_left_is_unanswered(problem, meaning):
     """Save where a server cannot have read it: TLS 1.3 refuses a client certificate after the request has left."""
-    assert type(failures.while_sending(problem)) is meaning
+    assert type(failures.while_sending(problem, "slurmrestd")) is meaning
