@@ -1,4 +1,4 @@
-"""JSON over HTTP for hooks: implements `hooks.background.Post`.
+"""JSON over HTTP for hooks: implements `hooks.services.JsonClient`.
 
 Connections are kept for each service. A question has one deadline for everything, an answer so many bytes; redirects
 are never followed, because the token would travel with them. Every failure is a NotAnswered that names the service and
@@ -20,7 +20,7 @@ from urllib3 import exceptions
 from slurm_bridge import errors, ports
 from slurm_bridge.agents import sockets
 from slurm_bridge.agents.bearer import TokenFile
-from slurm_bridge.hooks.background import NotAnswered, Target
+from slurm_bridge.hooks.services import NotAnswered, Target
 
 _NEVER: Final = urllib3.Retry(total=False, redirect=False)
 _PIECE: Final = 1 << 16

@@ -15,10 +15,10 @@ from slurm_bridge.families.kube_scheduler.preempting import choosing, proposing
 from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
 from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption
 from slurm_bridge.hooks import chain
-from slurm_bridge.hooks.background import NotAnswered
 from slurm_bridge.hooks.base import Mode, Nodes, NodeSet, Phase
 from slurm_bridge.hooks.evictions import Proposal
-from slurm_bridge.hooks.layers import Stopped
+from slurm_bridge.hooks.pass_context import Stopped
+from slurm_bridge.hooks.services import NotAnswered
 from slurm_bridge.model import job
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.names import WorkloadKey

@@ -13,9 +13,9 @@ from slurm_bridge.cluster.rules.budgets import Budget
 from slurm_bridge.families.kube_scheduler.extenders import asking
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 from slurm_bridge.families.kube_scheduler.preempting.choosing import Extender
-from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import Ask, Nodes, NodeSet, Session, Subsets
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.budget import PodDisruptionBudget
 from slurm_bridge.model.pod import Pod
 
@@ -44,11 +44,11 @@ class Preemption:
     """`subset` lets a workload for which nodes were cleared try these first, and any others after them."""
 
     Options = PreemptionOptions
-    backstage = True
+    services = True
     needs = frozenset({Need.PDBS})
 
-    def __init__(self, options: PreemptionOptions, backstage: Backstage) -> None:
-        self.options, self._backstage = options, backstage
+    def __init__(self, options: PreemptionOptions, services: HookServices) -> None:
+        self.options, self._services = options, services
 
     def subset(self, _session: Session, _ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
         """What was promised is on the pods themselves, so that a restart knows it too."""
@@ -59,11 +59,11 @@ class Preemption:
 
     def extenders(self, pod: Pod) -> tuple[Extender, ...]:
         """Who outside has a say about this pod; it takes as long as they take."""
-        return tuple(asking.preempting(one, self._backstage.post, pod) for one in self.options.extenders)
+        return tuple(asking.preempting(one, self._services.post, pod) for one in self.options.extenders)
 
     def count(self, what: str, amount: int = 1) -> None:
         """Something happened to a preemption."""
-        self._backstage.tally.happened("preemption", what, amount)
+        self._services.tally.happened("preemption", what, amount)
 
 
 def promised(pods: Iterable[Pod]) -> Nodes:

@@ -1,122 +1,19 @@
-"""Answers that take time: what a hook may use to get them beside the passes, which never wait for anybody.
+"""Work beside the passes: a few threads, pieces of work in order, at most one piece for each key."""
 
-    pass: the hook has no answer yet ─► Wait ─┐                 ┌─► next pass: here it is
-                                              └─► desk ─► work ─┘ wake
-
-Only hooks that ship with the bridge are given a backstage: one whose class has the attribute `backstage = True` is
-built with (options, backstage).
-"""
-
-import dataclasses
-import random
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
 
-from slurm_bridge import ports
-from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
-from slurm_bridge.hooks.base import Log
-from slurm_bridge.model.names import WorkloadKey
-
-#: An answer that is longer than this is not read to its end.
-MOST_BYTES = 16 * 1024 * 1024
+from slurm_bridge.hooks.services import HookServices
 
 #: How long `close` waits for work that is under way; it ends by its own deadlines soon after.
 CLOSE_SECONDS = 5.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Where to ask: the service, the file with the token for it, and who may sign its certificate."""
-
-    url: str
-    token_file: str = ""
-    ca_file: str = ""
-    most_bytes: int = MOST_BYTES
-
-
-class NotAnswered(Exception):
-    """No usable answer; `status` is that of HTTP where there was one. The message names the service, never a token."""
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class Post(Protocol):
-    """JSON for JSON over HTTP."""
-
-    def __call__(self, target: Target, path: str, body: Mapping[str, Any], *, seconds: float) -> Any:
-        """The decoded answer of a 200; raises NotAnswered for everything else, and after so many seconds."""
-
-
-#: Takes lines that hardly anybody reads: what makes them is called only when somebody does.
-Finest = Callable[[Callable[[], Iterator[str]]], None]
-
-
-def unheard(_: Callable[[], Iterator[str]]) -> None:
-    """Nobody reads them."""
-
-
-class Tally(Protocol):
-    """Counters of the families: what happened beside the passes, by a fixed word."""
-
-    def happened(self, hook: str, what: str, amount: int = 1) -> None: ...
-
-
-class Untold:
-    """Nobody counts."""
-
-    def happened(self, hook: str, what: str, amount: int = 1) -> None:
-        """Nothing to do."""
-
-
-class Silent:
-    """A logger for nobody."""
-
-    def trace(self, message: object, /) -> None:
-        """Not kept."""
-
-    debug = info = warning = trace
-
-
-def nowhere(target: Target, path: str, body: Mapping[str, Any], *, seconds: float) -> Any:  # noqa: ARG001 - a Post
-    """The Post of a process that is not connected to anything, as `explain --offline` is."""
-    raise NotAnswered(f"{target.url}{path}: this process asks nobody")
-
-
-class Heirloom:
-    """What a hook hands on to the one that takes its place when the configuration is read again; it begins empty."""
-
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value: object = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Backstage:
-    """What is there beside the passes. `threads` False: everything is done where it is asked for, at once."""
-
-    clock: ports.Clock
-    dice: random.Random = dataclasses.field(default_factory=random.Random)
-    log: Log = dataclasses.field(default_factory=Silent)
-    #: Look again at the workload whose root has this key.
-    wake: Callable[[WorkloadKey], None] = lambda _: None
-    #: The cluster now.
-    snapshot: Callable[[], ClusterSnapshot] = lambda: EMPTY
-    post: Post = nowhere
-    tally: Tally = dataclasses.field(default_factory=Untold)
-    finest: Finest = unheard
-    threads: bool = True
-    heirloom: Heirloom = dataclasses.field(default_factory=Heirloom)
-
-
-class Desk:
+class KeyedWorkerPool:
     """Work for a few threads, in order, at most one piece for each key. Work keeps its own result and its failures."""
 
-    def __init__(self, name: str, backstage: Backstage, *, workers: int, most: int) -> None:
+    def __init__(self, name: str, backstage: HookServices, *, workers: int, most: int) -> None:
         self._name = name
         self._backstage = backstage
         self._workers = workers
@@ -137,7 +34,7 @@ class Desk:
         return key in self._keys
 
     def submit(self, key: str, work: Callable[[], object]) -> bool:
-        """Take it in; False when the desk is full or closed, or there is no thread to be had.
+        """Take it in; False when the pool is full or closed, or there is no thread to be had.
 
         What has this key already is not asked for twice.
         """
@@ -160,7 +57,7 @@ class Desk:
         self._do(key, work)
         return True
 
-    def lend(self, key: str, work: Callable[[], object]) -> bool:
+    def run_inline(self, key: str, work: Callable[[], object]) -> bool:
         """Do it here and now in the place of a thread that has nothing to do; False where all of them have.
 
         Who has just made the work is the fastest to do it: another thread would only wait for this one to step aside.

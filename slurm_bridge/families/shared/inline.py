@@ -19,7 +19,7 @@ IN_A_ROW = 3
 REST = 1.0
 
 
-class Lending:
+class InlineBudget:
     """Whether it is short enough. Measured in time of the processor: who has to wait for it does not count twice."""
 
     def __init__(
