@@ -24,7 +24,7 @@ from slurm_bridge.hooks import attempts, base, emitter, explain, honoured_demand
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, Mode, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
-from slurm_bridge.hooks.evictions import Evicts
+from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.pass_context import Layers, Stopped
@@ -57,6 +57,8 @@ class Chain:
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
         #: The hook that says which workloads have to leave; None where there is none.
         self.evicts: Evicts | None = next((one.can.evicts for one in self.hooks if one.can.evicts), None)
+        #: The hook that says which pods leave for a workload of a higher priority, likewise.
+        self.preempts: Preempts | None = next((one.can.preempts for one in self.hooks if one.can.preempts), None)
         #: The hook that says for which workloads nodes are kept, likewise.
         self.reserves: Reserves | None = next((one.can.reserves for one in self.hooks if one.can.reserves), None)
 

@@ -7,6 +7,7 @@
     Restores      restored                         counts what workloads keep: these do, when the program begins
     ShowsQueues   picture                          has queues, which are shown over HTTP and as metrics
     Evicts        recalls, rooms, … (`evictions`)  says which workloads have to leave
+    Preempts      supports, propose (`evictions`)  says which pods leave for a workload of a higher priority
     Reserves      passed, keeps (`reserving`)      says for which workloads nodes are kept
 
 Capabilities are found once, when a hook becomes part of a chain (`Capabilities.of`). Hooks of a site have `close` only;
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 from slurm_bridge.hooks.base import Ask
-from slurm_bridge.hooks.evictions import Evicts
+from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.reserving import Reserves
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
@@ -103,6 +104,7 @@ class Capabilities:
     restores: Restores | None = None
     shows_queues: ShowsQueues | None = None
     evicts: Evicts | None = None
+    preempts: Preempts | None = None
     reserves: Reserves | None = None
 
     @classmethod
@@ -120,6 +122,7 @@ PROTOCOLS: Mapping[str, type] = {
     "restores": Restores,
     "shows_queues": ShowsQueues,
     "evicts": Evicts,
+    "preempts": Preempts,
     "reserves": Reserves,
 }
 

@@ -60,7 +60,7 @@ def unheard(_: Callable[[], Iterator[str]]) -> None:
     """Nobody reads them."""
 
 
-class Tally(Protocol):
+class HookCounters(Protocol):
     """Counters of the families: what happened beside the passes, by a fixed word."""
 
     def happened(self, hook: str, what: str, amount: int = 1) -> None: ...
@@ -108,7 +108,7 @@ class HookServices:
     #: The cluster now.
     snapshot: Callable[[], ClusterSnapshot] = lambda: EMPTY
     post: JsonClient = nowhere
-    tally: Tally = dataclasses.field(default_factory=Untold)
+    tally: HookCounters = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
     threads: bool = True
     carried: CarriedState = dataclasses.field(default_factory=CarriedState)
@@ -136,7 +136,7 @@ class ChainServices:
     wake: Callable[[WorkloadKey], None] = lambda _: None
     seen: Callable[[], ClusterSnapshot] = lambda: EMPTY
     post: JsonClient = nowhere
-    tally: Tally = dataclasses.field(default_factory=Untold)
+    tally: HookCounters = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
     #: Somebody reads how scores came about, also those from which nothing follows.
     shows_scores: Callable[[], bool] = lambda: True

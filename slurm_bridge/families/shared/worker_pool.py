@@ -13,16 +13,16 @@ CLOSE_SECONDS = 5.0
 class KeyedWorkerPool:
     """Work for a few threads, in order, at most one piece for each key. Work keeps its own result and its failures."""
 
-    def __init__(self, name: str, backstage: HookServices, *, workers: int, most: int) -> None:
+    def __init__(self, name: str, services: HookServices, *, workers: int, most: int) -> None:
         self._name = name
-        self._backstage = backstage
+        self._services = services
         self._workers = workers
         self._most = most
         self._changed = threading.Condition()
         self._waiting: deque[tuple[str, Callable[[], object]]] = deque()
         self._keys: set[str] = set()
         self._threads: list[threading.Thread] = []
-        #: Pieces that are worked on, whoever does it.
+        #: Pieces that are worked on, inline ones among them.
         self._busy = 0
         self._closed = False
 
@@ -46,7 +46,7 @@ class KeyedWorkerPool:
             if len(self._keys) >= self._most:
                 return False
             self._keys.add(key)
-            if self._backstage.threads:
+            if self._services.threads:
                 if not self._started():
                     self._keys.discard(key)
                     return False
@@ -60,7 +60,7 @@ class KeyedWorkerPool:
     def run_inline(self, key: str, work: Callable[[], object]) -> bool:
         """Do it here and now in the place of a thread that has nothing to do; False where all of them have.
 
-        Who has just made the work is the fastest to do it: another thread would only wait for this one to step aside.
+        The thread that has just made the work is the fastest to do it: another one would only wait for it to step aside.
         """
         with self._changed:
             if self._closed or key in self._keys or len(self._keys) >= min(self._workers, self._most):
@@ -78,10 +78,10 @@ class KeyedWorkerPool:
                 self._keys.discard(key)
             self._waiting.clear()
             self._changed.notify_all()
-        until = self._backstage.clock.now() + CLOSE_SECONDS
+        until = self._services.clock.now() + CLOSE_SECONDS
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join(max(0.0, until - self._backstage.clock.now()))
+                thread.join(max(0.0, until - self._services.clock.now()))
 
     def _started(self) -> bool:
         """One more thread while there is work for it; whether there is any. Called with the lock held."""
@@ -91,7 +91,7 @@ class KeyedWorkerPool:
             try:
                 thread.start()
             except RuntimeError as error:
-                self._backstage.log.warning(f"{self._name}: no further thread: {error}")
+                self._services.log.warning(f"{self._name}: no further thread: {error}")
             else:
                 self._threads.append(thread)
         return bool(self._threads)
@@ -111,7 +111,7 @@ class KeyedWorkerPool:
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a defect of one piece of work must not end the thread of all others
-            self._backstage.log.warning(f"{self._name}: {key}: {type(error).__name__}: {error}")
+            self._services.log.warning(f"{self._name}: {key}: {type(error).__name__}: {error}")
         finally:
             with self._changed:
                 self._busy -= 1

@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from slurm_bridge import app, errors
-from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
 from slurm_bridge.families.vela import wire
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
@@ -43,7 +43,7 @@ class Running:
     def __init__(self, agent: AgentService, target: Target) -> None:
         self.agent, self.target = agent, target
         self.status: int | None = None
-        self.post = Posting(SystemClock())
+        self.post = JsonClient(SystemClock())
         self._thread = threading.Thread(target=self._run, name="agent")
         self._thread.start()
 
