@@ -1,7 +1,7 @@
 """Work beside the passes that is so short that the thread that asks for it does it.
 
 Another thread would mean two changes of threads, a wait that the user reads, and one more look at the workload when the
-answer is there: far more than most of such work costs. Work that has become long goes to the threads again, and is tried
+answer is there: far more than most of such work costs. Work that has become long goes to the threads again. It is tried
 inline now and then.
 """
 

@@ -60,7 +60,7 @@ class KeyedWorkerPool:
     def run_inline(self, key: str, work: Callable[[], object]) -> bool:
         """Do it here and now in the place of a thread that has nothing to do; False where all of them have.
 
-        The thread that has just made the work is the fastest to do it: another one would only wait for it to step aside.
+        The thread that has just made the work does it fastest: another one would only wait for it to step aside.
         """
         with self._changed:
             if self._closed or key in self._keys or len(self._keys) >= min(self._workers, self._most):

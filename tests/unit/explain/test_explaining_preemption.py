@@ -14,7 +14,7 @@ from slurm_bridge.explain import text
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.model import kinds
 from slurm_bridge.settings.model import Settings
-from tests import waiting
+from tests import wait
 from tests.unit.explain import explained
 
 pytestmark = pytest.mark.thorough
@@ -60,7 +60,7 @@ def crowded(world: app.PocketWorld, tmp_path_factory: pytest.TempPathFactory) ->
     with running(config, world):
         for manifests in (placed, second):
             keys = [world.cluster.create(kinds.PODS, "default", one).key for one in manifests]
-            waiting.until(lambda keys=keys: all(_known(world, key) for key in keys), f"all of {keys}")  # type: ignore[misc]
+            wait.until(lambda keys=keys: all(_known(world, key) for key in keys), f"all of {keys}")  # type: ignore[misc]
     return world
 
 

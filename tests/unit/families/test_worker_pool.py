@@ -7,7 +7,7 @@ import pytest
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
 from slurm_bridge.hooks.services import HookServices, NotAnswered, Target, nowhere
 from slurm_bridge.runtime.clock import SystemClock
-from tests import threads, waiting
+from tests import threads, wait
 
 
 class Said:
@@ -59,7 +59,7 @@ def test_work_is_done_in_order() -> None:
     on.submit("b", lambda: done.append("b"))
     on.submit("c", lambda: done.append("c"))
     released.set()
-    waiting.until(lambda: not len(on), "an empty desk", 10)
+    wait.until(lambda: not len(on), "an empty desk", 10)
     assert done == ["b", "c"]
     on.close()
 
@@ -72,7 +72,7 @@ def test_the_same_key_is_worked_on_once() -> None:
     assert "same" in on
     assert len(on) == 1
     released.set()
-    waiting.until(lambda: not len(on), "an empty desk", 10)
+    wait.until(lambda: not len(on), "an empty desk", 10)
     assert done == []
     on.close()
 
@@ -126,7 +126,7 @@ def test_no_more_work_at_the_same_time_than_there_are_hands() -> None:
         done.append("lent")
 
     assert on.run_inline("lent", lent)
-    waiting.until(lambda: not len(on), "an empty desk", 10)
+    wait.until(lambda: not len(on), "an empty pool", 10)
     assert done == ["lent", "next"]
     on.close()
 
@@ -142,7 +142,7 @@ def test_work_that_fails_is_told_and_the_next_is_done(*, threads: bool) -> None:
 
     on.submit("a", broken)
     on.submit("b", lambda: done.append("b"))
-    waiting.until(lambda: not len(on), "an empty desk", 10)
+    wait.until(lambda: not len(on), "an empty desk", 10)
     assert (done, log.warnings) == (["b"], ["test: a: ValueError: no such node"])
     on.close()
 

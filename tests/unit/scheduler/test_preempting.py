@@ -17,7 +17,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.scheduler.eviction.store import Stage
 from slurm_bridge.sim import faults
 from tests.simulation import fleet
-from tests.simulation.feed import Feed
+from tests.simulation.threadless_watch import Feed
 from tests.simulation.world import NAMESPACE, World
 from tests.unit.scheduler.bridging import Bridge
 

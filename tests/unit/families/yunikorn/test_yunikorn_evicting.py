@@ -14,7 +14,7 @@ from slurm_bridge.families.yunikorn.restoring import Known
 from slurm_bridge.hooks.evictions import Evicts, Recall
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import VirtualClock
-from tests import waiting
+from tests import wait
 from tests.unit.families.yunikorn.yunikorn_scenes import document, made, queue
 
 
@@ -133,7 +133,7 @@ def test_a_plan_is_seen_whole_or_not_at_all() -> None:
     asker = threading.Thread(target=ask)
     with scene.manager.lock:
         asker.start()
-        assert begun.wait(waiting.PATIENCE)
+        assert begun.wait(wait.PATIENCE)
         asker.join(0.05)
         assert seen == []
     asker.join()
