@@ -23,7 +23,7 @@ from slurm_bridge.daemon.reload import Source
 from slurm_bridge.explain.asking import Means
 from slurm_bridge.explain.explainer import Explainer
 from slurm_bridge.explain.looking import Glance, Sides
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.kube import callers as kube_callers
 from slurm_bridge.kube import client as kube_client
 from slurm_bridge.kube import config as kube_config
@@ -151,7 +151,7 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
     clock, glance = clock or SystemClock(), Glance()
     reading = kube_client.Reading(oddities=Oddities(clock.now))
     limits = daemon_configuration.attempt_limits(settings)
-    around = Surroundings(clock=clock, limits=limits, seen=glance, threads=False)
+    around = ChainServices(clock=clock, limits=limits, seen=glance, threads=False)
     with contextlib.ExitStack() as stack:
         sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock(), reading)))
         if sides is not None:

@@ -16,7 +16,7 @@ import msgspec
 
 from slurm_bridge import errors, ports
 from slurm_bridge.agents.bearer import TokenFile
-from slurm_bridge.hooks.background import NotAnswered, Target
+from slurm_bridge.hooks.services import NotAnswered, Target
 from slurm_bridge.runtime.caches import LruCache
 from slurm_bridge.runtime.http.client import Client
 from slurm_bridge.runtime.http.connections import Server, Urllib3Pool

@@ -8,6 +8,7 @@ from typing import Any, Final
 from slurm_bridge import errors, ports
 from slurm_bridge.daemon import reload
 from slurm_bridge.families.yunikorn import admin, files
+from slurm_bridge.families.yunikorn.hook import Yunikorn
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.overlays.metered import MeteredCallers
 from slurm_bridge.settings.model import Settings
@@ -103,9 +104,8 @@ class _Queues:
 
 def _desks(chain: Chain) -> Iterator[admin.Desk]:
     for hook in chain.hooks:
-        desk = getattr(hook.hook, "desk", None)
-        if isinstance(desk, admin.Desk):
-            yield desk
+        if isinstance(hook.hook, Yunikorn):
+            yield hook.hook.desk
 
 
 def _leads(means: Means) -> str:

@@ -8,7 +8,7 @@ from slurm_bridge import ports
 from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model import names
@@ -44,7 +44,7 @@ class Outside:
     dice: random.Random
     known: Known
     tally: Counters
-    around: Surroundings
+    around: ChainServices
     #: Watches what the chain's hooks have declared.
     views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
     count: Count = lambda _what, _outcome: None
@@ -57,7 +57,7 @@ class Brain:
 
     core: Core
     reporter: StatusReporter
-    around: Surroundings
+    around: ChainServices
 
 
 def build(settings: Settings, outside: Outside) -> Brain:

@@ -6,7 +6,7 @@ import math
 from slurm_bridge import errors
 from slurm_bridge.daemon import fitting
 from slurm_bridge.hooks import attempts, calls, chain, registry
-from slurm_bridge.hooks.surroundings import Settle, Surroundings
+from slurm_bridge.hooks.services import ChainServices, Settle
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.rhythm import Rhythm
 from slurm_bridge.model import quantity
@@ -56,12 +56,12 @@ def rules(settings: Settings) -> Rules:
         raise errors.BadConfiguration(f"defaults: {problem}") from problem
 
 
-def changeable(settings: Settings, around: Surroundings) -> Config:
+def changeable(settings: Settings, around: ChainServices) -> Config:
     """What may change while the daemon runs; raises BadConfiguration when any part of it cannot work."""
     return Config(rules=rules(settings), chain=_chain(settings, around), ends=ends(settings))
 
 
-def _chain(settings: Settings, around: Surroundings) -> chain.Chain:
+def _chain(settings: Settings, around: ChainServices) -> chain.Chain:
     wanted = tuple(
         registry.HookConfig(
             name=one.name,

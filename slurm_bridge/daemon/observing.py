@@ -9,8 +9,7 @@ from loguru import logger
 from slurm_bridge import ports
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks import calls
-from slurm_bridge.hooks.background import Post
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices, JsonClient
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.telemetry import logs
 from slurm_bridge.telemetry.metrics import Metrics
@@ -56,11 +55,11 @@ def finest(lines: Callable[[], Iterator[str]]) -> None:
 
 
 def surroundings(
-    settings: Settings, clock: ports.Clock, dice: random.Random, metrics: Metrics, post: Post
-) -> Surroundings:
+    settings: Settings, clock: ports.Clock, dice: random.Random, metrics: Metrics, post: JsonClient
+) -> ChainServices:
     """For every chain that this daemon builds."""
     observer = Observer(metrics)
-    return Surroundings(
+    return ChainServices(
         clock=clock,
         dice=dice,
         observer=observer,

@@ -30,10 +30,8 @@ def routes(chain: Callable[[], Chain | None]) -> Routes:
 def pictured(chain: Chain) -> Mapping[str, Any] | None:
     """What the first hook with queues shows; None where there is none, or this process does not lead."""
     for hook in chain.hooks:
-        show = getattr(hook.hook, "picture", None)
-        if callable(show) and hook.worker is None:
-            found: Mapping[str, Any] | None = show()
-            return found
+        if hook.can.shows_queues is not None:
+            return hook.can.shows_queues.picture()
     return None
 
 

@@ -7,7 +7,7 @@ from slurm_bridge import ports
 from slurm_bridge.explain.looking import Glance
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.job import JobRequest, JobView, Phase
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import wish as wishes
@@ -30,7 +30,7 @@ class Means:
 
     rules: Rules
     chain: Chain
-    around: Surroundings
+    around: ChainServices
     glance: Glance
     ids: IdRange | None
     write: Write

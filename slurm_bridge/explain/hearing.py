@@ -12,12 +12,12 @@ from slurm_bridge.explain.looking import Scene, Sides
 from slurm_bridge.explain.nodes import Reasons
 from slurm_bridge.explain.slots import Slot
 from slurm_bridge.hooks import chain as chains
-from slurm_bridge.hooks import sieve
+from slurm_bridge.hooks import usable_nodes
 from slurm_bridge.hooks.base import Audience, Mode, Phase
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
-from slurm_bridge.hooks.layers import Stopped
-from slurm_bridge.hooks.sieve import Sieved
+from slurm_bridge.hooks.pass_context import Stopped
+from slurm_bridge.hooks.usable_nodes import FilterResult
 from slurm_bridge.model.verdict import Obstacle, Wait
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.state import Wish
@@ -155,19 +155,19 @@ def _listen(
 
 def _pass(
     asked: Asked, seen: ClusterSnapshot, mode: Mode, *, further: bool
-) -> tuple[tuple[Line, ...], tuple[Sieved, ...]]:
+) -> tuple[tuple[Line, ...], tuple[FilterResult, ...]]:
     """What was said up to the nodes, or further, and the nodes; none where a hook has ended it before them."""
     ask, running = chains.asked(asked.workload, asked.translated), asking.running(asked.jobs)
     session = asked.means.chain.session(seen, now=asked.means.clock.wall(), mode=mode, previous=running)
-    found = tuple[Sieved, ...]()
+    found = tuple[FilterResult, ...]()
     # Where it stops, the plan has stopped at the same obstacle, and says so.
     with session, contextlib.suppress(Stopped):
         session.pass_gate(Phase.ADMIT, ask)
         session.pass_demands(ask)
         session.pass_gate(Phase.CAPACITY, ask)
-        found = sieve.sift(session, ask, {})
-        if further and sieve.nowhere(session, found) is None:
-            eligible = sieve.union(found)
+        found = usable_nodes.filter_nodes(session, ask, {})
+        if further and usable_nodes.nowhere(session, found) is None:
+            eligible = usable_nodes.union(found)
             session.rate_nodes(ask, eligible)
             session.subset_nodes(ask, ask.workload.pods, eligible)
             session.express(ask)

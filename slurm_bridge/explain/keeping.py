@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from slurm_bridge.explain.asking import Asked
 from slurm_bridge.explain.looking import Sides
 from slurm_bridge.hooks import chain
-from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.pod import Pod
@@ -43,7 +43,7 @@ def restore(asked: Asked, sides: Sides, others: Others) -> None:
         asked.means.chain.restore(tuple(_held(asked, sides, others)), fresh=True)
 
 
-def _held(asked: Asked, sides: Sides, others: Others) -> Iterator[Held]:
+def _held(asked: Asked, sides: Sides, others: Others) -> Iterator[ActiveUsage]:
     waiting = {
         view.owner.key
         for view in sides.slurm.jobs()
@@ -61,7 +61,7 @@ def _held(asked: Asked, sides: Sides, others: Others) -> Iterator[Held]:
         workload = others.whole(root, pods) or _by_themselves(root, pods)
         translated = translator.translate(workload, asked.means.rules)
         if isinstance(translated, Translated):
-            yield Held(ask=chain.asked(workload, translated), started=root.key not in waiting)
+            yield ActiveUsage(ask=chain.asked(workload, translated), started=root.key not in waiting)
 
 
 def _by_themselves(root: Root, pods: Sequence[Pod]) -> Workload:

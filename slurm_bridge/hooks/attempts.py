@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from slurm_bridge.hooks.base import Nodes, NodeSet, Tiers
-from slurm_bridge.hooks.rating import Ranking
+from slurm_bridge.hooks.combined import Ranking
 
 #: A first candidate set holds at least so many nodes: fewer would only make the job wait longer than others.
 FEWEST = 10

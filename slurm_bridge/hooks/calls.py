@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from slurm_bridge import ports
-from slurm_bridge.hooks import base, sound
+from slurm_bridge.hooks import answer_checks, base
 from slurm_bridge.hooks.base import Phase
-from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.lifecycle import ActiveUsage, Capabilities
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.features import Feature
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.verdict import Reject, Wait
 
 #: How long a foreign hook may take to close; hooks that wait for their own threads do not wait longer than this.
@@ -102,45 +103,43 @@ class Hook:
     annotations: frozenset[str] = frozenset()
     worker: "Worker | None" = None
 
+    #: What it has beside its phases.
+    can: Capabilities = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "can", Capabilities.of(self.hook, foreign=self.worker is not None))
+
     @property
     def phases(self) -> tuple[Phase, ...]:
         """Those that it has a method for."""
         return tuple(phase for phase in Phase if callable(getattr(self.hook, phase.value, None)))
 
-    def forget(self, workload: str) -> None:
-        """Nobody of the workload with this root uid waits any more: for those of ours that remember workloads."""
-        self._tell("forget", workload)
+    def forget(self, workload: WorkloadKey) -> None:
+        """No pod of the workload with this root waits any more."""
+        if self.can.forgets is not None:
+            self.can.forgets.forget(workload)
 
-    def ended(self, workload: str) -> None:
-        """The workload with this root uid keeps nothing in Slurm and on no node: it is over, or may not have a job.
+    def ended(self, workload: WorkloadKey) -> None:
+        """The workload with this root keeps nothing in Slurm and on no node."""
+        if self.can.counts_ends is not None:
+            self.can.counts_ends.ended(workload)
 
-        Said at every look at such a one, and for those of ours that count what workloads keep.
-        """
-        self._tell("ended", workload)
-
-    def restored(self, held: Sequence[Held], views: Mapping[Need, View], *, fresh: bool) -> None:
-        """These workloads keep something, and no others do: for those of ours that count it.
-
-        Said before the first pass of a leadership, which is `fresh`, and of a configuration.
-        """
-        self._tell("restored", held, {need: views[need] for need in self.needs if need in views}, fresh=fresh)
-
-    def _tell(self, method: str, *arguments: object, **named: object) -> None:
-        told = getattr(self.hook, method, None)
-        if callable(told) and self.worker is None:
-            told(*arguments, **named)
+    def restored(self, held: Sequence[ActiveUsage], views: Mapping[Need, View], *, fresh: bool) -> None:
+        """These workloads keep something, and no others do."""
+        if self.can.restores is not None:
+            self.can.restores.restored(held, {need: views[need] for need in self.needs if need in views}, fresh=fresh)
 
     def close(self) -> None:
-        """Let what it does beside the passes end, and its worker; raises what it raises.
+        """End what it does beside the passes, and its worker; raises what the hook raises.
 
-        A foreign one is closed in its worker, and left behind there if it hangs.
+        A foreign hook is closed in its worker, and left behind there if it hangs.
         """
-        close = getattr(self.hook, "close", None)
+        closes = self.can.closes
         try:
-            if callable(close) and self.worker is not None:
-                self.worker.call(close, (), CLOSE_SECONDS)
-            elif callable(close):
-                close()
+            if closes is not None and self.worker is not None:
+                self.worker.call(closes.close, (), CLOSE_SECONDS)
+            elif closes is not None:
+                closes.close()
         finally:
             if self.worker is not None:
                 self.worker.close()
@@ -181,7 +180,7 @@ class Caller:
         if not isinstance(value, answers):
             allowed = " or ".join(answer.__name__ for answer in answers)
             raise TypeError(f"answered with {type(value).__name__}, not with {allowed}")
-        sound.check(value)
+        answer_checks.check(value)
 
 
 class OverBudget(Exception):

@@ -6,7 +6,7 @@
 4 filter   which of them cannot take it        9 attempt  which candidates now, and for how long
 5 score    how good the others are            10 emit     Slurm's node fields
 
-Between 1 and 2 somebody has to honour what its pods ask of their place, or it waits (`honouring`).
+Between 1 and 2 somebody has to honour what its pods ask of their place, or it waits (`honoured_demands`).
 Where the pods of a workload differ, 3 and 4 are asked for each kind of them, and everything else for all together.
 Hooks return data; nothing here talks to Slurm or Kubernetes. Orders, commits and verifications are asked apart.
 """
@@ -20,21 +20,19 @@ from slurm_bridge.cluster import fewest
 from slurm_bridge.cluster.fewest import Fewest
 from slurm_bridge.cluster.room import Rooms
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks import attempts, base, bounding, choosing, emitter, explain, honouring, reach, sieve
+from slurm_bridge.hooks import attempts, base, emitter, explain, honoured_demands, plans, usable_nodes
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, Mode, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
 from slurm_bridge.hooks.evictions import Evicts, Preempts
-from slurm_bridge.hooks.held import Held
-from slurm_bridge.hooks.layers import Layers, Stopped
+from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.orderly import Orderly
-from slurm_bridge.hooks.planned import Plan
-from slurm_bridge.hooks.reach import Reach
+from slurm_bridge.hooks.pass_context import Layers, Stopped
+from slurm_bridge.hooks.plans import Plan
 from slurm_bridge.hooks.reserving import Reserves
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.hooks.session import Session
-from slurm_bridge.hooks.sieve import Avoid, Sieved
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.usable_nodes import Avoid, FilterResult, UsableNodes
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.translator import Translated
@@ -45,7 +43,7 @@ __all__ = ["Chain", "Plan", "asked"]
 class Chain:
     """Configured hooks, in order. Everything may be called from any thread; foreign hooks take turns."""
 
-    def __init__(self, hooks: Iterable[Hook], around: Surroundings) -> None:
+    def __init__(self, hooks: Iterable[Hook], around: ChainServices) -> None:
         self.hooks = tuple(hooks)
         self._around = around
         self._caller = Caller(around.clock, around.observer)
@@ -58,17 +56,11 @@ class Chain:
         self._order = next(iter(self._layers.by_phase[Phase.ORDER]), None)
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
         #: The hook that says which workloads have to leave; None where there is none.
-        self.evicts: Evicts | None = next(
-            (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Evicts)), None
-        )
+        self.evicts: Evicts | None = next((one.can.evicts for one in self.hooks if one.can.evicts), None)
         #: The hook that says which pods leave for a workload of a higher priority, likewise.
-        self.preempts: Preempts | None = next(
-            (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Preempts)), None
-        )
+        self.preempts: Preempts | None = next((one.can.preempts for one in self.hooks if one.can.preempts), None)
         #: The hook that says for which workloads nodes are kept, likewise.
-        self.reserves: Reserves | None = next(
-            (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Reserves)), None
-        )
+        self.reserves: Reserves | None = next((one.can.reserves for one in self.hooks if one.can.reserves), None)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -95,9 +87,9 @@ class Chain:
     @property
     def restores(self) -> bool:
         """Some hook counts what workloads keep."""
-        return any(callable(getattr(hook.hook, "restored", None)) for hook in self.hooks)
+        return any(hook.can.restores is not None for hook in self.hooks)
 
-    def restore(self, held: Sequence[Held], *, fresh: bool) -> None:
+    def restore(self, held: Sequence[ActiveUsage], *, fresh: bool) -> None:
         """Tell the hooks what workloads keep, before they are asked anything; `fresh`: nothing else counts."""
         for hook in self.hooks:
             try:
@@ -135,7 +127,7 @@ class Chain:
         """Sorts workloads: the order hook's key where there is one, then priority, age and uid."""
         usual = (-workload.priority, workload.created, workload.root.uid)
         rank = self._rank(workload) if self._emits != "none" else None
-        return (rank is None, Orderly(rank.key if rank is not None else ()), usual)
+        return (rank is None, ComparableKey(rank.key if rank is not None else ()), usual)
 
     def less(self, one: Workload, other: Workload) -> bool:
         """Whether one is submitted before the other."""
@@ -163,8 +155,8 @@ class Chain:
         """Why pods that ask for this may not have a job, whatever else hooks say of them."""
         if not translated.demands:
             return None
-        lacking = honouring.missing(translated.demands, self._layers.honoured, self._layers.views)
-        return honouring.obstacle(lacking, strict=self._layers.strict)
+        lacking = honoured_demands.missing(translated.demands, self._layers.honoured, self._layers.views)
+        return honoured_demands.obstacle(lacking, strict=self._layers.strict)
 
     def commit(self, workload: Workload, plan: Plan, snapshot: ClusterSnapshot) -> Obstacle | None:
         """The last question before the submission."""
@@ -209,20 +201,20 @@ class Chain:
         session.pass_gate(Phase.ADMIT, ask)
         ignored = session.pass_demands(ask)
         session.pass_gate(Phase.CAPACITY, ask)
-        found = sieve.sift(session, ask, avoid)
-        if obstacle := sieve.nowhere(session, found):
+        found = usable_nodes.filter_nodes(session, ask, avoid)
+        if obstacle := usable_nodes.nowhere(session, found):
             raise Stopped(obstacle)
-        eligible = sieve.union(found)
+        eligible = usable_nodes.union(found)
         rated = session.rate_nodes(ask, eligible)
         sets = session.subset_nodes(ask, ask.workload.pods, eligible)
         settled = self._settle(self._niced(session.express(ask)), translated, session.snapshot, found)
-        reached = reach.reach(session, settled.request, found, self._emitter, settled.told)
+        reached = usable_nodes.find_usable_nodes(session, settled.request, found, self._emitter, settled.told)
         if isinstance(reached, Wait):
             raise Stopped(reached)
-        within = reach.within(sets, reached)
+        within = usable_nodes.within(sets, reached)
         if not within:
             raise Stopped(_nowhere(session))
-        ranking = choosing.ranked(session, ask, settled.request, rated, self._rooms)
+        ranking = plans.ranked(session, ask, settled.request, rated, self._rooms)
         course = attempts.course(within, ranking, reached, self._around.limits, previous)
         course = self._bounded(course, settled, session.snapshot, reached, previous)
         state = attempts.resume(course, previous, session.now, attempts.memo(session.memos))
@@ -230,7 +222,7 @@ class Chain:
         return dataclasses.replace(planned, ignored=ignored) if ignored else planned
 
     def _settle(
-        self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: Sequence[Sieved]
+        self, ask: Ask, translated: Translated, snapshot: ClusterSnapshot, found: Sequence[FilterResult]
     ) -> Translated:
         expressed = dataclasses.replace(translated, request=ask.request, values=ask.values)
         if self._around.settle is None:
@@ -252,18 +244,20 @@ class Chain:
         course: Course,
         settled: Translated,
         snapshot: ClusterSnapshot,
-        reached: Reach,
+        reached: UsableNodes,
         previous: PlanState | None,
     ) -> Course:
         """With a node maximum first, where that makes a gang start on fewer nodes; and for a choice of single nodes."""
-        if not fewest.applies(settled) and not choosing.single(settled.request):
+        if not fewest.applies(settled) and not plans.single_task(settled.request):
             return course
         ask = functools.partial(self._fewest.number, settled, snapshot, reached.every)
-        return bounding.bounded(course, previous, settled.request.tasks, ask)
+        return plans.bounded(course, previous, settled.request.tasks, ask)
 
-    def _emit(self, session: Session, settled: Translated, reached: Reach, state: PlanState, course: Course) -> Plan:
+    def _emit(
+        self, session: Session, settled: Translated, reached: UsableNodes, state: PlanState, course: Course
+    ) -> Plan:
         attempt = course.attempts[state.attempt]
-        settled = choosing.limited(settled, attempt)
+        settled = plans.limited(settled, attempt)
         parts = attempt.parts or reached.parts
         emit = functools.partial(self._emitter.emit_all, settled.request, session.snapshot, parts)
         emission = emit(attempt.nodes)
@@ -311,3 +305,39 @@ def asked(workload: Workload, translated: Translated) -> Ask:
         shapes=translated.shapes,
         demands=translated.demands,
     )
+
+
+class ComparableKey:
+    """A key that can be compared with any other: one that cannot be compared must not stop the queue.
+
+    Keys that do not fit each other stand in the order of their types and texts.
+    """
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ComparableKey):
+            return NotImplemented
+        try:
+            return self.key is other.key or bool(self.key == other.key)
+        except Exception:  # noqa: BLE001 - foreign code
+            return self._text == other._text
+
+    def __lt__(self, other: "ComparableKey") -> bool:
+        try:
+            return bool(self.key < other.key)
+        except Exception:  # noqa: BLE001 - foreign code
+            return self._text < other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    @property
+    def _text(self) -> tuple[str, str]:
+        return type(self.key).__name__, repr(self.key)
+
+    def __repr__(self) -> str:
+        return f"Orderly({self.key!r})"

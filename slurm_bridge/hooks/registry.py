@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 import pydantic
 
 from slurm_bridge import errors
-from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks import lifecycle
 from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.calls import SHAPES, Hook, OnError, Worker
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices, HookServices
 from slurm_bridge.model.features import Feature
 from slurm_bridge.runtime import packages
 
@@ -29,7 +29,7 @@ Word = TypeVar("Word", bound=enum.Enum)
 
 #: Makes a hook from its options: a class (or function) of one argument. With an attribute `Options` (a pydantic
 #: model) it gets these, checked; without, the mapping as it was written. One that ships with the bridge and says
-#: `backstage = True` is given a second argument, what it needs to work beside the passes.
+#: `services = True` is given a second argument, what it needs to work beside the passes.
 Builder = Callable[..., object]
 
 #: The hooks that ship with the bridge, and where each is: imported when a chain with it is built, for families stand
@@ -69,7 +69,7 @@ Told = Mapping[str, Mapping[str, Any]]
 
 def build(
     configured: Iterable[HookConfig],
-    around: Surroundings,
+    around: ChainServices,
     installed: Mapping[str, Any] | None = None,
     told: Told | None = None,
 ) -> Chain:
@@ -105,7 +105,7 @@ def complete(configured: Iterable[HookConfig], told: Told) -> tuple[HookConfig, 
     )
 
 
-def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) -> Hook:
+def _hook(config: HookConfig, offered: Mapping[str, Any], around: ChainServices) -> Hook:
     foreign = config.name not in BUILTIN
     if foreign and config.name not in offered:
         raise Unusable(_unknown(config.name, sorted({*BUILTIN, *offered})))
@@ -114,7 +114,7 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) 
             hook = _made(offered[config.name].load(), config.options)
         else:
             builder = shipped(config.name)
-            behind = (around.backstage(config.name),) if getattr(builder, "backstage", False) else ()
+            behind = (around.services_of(config.name),) if getattr(builder, "services", False) else ()
             hook = _made(builder, config.options, *behind)
     except pydantic.ValidationError as error:
         wrong = "\n".join(f"hook {config.name}: {_place(row['loc'])}: {row['msg']}" for row in error.errors())
@@ -122,6 +122,9 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) 
     except Exception as error:  # foreign code: whatever its import or constructor raises makes only it unusable
         raise Unusable(f"hook {config.name}: cannot be built: {type(error).__name__}: {error}") from error
     _check(config.name, hook)
+    foreign = foreign or bool(getattr(hook, "foreign", False))
+    for problem in lifecycle.problems(hook, foreign=foreign):
+        raise Unusable(f"hook {config.name}: {problem}")
     return Hook(
         name=config.name,
         hook=hook,
@@ -130,7 +133,7 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) 
         needs=_declared(config.name, hook, "needs", Need),
         honours=_declared(config.name, hook, "honours", Feature),
         annotations=_annotations(config.name, hook),
-        worker=Worker(config.name, around.left) if foreign or getattr(hook, "foreign", False) else None,
+        worker=Worker(config.name, around.left) if foreign else None,
     )
 
 
@@ -140,7 +143,7 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"hook {name}: neither built in nor installed (entry point group {GROUP}); {hint}"
 
 
-def _made(builder: Builder, options: Mapping[str, Any], *behind: Backstage) -> object:
+def _made(builder: Builder, options: Mapping[str, Any], *behind: HookServices) -> object:
     model = getattr(builder, "Options", None)
     return builder(options if model is None else model.model_validate(dict(options)), *behind)
 

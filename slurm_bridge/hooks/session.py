@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from slurm_bridge.cluster.outside import Outside
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks import base, division, explain, honouring, rating
+from slurm_bridge.hooks import base, combined, explain, honoured_demands
 from slurm_bridge.hooks.base import (
     Ask,
     Audience,
@@ -18,8 +18,7 @@ from slurm_bridge.hooks.base import (
 )
 from slurm_bridge.hooks.calls import Answer, Hook, HookFailed, OnError
 from slurm_bridge.hooks.explain import Line
-from slurm_bridge.hooks.layers import Layers, Stopped
-from slurm_bridge.hooks.passing import Pass
+from slurm_bridge.hooks.pass_context import Layers, Pass, Stopped
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -78,12 +77,14 @@ class Session(Pass):
         """What the pods ask of their place has to be honoured by some hook; what of it is ignored, in words."""
         self._alive()
         layers = self._layers
-        lacking = honouring.missing(ask.demands, layers.honoured, layers.views, self._given) if ask.demands else ()
-        obstacle = honouring.obstacle(lacking, strict=layers.strict)
+        lacking = (
+            honoured_demands.missing(ask.demands, layers.honoured, layers.views, self._given) if ask.demands else ()
+        )
+        obstacle = honoured_demands.obstacle(lacking, strict=layers.strict)
         if obstacle is not None:
             self._line("chain", Phase.ADMIT, obstacle.message, Audience.USER)
             raise Stopped(obstacle)
-        return honouring.ignored(lacking)
+        return honoured_demands.ignored(lacking)
 
     def _given(self, resource: str) -> bool:
         """Some node has any of it to give."""
@@ -128,7 +129,7 @@ class Session(Pass):
         self._alive()
         said: list[Scores] = []
         for hook in self._layers.by_phase[Phase.SCORE]:
-            if rating.single(said) and not self._layers.shows_scores():
+            if combined.single_tier(said) and not self._layers.shows_scores():
                 break
             answer = self._ask(hook, Phase.SCORE, ask, nodes)
             if answer is not None:
@@ -136,7 +137,7 @@ class Session(Pass):
                 self._say(hook, Phase.SCORE, answer, (len(nodes), len(nodes)), audience=Audience.OPERATOR)
                 if answer.value.matrix is not None:
                     self.matrices[hook.name] = answer.value.matrix
-        return rating.added(said, nodes)
+        return combined.added(said, nodes)
 
     def subset_nodes(self, ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> tuple[NodeSet, ...]:
         self._alive()
@@ -154,7 +155,7 @@ class Session(Pass):
         for hook in self._layers.by_phase[Phase.EXPRESS]:
             answer = self._ask(hook, Phase.EXPRESS, ask)
             if answer is not None and (given := answer.value.given()):
-                ask = division.merge(ask, given, answer.value.source or f"hook {hook.name}")
+                ask = combined.merge(ask, given, answer.value.source or f"hook {hook.name}")
                 said = ", ".join(f"{field}={value}" for field, value in given.items())
                 self._say(hook, Phase.EXPRESS, answer, audience=Audience.OPERATOR, reason=said)
         return ask
@@ -228,19 +229,19 @@ class Session(Pass):
                 return None
             if not answer.value.relevant:
                 log.debug(f"{name} logic is not relevant")
-            inner = division.layer(outer, answer.value)
+            inner = combined.layer(outer, answer.value)
             self._keep(name, answer.value)
             self._say(
                 hook,
                 Phase.SUBSET,
                 answer,
-                (len(outer.nodes), division.covered(outer, inner)),
+                (len(outer.nodes), combined.covered(outer, inner)),
                 audience=Audience.OPERATOR,
                 reason=_divided(answer.value),
             )
             found += inner
         log.debug(f"Result of {name} logic is {len(found)} subsets")
-        log.trace(division.Result(name, tuple(found)))
+        log.trace(combined.Result(name, tuple(found)))
         return tuple(found)
 
     def _keep(self, name: str, said: base.Subsets) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from slurm_bridge import errors
 from slurm_bridge.hooks import chain
 from slurm_bridge.hooks.base import Ask
-from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.model import kinds
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
@@ -29,7 +29,7 @@ from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
 
 
-def held(tools: Tools, census: Census) -> tuple[Held, ...]:
+def held(tools: Tools, census: Census) -> tuple[ActiveUsage, ...]:
     """All of them."""
     return tuple(_held(tools, census))
 
@@ -45,7 +45,7 @@ def _by_uid(census: Census) -> Mapping[str, WorkloadKey]:
     return {crew.root.uid: key for key, crew in crews if crew is not None}
 
 
-def _held(tools: Tools, census: Census) -> Iterator[Held]:
+def _held(tools: Tools, census: Census) -> Iterator[ActiveUsage]:
     earlier = _by_uid(census)
     for uid in census.roots():
         found = tools.guard.always("counting", uid, functools.partial(_one, tools, census, uid, earlier))
@@ -53,7 +53,7 @@ def _held(tools: Tools, census: Census) -> Iterator[Held]:
             yield found
 
 
-def _one(tools: Tools, census: Census, uid: WorkloadKey, earlier: Mapping[str, WorkloadKey]) -> Held | None:
+def _one(tools: Tools, census: Census, uid: WorkloadKey, earlier: Mapping[str, WorkloadKey]) -> ActiveUsage | None:
     crew = census.crew(uid)
     if crew is None:
         return None
@@ -68,10 +68,10 @@ def _one(tools: Tools, census: Census, uid: WorkloadKey, earlier: Mapping[str, W
     if not kept:
         victims = {earlier.get(one, WorkloadKey(one)): name for one, name in made_by.items()}
         known = {one: name for one, name in victims.items() if _was_there(tools, census, one)}
-        return Held(ask=ask, started=False, waits=True, room_made_by=known)
+        return ActiveUsage(ask=ask, started=False, waits=True, room_made_by=known)
     makes_room_for = notes.makes_room_for((*crew.pods(*PLACED, Standing.WANTING), *done))
     placed = {pod.uid for pod in (*crew.pods(*PLACED), *done)}
-    return Held(
+    return ActiveUsage(
         ask=ask,
         started={pod.uid for pod in ask.workload.pods} <= placed,
         makes_room_for=earlier.get(makes_room_for or "", WorkloadKey(makes_room_for or "")),

@@ -19,7 +19,7 @@ from slurm_bridge.families.kube_scheduler.priorities.rule import BadPriority, Ho
 from slurm_bridge.families.kube_scheduler.prioritizing import PrioritiesFailed, Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
 from slurm_bridge.families.kube_scheduler.selecting import NothingToSelect, Turns
-from slurm_bridge.hooks.background import NotAnswered, Post, Target
+from slurm_bridge.hooks.services import JsonClient, NotAnswered, Target
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.pod import Pod
 from tests.conformance import kube_records
@@ -202,7 +202,7 @@ def _answer(given: Fields) -> list[dict[str, Any]] | None:
     return [{"Host": host, "Score": score} for host, score in scores.items()]
 
 
-def _posting(answers: Mapping[str, Any]) -> Post:
+def _posting(answers: Mapping[str, Any]) -> JsonClient:
     def post(target: Target, _path: str, _body: Mapping[str, Any], *, seconds: float) -> Any:
         if answers[target.url] is None:
             raise NotAnswered(f"{target.url} does not answer within {seconds} s")

@@ -13,7 +13,7 @@ import msgspec
 from slurm_bridge import ports
 from slurm_bridge.daemon import brain, configuration
 from slurm_bridge.hooks import needs
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.informers.store import Store
 from slurm_bridge.kube import codec
 from slurm_bridge.model import kinds
@@ -114,7 +114,7 @@ class Mind:
         self.told = bridging.Told()
         #: What hooks see beside nodes and pods.
         self.seen: dict[needs.Need, Store[Any]] = {}
-        around = Surroundings(
+        around = ChainServices(
             clock=self.clock,
             dice=random.Random(4),
             settle=configuration.settle(),

@@ -10,7 +10,7 @@ from typing import Any
 from slurm_bridge import errors, ports
 from slurm_bridge.daemon import brain, configuration, reload
 from slurm_bridge.hooks import base, calls, chain
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
@@ -136,7 +136,7 @@ class RealBrain:
         objects: known.Known,
         views: Views,
     ) -> None:
-        around = Surroundings(
+        around = ChainServices(
             clock=clock,
             dice=random.Random(4),
             settle=configuration.settle(),

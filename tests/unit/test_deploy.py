@@ -12,7 +12,7 @@ from slurm_bridge import errors
 from slurm_bridge.families import policy
 from slurm_bridge.families.yunikorn import hook as yunikorn
 from slurm_bridge.hooks import needs, registry
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime.clock import VirtualClock
@@ -52,7 +52,7 @@ def watched() -> set[Kind[Any]]:
 def needed(*hooks: str) -> set[Kind[Any]]:
     """What these hooks, as they are by default, and those that are always there need to see."""
     configured = [registry.HookConfig(name=name) for name in hooks]
-    chain = registry.build(configured, Surroundings(clock=VirtualClock()), {})
+    chain = registry.build(configured, ChainServices(clock=VirtualClock()), {})
     chain.close()
     return {needs.KINDS[need] for need in chain.needs}
 

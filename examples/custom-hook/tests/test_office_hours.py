@@ -95,7 +95,7 @@ def installed() -> dict[str, importlib.metadata.EntryPoint]:
 
 def test_the_bridge_takes_it() -> None:
     """By the name in pyproject.toml, as a layer of the chain, with its options checked."""
-    around = chain.Surroundings(clock=VirtualClock())
+    around = chain.ChainServices(clock=VirtualClock())
     config = registry.HookConfig(name="office-hours", options=NINE_TO_FIVE)
     made = registry.build([config], around, installed())
     assert [hook.name for hook in made.hooks][-1] == "office-hours"

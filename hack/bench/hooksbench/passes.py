@@ -14,7 +14,7 @@ from hooksbench.world import World
 from slurm_bridge.daemon import fitting
 from slurm_bridge.hooks import registry
 from slurm_bridge.hooks.chain import Plan
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.runtime.clock import SystemClock
 
@@ -61,7 +61,7 @@ class Passes:
         self._patience = SILENT_SECONDS if contestant.threads else 0.0
         self._watch = Stopwatch()
         self._woken: queue.SimpleQueue[str] = queue.SimpleQueue()
-        around = Surroundings(
+        around = ChainServices(
             clock=SystemClock(),
             # Made-up pods ask for what only some of the families look at.
             strict=False,

@@ -18,8 +18,8 @@ from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, F
 from slurm_bridge.families.kube_scheduler.resting import Barred, Known, Resting, Restless
 from slurm_bridge.families.kube_scheduler.scene import Scene, scene
 from slurm_bridge.families.kube_scheduler.verifying import Standing
-from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Scores, Session, Tiers
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
@@ -35,12 +35,12 @@ class KubeScheduler:
 
     name = "kube-scheduler"
     Options: ClassVar = KubeSchedulerOptions
-    backstage = True
+    services = True
 
-    def __init__(self, options: KubeSchedulerOptions, backstage: Backstage) -> None:
-        self._options, self._backstage = options, backstage
+    def __init__(self, options: KubeSchedulerOptions, services: HookServices) -> None:
+        self._options, self._services = options, services
         self._rules = rules(options)
-        self._prioritizer = prioritizing.of(options, backstage.finest)
+        self._prioritizer = prioritizing.of(options, services.finest)
         self.needs = self._prioritizer.needs.union(*(rule.needs for rule in self._rules.values()))
         #: What predicates as configured see to.
         self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
@@ -48,7 +48,7 @@ class KubeScheduler:
         #: Somebody else's code is part of it, which may hang: it is called as a foreign hook is.
         self.foreign = self._prioritizer.foreign or self._own
         self._looking = Looking(self.needs)
-        self._extenders = ExtenderDesk(options.extenders, backstage)
+        self._extenders = ExtenderDesk(options.extenders, services)
         self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
         self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
         self._resting = Resting(self._rules)
@@ -76,9 +76,9 @@ class KubeScheduler:
             seen = self._scene(session, pod, self._options.capacity)
             said = self._extenders.known(ask.workload.root.key, classes.key(pod)).rows
             found = self._prioritizer.run(seen, session, self._rated(seen, nodes), key=key, extended=said)
-            self._latest.put(key, (session.snapshot.version, nodes, self._backstage.clock.now(), found))
+            self._latest.put(key, (session.snapshot.version, nodes, self._services.clock.now(), found))
         else:
-            self._backstage.finest(functools.partial(found.lines, pod))
+            self._services.finest(functools.partial(found.lines, pod))
         return Scores(nodes=found.numbers(), tiers=self._tiers, matrix=found.matrix())
 
     def _lately(self, session: Session, key: bytes, nodes: Nodes) -> Prioritized | None:
@@ -90,7 +90,7 @@ class KubeScheduler:
         if known is None:
             return None
         version, before, since, found = known
-        fresh = self._backstage.clock.now() - since < self._options.score_seconds
+        fresh = self._services.clock.now() - since < self._options.score_seconds
         return found if fresh and version == session.snapshot.version and _same(before, nodes) else None
 
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
@@ -203,7 +203,7 @@ class KubeScheduler:
         if enough >= len(nodes):
             return nodes
         columns = seen.columns
-        start = self._backstage.dice.randrange(len(columns))
+        start = self._services.dice.randrange(len(columns))
         return columns.nodes(selecting.some(columns.mask(nodes), enough, start))
 
 

@@ -10,7 +10,7 @@ from slurm_bridge.families.vela.options import AgentOptions
 from slurm_bridge.families.vela.pipeline import NotSampled
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.families.vela.smart import Failure
-from slurm_bridge.hooks.background import NotAnswered, Post, Target
+from slurm_bridge.hooks.services import JsonClient, NotAnswered, Target
 
 
 class SamplingAgent(Protocol):
@@ -26,7 +26,7 @@ class SamplingAgent(Protocol):
 class RemoteAgent:
     """An agent that is a service of its own."""
 
-    def __init__(self, options: AgentOptions, post: Post) -> None:
+    def __init__(self, options: AgentOptions, post: JsonClient) -> None:
         self._target = Target(url=options.url, token_file=options.token_file, ca_file=options.ca_file)
         self._seconds = options.timeout_seconds
         self._post = post

@@ -23,7 +23,6 @@ from slurm_bridge.families.vela.decision import Decision
 from slurm_bridge.families.vela.office import Office, Outcome, Question, Unavailable
 from slurm_bridge.families.vela.options import VelaOptions
 from slurm_bridge.families.vela.samplers import LocalNodesSampler, RemoteNodesSampler, SampleNodesPlugin
-from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import (
     GO,
     Admit,
@@ -38,6 +37,7 @@ from slurm_bridge.hooks.base import (
     Subsets,
 )
 from slurm_bridge.hooks.emitter import Emitter
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
@@ -48,15 +48,15 @@ Shaped = tuple[Pod, int]
 
 
 class Vela:
-    """See above. `options` are checked, `backstage` is where sampling happens."""
+    """See above. `options` are checked, `services` is where sampling happens."""
 
     Options: ClassVar = VelaOptions
-    backstage: ClassVar = True
+    services: ClassVar = True
 
-    def __init__(self, options: VelaOptions, backstage: Backstage) -> None:
+    def __init__(self, options: VelaOptions, services: HookServices) -> None:
         self.emit = options.emit
         self._options = options
-        self._backstage = backstage
+        self._services = services
         self._sort = sorting.SORTS[options.sort[0]]()
         self._cases = Cases()
         self._pace = Pace(
@@ -66,7 +66,7 @@ class Vela:
         )
         self._patience = Patience(options.failures, options.pause_seconds, self._came_back)
         self._sampler = self._made_sampler()
-        self._office = Office(options, backstage, self._sampler, self._told)
+        self._office = Office(options, services, self._sampler, self._told)
         self._numbers = itertools.count(1)
         #: The number of the question that a pass asks just now, by whoever holds the lock of the cases.
         self._asking: int | None = None
@@ -122,7 +122,7 @@ class Vela:
         if not wrong:
             self._count_bound(case, allocated)
             return GO
-        self._backstage.tally.happened(HOOK, "conflicts")
+        self._services.tally.happened(HOOK, "conflicts")
         if case is not None:
             with self._cases.lock:
                 case.refused()
@@ -148,7 +148,7 @@ class Vela:
         """What the chain had of it was in vain, and it was the last try."""
         parked = case.in_vain(_shape(ask), now, seen, self._pace)
         if parked:
-            self._backstage.tally.happened(HOOK, "parked")
+            self._services.tally.happened(HOOK, "parked")
         return parked
 
     def _ask(self, session: Session, case: Case, ask: Ask, seen: Seen) -> bool:
@@ -185,32 +185,32 @@ class Vela:
             at_once = self._asking == question.number
             self._keep(question, outcome)
         if not at_once:
-            self._backstage.wake(question.workload)
+            self._services.wake(question.workload)
 
     def _keep(self, question: Question, outcome: Outcome) -> None:
         shape, case = question.pod.uid, self._cases.get(question.workload)
         turn = case.turns.get(shape) if case is not None else None
         if case is None or turn is None or turn.number != question.number:
             return
-        case.told(shape, outcome, self._backstage.clock.wall(), self._pace)
+        case.told(shape, outcome, self._services.clock.wall(), self._pace)
         self._cases.kept(len(outcome.nodes) if isinstance(outcome, Decision) else 0)
         self._count(outcome, parked=case.parked)
 
     def _count(self, outcome: Outcome, *, parked: bool) -> None:
         if not isinstance(outcome, Decision):
             what = "agents-unavailable" if isinstance(outcome, Unavailable) else "unschedulable"
-            self._backstage.tally.happened(HOOK, what)
+            self._services.tally.happened(HOOK, what)
         if parked:
-            self._backstage.tally.happened(HOOK, "parked")
+            self._services.tally.happened(HOOK, "parked")
 
     def _count_bound(self, case: Case | None, allocated: Nodes) -> None:
         """Which candidate it became: the first one, a later one, or none of them."""
         bound = commit.multibind(case.candidates if case else (), allocated.issubset, self._options.candidates)
         if bound.bound is None:
-            self._backstage.tally.happened(HOOK, "bound-elsewhere")
+            self._services.tally.happened(HOOK, "bound-elsewhere")
             return
-        self._backstage.tally.happened(HOOK, "bound-to-candidate")
-        self._backstage.tally.happened(HOOK, "commit-retries", bound.retries)
+        self._services.tally.happened(HOOK, "bound-to-candidate")
+        self._services.tally.happened(HOOK, "commit-retries", bound.retries)
 
     def _candidates(self, session: Session, case: Case, ask: Ask, nodes: Nodes) -> tuple[Nodes, ...]:
         shapes = _shapes(ask)
@@ -255,12 +255,12 @@ class Vela:
     def _came_back(self) -> None:
         """An agent that had failed answers again: whoever found no node may find one there."""
         for workload in self._cases.waiting(lambda case: case.parked or case.troubles > 0):
-            self._backstage.wake(workload)
+            self._services.wake(workload)
 
     def _made_sampler(self) -> SampleNodesPlugin:
         if self._options.sample_nodes == ("LocalNodesSampler",):
-            return LocalNodesSampler(self._options, self._backstage)
-        return RemoteNodesSampler(self._options, self._backstage, self._patience)
+            return LocalNodesSampler(self._options, self._services)
+        return RemoteNodesSampler(self._options, self._services, self._patience)
 
 
 def _simulated(session: Session, case: Case, ask: Ask, nodes: Nodes) -> Sample:

@@ -10,7 +10,8 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 
-from slurm_bridge.families.shared.lending import Lending
+from slurm_bridge.families.shared.inline import InlineBudget
+from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
 from slurm_bridge.families.vela import loop, sorting
 from slurm_bridge.families.vela.counts import HOOK
 from slurm_bridge.families.vela.decision import DROPPED, Decider, Decision
@@ -21,8 +22,8 @@ from slurm_bridge.families.vela.samples import SamplingRequest
 from slurm_bridge.families.vela.scene import Scene
 from slurm_bridge.families.vela.smart import Merged
 from slurm_bridge.families.vela.sorting import Moment
-from slurm_bridge.hooks.background import Backstage, Desk
 from slurm_bridge.hooks.emitter import Emitter
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 
@@ -75,24 +76,24 @@ Told = Callable[[Question, Outcome], None]
 class Office:
     """Queues and pools; without threads everything is done within `ask`."""
 
-    def __init__(self, options: VelaOptions, backstage: Backstage, sampler: SampleNodesPlugin, told: Told) -> None:
-        self._backstage = backstage
+    def __init__(self, options: VelaOptions, services: HookServices, sampler: SampleNodesPlugin, told: Told) -> None:
+        self._services = services
         self._sampler = sampler
         self._told = told
         self._decider = Decider(options.decision)
         self._emitter = Emitter()
         self._queue: SamplingQueue[Question] = SamplingQueue(sorting.SORTS[options.sort[0]]())
-        self._samplers = Desk("vela-sampler", backstage, workers=options.sampling_at_once, most=MOST_WAITING)
-        self._deciders = Desk(
-            "vela-decision", backstage, workers=options.decision.pipelines, most=options.decision.queue
+        self._samplers = KeyedWorkerPool("vela-sampler", services, workers=options.sampling_at_once, most=MOST_WAITING)
+        self._deciders = KeyedWorkerPool(
+            "vela-decision", services, workers=options.decision.pipelines, most=options.decision.queue
         )
         self._numbers = itertools.count()
-        self._lending = Lending(backstage.clock)
+        self._inline = InlineBudget(services.clock)
 
     def ask(self, question: Question) -> bool:
         """Let it wait for its turn, where nobody has time for it at once; False when there is no room."""
         number = str(next(self._numbers))
-        if self._lends and self._samplers.lend(number, lambda: self._sampled_here(question)):
+        if self._runs_inline and self._samplers.run_inline(number, lambda: self._sampled_here(question)):
             return True
         entry = Entry(key=question.key, priority=question.priority, created=question.created, item=question)
         if len(self._queue) >= MOST_WAITING:
@@ -102,12 +103,12 @@ class Office:
         return self._samplers.submit(number, self._sample_first)
 
     @property
-    def _lends(self) -> bool:
+    def _runs_inline(self) -> bool:
         """Whoever asks has the sample sooner if he draws it himself, and takes nobody's turn with it."""
-        return self._sampler.near and not self._queue and self._lending.pays
+        return self._sampler.near and not self._queue and self._inline.pays
 
     def _sampled_here(self, question: Question) -> None:
-        with self._lending.measured(), self._guarded(question):
+        with self._inline.measured(), self._guarded(question):
             self._sample(question)
 
     def close(self) -> None:
@@ -141,7 +142,7 @@ class Office:
 
         Where even the decision queue is full the sampler decides itself, and takes no other pod meanwhile.
         """
-        if not self._deciders.lend(key, decide) and not self._deciders.submit(key, decide):
+        if not self._deciders.run_inline(key, decide) and not self._deciders.submit(key, decide):
             decide()
 
     def _decide(self, question: Question, merged: Merged) -> None:
@@ -152,7 +153,7 @@ class Office:
         decision = self._decider.decide(merged, self._scene(question))
         for reason, number in decision.dropped.items():
             self._count(DROPPED[reason], number)
-            self._backstage.log.info(f"{number} nodes that agents named were dropped: {reason}")
+            self._services.log.info(f"{number} nodes that agents named were dropped: {reason}")
         return decision if decision.nodes else Nowhere(message=_useless(decision))
 
     def _nothing(self, question: Question, merged: Merged) -> str:
@@ -167,7 +168,7 @@ class Office:
         return "; ".join([*parts[: 1 + bool(every)], *([_failures(merged.failed)] if merged.failed else [])])
 
     def _scene(self, question: Question) -> Scene:
-        snapshot, now = self._backstage.snapshot(), self._backstage.clock.wall()
+        snapshot, now = self._services.snapshot(), self._services.clock.wall()
         return Scene(question.pod, snapshot.columns, now, self._emitter.inside(question.partition, snapshot))
 
     @contextlib.contextmanager
@@ -177,18 +178,18 @@ class Office:
             yield
         except Exception as error:  # noqa: BLE001 - plugins are foreign code
             wrong = f"{type(error).__name__}: {error}"
-            self._backstage.log.warning(f"sampling for {question.key} failed: {wrong}")
+            self._services.log.warning(f"sampling for {question.key} failed: {wrong}")
             self._told(question, Nowhere(message=f"sampling failed: {wrong}"))
 
     def _report(self, merged: Merged) -> None:
         self._count("sampled")
         self._count("agents-failed", len(merged.failed))
         for name, why in merged.failed.items():
-            self._backstage.log.debug(f"agent {name} is left out: {why}")
+            self._services.log.debug(f"agent {name} is left out: {why}")
 
     def _count(self, what: str, amount: int = 1) -> None:
         if amount:
-            self._backstage.tally.happened(HOOK, what, amount)
+            self._services.tally.happened(HOOK, what, amount)
 
 
 def _failures(failed: Mapping[str, str]) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from slurm_bridge import ports
+from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
 from slurm_bridge.families.vela import dice, smart
 from slurm_bridge.families.vela.agents import Member, Patience, RemoteAgent
 from slurm_bridge.families.vela.options import AgentOptions, ShardOptions, VelaOptions
 from slurm_bridge.families.vela.pipeline import Agent, NotSampled
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.families.vela.smart import Failure, Merged
-from slurm_bridge.hooks.background import Backstage, Desk
+from slurm_bridge.hooks.services import HookServices
 
 #: Calls that wait for their turn, for each that may run: more of them would only be late.
 WAITING = 20
@@ -37,9 +38,9 @@ class SampleNodesPlugin(Protocol):
 class LocalNodesSampler:
     """The snapshot is one shard, and nobody else is asked."""
 
-    def __init__(self, options: VelaOptions, backstage: Backstage) -> None:
+    def __init__(self, options: VelaOptions, services: HookServices) -> None:
         self._strategy = options.strategy
-        self._agent = _in_process(AgentOptions(name="local"), options, backstage)
+        self._agent = _in_process(AgentOptions(name="local"), options, services)
         self.share, self.near = 1.0, True
 
     def sample(self, request: SamplingRequest) -> Merged:
@@ -55,16 +56,16 @@ class LocalNodesSampler:
 class RemoteNodesSampler:
     """2-Smart sampling. Agents over HTTP are asked at once, each with its own deadline, the others here meanwhile."""
 
-    def __init__(self, options: VelaOptions, backstage: Backstage, patience: Patience) -> None:
+    def __init__(self, options: VelaOptions, services: HookServices, patience: Patience) -> None:
         self._options = options
-        self._backstage = backstage
-        self._members = tuple(_member(one, options, backstage, patience) for one in options.agents)
+        self._services = services
+        self._members = tuple(_member(one, options, services, patience) for one in options.agents)
         self.near = not any(member.remote for member in self._members)
-        self._dice = dice.throw(_own(backstage.dice))
+        self._dice = dice.throw(_own(services.dice))
         self._turn = threading.Lock()
         self._numbers = 0
         calls = options.concurrent_calls
-        self._desk = Desk("vela-call", backstage, workers=calls, most=calls * WAITING)
+        self._desk = KeyedWorkerPool("vela-call", services, workers=calls, most=calls * WAITING)
 
     @property
     def share(self) -> float:
@@ -75,7 +76,7 @@ class RemoteNodesSampler:
         chosen = self._chosen()
         if self.near or not any(member.remote for member in chosen):
             return smart.merge({member.name: member.ask(request, self._options.strategy) for member in chosen})
-        gathering = _Gathering(chosen, self._backstage.clock)
+        gathering = _Gathering(chosen, self._services.clock)
         for member in chosen:
             if member.remote:
                 self._call(gathering, member, request)
@@ -98,7 +99,7 @@ class RemoteNodesSampler:
             key = f"{member.name}/{self._numbers}"
 
         # Without threads one is asked after the other, which is no reason to leave out those who come later.
-        in_turn = not self._backstage.threads
+        in_turn = not self._services.threads
 
         def call() -> None:
             if in_turn or gathering.waits_for(member):
@@ -139,20 +140,20 @@ class _Gathering:
             return {member.name: self._answers[member.name] for member in self._members}
 
 
-def _member(one: AgentOptions, options: VelaOptions, backstage: Backstage, patience: Patience) -> Member:
-    agent = RemoteAgent(one, backstage.post) if one.url else _in_process(one, options, backstage)
-    return Member(agent, one, backstage.clock, patience=patience)
+def _member(one: AgentOptions, options: VelaOptions, services: HookServices, patience: Patience) -> Member:
+    agent = RemoteAgent(one, services.post) if one.url else _in_process(one, options, services)
+    return Member(agent, one, services.clock, patience=patience)
 
 
-def _in_process(one: AgentOptions, options: VelaOptions, backstage: Backstage) -> Agent:
+def _in_process(one: AgentOptions, options: VelaOptions, services: HookServices) -> Agent:
     shard: ShardOptions = one.shard
     return Agent(
         one.name,
-        backstage.snapshot,
-        clock=backstage.clock,
+        services.snapshot,
+        clock=services.clock,
         options=options.sampling,
         shard=shard,
-        dice=_own(backstage.dice),
+        dice=_own(services.dice),
     )
 
 

@@ -14,7 +14,7 @@ from slurm_bridge.families.yunikorn.queues import acl
 from slurm_bridge.families.yunikorn.queues.config import checking, parsing
 from slurm_bridge.families.yunikorn.queues.config.problems import Refused
 from slurm_bridge.families.yunikorn.setup import Setup
-from slurm_bridge.hooks.background import Heirloom
+from slurm_bridge.hooks.services import CarriedState
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +35,8 @@ class Desk:
     It is refused where it cannot take the place of the one in force; one that is the same has been there all the time.
     """
 
-    def __init__(self, made: Setup, heirloom: Heirloom) -> None:
-        self._heirloom = heirloom
+    def __init__(self, made: Setup, carried: CarriedState) -> None:
+        self._carried = carried
         self._check(made)
         before = self._before()
         same = before is not None and before.setup.text == made.text
@@ -94,5 +94,5 @@ class Desk:
 
     def _before(self) -> Manager | None:
         """The queues as they are, where this process has any."""
-        found = self._heirloom.value
+        found = self._carried.value
         return found if isinstance(found, Manager) else None

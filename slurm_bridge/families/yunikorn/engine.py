@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping
 
-from slurm_bridge.families.shared.lending import Lending
+from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.yunikorn.queues import naming
 from slurm_bridge.families.yunikorn.queues.committed import Partition
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
@@ -14,7 +14,7 @@ from slurm_bridge.families.yunikorn.queues.quantities import LARGEST
 from slurm_bridge.families.yunikorn.queues.records import Mode, Node, Registration, Update
 from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
 from slurm_bridge.families.yunikorn.turns import PATIENCE, Turns
-from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.threads import Supervisor
 
 RM = "slurm-bridge"
@@ -25,13 +25,13 @@ SLURM = "slurm"
 class Engine:
     """The core works when it is told something, where that is quickly done. Without threads it always does."""
 
-    def __init__(self, backstage: Backstage, lending: Lending | None = None) -> None:
-        self._backstage = backstage
-        self._core = Core(backstage.clock, self._report)
+    def __init__(self, services: HookServices, inline: InlineBudget | None = None) -> None:
+        self._services = services
+        self._core = Core(services.clock, self._report)
         self._kinds: set[str] = set()
         self._size: Mapping[str, int] = {}
         failed = functools.partial(self._report, "pass")
-        self._turns = Turns(self._core.settle, failed, backstage.clock, threads=backstage.threads, lending=lending)
+        self._turns = Turns(self._core.settle, failed, services.clock, threads=services.threads, inline=inline)
         self._threads: Supervisor | None = None
         self._began = False
 
@@ -42,7 +42,7 @@ class Engine:
         self._core.update(known)
         self._core.settle()
         self._began = True
-        if self._backstage.threads:
+        if self._services.threads:
             self._threads = Supervisor(lambda name, error: self._report(name, error or RuntimeError("it ended")))
             self._threads.add("queue core", self._turns.serve)
             self._threads.start()
@@ -122,5 +122,5 @@ class Engine:
         return self._core.cache.rejected
 
     def _report(self, name: str, error: Exception) -> None:
-        self._backstage.tally.happened("yunikorn", "error")
-        self._backstage.log.warning(f"queue core: {name}: {type(error).__name__}: {error}")
+        self._services.tally.happened("yunikorn", "error")
+        self._services.log.warning(f"queue core: {name}: {type(error).__name__}: {error}")

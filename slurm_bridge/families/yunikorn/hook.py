@@ -19,11 +19,11 @@ from slurm_bridge.families.yunikorn.queues.sorting import NodePolicy, node_polic
 from slurm_bridge.families.yunikorn.reserving import Passed
 from slurm_bridge.families.yunikorn.restoring import Known
 from slurm_bridge.families.yunikorn.setup import LOCAL, OFF
-from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Nodes, Rank, Scores, Session
 from slurm_bridge.hooks.evictions import Clearance, Recall
-from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
@@ -41,17 +41,17 @@ class Yunikorn:
 
     name = "yunikorn"
     Options: ClassVar = YunikornOptions
-    backstage = True
+    services = True
     needs = frozenset({Need.NAMESPACES})
 
-    def __init__(self, options: YunikornOptions, backstage: Backstage) -> None:
-        self.desk = admin.Desk(setup.make(options, backstage.clock.wall()), backstage.heirloom)
+    def __init__(self, options: YunikornOptions, services: HookServices) -> None:
+        self.desk = admin.Desk(setup.make(options, services.clock.wall()), services.carried)
         self._setup = self.desk.setup
         self.evict_seconds, self.reserve_seconds = options.evict_seconds, options.reserve_seconds
         #: Where Slurm decides who is next, nobody is passed.
         self.reservations = options.reservations if options.mode == LOCAL else 0
         self._passed = Passed(options.reserve_after)
-        self._backstage = backstage
+        self._services = services
         self._manager: Manager | None = None
         self._lock = threading.Lock()
         self._sizes = scoring.Measure(self._setup.partition)
@@ -65,13 +65,13 @@ class Yunikorn:
 
     # -- what the framework tells ------------------------------------------------------------------------------------
 
-    def restored(self, held: Sequence[Held], views: Mapping[Need, View], *, fresh: bool) -> None:
+    def restored(self, held: Sequence[ActiveUsage], views: Mapping[Need, View], *, fresh: bool) -> None:
         """Whoever has a job or runs counts before anybody else is let in."""
         namespaces = views.get(Need.NAMESPACES)
         options = self._setup.options
         known = [restoring.known(one, demands.demand(one.ask, options, namespaces)) for one in held]
         with self._lock:
-            inherited = self._backstage.heirloom.value
+            inherited = self._services.carried.value
             if isinstance(inherited, Manager) and not fresh:
                 inherited.follow(self._setup, known)
                 self._manager = inherited
@@ -81,8 +81,8 @@ class Yunikorn:
             self._manager = self._begun(known)
 
     def _begun(self, known: Sequence[Known]) -> Manager:
-        manager = Manager(self._setup, self._backstage)
-        self._backstage.heirloom.value = manager
+        manager = Manager(self._setup, self._services)
+        self._services.carried.value = manager
         manager.begin(known)
         return manager
 
@@ -102,12 +102,12 @@ class Yunikorn:
         manager = self._manager
         if manager is not None and manager.setup is self._setup:
             manager.close()
-            self._backstage.heirloom.value = None
+            self._services.carried.value = None
 
     def picture(self) -> Picture | None:
         """The queues as they are shown; None before it is known what runs in them."""
         manager = self._manager
-        return picture.picture(manager, self._backstage.clock.wall()) if manager is not None else None
+        return picture.picture(manager, self._services.clock.wall()) if manager is not None else None
 
     # -- who has to go -----------------------------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class Yunikorn:
 
     def count(self, what: str, amount: int = 1) -> None:
         """In the metric of what hooks do beside the passes."""
-        self._backstage.tally.happened(self.name, what, amount)
+        self._services.tally.happened(self.name, what, amount)
 
     # -- for whom nodes are kept -------------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Yunikorn:
         """Those that wait in Slurm while smaller ones, which queues let in later, have started."""
         if self._manager is None or not self.reservations:
             return ()
-        return self._passed.now(self._manager, self._backstage.clock.now())
+        return self._passed.now(self._manager, self._services.clock.now())
 
     def keeps(self, nodes: frozenset[str]) -> None:
         """For its size the cluster has them all the same."""

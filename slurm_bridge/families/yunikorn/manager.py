@@ -14,7 +14,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
-from slurm_bridge.families.shared.lending import Lending
+from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.yunikorn import restoring, telling
 from slurm_bridge.families.yunikorn.demands import Demand
 from slurm_bridge.families.yunikorn.engine import RM, Engine
@@ -25,20 +25,20 @@ from slurm_bridge.families.yunikorn.queues.committed import Partition
 from slurm_bridge.families.yunikorn.queues.records import Allocation, Named, News, Question, Release, Thing, Update, Why
 from slurm_bridge.families.yunikorn.restoring import Known
 from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
-from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 
 
 class Manager:
     """Called by the passes and by the core, which works in the thread that has told it something, or in its own."""
 
-    def __init__(self, setup: Setup, backstage: Backstage, lending: Lending | None = None) -> None:
+    def __init__(self, setup: Setup, services: HookServices, inline: InlineBudget | None = None) -> None:
         self.setup = setup
         self.lock = threading.RLock()
         self.members: dict[WorkloadKey, Member] = {}
         self.ahead = Ahead()
-        self._backstage = backstage
-        self.engine = Engine(backstage, lending)
+        self._services = services
+        self.engine = Engine(services, inline)
         self.evictions = Evictions(self.lock)
         self._by_name: dict[str, Member] = {}
         self._entered, self._turns = 0, itertools.count(1)
@@ -55,7 +55,7 @@ class Manager:
             for eviction in update.evicting:
                 self._order(eviction)
             for one, member in restoring.askers(pairs, update):
-                self.evictions.add(member, one.room_made_by, self._backstage.clock.wall())
+                self.evictions.add(member, one.room_made_by, self._services.clock.wall())
             self.engine.begin(self.setup.document, self, update)
 
     def _restored(self, one: Known) -> Member:
@@ -126,7 +126,7 @@ class Manager:
     def _member(self, demand: Demand) -> Member:
         self.leave(demand.uid)
         self._entered += 1
-        member = Member(demand=demand, name=f"{demand.title}#{self._entered}", since=self._backstage.clock.wall())
+        member = Member(demand=demand, name=f"{demand.title}#{self._entered}", since=self._services.clock.wall())
         self.members[demand.uid] = self._by_name[member.name] = member
         return member
 
@@ -144,7 +144,7 @@ class Manager:
         self.evictions.served(member.demand.uid)
         evicted = self.evictions.over(member.demand.uid) and member.stage is Stage.GIVEN
         if evicted:
-            self._backstage.tally.happened("yunikorn", "made room")
+            self._services.tally.happened("yunikorn", "made room")
         if member.queue or member.stage is not Stage.REFUSED:
             named = Named(partition=PARTITION, name=member.name)
             release = Release(id=telling.id_of(member.name), why=Why.PREEMPTED)
@@ -187,7 +187,7 @@ class Manager:
     def look_around(self) -> None:
         """Those of whom nobody has seen a job do not hold up others any longer."""
         with self.lock:
-            if self.ahead.expire(self._backstage.clock.wall()):
+            if self.ahead.expire(self._services.clock.wall()):
                 self._room_ahead()
 
     def _room_ahead(self) -> None:
@@ -210,7 +210,7 @@ class Manager:
                 self._order(eviction)
             woken, self._woken = self._woken, []
         for uid in woken:
-            self._backstage.wake(uid)
+            self._services.wake(uid)
 
     def _accepted(self, accepted: records.Accepted) -> None:
         member = self._by_name.get(accepted.subject.name)
@@ -222,10 +222,10 @@ class Manager:
 
     def _rejected(self, rejected: records.Rejected) -> None:
         subject, member = rejected.subject, self._by_name.get(rejected.subject.name)
-        self._backstage.tally.happened("yunikorn", "rejected")
+        self._services.tally.happened("yunikorn", "rejected")
         if member is None or subject.thing not in (Thing.APPLICATION, Thing.ASK):
             if subject.thing is Thing.CONFIGURATION or member is not None:
-                self._backstage.log.warning(f"the core rejected {subject.thing.value}: {rejected.reason}")
+                self._services.log.warning(f"the core rejected {subject.thing.value}: {rejected.reason}")
             return
         if member.stage is Stage.ASKED and not member.why:
             member.why = rejected.reason.removeprefix(f"application {member.name}: ")
@@ -238,7 +238,7 @@ class Manager:
             member.stage, member.turn = Stage.GIVEN, next(self._turns)
             if member.placed:
                 self.ahead.seen(member.name)
-            self._backstage.tally.happened("yunikorn", "let in")
+            self._services.tally.happened("yunikorn", "let in")
             self._wake(member)
 
     def _wake(self, member: Member) -> None:
@@ -254,7 +254,7 @@ class Manager:
         if question.reserving and not question.preempting:
             return "nothing is held for anybody"
         with self.lock:
-            now, most, name = self._backstage.clock.wall(), self.setup.ahead, question.ask.application
+            now, most, name = self._services.clock.wall(), self.setup.ahead, question.ask.application
             if question.preempting:
                 there = self.ahead.count(now, {one.application for one in question.without})
                 return f"{there} are ahead" if most and there >= most and not self.engine.is_measured else ""
@@ -273,7 +273,7 @@ class Manager:
         if victim is not None and eviction.asker and asker is None:
             self.engine.send(Update(rm=RM, excused=(telling.id_of(victim.name),)))
         elif victim is not None:
-            self.evictions.order(victim, asker, eviction.message, self._backstage.clock.wall())
+            self.evictions.order(victim, asker, eviction.message, self._services.clock.wall())
             self._wake(victim)
 
     def gone(self, uid: WorkloadKey) -> None:
@@ -282,7 +282,7 @@ class Manager:
             if self.evictions.recall(uid) is None:
                 return
             self.leave(uid)
-        self._backstage.wake(uid)
+        self._services.wake(uid)
 
     def spared(self, uid: WorkloadKey, *, refused: bool = True) -> None:
         """It stays, and the core may think of somebody else."""

@@ -8,7 +8,7 @@ from slurm_bridge.families.yunikorn.demands import Demand
 from slurm_bridge.families.yunikorn.engine import RM
 from slurm_bridge.families.yunikorn.members import Member
 from slurm_bridge.families.yunikorn.queues.records import AskId, Eviction, Node, Update
-from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 
 
@@ -24,7 +24,7 @@ class Known:
     room_made_by: Mapping[WorkloadKey, str] = dataclasses.field(default_factory=dict)
 
 
-def known(one: Held, demand: Demand) -> Known:
+def known(one: ActiveUsage, demand: Demand) -> Known:
     """What the scheduler has found on both sides."""
     return Known(
         demand=demand,

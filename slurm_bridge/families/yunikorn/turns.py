@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 
 from slurm_bridge import ports
-from slurm_bridge.families.shared.lending import Lending
+from slurm_bridge.families.shared.inline import InlineBudget
 
 #: Without any news the core looks whether time alone has changed something.
 LOOK_AROUND = 0.5
@@ -30,13 +30,13 @@ class Turns:
         clock: ports.Clock,
         *,
         threads: bool,
-        lending: Lending | None = None,
+        inline: InlineBudget | None = None,
     ) -> None:
         self._settle = settle
         self._failed = failed
         self._clock = clock
         self._threads = threads
-        self._lending = lending or Lending(clock)
+        self._inline = inline or InlineBudget(clock)
         self._busy = threading.Lock()
         self._due = threading.Event()
         #: Something was told since somebody last began to work.
@@ -48,11 +48,11 @@ class Turns:
         Who has `patience` waits for so long for another who is at it, and must not hold what that one needs.
         """
         self._news = True
-        if self._threads and not self._lending.pays:
+        if self._threads and not self._inline.pays:
             self._due.set()
         elif self._busy.acquire(timeout=patience) if patience else self._busy.acquire(blocking=False):
             try:
-                with self._lending.measured():
+                with self._inline.measured():
                     self._work()
             finally:
                 self._busy.release()

@@ -11,7 +11,7 @@ import dataclasses
 
 from loguru import logger
 
-from slurm_bridge.hooks import honouring
+from slurm_bridge.hooks import honoured_demands
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.mirror import readings
 from slurm_bridge.model import job, kinds, names
@@ -108,7 +108,7 @@ def _created(ctx: Tools, wish: Wish, planned: Plan, request: JobRequest, outcome
     if planned.told:
         tools.voice.group(wish.workload, "SlurmJobWidened", planned.told, warning=True)
     if planned.ignored:
-        tools.voice.group(wish.workload, honouring.REASON, planned.ignored, warning=True)
+        tools.voice.group(wish.workload, honoured_demands.REASON, planned.ignored, warning=True)
     return WOKEN
 
 

@@ -5,9 +5,9 @@ import dataclasses
 from loguru import logger
 
 from slurm_bridge.hooks import chain
-from slurm_bridge.hooks.background import NotAnswered
 from slurm_bridge.hooks.base import Ask
 from slurm_bridge.hooks.evictions import Preempts, Proposal, Situation
+from slurm_bridge.hooks.services import NotAnswered
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobView, Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder

@@ -7,8 +7,8 @@ from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Ask, Mode, Nodes, NodeSet, Phase
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.evictions import Answers, Site
-from slurm_bridge.hooks.layers import Stopped
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.pass_context import Stopped
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.budget import PodDisruptionBudget
 from slurm_bridge.model.job import JobRequest

@@ -11,7 +11,7 @@ from slurm_bridge.daemon import fitting
 from slurm_bridge.hooks import attempts
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Chain, Plan
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import meta, node, pod
 from slurm_bridge.model.job import Done, JobRequest
 from slurm_bridge.model.names import JobId
@@ -121,7 +121,7 @@ def _planned(port: Port, names: list[str], previous: PlanState | None = None) ->
         partition="debug",
         time_limit_minutes=5,
     )
-    chain = Chain([], Surroundings(clock=clock.SystemClock(), settle=fitting.Fit()))
+    chain = Chain([], ChainServices(clock=clock.SystemClock(), settle=fitting.Fit()))
     asked = dataclasses.replace(found, request=request)
     planned = chain.plan(gang, asked, _snapshot(port, names), now=0.0, previous=previous)
     assert isinstance(planned, Plan), planned

@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from slurm_bridge.agents.json_client import JsonClient
-from slurm_bridge.hooks.background import NotAnswered, Target
+from slurm_bridge.hooks.services import NotAnswered, Target
 from slurm_bridge.runtime.clock import SystemClock
 from tests import wait
 from tests.unit.agents import agent_loopback

@@ -9,7 +9,7 @@ import pytest
 from slurm_bridge import app, errors
 from slurm_bridge.cluster.snapshot import EMPTY
 from slurm_bridge.daemon import configuration
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.slurmnode import Partition
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings import groups
@@ -135,9 +135,9 @@ def test_further_owner_kinds_are_read_in_their_version() -> None:
     assert (second.group, second.versions) == ("", ("v1",))
 
 
-def around() -> Surroundings:
+def around() -> ChainServices:
     """What hooks need."""
-    return Surroundings(clock=VirtualClock())
+    return ChainServices(clock=VirtualClock())
 
 
 def test_the_eligibility_hook_knows_the_schedulers_names_by_itself() -> None:

@@ -9,7 +9,7 @@ import msgspec
 from slurm_bridge.cluster import keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import calls
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.meta import Condition, ObjectMeta, OwnerReference
@@ -199,8 +199,8 @@ class Around:
         self.observer = Counted()
         self.log = Lines()
 
-    def make(self, **others: Any) -> Surroundings:
-        return Surroundings(clock=self.clock, dice=random.Random(0), observer=self.observer, logs=self.log, **others)
+    def make(self, **others: Any) -> ChainServices:
+        return ChainServices(clock=self.clock, dice=random.Random(0), observer=self.observer, logs=self.log, **others)
 
 
 def tolerate(key: str = "", operator: str = "Exists", **others: Any) -> Toleration:

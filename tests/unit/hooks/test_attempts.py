@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.hooks import attempts, bounding
+from slurm_bridge.hooks import attempts, plans
 from slurm_bridge.hooks.attempts import Course, Limits, PlanState, Then
 from slurm_bridge.hooks.base import NodeSet, Scores, Tiers
-from slurm_bridge.hooks.rating import Ranking
+from slurm_bridge.hooks.combined import Ranking
 from tests.unit.hooks.builders import cluster, node
 
 ALL = frozenset(f"n{number}" for number in range(40))
@@ -336,7 +336,7 @@ class TestBounded:
 
     def bounded(self, previous: str, tasks: int = 8, fewest: int | None = 2, made: Course = attempts.PLAIN) -> Course:
         """The course after this plan text; "" for a gang that is not submitted yet."""
-        return bounding.bounded(made, PlanState.of_running(previous) if previous else None, tasks, lambda: fewest)
+        return plans.bounded(made, PlanState.of_running(previous) if previous else None, tasks, lambda: fewest)
 
     def most(self, made: Course) -> list[int | None]:
         """The maximum of each attempt."""
@@ -345,7 +345,7 @@ class TestBounded:
     def test_the_fewest_first_then_as_many_as_there_are_tasks(self) -> None:
         """The first for a short while, the last for good; the version tells both numbers."""
         made = self.bounded("")
-        assert steps(made) == [(0, bounding.FEW_SECONDS, Then.WIDEN), (0, None, Then.STAY)]
+        assert steps(made) == [(0, plans.FEW_SECONDS, Then.WIDEN), (0, None, Then.STAY)]
         assert (self.most(made), made.version) == ([2, 8], "0.2-8")
 
     def test_no_number_no_maximum(self) -> None:

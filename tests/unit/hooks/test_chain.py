@@ -10,8 +10,8 @@ from slurm_bridge.hooks import attempts, base, calls
 from slurm_bridge.hooks.base import Admit, Ask, Audience, Denied, NodeSet, Phase, Rank, Sample, Scores, Subsets
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.explain import for_user
-from slurm_bridge.hooks.layers import SessionOver
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.pass_context import SessionOver
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate.translator import Translated, Value
 from tests.unit.hooks.builders import Around, cluster, hook, node, partition, pod, translated, workload

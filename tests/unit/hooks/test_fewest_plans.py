@@ -8,7 +8,7 @@ from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.base import Denied, NodeSet, Subsets
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain, Plan
-from slurm_bridge.hooks.surroundings import Settle
+from slurm_bridge.hooks.services import Settle
 from slurm_bridge.translate import digest, resources
 from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Translated

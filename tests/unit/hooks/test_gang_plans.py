@@ -12,7 +12,7 @@ from slurm_bridge.hooks import attempts, base, calls
 from slurm_bridge.hooks.base import Ask, Denied, Nodes, NodeSet, Phase, Scores, Session, Subsets
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain, Plan
-from slurm_bridge.hooks.surroundings import Settle
+from slurm_bridge.hooks.services import Settle
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.shapes import Form

@@ -18,7 +18,7 @@ from typing import Any
 
 from slurm_bridge import ports
 from slurm_bridge.daemon import brain, observing
-from slurm_bridge.hooks import background, needs
+from slurm_bridge.hooks import needs, services
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.names import JobId
@@ -93,7 +93,7 @@ class Bridge:
         dice = random.Random(7)
         self._groups = {kind: self._feed(cluster, kind, self._on_owner) for kind in kind_table.WATCHED}
         metrics = Metrics(version="test")
-        around = observing.surroundings(self.settings, self.clock, dice, metrics, background.nowhere)
+        around = observing.surroundings(self.settings, self.clock, dice, metrics, services.nowhere)
         # A hook's own thread would move the clock that stands still for everybody else.
         around = dataclasses.replace(around, threads=False)
         seen: dict[needs.Need, Feed[Any]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slurm_bridge.hooks import base, chain
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler.actions import Act
 from tests import wait
@@ -43,7 +43,7 @@ def test_of_two_that_want_the_same_port_one_gets_it(bridge: Bridge) -> None:
     bridge.recover()
     meanwhile = Meanwhile()
     one_port = hook(verify=only_one)
-    both = chain.Chain([one_port, hook(name="meanwhile", verify=meanwhile)], Surroundings(clock=bridge.clock))
+    both = chain.Chain([one_port, hook(name="meanwhile", verify=meanwhile)], ChainServices(clock=bridge.clock))
     bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=both))
     acts = started_together(bridge, "a", "b")
     begun = threading.Event()

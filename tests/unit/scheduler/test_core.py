@@ -8,7 +8,7 @@ from slurm_bridge import errors
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks import attempts, chain
 from slurm_bridge.hooks.base import NodeSet, Scores, Subsets, Tiers
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.sim import faults
@@ -217,7 +217,7 @@ def preferring(bridge: Bridge, *nodes: str) -> None:
     """From now on a hook wants these nodes first, for ten seconds."""
     first = hook(subset=lambda *_: Subsets(sets=(NodeSet(nodes=frozenset(nodes), name="first"),)))
     limits = attempts.Limits(candidates=1, window_seconds=10.0)
-    around = Surroundings(clock=bridge.clock, limits=limits, settle=configuration.settle())
+    around = ChainServices(clock=bridge.clock, limits=limits, settle=configuration.settle())
     bridge.recover()
     bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=chain.Chain([first], around)))
 
@@ -246,7 +246,7 @@ class Ranked:
 
 def rated(bridge: Bridge, ranked: Ranked) -> None:
     """From now on a hook prefers nodes by these scores."""
-    around = Surroundings(clock=bridge.clock, settle=configuration.settle())
+    around = ChainServices(clock=bridge.clock, settle=configuration.settle())
     bridge.recover()
     one = chain.Chain([hook(score=ranked)], around)
     bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=one))
@@ -322,7 +322,7 @@ def test_a_wait_that_nothing_will_end_by_itself_is_an_event_too(bridge: Bridge, 
     """Once, however often the workload is looked at; other waits are told by the condition alone."""
     obstacle = Wait(reason="FailedScheduling", message="it was tried 11 times", warning=warning)
     bridge.recover()
-    one = chain.Chain([hook(admit=obstacle)], Surroundings(clock=bridge.clock))
+    one = chain.Chain([hook(admit=obstacle)], ChainServices(clock=bridge.clock))
     bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=one))
     bridge.pod("a")
     for _ in range(3):

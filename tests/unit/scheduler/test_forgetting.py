@@ -8,7 +8,7 @@ import pytest
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks import calls, chain
 from slurm_bridge.hooks.base import Denied
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from tests.unit.scheduler.bridging import Bridge
 
 
@@ -31,7 +31,7 @@ def remembering(bridge: Bridge) -> Remembers:
     """From now on there is one."""
     made, config = Remembers(), bridge.core.tools.config
     own = calls.Hook(name="remembers", hook=made)
-    around = Surroundings(clock=bridge.clock, settle=configuration.settle())
+    around = ChainServices(clock=bridge.clock, settle=configuration.settle())
     both = chain.Chain([*config.chain.hooks, own], around)
     both.see(config.chain._layers.views)
     bridge.core.configure(dataclasses.replace(config, chain=both))

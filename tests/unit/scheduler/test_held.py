@@ -10,9 +10,9 @@ import pytest
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks import calls, chain
 from slurm_bridge.hooks.base import Denied
-from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from tests.simulation.world import NAMESPACE
 from tests.unit.scheduler.bridging import Bridge
@@ -36,7 +36,7 @@ class Counts:
     def ended(self, workload: str) -> None:
         self.over.append(workload)
 
-    def restored(self, held: Sequence[Held], _views: Mapping[Need, View], *, fresh: bool) -> None:
+    def restored(self, held: Sequence[ActiveUsage], _views: Mapping[Need, View], *, fresh: bool) -> None:
         self._meanwhile()
         self.leaving = {one.ask.workload.lead.metadata.name: one.makes_room_for for one in held if one.leaves}
         self.queues = {one.ask.workload.lead.metadata.name: one.ask.hints.get("queue", "") for one in held}
@@ -55,7 +55,7 @@ def counting(bridge: Bridge, *hooks: Any) -> None:
     """From now on there are these."""
     config = bridge.core.tools.config
     own = [calls.Hook(name=f"counts-{number}", hook=one) for number, one in enumerate(hooks)]
-    both = chain.Chain([*config.chain.hooks, *own], Surroundings(clock=bridge.clock, settle=configuration.settle()))
+    both = chain.Chain([*config.chain.hooks, *own], ChainServices(clock=bridge.clock, settle=configuration.settle()))
     both.see(config.chain._layers.views)
     bridge.core.configure(dataclasses.replace(config, chain=both))
 

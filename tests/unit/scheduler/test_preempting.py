@@ -11,9 +11,8 @@ import pytest
 from slurm_bridge.daemon import configuration
 from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption, PreemptionOptions
 from slurm_bridge.hooks import calls, chain, needs, registry
-from slurm_bridge.hooks.background import Backstage, NotAnswered, Post, Target
 from slurm_bridge.hooks.needs import Need
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices, HookServices, JsonClient, NotAnswered, Target
 from slurm_bridge.model import kinds, names
 from slurm_bridge.scheduler.eviction.store import PreemptionStage
 from slurm_bridge.sim import faults
@@ -37,14 +36,16 @@ class Counted:
         self.counts[what] = self.counts.get(what, 0) + amount
 
 
-def preemptive(bridge: Bridge, capacity: str = "allocatable", post: Post | None = None, **options: Any) -> Counted:
+def preemptive(
+    bridge: Bridge, capacity: str = "allocatable", post: JsonClient | None = None, **options: Any
+) -> Counted:
     """From now on, and after a restart again, the hook is configured."""
     counted = Counted()
     hook = Preemption(
         PreemptionOptions(**{"after_seconds": AFTER, **options}),
-        Backstage(clock=bridge.clock, dice=random.Random(1), tally=counted, **({"post": post} if post else {})),
+        HookServices(clock=bridge.clock, dice=random.Random(1), tally=counted, **({"post": post} if post else {})),
     )
-    around = Surroundings(clock=bridge.clock, settle=configuration.settle())
+    around = ChainServices(clock=bridge.clock, settle=configuration.settle())
     told = {"eligibility": {"scheduler_names": list(bridge.settings.scheduler_names), "capacity": capacity}}
     always = registry.build((), around, told=told).hooks
     own = calls.Hook(name="preemption", hook=hook, needs=frozenset({Need.PDBS}), budget_seconds=60)
@@ -345,7 +346,7 @@ def test_without_the_hook_what_is_under_way_ends(bridge: Bridge) -> None:
     important(bridge, "high")
     until(bridge, lambda: promised(bridge, "high"))
     plain = [one for one in bridge.core.tools.config.chain.hooks if one.name != "preemption"]
-    around = Surroundings(clock=bridge.clock, settle=configuration.settle())
+    around = ChainServices(clock=bridge.clock, settle=configuration.settle())
     without = chain.Chain(plain, around)
     without.see(bridge.core.tools.config.chain._layers.views)
     bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=without))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.hooks.background import Target
+from slurm_bridge.hooks.services import Target
 from slurm_bridge.model import names
 from slurm_bridge.sim import faults
 from tests.simulation.world import NAMESPACE

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from slurm_bridge.hooks import chain
 from slurm_bridge.hooks.base import Rank
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.model.workload import Workload
@@ -215,7 +215,7 @@ def pod(name: str, namespace: str, priority: int = 0, created: str = "2026-01-01
 
 def lined_up(clock: VirtualClock) -> tuple[Census, Queue]:
     """A queue in the order of the daemon."""
-    census, plain = Census(), chain.Chain([], Surroundings(clock=clock))
+    census, plain = Census(), chain.Chain([], ChainServices(clock=clock))
     order = Order(census, lambda: plain, lambda _crew, *_stands: None)
     return census, Queue(clock, order.key, order.served)
 
@@ -280,7 +280,7 @@ def test_an_order_hook_decides_who_is_first(clock: VirtualClock) -> None:
     """Its key alone: neither priority nor turns mix in; who cannot be ranked is looked at all the same."""
     census = Census()
     ordering = hook(order=lambda one: Rank(key=len(one.root.name)))
-    ranked = chain.Chain([ordering], Surroundings(clock=clock))
+    ranked = chain.Chain([ordering], ChainServices(clock=clock))
 
     def ranking(crew: Crew, *_stands: Standing) -> Workload | None:
         one = crew.first(Standing.WANTING)

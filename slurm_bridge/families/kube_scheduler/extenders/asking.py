@@ -13,8 +13,8 @@ from slurm_bridge.families.kube_scheduler.extenders import wire
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 from slurm_bridge.families.kube_scheduler.preempting import choosing
 from slurm_bridge.families.kube_scheduler.prioritizing import Extended
-from slurm_bridge.hooks import background
-from slurm_bridge.hooks.background import NotAnswered, Post
+from slurm_bridge.hooks import services
+from slurm_bridge.hooks.services import JsonClient, NotAnswered
 from slurm_bridge.model.pod import Pod
 
 
@@ -39,7 +39,7 @@ def interested(extender: ExtenderOptions, pod: Pod) -> bool:
     return not managed or any(managed & (one.resources.requests.keys() | one.resources.limits.keys()) for one in every)
 
 
-def ask(extenders: Sequence[ExtenderOptions], post: Post, pod: Pod, nodes: Sequence[NodeFacts]) -> Said:
+def ask(extenders: Sequence[ExtenderOptions], post: JsonClient, pod: Pod, nodes: Sequence[NodeFacts]) -> Said:
     """Filters see what those before them left; a failing one ends it, unless it may be ignored."""
     caring = [extender for extender in extenders if interested(extender, pod)]
     left = list(nodes)
@@ -62,7 +62,7 @@ def ask(extenders: Sequence[ExtenderOptions], post: Post, pod: Pod, nodes: Seque
     return Said(denied=denied, rows=tuple(rows), passed_over=(*passed_over, *silent_ones))
 
 
-def preempting(extender: ExtenderOptions, post: Post, pod: Pod) -> choosing.Extender:
+def preempting(extender: ExtenderOptions, post: JsonClient, pod: Pod) -> choosing.Extender:
     """The same extender as preemption sees it."""
 
     def verb(candidates: Mapping[str, Victims]) -> Mapping[str, Victims]:
@@ -77,19 +77,19 @@ def preempting(extender: ExtenderOptions, post: Post, pod: Pod) -> choosing.Exte
     )
 
 
-def call(extender: ExtenderOptions, post: Post, verb: str, body: Mapping[str, Any]) -> Any:
+def call(extender: ExtenderOptions, post: JsonClient, verb: str, body: Mapping[str, Any]) -> Any:
     """One question; the verb is a path below the extender's address."""
-    target = background.Target(url=extender.url.rstrip("/"), token_file=extender.token_file, ca_file=extender.ca_file)
+    target = services.Target(url=extender.url.rstrip("/"), token_file=extender.token_file, ca_file=extender.ca_file)
     return post(target, f"/{verb.lstrip('/')}", body, seconds=extender.timeout_seconds)
 
 
-def _filter(extender: ExtenderOptions, post: Post, pod: Pod, nodes: Sequence[NodeFacts]) -> wire.Filtered:
+def _filter(extender: ExtenderOptions, post: JsonClient, pod: Pod, nodes: Sequence[NodeFacts]) -> wire.Filtered:
     answer = call(extender, post, extender.filter_verb, wire.about_nodes(extender, pod, nodes))
     return wire.filtered(extender, (facts.name for facts in nodes), answer)
 
 
 def _rate(
-    extenders: Sequence[ExtenderOptions], post: Post, pod: Pod, nodes: Sequence[NodeFacts]
+    extenders: Sequence[ExtenderOptions], post: JsonClient, pod: Pod, nodes: Sequence[NodeFacts]
 ) -> tuple[list[Extended], list[str]]:
     """Whoever does not answer is left out: no score is worth a placement."""
     rows: list[Extended] = []

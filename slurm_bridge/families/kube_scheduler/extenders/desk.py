@@ -1,6 +1,6 @@
 """Extenders asked beside the passes: a pass takes the answer that is there, or waits to be woken by it.
 
-no answer, or an old one, or about other nodes ─► asked backstage, Wait     the answer wakes the workload
+no answer, or an old one, or about other nodes ─► asked beside it, Wait    the answer wakes the workload
 answer about at least these nodes, still fresh ─► taken
 an extender that counts did not answer         ─► Wait, asked again once it is old
 """
@@ -15,8 +15,9 @@ from slurm_bridge.cluster.recent import Recent
 from slurm_bridge.families.kube_scheduler.extenders import asking
 from slurm_bridge.families.kube_scheduler.extenders.asking import Said
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
-from slurm_bridge.hooks.background import Backstage, Desk
+from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
 from slurm_bridge.hooks.base import Nodes
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
@@ -48,10 +49,10 @@ class _Answer:
 class ExtenderDesk:
     """The extenders of one configuration."""
 
-    def __init__(self, extenders: Sequence[ExtenderOptions], backstage: Backstage) -> None:
+    def __init__(self, extenders: Sequence[ExtenderOptions], services: HookServices) -> None:
         self._extenders = tuple(extenders)
-        self._backstage = backstage
-        self._desk = Desk("extenders", backstage, workers=WORKERS, most=MOST_QUESTIONS)
+        self._services = services
+        self._desk = KeyedWorkerPool("extenders", services, workers=WORKERS, most=MOST_QUESTIONS)
         self._answers: Recent[str, _Answer] = Recent(MOST_ANSWERS)
 
     def said(self, workload: WorkloadKey, key: bytes, pod: Pod, nodes: Nodes, columns: NodeColumns) -> Said | Wait:
@@ -83,19 +84,19 @@ class ExtenderDesk:
 
     def _usable(self, name: str, nodes: Nodes) -> _Answer | None:
         answer = self._answers.get(name)
-        if answer is None or self._backstage.clock.now() - answer.at > _lasts(answer.said):
+        if answer is None or self._services.clock.now() - answer.at > _lasts(answer.said):
             return None
         return answer if answer.nodes is nodes or nodes <= answer.nodes else None
 
     def _ask(self, name: str, workload: WorkloadKey, pod: Pod, nodes: Nodes, facts: Sequence[NodeFacts]) -> None:
         try:
-            said = asking.ask(self._extenders, self._backstage.post, pod, facts)
+            said = asking.ask(self._extenders, self._services.post, pod, facts)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, somebody waits for this answer
             said = Said(failure=f"extenders could not be asked: {type(error).__name__}: {error}")
         for problem in (*said.passed_over, *([said.failure] if said.failure else [])):
-            self._backstage.log.warning(problem)
-        self._answers.put(name, _Answer(said=said, nodes=nodes, at=self._backstage.clock.now()))
-        self._backstage.wake(workload)
+            self._services.log.warning(problem)
+        self._answers.put(name, _Answer(said=said, nodes=nodes, at=self._services.clock.now()))
+        self._services.wake(workload)
 
 
 def _name(workload: WorkloadKey, key: bytes) -> str:

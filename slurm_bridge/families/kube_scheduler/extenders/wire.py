@@ -13,7 +13,7 @@ import msgspec
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.parties import Party, Victims
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
-from slurm_bridge.hooks.background import NotAnswered
+from slurm_bridge.hooks.services import NotAnswered
 from slurm_bridge.model.pod import Pod
 
 Body = dict[str, Any]

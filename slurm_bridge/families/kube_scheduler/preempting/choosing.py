@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from slurm_bridge.cluster import parties
 from slurm_bridge.cluster.parties import Fits, Guarded, Party, Victims, priority_of
-from slurm_bridge.hooks.background import NotAnswered
+from slurm_bridge.hooks.services import NotAnswered
 from slurm_bridge.model.pod import Pod
 
 #: Failures that no eviction changes.

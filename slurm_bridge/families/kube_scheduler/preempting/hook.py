@@ -12,10 +12,10 @@ from slurm_bridge.families.kube_scheduler.extenders import asking
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 from slurm_bridge.families.kube_scheduler.preempting import search
 from slurm_bridge.families.kube_scheduler.preempting.choosing import Extender
-from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import Ask, Nodes, NodeSet, Session, Subsets
 from slurm_bridge.hooks.evictions import Proposal, Situation, nominated
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.pod import Pod
 
 #: The preemptionPolicy of a pod that waits in its place, and has no pod evicted.
@@ -43,11 +43,11 @@ class Preemption:
     """`subset` lets a workload for which nodes were cleared try these first, and any others after them."""
 
     Options = PreemptionOptions
-    backstage = True
+    services = True
     needs = frozenset({Need.PDBS})
 
-    def __init__(self, options: PreemptionOptions, backstage: Backstage) -> None:
-        self.options, self._backstage = options, backstage
+    def __init__(self, options: PreemptionOptions, services: HookServices) -> None:
+        self.options, self._services = options, services
         self.after_seconds, self.at_once = options.after_seconds, options.at_once
         self.keep_seconds = options.keep_seconds
 
@@ -71,11 +71,11 @@ class Preemption:
 
     def _extenders(self, pod: Pod) -> tuple[Extender, ...]:
         """Services that have a say about this pod; asking them takes as long as they take."""
-        return tuple(asking.preempting(one, self._backstage.post, pod) for one in self.options.extenders)
+        return tuple(asking.preempting(one, self._services.post, pod) for one in self.options.extenders)
 
     def count(self, what: str, amount: int = 1) -> None:
         """Something happened to a preemption."""
-        self._backstage.tally.happened("preemption", what, amount)
+        self._services.tally.happened("preemption", what, amount)
 
 
 def may(pods: Iterable[Pod]) -> bool:

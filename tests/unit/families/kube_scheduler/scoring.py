@@ -11,9 +11,9 @@ from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.prioritizing import Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup
-from slurm_bridge.hooks.background import Silent
 from slurm_bridge.hooks.calls import Caller, Unobserved
-from slurm_bridge.hooks.layers import Layers
+from slurm_bridge.hooks.pass_context import Layers
+from slurm_bridge.hooks.services import Silent
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint

@@ -21,8 +21,8 @@ from slurm_bridge.families.kube_scheduler.extenders.asking import Said
 from slurm_bridge.families.kube_scheduler.extenders.desk import ExtenderDesk
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 from slurm_bridge.families.kube_scheduler.prioritizing import Extended
-from slurm_bridge.hooks import background
-from slurm_bridge.hooks.background import Backstage, NotAnswered, Target
+from slurm_bridge.hooks import services
+from slurm_bridge.hooks.services import HookServices, NotAnswered, Target
 from slurm_bridge.model.pod import Container, ResourceNeeds
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
@@ -256,13 +256,13 @@ def test_preempt_cannot_invent_victims(answer: Any, said: str) -> None:
 
 
 class Stage:
-    """A backstage, inline unless told, with everything that it is asked to do kept."""
+    """A services, inline unless told, with everything that it is asked to do kept."""
 
     def __init__(self, post: Callable[..., Any], *, threads: bool = False, clock: Any = None) -> None:
         self.clock = clock or VirtualClock()
         self.woken: list[str] = []
         self.awake = threading.Event()
-        self.backstage = Backstage(clock=self.clock, wake=self._wake, post=post, threads=threads)
+        self.services = HookServices(clock=self.clock, wake=self._wake, post=post, threads=threads)
 
     def _wake(self, uid: str) -> None:
         self.woken.append(uid)
@@ -284,7 +284,7 @@ def test_a_pass_does_not_wait_for_an_answer() -> None:
         return names("a", b="no")
 
     stage = Stage(FakePost(filter=slow, prioritize=[]), threads=True, clock=SystemClock())
-    told, snapshot = ExtenderDesk((extender(),), stage.backstage), machines("a", "b")
+    told, snapshot = ExtenderDesk((extender(),), stage.services), machines("a", "b")
     try:
         first = ask(told, snapshot)
         assert first == Wait(reason="Extender", message=f"waits for {URL}")
@@ -302,14 +302,14 @@ def test_a_pass_does_not_wait_for_an_answer() -> None:
 
 def test_without_threads_the_answer_is_there_at_once() -> None:
     """As simulations and explanations need it."""
-    told = ExtenderDesk((extender(),), Stage(FakePost(filter=names("a"), prioritize=[])).backstage)
+    told = ExtenderDesk((extender(),), Stage(FakePost(filter=names("a"), prioritize=[])).services)
     assert isinstance(ask(told, machines("a", "b")), Said)
 
 
 def test_a_fresh_answer_serves_fewer_nodes_too() -> None:
     """More nodes, or another shape, are another question."""
     post = FakePost(filter=lambda body: {"Nodes": body["Nodes"]}, prioritize=[])
-    told, snapshot = ExtenderDesk((extender(prioritize_verb=""),), Stage(post).backstage), machines("a", "b", "c")
+    told, snapshot = ExtenderDesk((extender(prioritize_verb=""),), Stage(post).services), machines("a", "b", "c")
     for nodes, key, questions in (
         (("a", "b"), b"k", 1),
         (("a",), b"k", 1),
@@ -324,7 +324,7 @@ def test_an_old_answer_is_asked_for_again() -> None:
     """The cluster has changed since; until then the later phases of a pass still have what was said."""
     post = FakePost(filter=names("a"))
     stage = Stage(post)
-    told, snapshot = ExtenderDesk((extender(prioritize_verb=""),), stage.backstage), machines("a", "b")
+    told, snapshot = ExtenderDesk((extender(prioritize_verb=""),), stage.services), machines("a", "b")
     ask(told, snapshot)
     stage.clock.advance(desk.FRESH_SECONDS + 1)
     assert told.known("uid", b"k").denied == {"b": wire.UNSAID}
@@ -337,7 +337,7 @@ def test_a_failure_holds_the_workload_and_is_tried_again() -> None:
     """Its message names what happened."""
     post = FakePost(filter=NotAnswered(f"{URL}/filter: timed out"))
     stage = Stage(post)
-    told, snapshot = ExtenderDesk((extender(),), stage.backstage), machines("a")
+    told, snapshot = ExtenderDesk((extender(),), stage.services), machines("a")
     expected = Wait(reason="Extender", message=f"{URL}/filter: timed out", retry_after=desk.RETRY_SECONDS)
     assert ask(told, snapshot) == expected
     assert ask(told, snapshot) == expected
@@ -351,7 +351,7 @@ def test_a_failure_holds_the_workload_and_is_tried_again() -> None:
 def test_a_defect_holds_the_workload_as_a_failure_does() -> None:
     """Nobody waits for an answer that never comes."""
     stage = Stage(FakePost(filter=RuntimeError("a bug")))
-    waits = ask(ExtenderDesk((extender(),), stage.backstage), machines("a"))
+    waits = ask(ExtenderDesk((extender(),), stage.services), machines("a"))
     assert isinstance(waits, Wait)
     assert waits.message == "extenders could not be asked: RuntimeError: a bug"
     assert stage.woken == ["uid"]
@@ -360,14 +360,14 @@ def test_a_defect_holds_the_workload_as_a_failure_does() -> None:
 def test_without_an_interested_extender_nobody_is_asked() -> None:
     """And nobody waits."""
     post = FakePost()
-    told = ExtenderDesk((extender(managed_resources=("x/gpu",)),), Stage(post).backstage)
+    told = ExtenderDesk((extender(managed_resources=("x/gpu",)),), Stage(post).services)
     assert ask(told, machines("a")) == Said()
     assert post.asked == []
 
 
 def test_a_closed_desk_asks_nobody() -> None:
     """Its workloads wait and are tried again, by the chain that takes its place."""
-    told = ExtenderDesk((extender(),), Stage(FakePost(), threads=True).backstage)
+    told = ExtenderDesk((extender(),), Stage(FakePost(), threads=True).services)
     told.close()
     waits = ask(told, machines("a"))
     assert isinstance(waits, Wait)
@@ -432,5 +432,5 @@ def test_over_real_http_a_failing_service_is_a_failure() -> None:
 
 def test_a_process_that_asks_nobody_says_so() -> None:
     """As `explain --offline`."""
-    said = extending.ask((extender(),), background.nowhere, asking(), facts("a"))
+    said = extending.ask((extender(),), services.nowhere, asking(), facts("a"))
     assert "this process asks nobody" in said.failure

@@ -11,11 +11,11 @@ from slurm_bridge.families.kube_scheduler.hook import KubeScheduler
 from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions
 from slurm_bridge.families.kube_scheduler.predicates import own, reasons
 from slurm_bridge.families.kube_scheduler.priorities import table
-from slurm_bridge.hooks import background, calls
-from slurm_bridge.hooks.background import Backstage, NotAnswered, Target
+from slurm_bridge.hooks import calls
 from slurm_bridge.hooks.base import Ask, Denied, Deny, Scores
 from slurm_bridge.hooks.chain import Chain, Plan, asked
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.hooks.services import HookServices, NotAnswered, Target, unheard
 from slurm_bridge.model.meta import Object, ObjectMeta
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
@@ -75,14 +75,14 @@ class Silence:
 def hooked(**options: Any) -> KubeScheduler:
     """The hook, with whatever it asks asked at once; each pod is rated for itself unless something else is said."""
     post = options.pop("post", Silence())
-    backstage = Backstage(
+    services = HookServices(
         clock=options.pop("clock", VirtualClock()),
         post=post,
         threads=False,
-        finest=options.pop("finest", background.unheard),
+        finest=options.pop("finest", unheard),
     )
     return KubeScheduler(
-        KubeSchedulerOptions.model_validate({"priorities": [], "score_seconds": 0, **options}), backstage
+        KubeSchedulerOptions.model_validate({"priorities": [], "score_seconds": 0, **options}), services
     )
 
 

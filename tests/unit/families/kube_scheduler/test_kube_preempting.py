@@ -15,8 +15,8 @@ from slurm_bridge.cluster.rules.budgets import Budget
 from slurm_bridge.cluster.snapshot import ClusterSnapshot, NodeFacts
 from slurm_bridge.families.kube_scheduler.preempting import choosing, proposing, room
 from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
-from slurm_bridge.hooks.background import Backstage, NotAnswered
 from slurm_bridge.hooks.evictions import Site
+from slurm_bridge.hooks.services import HookServices, NotAnswered
 from slurm_bridge.model.budget import BudgetSpec, BudgetStatus, PodDisruptionBudget
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.node import Node
@@ -272,7 +272,7 @@ def test_a_cluster_without_some_pods_is_another_cluster() -> None:
 
 def test_what_was_cleared_is_tried_first() -> None:
     """Then anything else; a node that is gone, or all there are, is no preference."""
-    made = hooks.Preemption(hooks.PreemptionOptions(), Backstage(clock=VirtualClock()))
+    made = hooks.Preemption(hooks.PreemptionOptions(), HookServices(clock=VirtualClock()))
     every = frozenset({"n1", "n2"})
 
     def ask(*nominated: str | None) -> Any:

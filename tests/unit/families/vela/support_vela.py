@@ -14,10 +14,9 @@ from slurm_bridge.families.vela.hook import Vela
 from slurm_bridge.families.vela.options import VelaOptions
 from slurm_bridge.families.vela.pipeline import NotSampled
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
-from slurm_bridge.hooks.background import Backstage, NotAnswered, Target
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices, HookServices, NotAnswered, Target
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Container, Pod, PodSpec, ResourceNeeds
 from slurm_bridge.runtime.clock import VirtualClock
@@ -121,7 +120,7 @@ class Counts:
 
 
 class Stage:
-    """A backstage with a clock of its own, whose snapshot a test can replace."""
+    """A services with a clock of its own, whose snapshot a test can replace."""
 
     def __init__(
         self, snapshot: ClusterSnapshot, *, post: Any = None, threads: bool = False, clock: Any = None
@@ -139,9 +138,9 @@ class Stage:
         self.woken.append(workload)
         self.awake.set()
 
-    def backstage(self) -> Backstage:
+    def services(self) -> HookServices:
         """For a hook."""
-        return Backstage(
+        return HookServices(
             clock=self.clock,
             dice=random.Random(7),
             wake=self.wake,
@@ -153,12 +152,12 @@ class Stage:
 
     def hook(self, **options: Any) -> Vela:
         """The hook with these options."""
-        return Vela(VelaOptions.model_validate(options), self.backstage())
+        return Vela(VelaOptions.model_validate(options), self.services())
 
     def chain(self, vela: Vela, *others: Hook) -> Chain:
         """With the hook in front."""
         first = Hook(name="vela", hook=vela, budget_seconds=60)
-        return Chain([first, *others], Surroundings(clock=self.clock))
+        return Chain([first, *others], ChainServices(clock=self.clock))
 
 
 def scripted(*numbers: int) -> Callable[[int, int], list[int]]:

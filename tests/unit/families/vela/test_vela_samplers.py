@@ -11,7 +11,7 @@ from slurm_bridge.families.vela.pipeline import NotSampled
 from slurm_bridge.families.vela.samplers import LocalNodesSampler, RemoteNodesSampler
 from slurm_bridge.families.vela.samples import SamplingRequest
 from slurm_bridge.families.vela.smart import Failure, Merged
-from slurm_bridge.hooks.background import NotAnswered
+from slurm_bridge.hooks.services import NotAnswered
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
 from tests.unit.families.vela.support_vela import DOWN, FakeAgent, FakePost, Stage, answering, farm, limited, response
 from tests.unit.hooks.builders import cluster, node
@@ -27,7 +27,7 @@ def remote(*names: str, **others: Any) -> list[dict[str, Any]]:
 def sampler(stage: Stage, patience: Patience | None = None, **options: Any) -> RemoteNodesSampler:
     """With every agent asked, unless told."""
     chosen = VelaOptions.model_validate({"clusters_percent": 100, **options})
-    return RemoteNodesSampler(chosen, stage.backstage(), patience or Patience(3, 5.0))
+    return RemoteNodesSampler(chosen, stage.services(), patience or Patience(3, 5.0))
 
 
 class TestRemote:
@@ -186,7 +186,7 @@ class TestLocal:
     def sampled(self, **options: Any) -> Merged:
         """By the plugin that asks nobody."""
         chosen = VelaOptions.model_validate({"sample_nodes": "LocalNodesSampler", **options})
-        return LocalNodesSampler(chosen, Stage(farm(10)).backstage()).sample(
+        return LocalNodesSampler(chosen, Stage(farm(10)).services()).sample(
             SamplingRequest(pod=limited(), nodes_bp=3000)
         )
 
@@ -200,6 +200,6 @@ class TestLocal:
             {"sampling": {"filters": ["GeoLocation"]}, "sample_nodes": "LocalNodesSampler"}
         )
         wrong = limited(annotations={"scheduler.slinky.slurm.net/geo-target": "Vienna"})
-        merged = LocalNodesSampler(chosen, Stage(farm(2)).backstage()).sample(SamplingRequest(pod=wrong))
+        merged = LocalNodesSampler(chosen, Stage(farm(2)).services()).sample(SamplingRequest(pod=wrong))
         assert merged.answered == ()
         assert "Vienna" in merged.failed["local"]

@@ -8,7 +8,7 @@ import yaml
 
 from slurm_bridge.families.yunikorn import admin, files, setup
 from slurm_bridge.families.yunikorn.options import YunikornOptions
-from slurm_bridge.hooks.background import Heirloom
+from slurm_bridge.hooks.services import CarriedState
 from tests.unit.families.yunikorn.yunikorn_scenes import Queues, document, queue
 from tests.unit.scheduler.bridging import Bridge
 
@@ -25,7 +25,7 @@ def administered(acl: str, *queues: Any) -> dict[str, Any]:
 def desk(acl: str = "", now: float = 0.0, **options: Any) -> admin.Desk:
     """Of queues that nobody is in."""
     given = {"configuration": administered(acl), **options}
-    return admin.Desk(setup.make(YunikornOptions.model_validate(given), now), Heirloom())
+    return admin.Desk(setup.make(YunikornOptions.model_validate(given), now), CarriedState())
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.restoring import Known
-from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks.services import ChainServices, HookServices
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.translate import resources
 from tests.unit.families.yunikorn.test_yunikorn_evicting import demand
@@ -34,8 +33,8 @@ class Crowd:
     def __init__(self, *more: Known, vcore: int = 4_000, going: Collection[str] = ()) -> None:
         self.clock = VirtualClock()
         options = {"configuration": document(GUARANTEED, queue("b")), "ahead": 2}
-        backstage = Backstage(clock=self.clock, threads=False)
-        self.manager = Manager(setup.make(YunikornOptions.model_validate(options)), backstage)
+        services = HookServices(clock=self.clock, threads=False)
+        self.manager = Manager(setup.make(YunikornOptions.model_validate(options)), services)
         # Those that wait are the oldest: what runs has been let past them.
         created = {"b1": 3.0, "b2": 4.0, "b3": 5.0, "b4": 6.0, "b5": 1.0, "b6": 2.0}
         there = [
@@ -255,10 +254,10 @@ def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> N
     known, clock = keeper.Keeper(resources.requests_of), VirtualClock()
     for name in ("a", "b"):
         known.on_node(None, scene.node(name))
-    behind = Backstage(clock=clock, threads=False)
+    behind = HookServices(clock=clock, threads=False)
     hook = made({"configuration": document(GUARANTEED, queue("b"))}, behind)
     plain = Hook(name="yunikorn", hook=hook, needs=hook.needs)
-    chain, nobody = Chain([plain], Surroundings(clock=clock)), {Need.NAMESPACES: Listed([])}
+    chain, nobody = Chain([plain], ChainServices(clock=clock)), {Need.NAMESPACES: Listed([])}
     chain.see(nobody)
     chain.restore((), fresh=True)
     found = []
@@ -268,7 +267,7 @@ def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> N
         )
         clock.advance(scoring.EVERY)
         chain.plan(scene.workload(), scene.translated(), known.snapshot(), now=clock.wall())
-        manager = behind.heirloom.value
+        manager = behind.carried.value
         assert isinstance(manager, Manager)
         found.append(manager.committed(lambda partition: (partition.size or {}).get("vcore")))
     assert found == [32_000, 16_000]

@@ -11,8 +11,8 @@ from slurm_bridge.families.yunikorn.members import Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.queues.records import Eviction, News
 from slurm_bridge.families.yunikorn.restoring import Known
-from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.evictions import Evicts, Recall
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import VirtualClock
 from tests import wait
 from tests.unit.families.yunikorn.yunikorn_scenes import document, made, queue
@@ -40,8 +40,8 @@ class Scene:
         team = queue("team", mine, others, resources={"max": {"vcore": "4"}})
         partition = {"preemption": {"quotapreemptionenabled": True}} if quota else {}
         options = YunikornOptions.model_validate({"configuration": document(team, **partition), "ahead": ahead})
-        backstage = Backstage(clock=self.clock, wake=self.woken.append, log=self.log, threads=False)
-        self.manager = Manager(setup.make(options), backstage)
+        services = HookServices(clock=self.clock, wake=self.woken.append, log=self.log, threads=False)
+        self.manager = Manager(setup.make(options), services)
         self.manager.begin(known)
 
     def later(self, seconds: float) -> None:

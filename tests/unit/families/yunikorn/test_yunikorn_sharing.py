@@ -10,7 +10,7 @@ from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import UNSEEN_SECONDS, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.queues.sorting import NodePolicy
-from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import VirtualClock
 from tests.effort import Work
 from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
@@ -44,8 +44,8 @@ class Waking:
         self.woken: list[str] = []
         self.clock = VirtualClock()
         given = YunikornOptions.model_validate({"configuration": document(*queues), **options})
-        backstage = Backstage(clock=self.clock, wake=self.woken.append, threads=False)
-        self.manager = Manager(setup.make(given), backstage)
+        services = HookServices(clock=self.clock, wake=self.woken.append, threads=False)
+        self.manager = Manager(setup.make(given), services)
         self.manager.begin(())
         self.manager.measure({"vcore": 100_000})
 

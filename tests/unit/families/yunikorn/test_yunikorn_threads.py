@@ -6,27 +6,27 @@ from collections.abc import Iterator
 
 import pytest
 
-from slurm_bridge.families.shared.lending import IN_A_ROW, Lending
+from slurm_bridge.families.shared.inline import IN_A_ROW, InlineBudget
 from slurm_bridge.families.yunikorn import setup
 from slurm_bridge.families.yunikorn.demands import Demand
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Member, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.restoring import Known
-from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
 from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
 
 SECONDS = 20.0
 
 
-def never() -> Lending:
+def never() -> InlineBudget:
     """Nothing is short enough, and that is known."""
-    lending = Lending(VirtualClock(), most_seconds=-1.0)
+    inline = InlineBudget(VirtualClock(), most_seconds=-1.0)
     for _ in range(IN_A_ROW):
-        with lending.measured():
+        with inline.measured():
             pass
-    return lending
+    return inline
 
 
 def demand(uid: str, cpus: int = 1) -> Demand:
@@ -55,7 +55,7 @@ def woken() -> "queues.SimpleQueue[str]":
 def manager(woken: "queues.SimpleQueue[str]") -> Iterator[Manager]:
     """Queue a has two cpus."""
     options = YunikornOptions.model_validate({"configuration": document(queue("a", resources={"max": {"vcore": "2"}}))})
-    made = Manager(setup.make(options), Backstage(clock=SystemClock(), wake=woken.put), never())
+    made = Manager(setup.make(options), HookServices(clock=SystemClock(), wake=woken.put), never())
     yield made
     made.close()
 
@@ -99,7 +99,7 @@ def test_who_has_to_go_is_woken(woken: "queues.SimpleQueue[str]") -> None:
     mine = queue("a", resources={"guaranteed": {"vcore": "1"}})
     team = queue("team", mine, queue("b"), resources={"max": {"vcore": "2"}})
     options = YunikornOptions.model_validate({"configuration": document(team)})
-    made = Manager(setup.make(options), Backstage(clock=SystemClock(), wake=woken.put), never())
+    made = Manager(setup.make(options), HookServices(clock=SystemClock(), wake=woken.put), never())
     known = [dataclasses.replace(demand(f"b{number}"), queue="root.team.b", created=number) for number in (1, 2)]
     made.begin(Known(demand=one) for one in known)
     waiting = made.enter(dataclasses.replace(demand("mine"), queue="root.team.a"))
@@ -114,8 +114,8 @@ def test_who_has_to_go_is_woken(woken: "queues.SimpleQueue[str]") -> None:
 def test_what_is_short_is_answered_to_the_one_who_asks(woken: "queues.SimpleQueue[str]") -> None:
     """Nobody has to look at it a second time; whom its going lets in is woken as ever."""
     options = YunikornOptions.model_validate({"configuration": document(queue("a", resources={"max": {"vcore": "2"}}))})
-    always = Lending(VirtualClock(), most_seconds=SECONDS)
-    made = Manager(setup.make(options), Backstage(clock=SystemClock(), wake=woken.put), always)
+    always = InlineBudget(VirtualClock(), most_seconds=SECONDS)
+    made = Manager(setup.make(options), HookServices(clock=SystemClock(), wake=woken.put), always)
     try:
         made.begin(())
         first, second = made.enter(demand("first", 2)), made.enter(demand("second"))
@@ -130,7 +130,7 @@ def test_what_is_short_is_answered_to_the_one_who_asks(woken: "queues.SimpleQueu
 def test_once_it_is_closed_nothing_is_decided(woken: "queues.SimpleQueue[str]") -> None:
     """Another one has taken over what there is to decide."""
     options = YunikornOptions.model_validate({"configuration": document(queue("a", resources={"max": {"vcore": "2"}}))})
-    made = Manager(setup.make(options), Backstage(clock=SystemClock(), wake=woken.put))
+    made = Manager(setup.make(options), HookServices(clock=SystemClock(), wake=woken.put))
     made.begin(())
     made.close()
     assert made.enter(demand("late")).stage is Stage.ASKED

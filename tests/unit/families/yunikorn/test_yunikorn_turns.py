@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from slurm_bridge.families.shared.lending import IN_A_ROW, Lending
+from slurm_bridge.families.shared.inline import IN_A_ROW, InlineBudget
 from slurm_bridge.families.yunikorn.turns import Turns
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
 
@@ -71,8 +71,8 @@ def started() -> Iterator[Callable[[Turns], None]]:
 
 def made(work: Work, most: float = SECONDS) -> Turns:
     """Whose thread is not started."""
-    lending = Lending(VirtualClock(), most)
-    return Turns(work.settle, work.fail, SystemClock(), threads=True, lending=lending)
+    inline = InlineBudget(VirtualClock(), most)
+    return Turns(work.settle, work.fail, SystemClock(), threads=True, inline=inline)
 
 
 def another_at(work: Work, turns: Turns, what: str) -> tuple[threading.Thread, threading.Event]:

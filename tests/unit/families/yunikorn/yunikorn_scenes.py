@@ -7,9 +7,8 @@ from typing import Any
 from slurm_bridge.daemon import configuration
 from slurm_bridge.families.yunikorn.hook import Yunikorn
 from slurm_bridge.families.yunikorn.options import YunikornOptions
-from slurm_bridge.hooks import background, calls, chain
-from slurm_bridge.hooks.background import Backstage
-from slurm_bridge.hooks.surroundings import Surroundings
+from slurm_bridge.hooks import calls, chain
+from slurm_bridge.hooks.services import ChainServices, HookServices
 from slurm_bridge.model import kinds
 from slurm_bridge.ports import Scope
 from tests.unit.scheduler.bridging import Bridge
@@ -35,14 +34,14 @@ class Queues:
     def __init__(self, bridge: Bridge, *queues: Any, **options: Any) -> None:
         self.bridge = bridge
         self.base = bridge.core.tools.config
-        self.around = Surroundings(clock=bridge.clock, settle=configuration.settle(), threads=False)
+        self.around = ChainServices(clock=bridge.clock, settle=configuration.settle(), threads=False)
         self.around = dataclasses.replace(self.around, wake=bridge.core.queue.activate)
         self.configure(*queues, **options)
 
     def configure(self, *queues: Any, **options: Any) -> None:
         """From now on it is configured so."""
         options.setdefault("configuration", document(*queues))
-        self.hook = made(options, self.around.backstage("yunikorn"))
+        self.hook = made(options, self.around.services_of("yunikorn"))
         own = calls.Hook(name="yunikorn", hook=self.hook, needs=frozenset(self.hook.needs))
         both = chain.Chain([*self.base.chain.hooks, own], self.around)
         listed = self.bridge.core.tools.cluster.list(kinds.NAMESPACES, Scope()).items
@@ -104,7 +103,7 @@ class Listed:
         return len(self._items)
 
 
-def made(options: dict[str, Any], backstage: Backstage | None = None, **more: Any) -> Yunikorn:
+def made(options: dict[str, Any], services: HookServices | None = None, **more: Any) -> Yunikorn:
     """The hook from options as they are written."""
-    behind = backstage or background.Backstage(threads=False, **more)
+    behind = services or HookServices(threads=False, **more)
     return Yunikorn(YunikornOptions.model_validate(options), behind)

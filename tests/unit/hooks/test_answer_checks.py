@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.hooks.base import Admit, Denied, Fields, NodeSet, Rank, Sample, Scores, Subsets, Tiers
-from slurm_bridge.hooks.chain import Chain, Plan
-from slurm_bridge.hooks.orderly import Orderly
+from slurm_bridge.hooks.chain import Chain, ComparableKey, Plan
 from slurm_bridge.model.verdict import Reject, Wait
 from tests.unit.hooks.builders import Around, cluster, hook, node, pod, translated, workload
 
@@ -68,5 +67,7 @@ def test_keys_that_cannot_be_compared_do_not_stop_the_queue(around: Around) -> N
 def test_keys_are_in_their_own_order_where_they_have_one() -> None:
     """The wrapping is not to be noticed."""
     keys = [(1, "b"), (1, "a"), (0, "z")]
-    assert [one.key for one in sorted(map(Orderly, keys))] == sorted(keys)
-    assert all((Orderly(one) == Orderly(other)) == (one == other) for one, other in itertools.product(keys, keys))
+    assert [one.key for one in sorted(map(ComparableKey, keys))] == sorted(keys)
+    assert all(
+        (ComparableKey(one) == ComparableKey(other)) == (one == other) for one, other in itertools.product(keys, keys)
+    )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.hooks import honouring, registry
+from slurm_bridge.hooks import honoured_demands, registry
 from slurm_bridge.hooks.base import Admit, Ask
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.registry import HookConfig
@@ -44,7 +44,7 @@ def test_a_hook_of_a_site_honours_what_it_declares(around: Around) -> None:
     assert chain.unhonoured(dataclasses.replace(translated(), demands=(demand(Feature.HOST_PORTS),))) is None
     found = chain.unhonoured(dataclasses.replace(translated(), demands=(demand(Feature.POD_AFFINITY),)))
     assert found is not None
-    assert found.reason == honouring.REASON
+    assert found.reason == honoured_demands.REASON
 
 
 def test_a_declaration_in_other_words_is_refused(around: Around) -> None:
@@ -87,14 +87,14 @@ def test_the_message_names_each_field_and_some_of_many(around: Around) -> None:
 @pytest.mark.parametrize("feature", Feature)
 def test_every_feature_has_its_advice(feature: Feature) -> None:
     """Of a hook that ships and honours it as it is by default, or of none."""
-    name = honouring.ADVICE[feature].hook.partition(" ")[0]
+    name = honoured_demands.ADVICE[feature].hook.partition(" ")[0]
     shipped = [registry.shipped(name)] if name else []
     assert all(one.__name__ == "KubeScheduler" for one in shipped)
 
 
 def test_the_shipped_chain_honours_what_the_advice_says(around: Around) -> None:
     """kube-scheduler's hook as it is by default, and nobody else."""
-    advised = {feature for feature, advice in honouring.ADVICE.items() if advice.hook}
+    advised = {feature for feature, advice in honoured_demands.ADVICE.items() if advice.hook}
     families = [HookConfig(name=name) for name in ("preemption", "vela")]
     for chain in (registry.build([], around.make(), {}), registry.build(families, around.make(), {})):
         assert not any(one.honours for one in chain.hooks)
@@ -106,8 +106,8 @@ def test_the_shipped_chain_honours_what_the_advice_says(around: Around) -> None:
 def test_what_is_ignored_is_told() -> None:
     """Once for all fields."""
     lacking = [demand(Feature.HOST_PORTS), demand(Feature.POD_AFFINITY)]
-    assert honouring.obstacle(lacking, strict=False) is None
-    assert honouring.ignored(lacking) == (
+    assert honoured_demands.obstacle(lacking, strict=False) is None
+    assert honoured_demands.ignored(lacking) == (
         "Pod team/a: spec.host_ports, spec.pod_affinity is ignored here (unhonoured: ignore), for no hook honours it"
     )
-    assert honouring.ignored([]) == ""
+    assert honoured_demands.ignored([]) == ""

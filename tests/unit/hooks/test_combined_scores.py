@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster.columns import Numbers
-from slurm_bridge.hooks import rating
+from slurm_bridge.hooks import combined
 from slurm_bridge.hooks.base import Scores, Tiers
-from slurm_bridge.hooks.rating import Ranking
+from slurm_bridge.hooks.combined import Ranking
 from tests.unit.hooks.builders import cluster, node
 
 NAMES = [f"n{number:02}" for number in range(12)]
@@ -81,9 +81,9 @@ def test_scores_of_several_hooks_are_added(
 ) -> None:
     """In whichever form, and in any order."""
     said = [Scores(nodes=one), Scores(nodes=array(other))]
-    total = rating.added(said, nodes).nodes
+    total = combined.added(said, nodes).nodes
     assert all(total.get(name, 0.0) == one.get(name, 0.0) + other.get(name, 0.0) for name in nodes)
-    back = rating.added(said[::-1], nodes).nodes
+    back = combined.added(said[::-1], nodes).nodes
     assert all(total.get(name, 0.0) == back.get(name, 0.0) for name in nodes)
 
 
@@ -94,12 +94,12 @@ def test_the_first_that_cares_says_how_scores_are_used() -> None:
         Scores(nodes={}, tiers=Tiers(count=5), note="b"),
         Scores(nodes={}, tiers=Tiers()),
     ]
-    added = rating.added(said, EVERY)
+    added = combined.added(said, EVERY)
     assert (added.tiers, added.note) == (Tiers(count=5), "a; b")
 
 
 @pytest.mark.parametrize("nodes", [EVERY, frozenset()])
 def test_nobody_scores(nodes: frozenset[str]) -> None:
     """Then nothing is preferred."""
-    assert not rating.added([], nodes).nodes
+    assert not combined.added([], nodes).nodes
     assert not ranking({}).differ(nodes)

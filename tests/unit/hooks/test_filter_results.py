@@ -2,11 +2,11 @@
 
 import pytest
 
-from slurm_bridge.hooks import sieve
+from slurm_bridge.hooks import usable_nodes
 from slurm_bridge.hooks.base import Ask, Denied, Nodes, Sample, Session
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.sieve import Avoid, Sieved
+from slurm_bridge.hooks.usable_nodes import Avoid, FilterResult
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.translate.shapes import Shape
@@ -24,10 +24,10 @@ def ask(*shapes: Shape) -> Ask:
     return Ask(workload=gang(*(one for each in shapes for one in each.pods)), request=request(), shapes=shapes)
 
 
-def sifted(around: Around, *hooks: Hook, avoid: Avoid | None = None) -> tuple[Sieved, ...]:
+def sifted(around: Around, *hooks: Hook, avoid: Avoid | None = None) -> tuple[FilterResult, ...]:
     """What is left for the leader, and for its workers."""
     with Chain(hooks, around.make()).session(FOUR, now=0.0) as session:
-        return sieve.sift(session, ask(*SHAPES), avoid or {})
+        return usable_nodes.filter_nodes(session, ask(*SHAPES), avoid or {})
 
 
 def denies(**nodes: str) -> Hook:
@@ -63,7 +63,7 @@ def test_equal_pods_are_one_question(shapes: tuple[Shape, ...], around: Around) 
     chain = Chain([hook(filter=lambda _s, one, _n: asked.append(one) or Denied(nodes={}))], around.make())
     whole = Ask(workload=gang(*WORKERS), request=request(), shapes=shapes)
     with chain.session(FOUR, now=0.0) as session:
-        (only,) = sieve.sift(session, whole, {})
+        (only,) = usable_nodes.filter_nodes(session, whole, {})
     assert (len(asked), asked[0] is whole, only.members, only.nodes) == (1, True, "", FOUR.names)
 
 
@@ -85,7 +85,7 @@ def test_avoided_nodes_are_avoided_by_all(around: Around) -> None:
 def test_lines_say_whom_they_are_about(around: Around) -> None:
     """And nothing of it sticks to what is said later about all."""
     with Chain([denies(leader="abc", worker="")], around.make()).session(FOUR, now=0.0) as session:
-        sieve.sift(session, ask(*SHAPES), {})
+        usable_nodes.filter_nodes(session, ask(*SHAPES), {})
         assert [str(line) for line in session.lines] == [
             "filter f 4 → 1 nodes for 1 of 4 pods (leader) (0.0 ms): 3 node(s) were full",
             "filter f 4 → 4 nodes for 3 of 4 pods (worker-0, worker-1, worker-2) (0.0 ms)",
@@ -96,7 +96,7 @@ def test_lines_say_whom_they_are_about(around: Around) -> None:
 def test_nowhere_names_the_members(around: Around) -> None:
     """How many of how many, which, and why in the words of Kubernetes; only the reasons of those."""
     with Chain([denies(leader="a", worker="abcd")], around.make()).session(FOUR, now=0.0) as session:
-        found = sieve.nowhere(session, sieve.sift(session, ask(*SHAPES), {}))
+        found = usable_nodes.nowhere(session, usable_nodes.filter_nodes(session, ask(*SHAPES), {}))
     assert found == Wait(
         reason="Unschedulable",
         message="no node for 3 of 4 pods (worker-0, worker-1, worker-2): 0/4 nodes are available: 4 node(s) were full.",
@@ -106,15 +106,15 @@ def test_nowhere_names_the_members(around: Around) -> None:
 def test_somewhere_for_all_is_no_obstacle(around: Around) -> None:
     """They need not be the same nodes."""
     with Chain([denies(leader="ab", worker="cd")], around.make()).session(FOUR, now=0.0) as session:
-        assert sieve.nowhere(session, sieve.sift(session, ask(*SHAPES), {})) is None
+        assert usable_nodes.nowhere(session, usable_nodes.filter_nodes(session, ask(*SHAPES), {})) is None
 
 
 def test_a_message_stays_short(around: Around) -> None:
     """With many members, and with many kinds of them that have no node."""
     with Chain([], around.make()).session(FOUR, now=0.0) as session:
-        kinds = [Sieved(nodes=frozenset(), denied=(), members=f"kind {number}") for number in range(9)]
-        found = sieve.nowhere(session, kinds)
+        kinds = [FilterResult(nodes=frozenset(), denied=(), members=f"kind {number}") for number in range(9)]
+        found = usable_nodes.nowhere(session, kinds)
     assert found is not None
     assert found.message.endswith("kind 2: 0/4 nodes are available. 6 more kinds of pods have none either.")
     many = shape(*(pod(f"w-{number}") for number in range(600)))
-    assert sieve.members(many, 601) == "600 of 601 pods (w-0, w-1, w-2, …)"
+    assert usable_nodes.members(many, 601) == "600 of 601 pods (w-0, w-1, w-2, …)"

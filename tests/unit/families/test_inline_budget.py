@@ -2,7 +2,7 @@
 
 import pytest
 
-from slurm_bridge.families.shared.lending import IN_A_ROW, REST, Lending
+from slurm_bridge.families.shared.inline import IN_A_ROW, REST, InlineBudget
 from slurm_bridge.runtime.clock import VirtualClock
 
 
@@ -21,17 +21,17 @@ class Desk:
 
     def __init__(self) -> None:
         self.clock, self.spent = VirtualClock(), Spent()
-        self.lending = Lending(self.clock, 0.01, self.spent)
+        self.inline = InlineBudget(self.clock, 0.01, self.spent)
 
     def work(self, *seconds: float) -> None:
         """Pieces one after the other."""
         for one in seconds:
-            with self.lending.measured():
+            with self.inline.measured():
                 self.spent.now += one
 
     def fail(self, seconds: float) -> None:
         """One that ends with an error."""
-        with self.lending.measured():
+        with self.inline.measured():
             self.spent.now += seconds
             raise LookupError
 
@@ -44,31 +44,31 @@ def desk() -> Desk:
 
 def test_nothing_is_known_to_be_long_at_first(desk: Desk) -> None:
     """Somebody has to try."""
-    assert desk.lending.pays
+    assert desk.inline.pays
 
 
 def test_one_long_piece_is_an_accident(desk: Desk) -> None:
     """Garbage is collected in the middle of anything."""
     desk.work(*[0.001, 5.0] * 10)
-    assert desk.lending.pays
+    assert desk.inline.pays
 
 
 def test_what_is_always_too_long_is_not_lent(desk: Desk) -> None:
     """However little it is too long."""
     desk.work(*[0.011] * IN_A_ROW)
-    assert not desk.lending.pays
+    assert not desk.inline.pays
 
 
 def test_it_is_tried_now_and_then_whether_it_still_is(desk: Desk) -> None:
     """Once; where it is, for as long again nobody is bothered with it."""
     desk.work(*[0.011] * IN_A_ROW)
     desk.clock.advance(REST)
-    assert desk.lending.pays
+    assert desk.inline.pays
     desk.work(0.011)
-    assert not desk.lending.pays
+    assert not desk.inline.pays
     desk.clock.advance(REST)
     desk.work(0.001)
-    assert desk.lending.pays
+    assert desk.inline.pays
 
 
 def test_work_that_fails_has_taken_its_time_all_the_same(desk: Desk) -> None:
@@ -76,4 +76,4 @@ def test_work_that_fails_has_taken_its_time_all_the_same(desk: Desk) -> None:
     for _ in range(IN_A_ROW):
         with pytest.raises(LookupError):
             desk.fail(1.0)
-    assert not desk.lending.pays
+    assert not desk.inline.pays

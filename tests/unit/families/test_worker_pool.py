@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from slurm_bridge.hooks.background import Backstage, Desk, NotAnswered, Target, nowhere
+from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
+from slurm_bridge.hooks.services import HookServices, NotAnswered, Target, nowhere
 from slurm_bridge.runtime.clock import SystemClock
 from tests import threads, wait
 
@@ -24,13 +25,13 @@ class Said:
         self.warnings.append(message)
 
 
-def desk(workers: int = 1, most: int = 3, *, threads: bool = True, log: Said | None = None) -> Desk:
+def desk(workers: int = 1, most: int = 3, *, threads: bool = True, log: Said | None = None) -> KeyedWorkerPool:
     """A desk on the real clock."""
-    backstage = Backstage(clock=SystemClock(), log=log or Said(), threads=threads)
-    return Desk("test", backstage, workers=workers, most=most)
+    services = HookServices(clock=SystemClock(), log=log or Said(), threads=threads)
+    return KeyedWorkerPool("test", services, workers=workers, most=most)
 
 
-def blocked(on: Desk, key: str = "first") -> threading.Event:
+def blocked(on: KeyedWorkerPool, key: str = "first") -> threading.Event:
     """Somebody works until the event is set."""
     begun, released = threading.Event(), threading.Event()
 
@@ -98,7 +99,7 @@ def test_several_work_at_the_same_time() -> None:
 def test_idle_hands_are_lent_to_whoever_asks() -> None:
     """Then the work is done here, in this thread."""
     on, done = desk(), list[threading.Thread]()
-    assert on.lend("a", lambda: done.append(threading.current_thread()))
+    assert on.run_inline("a", lambda: done.append(threading.current_thread()))
     assert (done, len(on)) == ([threading.current_thread()], 0)
 
 
@@ -106,14 +107,14 @@ def test_nothing_is_lent_while_all_hands_are_full() -> None:
     """Nor by a desk that is closed, nor what is worked on already."""
     on = desk(workers=2)
     released = blocked(on, "same")
-    assert not on.lend("same", lambda: None)
-    assert on.lend("other", lambda: None)
+    assert not on.run_inline("same", lambda: None)
+    assert on.run_inline("other", lambda: None)
     second = blocked(on, "second")
-    assert not on.lend("third", lambda: None)
+    assert not on.run_inline("third", lambda: None)
     for one in (released, second):
         one.set()
     on.close()
-    assert not on.lend("late", lambda: None)
+    assert not on.run_inline("late", lambda: None)
 
 
 def test_no_more_work_at_the_same_time_than_there_are_hands() -> None:
@@ -124,8 +125,8 @@ def test_no_more_work_at_the_same_time_than_there_are_hands() -> None:
         assert on.submit("next", lambda: done.append("next"))
         done.append("lent")
 
-    assert on.lend("lent", lent)
-    wait.until(lambda: not len(on), "an empty desk", 10)
+    assert on.run_inline("lent", lent)
+    wait.until(lambda: not len(on), "an empty pool", 10)
     assert done == ["lent", "next"]
     on.close()
 

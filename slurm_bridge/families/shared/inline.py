@@ -1,8 +1,8 @@
-"""Work beside the passes that is so short that whoever asks for it does it himself.
+"""Work beside the passes that is so short that the thread that asks for it does it.
 
-Handing it to a thread means two changes of threads, a wait that the user reads, and one more look at the workload when
-the answer is there: far more than most of such work costs. What has become long is for the threads again, and is tried
-now and then whether it still is.
+Another thread would mean two changes of threads, a wait that the user reads, and one more look at the workload when the
+answer is there: far more than most of such work costs. Work that has become long goes to the threads again. It is tried
+inline now and then.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ IN_A_ROW = 3
 REST = 1.0
 
 
-class Lending:
-    """Whether it is short enough. Measured in time of the processor: who has to wait for it does not count twice."""
+class InlineBudget:
+    """Whether it is short enough. Measured in time of the processor: time spent waiting for it does not count."""
 
     def __init__(
         self, clock: ports.Clock, most_seconds: float = MOST_SECONDS, spent: Callable[[], float] = thread_seconds

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks import reach
+from slurm_bridge.hooks import usable_nodes
 from slurm_bridge.hooks.base import Denied, Nodes
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.emitter import Emitter
-from slurm_bridge.hooks.reach import Reach
-from slurm_bridge.hooks.sieve import Sieved
+from slurm_bridge.hooks.usable_nodes import FilterResult, UsableNodes
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Wait
 from tests.unit.hooks.builders import Around, cluster, node, partition, request
@@ -23,10 +22,10 @@ FOUR = cluster(ABCD)
 SPLIT = cluster(ABCD, partition("one", "a", "b"), partition("two", "c", "d"))
 
 
-def sieved(nodes: str, members: str = "", seen: ClusterSnapshot = FOUR) -> Sieved:
+def sieved(nodes: str, members: str = "", seen: ClusterSnapshot = FOUR) -> FilterResult:
     """What the filters have left."""
     denied = Denied.because(f"node(s) were not for {members or 'it'}", seen.names - frozenset(nodes))
-    return Sieved(nodes=frozenset(nodes), denied=(denied,), members=members)
+    return FilterResult(nodes=frozenset(nodes), denied=(denied,), members=members)
 
 
 def het(*parts: JobRequest) -> JobRequest:
@@ -34,18 +33,22 @@ def het(*parts: JobRequest) -> JobRequest:
     return request(components=parts)
 
 
-def reached(around: Around, asked: JobRequest, *found: Sieved, seen: ClusterSnapshot = FOUR, told: str = "") -> Reach:
+def reached(
+    around: Around, asked: JobRequest, *found: FilterResult, seen: ClusterSnapshot = FOUR, told: str = ""
+) -> UsableNodes:
     """The nodes of a request that has some."""
     with Chain([], around.make()).session(seen, now=0.0) as session:
-        got = reach.reach(session, asked, found, Emitter(), told)
-    assert isinstance(got, Reach), got
+        got = usable_nodes.find_usable_nodes(session, asked, found, Emitter(), told)
+    assert isinstance(got, UsableNodes), got
     return got
 
 
-def missed(around: Around, asked: JobRequest, *found: Sieved, seen: ClusterSnapshot = FOUR, told: str = "") -> str:
+def missed(
+    around: Around, asked: JobRequest, *found: FilterResult, seen: ClusterSnapshot = FOUR, told: str = ""
+) -> str:
     """Why there are too few."""
     with Chain([], around.make()).session(seen, now=0.0) as session:
-        got = reach.reach(session, asked, found, Emitter(), told)
+        got = usable_nodes.find_usable_nodes(session, asked, found, Emitter(), told)
     assert isinstance(got, Wait), got
     assert got.reason == "Unschedulable"
     return got.message
@@ -126,17 +129,17 @@ def test_how_many_nodes_it_takes(around: Around, asked: JobRequest, fewest: int)
 
 def test_what_suits() -> None:
     """Nodes among which the job could start: enough of them, and other ones for each part."""
-    plain = Reach(parts=(frozenset("abc"),), least=(2,), every=frozenset("abc"), count=2)
+    plain = UsableNodes(parts=(frozenset("abc"),), least=(2,), every=frozenset("abc"), count=2)
     assert [plain.suits(frozenset(nodes)) for nodes in ("ab", "a", "")] == [True, False, False]
-    parts = Reach(parts=(frozenset("ab"), frozenset("bc")), least=(1, 1), every=frozenset("abc"), count=2)
+    parts = UsableNodes(parts=(frozenset("ab"), frozenset("bc")), least=(1, 1), every=frozenset("abc"), count=2)
     assert [parts.suits(frozenset(nodes)) for nodes in ("ab", "bc", "b", "a")] == [True, True, False, False]
 
 
 def test_many_parts_that_need_many_nodes() -> None:
     """More nodes than Python's stack is deep."""
     nodes = frozenset(map(str, range(3000)))
-    assert reach.apart([nodes, nodes, nodes], [1000, 1000, 1000])
-    assert not reach.apart([nodes, nodes, nodes], [1000, 1000, 1001])
+    assert usable_nodes.apart([nodes, nodes, nodes], [1000, 1000, 1000])
+    assert not usable_nodes.apart([nodes, nodes, nodes], [1000, 1000, 1001])
 
 
 _sets = st.lists(
@@ -154,7 +157,7 @@ def _by_trying(sets: Sequence[Nodes], least: Sequence[int]) -> bool:
 def test_apart_finds_different_nodes_where_there_are_some(parts: list[tuple[Nodes, int]]) -> None:
     """Exactly then when some choice gives every part enough of its own."""
     sets, least = [nodes for nodes, _ in parts], [count for _, count in parts]
-    assert reach.apart(sets, least) is _by_trying(sets, least)
+    assert usable_nodes.apart(sets, least) is _by_trying(sets, least)
 
 
 @given(st.lists(st.frozensets(st.sampled_from("abcd"), min_size=1), min_size=1, max_size=4))
@@ -164,5 +167,5 @@ def test_a_plain_job_reaches_exactly_the_common_nodes(sets: list[Nodes]) -> None
     for order in (sets, sets[::-1]):
         with Chain([], Around().make()).session(FOUR, now=0.0) as session:
             kinds = [sieved("".join(nodes), f"kind {number}") for number, nodes in enumerate(order)]
-            got = reach.reach(session, request(), kinds, Emitter())
-        assert (got.every if isinstance(got, Reach) else frozenset()) == common
+            got = usable_nodes.find_usable_nodes(session, request(), kinds, Emitter())
+        assert (got.every if isinstance(got, UsableNodes) else frozenset()) == common

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.hooks import attempts, division, reach
+from slurm_bridge.hooks import attempts, combined, usable_nodes
 from slurm_bridge.hooks import chain as chains
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Audience, Mode, NodeSet, Session, Subsets
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.reach import Reach
+from slurm_bridge.hooks.usable_nodes import UsableNodes
 from slurm_bridge.model.verdict import Wait
 from tests.unit.hooks.builders import Around, cluster, hook, node, translated, workload
 
@@ -28,45 +28,45 @@ def some(names: str, *parts: str, name: str = "x", required: bool = False) -> No
 def test_who_may_not_leave_a_set_has_all_of_it_in_the_end() -> None:
     """What a later hook prefers within it is tried before."""
     outer = some("abc", name="rack", required=True)
-    found = division.layer(outer, Subsets(sets=(some("a", name="best"), some("b", name="second"))))
+    found = combined.layer(outer, Subsets(sets=(some("a", name="best"), some("b", name="second"))))
     assert [(one.name, one.required) for one in found] == [("rack/best", True), ("rack/second", True), ("rack", True)]
 
 
 def test_who_may_leave_it_has_any_node_in_the_end_anyway() -> None:
     """Nothing is added to sets that nobody requires, and none to those that are required again."""
     inner = Subsets(sets=(some("a", name="best"),))
-    assert [one.name for one in division.layer(some("abc", name="rack"), inner)] == ["rack/best"]
+    assert [one.name for one in combined.layer(some("abc", name="rack"), inner)] == ["rack/best"]
     again = Subsets(sets=(some("a", name="row", required=True),))
-    assert [one.name for one in division.layer(some("abc", name="rack", required=True), again)] == ["rack/row"]
+    assert [one.name for one in combined.layer(some("abc", name="rack", required=True), again)] == ["rack/row"]
 
 
 def test_parts_are_kept_within_what_surrounds_them() -> None:
     """Whichever layer has them."""
-    (one,) = division.layer(some("abc"), Subsets(sets=(some("abcd", "ad", "bc"),)))
+    (one,) = combined.layer(some("abc"), Subsets(sets=(some("abcd", "ad", "bc"),)))
     assert one.parts == (frozenset("a"), frozenset("bc"))
-    (one,) = division.layer(some("abc", "ab", "c"), Subsets(sets=(some("bcd"),)))
+    (one,) = combined.layer(some("abc", "ab", "c"), Subsets(sets=(some("bcd"),)))
     assert one.parts == (frozenset("b"), frozenset("c"))
-    (one,) = division.layer(some("abc", "ab", "c"), Subsets(sets=(some("abc", "bc", "ac"),)))
+    (one,) = combined.layer(some("abc", "ab", "c"), Subsets(sets=(some("abc", "bc", "ac"),)))
     assert one.parts == (frozenset("b"), frozenset("c"))
 
 
-def reached(*parts: str, least: int = 1) -> Reach:
+def reached(*parts: str, least: int = 1) -> UsableNodes:
     """The nodes of each component."""
     nodes = tuple(map(frozenset, parts))
-    return Reach(parts=nodes, least=(least,) * len(nodes), every=frozenset().union(*nodes), count=1)
+    return UsableNodes(parts=nodes, least=(least,) * len(nodes), every=frozenset().union(*nodes), count=1)
 
 
 def test_parts_are_for_jobs_that_have_them() -> None:
     """A job of one component is passed by."""
     sets = [some("abcd", "ab", "cd", name="apart"), some("ab", name="together")]
-    assert [one.name for one in reach.within(sets, reached("abcd"))] == ["together"]
-    assert [one.name for one in reach.within(sets, reached("abcd", "abcd"))] == ["apart", "together"]
+    assert [one.name for one in usable_nodes.within(sets, reached("abcd"))] == ["together"]
+    assert [one.name for one in usable_nodes.within(sets, reached("abcd", "abcd"))] == ["apart", "together"]
 
 
 def test_parts_need_nodes_of_their_own() -> None:
     """No two components share a node."""
-    assert reach.within([some("a", "a", "a")], reached("abcd", "abcd")) == []
-    (one,) = reach.within([some("abcd", "ab", "bd")], reached("abc", "abc"))
+    assert usable_nodes.within([some("a", "a", "a")], reached("abcd", "abcd")) == []
+    (one,) = usable_nodes.within([some("abcd", "ab", "bd")], reached("abc", "abc"))
     assert (one.nodes, one.parts) == (frozenset("ab"), (frozenset("ab"), frozenset("b")))
 
 

@@ -9,19 +9,90 @@ Slurm would take a request that these nodes can never serve, and leave it waitin
 import dataclasses
 import functools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from slurm_bridge.hooks import explain, sieve
-from slurm_bridge.hooks.base import Denied, Nodes, NodeSet
+from slurm_bridge.hooks import explain
+from slurm_bridge.hooks.base import Ask, Denied, Nodes, NodeSet
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.session import Session
-from slurm_bridge.hooks.sieve import Sieved
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Wait
+from slurm_bridge.translate.shapes import Shape
+
+#: A message that names more pods, or more kinds of them, helps nobody.
+MOST_NAMES = 3
+
+#: Nodes to keep a workload away from, and why.
+Avoid = Mapping[str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class FilterResult:
+    """The nodes for pods of one shape, and who denied the others. `members` names the pods where others differ."""
+
+    nodes: Nodes
+    denied: tuple[Denied, ...]
+    members: str = ""
+
+
+def filter_nodes(session: Session, ask: Ask, avoid: Avoid) -> tuple[FilterResult, ...]:
+    """Sampling and filters, in the order of the shapes; a hook's obstacle ends it for all of them."""
+    away = Denied(nodes={name: (why,) for name, why in avoid.items()}) if avoid else None
+    if len(ask.shapes) <= 1:
+        return (_sift(session, ask, away),)
+    total = len(ask.workload.pods)
+    found = []
+    for shape in ask.shapes:
+        session.members = members(shape, total)
+        found.append(_sift(session, of(ask, shape), away))
+    session.members = ""
+    return tuple(found)
+
+
+def union(found: Sequence[FilterResult]) -> Nodes:
+    """The nodes that some of the pods can use."""
+    return functools.reduce(operator.or_, (one.nodes for one in found))
+
+
+def of(ask: Ask, shape: Shape) -> Ask:
+    """The question about the pods of one shape only; the request stays that of all."""
+    workload = dataclasses.replace(ask.workload, pods=shape.pods)
+    return dataclasses.replace(ask, workload=workload, shapes=(shape,))
+
+
+def members(shape: Shape, total: int) -> str:
+    """`2 of 8 pods (leader-0, leader-1)`."""
+    names = [pod.metadata.name for pod in shape.pods[:MOST_NAMES]]
+    more = ", …" if len(shape.pods) > MOST_NAMES else ""
+    return f"{len(shape.pods)} of {total} pods ({', '.join(names)}{more})"
+
+
+def nowhere(session: Session, found: Sequence[FilterResult]) -> Wait | None:
+    """Why there is no node for some of the pods; None when there is one for all."""
+    empty = [one for one in found if not one.nodes]
+    if not empty:
+        return None
+    said = [_said(session, one) for one in empty[:MOST_NAMES]]
+    more = [f"{len(empty) - MOST_NAMES} more kinds of pods have none either."] if len(empty) > MOST_NAMES else []
+    return Wait(reason=explain.UNSCHEDULABLE, message=" ".join([*said, *more]))
+
+
+def _said(session: Session, one: FilterResult) -> str:
+    told = explain.unavailable(session.snapshot.names, one.denied)
+    return f"no node for {one.members}: {told}" if one.members else told
+
+
+def _sift(session: Session, ask: Ask, away: Denied | None) -> FilterResult:
+    before = len(session.denied)
+    nodes = session.sample_nodes(ask, session.snapshot.names)
+    if away is not None:
+        nodes = session.deny("avoided", away, nodes)
+    nodes = session.filter_nodes(ask, nodes)
+    return FilterResult(nodes=nodes, denied=tuple(session.denied[before:]), members=session.members)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class UsableNodes:
     """The nodes for each part of a request, and all of them. `least` is how many each part takes at least.
 
     `count` is how many the whole takes, as far as it says. `partial`: other nodes were not looked at.
@@ -45,31 +116,31 @@ class Reach:
         return apart([part & nodes for part in self.parts], self.least)
 
 
-def reach(
-    session: Session, request: JobRequest, found: Sequence[Sieved], emitter: Emitter, told: str = ""
-) -> Reach | Wait:
+def find_usable_nodes(
+    session: Session, request: JobRequest, found: Sequence[FilterResult], emitter: Emitter, told: str = ""
+) -> UsableNodes | Wait:
     """The nodes for this request, or why they do not suffice. `told` is why the request is as it is."""
     requests = (request, *request.components)
     kinds = found if request.components else (_together(found),)
     if not all(one.nodes for one in kinds):
         return _no_common(session, found, told)
     inside = [_inside(session, *pair, emitter) for pair in zip(requests, kinds, strict=True)]
-    if obstacle := sieve.nowhere(session, inside):
+    if obstacle := nowhere(session, inside):
         return obstacle
     parts = tuple([one.nodes for one in inside])
     least = tuple([one.minimum_nodes or 1 for one in requests])
     count = sum([one.minimum_nodes or one.maximum_nodes or 1 for one in requests])
     every = functools.reduce(operator.or_, parts)
-    reached = Reach(parts=parts, least=least, every=every, count=count, partial=session.partial)
+    reached = UsableNodes(parts=parts, least=least, every=every, count=count, partial=session.partial)
     return reached if reached.suits(reached.every) else _too_few(session, inside, least)
 
 
-def within(sets: Iterable[NodeSet], reached: Reach) -> list[NodeSet]:
+def within(sets: Iterable[NodeSet], reached: UsableNodes) -> list[NodeSet]:
     """What is left of the node sets, without those on which the job could not start."""
     return [inside for one in sets if (inside := _left(one, reached)) is not None]
 
 
-def _left(one: NodeSet, reached: Reach) -> NodeSet | None:
+def _left(one: NodeSet, reached: UsableNodes) -> NodeSet | None:
     every = reached.every
     if one.parts:
         return _left_apart(one, reached)
@@ -79,7 +150,7 @@ def _left(one: NodeSet, reached: Reach) -> NodeSet | None:
     return one if len(nodes) == len(one.nodes) else dataclasses.replace(one, nodes=nodes)
 
 
-def _left_apart(one: NodeSet, reached: Reach) -> NodeSet | None:
+def _left_apart(one: NodeSet, reached: UsableNodes) -> NodeSet | None:
     """Only a job with a component for each shape can keep its shapes apart."""
     if reached.changeable or len(one.parts) != len(reached.parts):
         return None
@@ -109,15 +180,15 @@ def _take(part: int, sets: Sequence[Nodes], holder: dict[str, int], tried: set[i
     return False
 
 
-def _together(found: Sequence[Sieved]) -> Sieved:
+def _together(found: Sequence[FilterResult]) -> FilterResult:
     """What is left for all pods: any of them may come on any node of the job."""
     if len(found) == 1:
         return found[0]
     nodes = functools.reduce(operator.and_, (one.nodes for one in found))
-    return Sieved(nodes=nodes, denied=tuple(denied for one in found for denied in one.denied))
+    return FilterResult(nodes=nodes, denied=tuple(denied for one in found for denied in one.denied))
 
 
-def _no_common(session: Session, found: Sequence[Sieved], told: str) -> Wait:
+def _no_common(session: Session, found: Sequence[FilterResult], told: str) -> Wait:
     """Each pod has nodes of its own, and none of them would do for all."""
     kinds = ", ".join(f"{len(one.nodes)} for {one.members}" for one in found)
     said = explain.unavailable(session.snapshot.names, _together(found).denied)
@@ -125,7 +196,7 @@ def _no_common(session: Session, found: Sequence[Sieved], told: str) -> Wait:
     return Wait(reason=explain.UNSCHEDULABLE, message=f"{message} {told}".rstrip())
 
 
-def _inside(session: Session, request: JobRequest, one: Sieved, emitter: Emitter) -> Sieved:
+def _inside(session: Session, request: JobRequest, one: FilterResult, emitter: Emitter) -> FilterResult:
     """Those of the nodes that the request's partitions have."""
     nodes = emitter.reach(request, session.snapshot, one.nodes)
     if nodes is one.nodes:
@@ -135,7 +206,7 @@ def _inside(session: Session, request: JobRequest, one: Sieved, emitter: Emitter
     return dataclasses.replace(one, nodes=nodes, denied=(*one.denied, outside))
 
 
-def _too_few(session: Session, inside: Sequence[Sieved], least: Sequence[int]) -> Wait:
+def _too_few(session: Session, inside: Sequence[FilterResult], least: Sequence[int]) -> Wait:
     names = session.snapshot.names
     said = "; ".join(
         f"{count} needed{f' for {one.members}' if one.members else ''}: "

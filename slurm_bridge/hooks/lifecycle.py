@@ -1,0 +1,175 @@
+"""What a hook may have beside its phases: one Protocol for each capability, and every one of them is optional.
+
+    capability    methods                          what for
+    Closes        close                            ends its work and its threads when its chain is replaced
+    Forgets       forget                           drops what it remembers of a workload that does not wait any more
+    CountsEnds    ended                            counts what workloads keep: this one keeps nothing any more
+    Restores      restored                         counts what workloads keep: these do, when the program begins
+    ShowsQueues   picture                          has queues, which are shown over HTTP and as metrics
+    Evicts        recalls, rooms, … (`evictions`)  says which workloads have to leave
+    Preempts      supports, propose (`evictions`)  says which pods leave for a workload of a higher priority
+    Reserves      passed, keeps (`reserving`)      says for which workloads nodes are kept
+
+Capabilities are found once, when a hook becomes part of a chain (`Capabilities.of`). Hooks of a site have `close` only;
+all others are for hooks that ship with the bridge. Registration refuses a hook with half of a capability (`problems`).
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, Self, runtime_checkable
+
+from slurm_bridge.hooks.base import Ask
+from slurm_bridge.hooks.evictions import Evicts, Preempts
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.reserving import Reserves
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveUsage:
+    """A workload with a job in Slurm, or with pods on nodes. `started`: none of its pods waits for a node any more.
+
+    `makes_room_for` is the key of the workload that it was to make room for, as its pods say; `leaves`: its pods are
+    terminating. One that `waits` keeps nothing: it is listed because others, here by key with their names, were to make
+    room for it.
+    """
+
+    ask: Ask
+    started: bool
+    makes_room_for: WorkloadKey = NO_WORKLOAD
+    leaves: bool = False
+    waits: bool = False
+    room_made_by: Mapping[WorkloadKey, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def uid(self) -> WorkloadKey:
+        """The key of its root."""
+        return self.ask.workload.root.key
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A hook that works beside the passes."""
+
+    def close(self) -> None:
+        """End that work; a hook of a site does so within `calls.CLOSE_SECONDS`."""
+
+
+@runtime_checkable
+class Forgets(Protocol):
+    """A hook that remembers workloads while they wait."""
+
+    def forget(self, workload: WorkloadKey) -> None:
+        """No pod of the workload with this root waits any more."""
+
+
+@runtime_checkable
+class CountsEnds(Protocol):
+    """A hook that counts what workloads keep, and is told of each that keeps nothing."""
+
+    def ended(self, workload: WorkloadKey) -> None:
+        """The workload keeps nothing in Slurm and on no node: it is over, or may not have a job.
+
+        Said at every look at such a workload, not only at the first one.
+        """
+
+
+@runtime_checkable
+class Restores(Protocol):
+    """A hook that counts what workloads keep, and knows nothing of it when the program starts."""
+
+    def restored(self, held: Sequence[ActiveUsage], views: Mapping[Need, View], *, fresh: bool) -> None:
+        """These workloads keep something, and no others do. `views` are those of its `needs`.
+
+        Called before the first pass of a leadership, which is `fresh`, and of a configuration.
+        """
+
+
+@runtime_checkable
+class ShowsQueues(Protocol):
+    """A hook with queues."""
+
+    def picture(self) -> Mapping[str, Any] | None:
+        """The queues now, as the page /queues shows them; None where this process does not lead."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """The hook itself under each capability that it has, else None."""
+
+    closes: Closes | None = None
+    forgets: Forgets | None = None
+    counts_ends: CountsEnds | None = None
+    restores: Restores | None = None
+    shows_queues: ShowsQueues | None = None
+    evicts: Evicts | None = None
+    preempts: Preempts | None = None
+    reserves: Reserves | None = None
+
+    @classmethod
+    def of(cls, hook: object, *, foreign: bool) -> Self:
+        """What this hook has; a foreign one, of a site, can only be closed."""
+        found: dict[str, Any] = {field: hook for field, kind in _kinds(foreign=foreign) if isinstance(hook, kind)}
+        return cls(**found)
+
+
+#: The Protocol of each field of `Capabilities`.
+PROTOCOLS: Mapping[str, type] = {
+    "closes": Closes,
+    "forgets": Forgets,
+    "counts_ends": CountsEnds,
+    "restores": Restores,
+    "shows_queues": ShowsQueues,
+    "evicts": Evicts,
+    "preempts": Preempts,
+    "reserves": Reserves,
+}
+
+#: Members of several Protocols: one of them alone is no sign of any.
+_SHARED = frozenset({"count"})
+
+
+def problems(hook: object, *, foreign: bool) -> Iterator[str]:
+    """What is wrong with the capabilities of a hook: some members are missing, or cannot be called as declared."""
+    for _, kind in _kinds(foreign=foreign):
+        members = _members(kind)
+        missing = [name for name in members if not hasattr(hook, name)]
+        if missing and len(missing) < len(members) and any(hasattr(hook, name) for name in members.keys() - _SHARED):
+            yield f"has only a part of {kind.__name__}: {', '.join(missing)} is missing"
+        elif not missing:
+            yield from _uncallable(hook, members)
+
+
+def _kinds(*, foreign: bool) -> Sequence[tuple[str, type]]:
+    return [("closes", Closes)] if foreign else list(PROTOCOLS.items())
+
+
+def _members(kind: type) -> dict[str, Any]:
+    """The members that a Protocol declares: methods and properties, and None for a plain attribute."""
+    declared = {name: member for name, member in vars(kind).items() if not name.startswith("_")}
+    return {**dict.fromkeys(inspect.get_annotations(kind)), **declared}
+
+
+def _uncallable(hook: object, members: Mapping[str, Any]) -> Iterator[str]:
+    for name, declared in members.items():
+        if not inspect.isfunction(declared):
+            continue
+        method = getattr(hook, name)
+        if not callable(method) or inspect.iscoroutinefunction(method):
+            yield f"{name} is no plain method"
+            continue
+        _, *parameters = inspect.signature(declared).parameters.values()
+        named = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+        try:
+            inspect.signature(method).bind(*range(len(parameters) - len(named)), **dict.fromkeys(named))
+        except TypeError as error:
+            yield f"{name} cannot be called as {name}{_signature(declared)} ({error})"
+
+
+def _signature(declared: Any) -> str:
+    """`(workload, *, refused)`."""
+    found = inspect.signature(declared)
+    _, *parameters = found.parameters.values()
+    plain = [one.replace(annotation=inspect.Parameter.empty) for one in parameters]
+    return str(inspect.Signature(plain))
