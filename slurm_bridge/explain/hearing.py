@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 
+from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.explain import asking, keeping, looking, nodes, slots
 from slurm_bridge.explain.asking import Asked
 from slurm_bridge.explain.keeping import Others
@@ -17,7 +18,6 @@ from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.hooks.layers import Stopped
 from slurm_bridge.hooks.sieve import Sieved
-from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model.verdict import Obstacle, Wait
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.state import Wish
