@@ -10,7 +10,7 @@ import pydantic
 from slurm_bridge import errors
 from slurm_bridge.settings import keys, sources
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.settings.sources import Problem, Source
+from slurm_bridge.settings.sources import Problem, SettingsSource
 from slurm_bridge.settings.trees import Path
 
 #: Values under these keys are never repeated: an address may hold a password, a path may be a token by mistake.
@@ -44,7 +44,7 @@ def _order(place: str) -> tuple[str, int]:
     return (name, int(line)) if colon and line.isdigit() else (place, 0)
 
 
-def _problem(given: Sequence[Source], error: Any) -> Problem:
+def _problem(given: Sequence[SettingsSource], error: Any) -> Problem:
     path = tuple(step for step in error["loc"] if step != "[key]")
     message, place, key = _SAID.get(error["type"], _said)(error, path), sources.place(given, path), _spelled(path)
     # A flag's place is its key already.

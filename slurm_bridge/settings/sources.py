@@ -34,7 +34,7 @@ class Problem:
         return f"{self.place}: {self.message}"
 
 
-class Source(PydanticBaseSettingsSource):
+class SettingsSource(PydanticBaseSettingsSource):
     """Values with their places, and what is wrong with them so far."""
 
     def __init__(self, tree: Tree, problems: Sequence[Problem]) -> None:
@@ -50,18 +50,24 @@ class Source(PydanticBaseSettingsSource):
         return self.tree.values.get(field_name), field_name, False
 
 
-def given(path: pathlib.Path | None, environ: Mapping[str, str], overrides: Iterable[str]) -> tuple[Source, ...]:
+def given(
+    path: pathlib.Path | None, environ: Mapping[str, str], overrides: Iterable[str]
+) -> tuple[SettingsSource, ...]:
     """All sources, the strongest first."""
-    return flags(overrides), environment(environ), file(path) if path else Source(Tree(values={}, places={}), ())
+    return (
+        flags(overrides),
+        environment(environ),
+        file(path) if path else SettingsSource(Tree(values={}, places={}), ()),
+    )
 
 
-def place(given: Sequence[Source], path: Path) -> str:
+def place(given: Sequence[SettingsSource], path: Path) -> str:
     """Where the value at this path was written, or else what should have contained it."""
     said = (source.tree for source in given if source.tree.says(path))
     return next(said, given[-1].tree).place(path)
 
 
-def file(path: pathlib.Path) -> Source:
+def file(path: pathlib.Path) -> SettingsSource:
     """What the file says; one that cannot be read at all is an error by itself."""
     nothing = Tree(values={}, places={(): str(path)})
     try:
@@ -72,15 +78,15 @@ def file(path: pathlib.Path) -> Source:
         node, values = safe_yaml.composed(text)
     except safe_yaml.NotYaml as error:
         place = str(path) if error.line is None else f"{path}:{error.line}"
-        return Source(nothing, [Problem(place=place, message=f"is not YAML: {error.what}")])
+        return SettingsSource(nothing, [Problem(place=place, message=f"is not YAML: {error.what}")])
     if node is None:
-        return Source(nothing, ())
+        return SettingsSource(nothing, ())
     problems = list(_repeated(node, path))
     if not isinstance(values, dict):
-        return Source(
+        return SettingsSource(
             nothing, [*problems, Problem(place=_mark(path, node.start_mark), message="has to hold keys and values")]
         )
-    return Source(Tree(values=values, places={**dict(_places(node, path)), (): str(path)}), problems)
+    return SettingsSource(Tree(values=values, places={**dict(_places(node, path)), (): str(path)}), problems)
 
 
 def fingerprint(path: pathlib.Path) -> str:
@@ -91,13 +97,13 @@ def fingerprint(path: pathlib.Path) -> str:
         raise errors.BadConfiguration(f"{path} cannot be read: {_reason(error)}") from None
 
 
-def environment(environ: Mapping[str, str]) -> Source:
+def environment(environ: Mapping[str, str]) -> SettingsSource:
     """What variables with our prefix say, in the order of their names."""
     named = sorted((name, text) for name, text in environ.items() if name.startswith(PREFIX))
     return _assigned((name, keys.spelled(name.removeprefix(PREFIX).split("__")), text) for name, text in named)
 
 
-def flags(overrides: Iterable[str]) -> Source:
+def flags(overrides: Iterable[str]) -> SettingsSource:
     """What `--set key=value` says, in the order given."""
     pairs = [override.partition("=") for override in overrides]
     wrong = [Problem(place=f"--set {key}", message="has to be key=value") for key, equals, _ in pairs if not equals]
@@ -105,7 +111,7 @@ def flags(overrides: Iterable[str]) -> Source:
     return _assigned(written, wrong)
 
 
-def _assigned(written: Iterable[tuple[str, Path, str]], wrong: Sequence[Problem] = ()) -> Source:
+def _assigned(written: Iterable[tuple[str, Path, str]], wrong: Sequence[Problem] = ()) -> SettingsSource:
     tree, problems = Tree(values={}, places={}), [*wrong]
     for place, path, text in written:
         if not all(path):
@@ -115,7 +121,7 @@ def _assigned(written: Iterable[tuple[str, Path, str]], wrong: Sequence[Problem]
             tree = trees.assign(tree, Assignment(path=path, value=safe_yaml.load(text), place=place))
         except safe_yaml.NotYaml:
             problems.append(Problem(place=place, message="its value is not YAML; put quotes around special characters"))
-    return Source(tree, problems)
+    return SettingsSource(tree, problems)
 
 
 def _beside(values: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
