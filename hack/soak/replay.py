@@ -62,16 +62,16 @@ class Recording:
 
 def record(access: config.Access, pods: traffic.Traffic, *, count: int) -> Recording:
     """Let so many pods come and go, and keep what a watch and a list said of them."""
-    line = transport.Transport(access, clock=SystemClock(), limits=messages.Limits(silence=3))
-    start = line.call(messages.Request(method="GET", path=_PODS, query={**_SELECTOR, "limit": "1"}))
+    line = transport.Transport(access, clock=SystemClock(), limits=messages.HttpLimits(silence=3))
+    start = line.call(messages.HttpRequest(method="GET", path=_PODS, query={**_SELECTOR, "limit": "1"}))
     version = codec.codec(kinds.PODS).page(bytes(start.body)).metadata.resource_version
     query = {**_SELECTOR, "watch": "1", "resourceVersion": version, "timeoutSeconds": "60"}
-    stream = line.stream(messages.Request(method="GET", path=_PODS, query=query))
+    stream = line.stream(messages.HttpRequest(method="GET", path=_PODS, query=query))
     pieces: list[bytes] = []
     reader = threading.Thread(target=lambda: pieces.extend(stream), daemon=True)
     reader.start()
     made = pods.churn([f"record-{number}" for number in range(count)], keep=True)
-    page = line.call(messages.Request(method="GET", path=_PODS, query=_SELECTOR))
+    page = line.call(messages.HttpRequest(method="GET", path=_PODS, query=_SELECTOR))
     pods.clear(made)
     contestants.wait_until(lambda: b"".join(pieces[-50:]).count(b'"DELETED"') > 0, seconds=10, over=threading.Event())
     # Before the end: what arrives while a connection is torn down under its reader is no recording.

@@ -163,7 +163,7 @@ def _lived(each: contestants.Contestant) -> Live:
 
 
 def _client(access: config.Access) -> client.KubeClient:
-    limits = messages.Limits(answer=10, connections=32)
+    limits = messages.HttpLimits(answer=10, connections=32)
     return client.KubeClient(access, clock=SystemClock(), dice=random.Random(), limits=limits)
 
 

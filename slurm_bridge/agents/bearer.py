@@ -1,4 +1,4 @@
-"""The bearer token between a bridge and its agents, read from a file that somebody else renews.
+"""The bearer token between a bridge and its agents, read from a file that is renewed from outside.
 
 Renewal is writing in place, moving a file over the old one, or swapping the symbolic link of a mounted Secret: all of
 them change what `stat` says. The file may hold several tokens, one in each line: asked with any of them an agent

@@ -18,7 +18,7 @@ from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.telemetry.collectors import InformerNumbers
 from slurm_bridge.translate import resources
 
-#: The time between two looks at Slurm's partitions: administrators change them, nobody else does.
+#: The time between two looks at Slurm's partitions: only administrators change them.
 LOOK: Final = 30.0
 #: The same after a look that failed.
 RETRY: Final = 2.0
@@ -36,7 +36,7 @@ class Machines(Protocol):
 
 
 class Cache:
-    """Filled by watches; read by any thread. `machines` None: nobody needs to know what Slurm says."""
+    """Filled by watches; read by any thread. `machines` None: what Slurm says is not needed."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The routes of an agent: who may ask, what is refused and why, and the samples themselves.
+"""The routes of an agent: tokens, what is refused and why, and the samples themselves.
 
 401  no token, or a wrong one             503  told to stop, caches not filled yet, or no idle pipeline in time:
 400  unreadable, or an unknown strategy        nothing was done, asking again later is right
@@ -27,7 +27,7 @@ _SCHEME: Final = "bearer "
 
 
 class Sampler(Protocol):
-    """Whoever makes the samples, which is `vela.pipeline.Agent`; called by several threads at once."""
+    """What makes the samples, `vela.pipeline.Agent`; called by several threads at once."""
 
     @property
     def strategies(self) -> Collection[str]:
@@ -65,7 +65,7 @@ class Desk:
         }
 
     def close(self) -> None:
-        """From now on nobody else comes in."""
+        """From now on no request is let in."""
         with self._changed:
             self._closed = True
 
@@ -75,9 +75,10 @@ class Desk:
         return self._closed
 
     def drained(self, seconds: float, *, quiet: float = 0.0) -> bool:
-        """Wait, at most so long, until nobody is inside and nobody has come for a while; whether nobody is inside.
+        """Wait, at most so long, until no request is being answered and none has come for a while.
 
-        Whoever is on the way would otherwise find a closed port, which looks like an agent that died.
+        Returns whether none is being answered. A request on its way would otherwise find a closed port, which looks
+        like an agent that died.
         """
         until = self._clock.now() + seconds
         with self._changed:
@@ -93,7 +94,7 @@ class Desk:
             try:
                 known = self._known(request.headers.get("authorization", ""))
             except errors.BadConfiguration as problem:
-                logger.error("nobody can be let in: {}", problem)
+                logger.error("no request can be let in: {}", problem)
                 return Reply.text("the agent has no token to compare with\n", http.HTTPStatus.SERVICE_UNAVAILABLE)
             if not known:
                 return Reply.text(
@@ -145,7 +146,7 @@ class Desk:
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[bool]:
-        """Whoever is let in is waited for at the end; whether it is too late for that."""
+        """A request that is counted is waited for at the end; yields whether it is too late for that."""
         with self._changed:
             closed = self._closed
             self._inside += 1

@@ -19,8 +19,8 @@ from slurm_bridge.agents.bearer import TokenFile
 from slurm_bridge.hooks.services import NotAnswered, Target
 from slurm_bridge.runtime.caches import LruCache
 from slurm_bridge.runtime.http.client import Client
-from slurm_bridge.runtime.http.connections import Server, Urllib3Pool
-from slurm_bridge.runtime.http.messages import Answer, Dropped, Limits, Request
+from slurm_bridge.runtime.http.connections import Endpoint, Urllib3Pool
+from slurm_bridge.runtime.http.messages import ConnectionDropped, HttpAnswer, HttpLimits, HttpRequest
 
 #: How much of a refusal is repeated to people.
 _REASON: Final = 200
@@ -59,14 +59,14 @@ class _Service:
     """One service that is asked."""
 
     def __init__(self, target: Target, clock: ports.Clock, connections: int) -> None:
-        self._server = Server(url=target.url, ca_file=target.ca_file)
+        self._server = Endpoint(url=target.url, ca_file=target.ca_file)
         try:
             self._server.check()
         except ValueError as problem:
             raise NotAnswered(f"{self._server}: the address {problem}") from None
         # No limit but the deadline of each question.
         endless = float("inf")
-        limits = Limits(connect=endless, whole_answer=0.0, most_bytes=target.most_bytes, connections=connections)
+        limits = HttpLimits(connect=endless, whole_answer=0.0, most_bytes=target.most_bytes, connections=connections)
         self._clock = clock
         self._prefix = self._server.prefix
         self._bearer = _Bearer(target.token_file)
@@ -74,7 +74,7 @@ class _Service:
 
     def ask(self, path: str, body: bytes, seconds: float) -> Any:
         about = f"{self._server}{path}"
-        request = Request(method="POST", path=path, body=body, seconds=seconds, about=about)
+        request = HttpRequest(method="POST", path=path, body=body, seconds=seconds, about=about)
         try:
             answer = self._asked(request, seconds)
         except errors.BridgeError as problem:
@@ -90,12 +90,12 @@ class _Service:
         except RecursionError:
             raise NotAnswered(f"{about}: the answer is nested too deeply", answer.status) from None
 
-    def _asked(self, request: Request, seconds: float) -> Answer:
+    def _asked(self, request: HttpRequest, seconds: float) -> HttpAnswer:
         """Once; and once more where the service had closed a kept connection without reading the question."""
         until = self._clock.now() + seconds
         try:
             return self._client.ask(request, self._prefix)
-        except Dropped:
+        except ConnectionDropped:
             left = max(_LEAST, until - self._clock.now())
             return self._client.ask(dataclasses.replace(request, seconds=left), self._prefix)
 
@@ -118,7 +118,7 @@ class _Bearer:
             self._sent.append(token)
         return {"authorization": f"Bearer {token}"}
 
-    def renewed(self, answer: Answer, sent: Mapping[str, str]) -> bool:
+    def renewed(self, answer: HttpAnswer, sent: Mapping[str, str]) -> bool:
         """Whether the token was refused, and the file begins with another one now."""
         if answer.status != http.HTTPStatus.UNAUTHORIZED or self._file is None:
             return False
@@ -131,7 +131,7 @@ class _Bearer:
         return text
 
 
-def _refusal(answer: Answer, bearer: _Bearer) -> str:
+def _refusal(answer: HttpAnswer, bearer: _Bearer) -> str:
     """Status and reason."""
     status = answer.status
     phrase = http.HTTPStatus(status).phrase if status in set(http.HTTPStatus) else ""

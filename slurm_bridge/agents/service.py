@@ -26,9 +26,9 @@ from slurm_bridge.web.routes import Routes
 
 #: How long the threads may take to end, beside the drain: longer than a question to Slurm takes.
 STOP_SECONDS = 20.0
-#: For how long nobody must have asked before the door closes: clients need a moment to hear that they should not.
+#: How long no request must have come before the door closes: clients need a moment to hear that they should not.
 QUIET = 0.5
-#: How often somebody looks whether the watches live.
+#: The time between two looks whether the watches live.
 LOOK = 0.5
 
 
@@ -60,7 +60,7 @@ class AgentService:
         self._supervise()
 
     def run(self) -> int:
-        """Until somebody stops it; the exit status."""
+        """Runs until it is stopped; returns the exit status."""
         self.cache.start()
         logger.info("slurm-bridge agent {} serves on port {}", slurm_bridge.__version__, self.door.port)
         try:

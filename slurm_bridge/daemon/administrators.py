@@ -2,7 +2,6 @@
 
 import dataclasses
 import http
-import http.client
 import json
 import pathlib
 import urllib.parse
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from slurm_bridge import errors
-from slurm_bridge.daemon import queues
+from slurm_bridge.daemon import pages
 from slurm_bridge.kube import config as kube_config
 from slurm_bridge.model.callers import Token
 from slurm_bridge.settings import kinds
@@ -113,16 +112,10 @@ class Counter:
         """Status and answer; the words of errors never have more than the address."""
         self._private()
         headers = {"Authorization": f"Bearer {self.badge.token().words}"}
-        connection = queues.connected(self.url, self.ca, _SECONDS)
-        try:
-            connection.request(method, path, body=body, headers=headers)
-            answer = connection.getresponse()
-            text = answer.read(_MOST_BYTES)
-        except (OSError, http.client.HTTPException) as error:
-            raise errors.Unavailable(f"{self.url}{path}: {type(error).__name__}: {error}") from error
-        finally:
-            connection.close()
-        return answer.status, _said(answer, text)
+        status, text = pages.ask(
+            method, self.url, path, ca=self.ca, seconds=_SECONDS, most_bytes=_MOST_BYTES, headers=headers, body=body
+        )
+        return status, _said(status, text)
 
     def _private(self) -> None:
         parts = urllib.parse.urlsplit(self.url)
@@ -133,7 +126,7 @@ class Counter:
             )
 
 
-def _said(answer: http.client.HTTPResponse, text: bytes) -> Mapping[str, Any]:
+def _said(status: int, text: bytes) -> Mapping[str, Any]:
     """What the JSON says; whatever else came is a message."""
     try:
         found = json.loads(text)
@@ -141,8 +134,8 @@ def _said(answer: http.client.HTTPResponse, text: bytes) -> Mapping[str, Any]:
         found = None
     if isinstance(found, dict):
         return found
-    if answer.status == http.HTTPStatus.OK:
+    if status == http.HTTPStatus.OK:
         raise errors.BadAnswer("the daemon answered 200 without JSON")
-    if answer.status == http.HTTPStatus.NOT_FOUND:
+    if status == http.HTTPStatus.NOT_FOUND:
         return {"message": "there is no admin service: web.administration.enabled is off there"}
     return {"message": text[:200].decode(errors="replace").strip()}

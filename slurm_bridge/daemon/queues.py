@@ -1,15 +1,13 @@
 """A daemon's queues as somebody outside sees them: asked over HTTP, shown as text, and a configuration checked."""
 
-import http.client
+import http
 import json
 import pathlib
-import ssl
-import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_bridge import errors
-from slurm_bridge.daemon import queueing
+from slurm_bridge.daemon import pages, queueing
 from slurm_bridge.families.yunikorn import files, text
 from slurm_bridge.families.yunikorn.queues.config import checking, parsing
 
@@ -20,38 +18,16 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
     """What the door shows; Unavailable where nobody answers, NotFound where there are no queues."""
-    connection = connected(url, ca)
-    try:
-        connection.request("GET", queueing.PATH)
-        answer = connection.getresponse()
-        body = answer.read(_MOST_BYTES)
-    except (OSError, http.client.HTTPException) as error:
-        raise errors.Unavailable(f"{url}{queueing.PATH}: {type(error).__name__}: {error}") from error
-    finally:
-        connection.close()
-    if answer.status == http.HTTPStatus.NOT_FOUND:
+    status, body = pages.ask("GET", url, queueing.PATH, ca=ca, seconds=_SECONDS, most_bytes=_MOST_BYTES)
+    if status == http.HTTPStatus.NOT_FOUND:
         raise errors.NotFound(f"{url}{queueing.PATH}: {body.decode(errors='replace').strip()}")
     try:
-        found = json.loads(body) if answer.status == http.HTTPStatus.OK else None
+        found = json.loads(body) if status == http.HTTPStatus.OK else None
     except ValueError as error:
         raise errors.BadAnswer(f"{url}{queueing.PATH}: {error}") from error
     if not isinstance(found, dict):
-        raise errors.BadAnswer(f"{url}{queueing.PATH}: answered {answer.status}")
+        raise errors.BadAnswer(f"{url}{queueing.PATH}: answered {status}")
     return found
-
-
-def connected(url: str, ca: pathlib.Path | None, seconds: float = _SECONDS) -> http.client.HTTPConnection:
-    """To the door at this address, which is the only place that is asked: redirects are not followed."""
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise errors.BadConfiguration(f"--url {url!r}: allowed is http:// or https:// and a host")
-    try:
-        if parts.scheme == "http":
-            return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
-        context = ssl.create_default_context(cafile=ca)
-        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=context)
-    except (OSError, ValueError) as error:
-        raise errors.BadConfiguration(f"--url {url!r}: {error}") from error
 
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:

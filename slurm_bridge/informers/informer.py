@@ -15,10 +15,10 @@ T = TypeVar("T", bound=Object)
 
 
 class Informer(Generic[T]):
-    """What one kind looks like now, and who wants to hear of changes.
+    """What one kind looks like now, and the handlers of its changes.
 
     Handlers run in the informer's thread, after the store has changed. One that raises ends the thread: a daemon that
-    misses changes would act on a world that is not there. Whoever owns the process watches `alive`.
+    misses changes would act on a world that is not there. The owner of the process watches `alive`.
     """
 
     def __init__(

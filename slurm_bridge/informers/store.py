@@ -115,7 +115,7 @@ class Store(Generic[T]):
     def replace(self, listing: ports.Listing[T]) -> tuple[Change[T], ...]:
         """Become equal to a list; what it does not hold has gone, however we missed it.
 
-        What it holds and nobody can read stays as it was.
+        What it holds and cannot be read stays as it was.
         """
         with self._lock:
             listed = {item.key for item in listing.items} | listing.unreadable

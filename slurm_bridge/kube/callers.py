@@ -1,7 +1,7 @@
 """ports.Callers on a real API server: tokens are reviewed as ourselves, and what callers do is asked as they.
 
-The two never share a connection. A client certificate of ours would count before the caller's token, so that whoever
-hands in a pod would do so with our rights: for callers there are connections that know nobody.
+The two never share a connection. A client certificate of ours would count before the caller's token, so that a pod
+would be handed in with our rights: for callers there are connections without any identity.
 """
 
 from typing import Final
@@ -17,14 +17,16 @@ from slurm_bridge.model.meta import Manifest, Record
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.http.client import Anonymous
 from slurm_bridge.runtime.http.connections import Now
-from slurm_bridge.runtime.http.messages import Limits, Pool, Request
+from slurm_bridge.runtime.http.messages import HttpLimits, HttpPool, HttpRequest
 
-#: Somebody waits at the other end of an HTTP connection for what is asked here, and a daemon that ends waits for them:
-#: both together take less than the time that it has for that.
-REVIEW_LIMITS: Final = Limits(
+#: A caller waits at the other end of an HTTP connection for what is asked here, and a daemon that ends waits for the
+#: caller: both together take less than the time that it has for that.
+REVIEW_LIMITS: Final = HttpLimits(
     connect=2.0, answer=4.0, whole_answer=5.0, silence=4.0, most_bytes=1 << 20, connections=16
 )
-LIMITS: Final = Limits(connect=2.0, answer=10.0, whole_answer=10.0, silence=10.0, most_bytes=8 << 20, connections=16)
+LIMITS: Final = HttpLimits(
+    connect=2.0, answer=10.0, whole_answer=10.0, silence=10.0, most_bytes=8 << 20, connections=16
+)
 
 _REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 #: A misspelt field would otherwise be dropped without a word.
@@ -56,7 +58,7 @@ class _Anonymous(Anonymous):
         self._access = access
         self.prefix = access.prefix
 
-    def pool(self, limits: Limits, now: Now, /, *, endless: bool = False) -> Pool:
+    def pool(self, limits: HttpLimits, now: Now, /, *, endless: bool = False) -> HttpPool:
         return self._access.anonymous_pool(limits, now, endless=endless)
 
     anonymous_pool = pool
@@ -65,7 +67,7 @@ class _Anonymous(Anonymous):
 class KubeCallers:
     """Implements ports.Callers; safe to use from any thread."""
 
-    def __init__(self, access: transport.Access, *, clock: ports.Clock, limits: Limits | None = None) -> None:
+    def __init__(self, access: transport.Access, *, clock: ports.Clock, limits: HttpLimits | None = None) -> None:
         self._ours = transport.Transport(access, clock=clock, limits=limits or REVIEW_LIMITS)
         self._theirs = transport.Transport(_Anonymous(access), clock=clock, limits=limits or LIMITS)
 
@@ -76,14 +78,14 @@ class KubeCallers:
 
     def who(self, token: Token) -> Caller | None:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token.words}}
-        request = Request(method="POST", path=_REVIEWS, body=codec.encode(review))
+        request = HttpRequest(method="POST", path=_REVIEWS, body=codec.encode(review))
         verdict = _verdict(transport.checked(request, self._ours.call(request)))
         if not verdict.authenticated or not verdict.user.username:
             return None
         return Caller(name=verdict.user.username, uid=verdict.user.uid, groups=verdict.user.groups)
 
     def create_pod(self, namespace: str, manifest: Manifest, token: Token) -> Pod:
-        request = Request(
+        request = HttpRequest(
             method="POST",
             path=f"/api/v1/namespaces/{quote(namespace, safe='')}/pods",
             query=_STRICT,

@@ -17,7 +17,7 @@ from slurm_bridge.kube.kept import Kept
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
 from slurm_bridge.runtime import decoding
-from slurm_bridge.runtime.http.messages import Answer
+from slurm_bridge.runtime.http.messages import HttpAnswer
 
 T = TypeVar("T", bound=Object)
 
@@ -221,7 +221,7 @@ def _change(kept: Kept, event: Any) -> ports.Put[Any] | ports.Gone[Any] | ports.
         case _:
             body = bytes(event.object)
             told = status.read(body)
-            raise status.refusal("watch", Answer(status=told.code if told else 0, body=body))
+            raise status.refusal("watch", HttpAnswer(status=told.code if told else 0, body=body))
 
 
 def _generic(container: Any, record: type[Object]) -> Any:

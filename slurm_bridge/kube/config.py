@@ -1,4 +1,4 @@
-"""Where the API server is and who we are there, read by the `kubernetes` package so that every kubeconfig works.
+"""Where the API server is and our identity there, read by the `kubernetes` package so that every kubeconfig works.
 
 The package's loaders know kubeconfig merging, exec plugins, service accounts and their rotation; its REST client is
 not used. Three things are done differently here: client keys given inline never stay on disk, errors never quote the
@@ -20,7 +20,7 @@ from kubernetes.utils import keepalive
 
 from slurm_bridge import errors
 from slurm_bridge.runtime.http import connections
-from slurm_bridge.runtime.http.messages import Answer, Limits, Pool
+from slurm_bridge.runtime.http.messages import HttpAnswer, HttpLimits, HttpPool
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -46,7 +46,7 @@ class Access:
             self._configuration = self._read(Path(keys))
             self._tls = self._trust(ourselves=True)
             self._anonymous_tls = self._trust(ourselves=False)
-        self.server = connections.Server(
+        self.server = connections.Endpoint(
             url=self._configuration.host,
             proxy=self._configuration.proxy or "",
             tls=self._tls,
@@ -69,14 +69,14 @@ class Access:
         return self.server.prefix
 
     def headers(self) -> Mapping[str, str]:
-        """Who we are, for the next request; a mounted token is read again every minute by the package."""
+        """Our identity, for the next request; a mounted token is read again every minute by the package."""
         try:
             words = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         except (kubernetes.config.ConfigException, OSError):
             raise errors.BadConfiguration(f"the token of {self._source} cannot be read") from None
         return {"authorization": words.strip()} if words else {}
 
-    def renewed(self, answer: Answer, _: Mapping[str, str]) -> bool:
+    def renewed(self, answer: HttpAnswer, _: Mapping[str, str]) -> bool:
         """After a 401 credentials are read again; whatever they are then, they are worth one more request."""
         if answer.status != HTTPStatus.UNAUTHORIZED:
             return False
@@ -88,12 +88,12 @@ class Access:
         with tempfile.TemporaryDirectory() as keys:
             self._configuration = self._read(Path(keys))
 
-    def pool(self, limits: Limits, now: connections.Now, *, endless: bool = False) -> Pool:
+    def pool(self, limits: HttpLimits, now: connections.Now, *, endless: bool = False) -> HttpPool:
         """A new pool of connections to this server, with TCP keepalive."""
         return connections.Urllib3Pool(self.server, limits, now, endless=endless)
 
-    def anonymous_pool(self, limits: Limits, now: connections.Now, *, endless: bool = False) -> Pool:
-        """Likewise, without our client certificate: for requests that say themselves who asks."""
+    def anonymous_pool(self, limits: HttpLimits, now: connections.Now, *, endless: bool = False) -> HttpPool:
+        """Likewise, without our client certificate: for requests that bring their own identity."""
         server = dataclasses.replace(self.server, tls=self._anonymous_tls)
         return connections.Urllib3Pool(server, limits, now, endless=endless)
 

@@ -4,7 +4,7 @@
     all others                                                                        up to 4 KiB, the shortest first
 
 A value of ours that is longer than 16 KiB is cut to a beginning that no form accepts, so that its user is told of it.
-Only the note of who goes for a pod may be longer, because a restart has to know all of them.
+Only the record of pods that are evicted for a pod may be longer, because a restart has to know all of them.
 """
 
 from collections.abc import Iterable

@@ -23,9 +23,9 @@ def documents(text: str, source: str) -> tuple[Manifest, ...]:
 
 
 def handed_in(body: bytes) -> Manifest:
-    """The one object in what somebody has sent, JSON or YAML; BadConfiguration says why there is none.
+    """The one object in what was sent, JSON or YAML; BadConfiguration says why there is none.
 
-    Whoever sent it may mean harm: YAML is bounded before it is built, and its aliases are not taken.
+    The sender may mean harm: YAML is bounded before it is built, and its aliases are not taken.
     """
     source = "the manifest"
     found = _strangers(body, source)
@@ -37,7 +37,7 @@ def handed_in(body: bytes) -> Manifest:
 
 
 def _deep(value: Any) -> bool:
-    """Level by level: whoever goes through it afterwards may do so by calling itself."""
+    """Level by level: code that goes through it afterwards may do so by calling itself."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for one in level if isinstance(one, dict | list) for inner in _inside(one)]

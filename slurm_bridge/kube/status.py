@@ -11,7 +11,7 @@ from http import HTTPStatus
 import msgspec
 
 from slurm_bridge import errors
-from slurm_bridge.runtime.http.messages import LONGEST_RETRY_AFTER, Answer
+from slurm_bridge.runtime.http.messages import LONGEST_RETRY_AFTER, HttpAnswer
 
 #: Enough of a message to act on; a proxy's page is not worth more.
 _MOST_TEXT = 500
@@ -62,7 +62,7 @@ _REFUSALS: Mapping[int, type[errors.Disagreement]] = {
     HTTPStatus.UNPROCESSABLE_ENTITY: errors.Invalid,
 }
 
-#: Numbers that mean the same whoever says them.
+#: Numbers that mean the same from the API server and from a proxy.
 _BY_NUMBER: Mapping[int, type[errors.BridgeError]] = {
     HTTPStatus.UNAUTHORIZED: errors.NotAuthenticated,
     HTTPStatus.FORBIDDEN: errors.NotAuthorized,
@@ -75,7 +75,7 @@ _BY_NUMBER: Mapping[int, type[errors.BridgeError]] = {
 _BY_CAUSE: tuple[tuple[str, Callable[[str, Status], errors.BridgeError]], ...] = (
     # A watch or list "from the future": the server lost state, what we remember is worth nothing.
     ("ResourceVersionTooLarge", lambda text, _: errors.Expired(text)),
-    # Nobody has to change our rights: the namespace is on its way out.
+    # Our rights need no change: the namespace is on its way out.
     ("NamespaceTerminating", lambda text, status: _disagree(errors.Conflict, text, status)),
     # The uid sent as a precondition is not the object's: another incarnation stands there.
     ("metadata.uid", lambda text, status: _disagree(errors.Conflict, text, status)),
@@ -91,13 +91,13 @@ def read(body: bytes | bytearray) -> Status | None:
     return status if status.kind == "Status" else None
 
 
-def unserved(answer: Answer) -> bool:
+def unserved(answer: HttpAnswer) -> bool:
     """The API server itself says that it has no such path: in a Status, or in the words of its router."""
     body = answer.body
     return answer.status == HTTPStatus.NOT_FOUND and (body == b"404 page not found\n" or read(body) is not None)
 
 
-def refusal(what: object, answer: Answer) -> errors.BridgeError:
+def refusal(what: object, answer: HttpAnswer) -> errors.BridgeError:
     """The error to raise for an answer that is not a success."""
     status, number = read(answer.body), answer.status
     if status is None:
@@ -114,7 +114,7 @@ def refusal(what: object, answer: Answer) -> errors.BridgeError:
     return _by_number(number, text, wish)
 
 
-def _unsigned(what: object, answer: Answer) -> errors.BridgeError:
+def _unsigned(what: object, answer: HttpAnswer) -> errors.BridgeError:
     """A proxy in between has answered, or the server before it knew what was asked."""
     number, wish = answer.status, answer.retry_after
     text = f"{what}: HTTP {number} without a Status: {bytes(answer.body[:80])!r}"

@@ -6,38 +6,38 @@ from slurm_bridge import ports
 from slurm_bridge.kube import status
 from slurm_bridge.runtime.http.client import Client, Credentials, Stream
 from slurm_bridge.runtime.http.connections import Now
-from slurm_bridge.runtime.http.messages import Answer, Limits, Pool, Request
+from slurm_bridge.runtime.http.messages import HttpAnswer, HttpLimits, HttpPool, HttpRequest
 
 
 class Access(Credentials, Protocol):
-    """Where the server is and who we are there (`config.Access`)."""
+    """Where the server is and our identity there (`config.Access`)."""
 
     @property
     def prefix(self) -> str: ...
 
-    def pool(self, limits: Limits, now: Now, /, *, endless: bool = False) -> Pool: ...
+    def pool(self, limits: HttpLimits, now: Now, /, *, endless: bool = False) -> HttpPool: ...
 
-    def anonymous_pool(self, limits: Limits, now: Now, /, *, endless: bool = False) -> Pool:
-        """Connections on which nothing says who we are."""
+    def anonymous_pool(self, limits: HttpLimits, now: Now, /, *, endless: bool = False) -> HttpPool:
+        """Connections without our identity."""
 
 
 class Transport:
     """The connections to one API server; safe to use from any thread."""
 
-    def __init__(self, access: Access, *, clock: ports.Clock, limits: Limits) -> None:
+    def __init__(self, access: Access, *, clock: ports.Clock, limits: HttpLimits) -> None:
         self._prefix = access.prefix
         self._calls = Client(access.pool(limits, clock.now), limits, clock.now, access)
         # Of its own, so that a watch which comes to its end does not push out a connection that calls use.
         self._watches = Client(access.pool(limits, clock.now, endless=True), limits, clock.now, access)
 
-    def call(self, request: Request) -> Answer:
+    def call(self, request: HttpRequest) -> HttpAnswer:
         """Ask and read the whole answer, whatever it says."""
         return self._calls.ask(request, self._prefix)
 
-    def stream(self, request: Request) -> Stream:
+    def stream(self, request: HttpRequest) -> Stream:
         """Ask for an answer that goes on for minutes; one that is no success is raised."""
         answer = self._watches.open(request, self._prefix)
-        if isinstance(answer, Answer):
+        if isinstance(answer, HttpAnswer):
             raise status.refusal(request, answer)
         return answer
 
@@ -47,7 +47,7 @@ class Transport:
         self._watches.close()
 
 
-def checked(request: Request, answer: Answer) -> bytes:
+def checked(request: HttpRequest, answer: HttpAnswer) -> bytes:
     """The body of a success; anything else is raised."""
     if not answer.ok:
         raise status.refusal(request, answer)

@@ -18,7 +18,7 @@ class SystemClock:
 
 
 def thread_seconds() -> float:
-    """What the processor has spent on this thread so far: how long work is, whoever else keeps the machine busy."""
+    """What the processor has spent on this thread so far: how long work is, whatever else keeps the machine busy."""
     return time.thread_time()
 
 

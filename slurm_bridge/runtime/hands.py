@@ -1,4 +1,4 @@
-"""Several calls at once, for somebody who goes on when all of them are over."""
+"""Several calls at once, for a caller that goes on when all of them are over."""
 
 import concurrent.futures
 import threading
@@ -16,12 +16,12 @@ class Each(Protocol):
 
 
 def in_turn(do: Callable[[T], R], things: Sequence[T], /) -> list[R]:
-    """One after the other, by whoever asks."""
+    """One after the other, in the caller's thread."""
     return [do(thing) for thing in things]
 
 
 class _Work(Generic[T, R]):
-    """Things to be done, taken one by one by whoever has a hand free, until one of them fails."""
+    """Things to be done, taken one by one by the next free thread, until one of them fails."""
 
     def __init__(self, do: Callable[[T], R], things: Sequence[T], closed: threading.Event) -> None:
         self._do, self._things, self._closed = do, things, closed
@@ -51,7 +51,7 @@ class _Work(Generic[T, R]):
 
 
 class Hands:
-    """So many threads, shared by all who ask; each of them begins what comes next in its order."""
+    """So many threads, shared by all callers; each of them begins what comes next in its order."""
 
     def __init__(self, number: int) -> None:
         self._number = number

@@ -1,4 +1,4 @@
-"""The one way in which YAML is read, whoever wrote it: as data that JSON could hold, bounded before anything is built.
+"""The one way in which YAML is read: as data that JSON could hold, bounded before anything is built.
 
 A text is looked through event by event first. Nothing of it is built when it is nested too deeply, holds too much, or
 holds itself: some hundred bytes of aliases make gigabytes, and thousands of levels end the process. Dates stay text,

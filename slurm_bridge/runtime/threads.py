@@ -1,9 +1,9 @@
 """The life of the process: named threads that start together, serve, drain and stop in order.
 
     start   every task gets its thread
-    serve   until somebody sets `stop`, or a thread ends before it was told to: that is a failure, and sets it too
-    drain   those who work are told to stop, and `drain` finishes what they began
-    stop    those who carry the rest (the lease, the caches, the doors) are told to stop
+    serve   until `stop` is set, or a thread ends before it was told to: that is a failure, and sets it too
+    drain   the threads that work are told to stop, and `drain` finishes what they began
+    stop    the threads that carry the rest (lease, caches, HTTP) are told to stop
 
 A daemon with a dead thread looks alive and does half of its work; therefore the first death ends all.
 """
@@ -98,7 +98,7 @@ class Supervisor:
             self.stop.set()
 
     def _join(self, told: threading.Event, deadline: float) -> list[str]:
-        """Wait for those who were told; the names of those who did not come."""
+        """Wait for the threads that were told to stop; the names of those that did not."""
         threads = [task.thread for task in self._tasks if task.told is told]
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -106,7 +106,7 @@ class Supervisor:
 
 
 def install_signals(stop: threading.Event) -> None:
-    """SIGTERM and SIGINT set `stop`; the second one ends the process as if nobody listened.
+    """SIGTERM and SIGINT set `stop`; the second one ends the process as the system would.
 
     The handler runs in the main thread, which may be inside `stop.wait` and hold the event's lock: setting it from
     there could wait for itself for ever. Therefore a thread sets it.

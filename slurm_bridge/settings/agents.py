@@ -18,7 +18,7 @@ def _selector(text: str) -> str:
 
 
 def _pipelines(written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Checked by the model of those who read it, which names its own keys."""
+    """Checked by the model of its reader, which names its own keys."""
     try:
         PipelineOptions.model_validate(dict(written))
     except pydantic.ValidationError as wrong:

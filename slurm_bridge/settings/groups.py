@@ -157,8 +157,8 @@ class Workloads(Group):
     """Whether Slurm's heterogeneous jobs are used for gangs with members of different shapes, where Slurm can; \
 `never`: every member is counted as the largest."""
     settle_seconds: Annotated[float, Field(ge=0)] = 1.0
-    """How long the members of a gang have to have stopped coming before it is submitted, where nobody says how many \
-there will be."""
+    """How long the members of a gang have to have stopped coming before it is submitted, where their number is not \
+given."""
     incomplete_seconds: Seconds = 30.0
     """How long a gang of which some members have left may keep its pending placeholder before that is taken back."""
     bind_seconds: Seconds = 300.0

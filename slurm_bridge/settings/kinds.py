@@ -13,7 +13,7 @@ from slurm_bridge.model import quantity
 #: Mark of a key that a running daemon takes over without a restart.
 RELOADABLE: dict[str, Any] = {"reloadable": True}
 
-#: Users that would make a placeholder root's: 99 is Slurm's word for "whoever the token belongs to".
+#: Users that would make a placeholder root's: 99 is Slurm's word for the owner of the token.
 _NOT_A_USER = ("root", "0", "99")
 
 _TOKEN_BEGINS = ("SLURM_JWT=", "eyJ")
@@ -29,7 +29,7 @@ class Group(pydantic.BaseModel):
         coerce_numbers_to_str=True,
         allow_inf_nan=False,
         validate_default=True,
-        # Else an error would carry the whole input, and a token that somebody wrote into it.
+        # Else an error would carry the whole input, and a token that was written into it.
         hide_input_in_errors=True,
     )
 
@@ -131,7 +131,7 @@ def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def text(pattern: str, words: str) -> Any:
-    """A text of this form; the pattern alone would tell nobody what is allowed."""
+    """A text of this form; the pattern alone does not say what is allowed."""
     form = pydantic.TypeAdapter(Annotated[str, Field(pattern=pattern)])
 
     def check(value: str) -> str:

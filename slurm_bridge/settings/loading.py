@@ -8,10 +8,10 @@ from typing import Any
 import pydantic
 
 from slurm_bridge import errors
-from slurm_bridge.settings import keys, sources, trees
+from slurm_bridge.settings import keys, sources
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.settings.sources import Problem
-from slurm_bridge.settings.trees import Path, Tree
+from slurm_bridge.settings.sources import Problem, SettingsSource
+from slurm_bridge.settings.trees import Path
 
 #: Values under these keys are never repeated: an address may hold a password, a path may be a token by mistake.
 _NEVER_SHOWN = ("url", "token_file", "options")
@@ -21,15 +21,12 @@ _LONGEST_SHOWN = 60
 
 def load(path: pathlib.Path | None, environ: Mapping[str, str], overrides: Iterable[str] = ()) -> Settings:
     """The settings: the file, over it the environment, over both the flags."""
-    tree, problems = sources.file(path) if path else (Tree(values={}, places={}), [])
-    for given, more in (sources.environment(environ), sources.flags(overrides)):
-        problems += more
-        for assignment in given:
-            tree = trees.assign(tree, assignment)
+    given = sources.given(path, environ, overrides)
+    problems = [problem for source in given for problem in source.problems]
     try:
-        settings = Settings.model_validate(tree.values)
+        settings = Settings(sources=given)  # type: ignore[call-arg]  # no key
     except pydantic.ValidationError as wrong:
-        problems += [_problem(tree, error) for error in wrong.errors(include_url=False)]
+        problems += [_problem(given, error) for error in wrong.errors(include_url=False)]
     if problems:
         raise errors.BadConfiguration(_words(problems))
     return settings
@@ -47,9 +44,9 @@ def _order(place: str) -> tuple[str, int]:
     return (name, int(line)) if colon and line.isdigit() else (place, 0)
 
 
-def _problem(tree: Tree, error: Any) -> Problem:
+def _problem(given: Sequence[SettingsSource], error: Any) -> Problem:
     path = tuple(step for step in error["loc"] if step != "[key]")
-    message, place, key = _SAID.get(error["type"], _said)(error, path), tree.place(path), _spelled(path)
+    message, place, key = _SAID.get(error["type"], _said)(error, path), sources.place(given, path), _spelled(path)
     # A flag's place is its key already.
     return Problem(place=place, message=message if place.endswith(f" {key}") else f"{key}: {message}")
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from slurm_bridge.model import names
 from slurm_bridge.settings import agents, groups, kinds
@@ -16,8 +17,8 @@ _Reloadable = Field(json_schema_extra=kinds.RELOADABLE)
 _GPUS = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
 
 
-class Settings(Group):
-    """The configuration of one bridge."""
+class Settings(Group, BaseSettings):  # type: ignore[misc]  # two kinds of model_config
+    """The configuration of one bridge: made of `sources`, or of the values given. The process's environment is none."""
 
     cluster_id: Label
     """The name of this bridge in its placeholders. No two bridges of one Slurm cluster may share it, and it must not \
@@ -56,3 +57,16 @@ claim waits in any case."""
     owners: tuple[groups.OwnerKind, ...] = ()
     """Further kinds of objects whose annotations are read as a pod's owner. The bridge needs permission to get them."""
     log: groups.Log = groups.Log()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - as it is called
+        init_settings: PydanticBaseSettingsSource,
+        *_unused: PydanticBaseSettingsSource,
+        **_by_name: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Ours, the strongest first."""
+        assert isinstance(init_settings, InitSettingsSource)
+        given: tuple[PydanticBaseSettingsSource, ...] | None = init_settings.init_kwargs.get("sources")
+        return (init_settings,) if given is None else given

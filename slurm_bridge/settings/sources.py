@@ -1,16 +1,22 @@
-"""Where values come from: a YAML file, variables and flags, each with the place at which every value stands."""
+"""Where values come from: a YAML file, variables and flags, each with the place at which every value stands.
+
+pydantic-settings asks the sources in their order, the strongest first, and merges what they say: groups key by key,
+anything else is replaced.
+"""
 
 import dataclasses
 import hashlib
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from slurm_bridge import errors
 from slurm_bridge.runtime import safe_yaml
-from slurm_bridge.settings import keys
+from slurm_bridge.settings import keys, trees
 from slurm_bridge.settings.trees import Assignment, Path, Tree
 
 #: `SLURM_BRIDGE__SLURM__URL` is `slurm.url`. Two underscores: Kubernetes itself sets variables with one.
@@ -28,7 +34,40 @@ class Problem:
         return f"{self.place}: {self.message}"
 
 
-def file(path: pathlib.Path) -> tuple[Tree, list[Problem]]:
+class SettingsSource(PydanticBaseSettingsSource):
+    """Values with their places, and what is wrong with them so far."""
+
+    def __init__(self, tree: Tree, problems: Sequence[Problem]) -> None:
+        super().__init__(BaseSettings)
+        self.tree, self.problems = tree, problems
+
+    def __call__(self) -> dict[str, Any]:
+        """All that this source says, save what a stronger one has emptied."""
+        return _beside(self.tree.values, self.current_state)
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - as asked
+        """One value of it; the whole is taken at once, so that unknown keys are seen."""
+        return self.tree.values.get(field_name), field_name, False
+
+
+def given(
+    path: pathlib.Path | None, environ: Mapping[str, str], overrides: Iterable[str]
+) -> tuple[SettingsSource, ...]:
+    """All sources, the strongest first."""
+    return (
+        flags(overrides),
+        environment(environ),
+        file(path) if path else SettingsSource(Tree(values={}, places={}), ()),
+    )
+
+
+def place(given: Sequence[SettingsSource], path: Path) -> str:
+    """Where the value at this path was written, or else what should have contained it."""
+    said = (source.tree for source in given if source.tree.says(path))
+    return next(said, given[-1].tree).place(path)
+
+
+def file(path: pathlib.Path) -> SettingsSource:
     """What the file says; one that cannot be read at all is an error by itself."""
     nothing = Tree(values={}, places={(): str(path)})
     try:
@@ -39,13 +78,15 @@ def file(path: pathlib.Path) -> tuple[Tree, list[Problem]]:
         node, values = safe_yaml.composed(text)
     except safe_yaml.NotYaml as error:
         place = str(path) if error.line is None else f"{path}:{error.line}"
-        return nothing, [Problem(place=place, message=f"is not YAML: {error.what}")]
+        return SettingsSource(nothing, [Problem(place=place, message=f"is not YAML: {error.what}")])
     if node is None:
-        return nothing, []
+        return SettingsSource(nothing, ())
     problems = list(_repeated(node, path))
     if not isinstance(values, dict):
-        return nothing, [*problems, Problem(place=_mark(path, node.start_mark), message="has to hold keys and values")]
-    return Tree(values=values, places={**dict(_places(node, path)), (): str(path)}), problems
+        return SettingsSource(
+            nothing, [*problems, Problem(place=_mark(path, node.start_mark), message="has to hold keys and values")]
+        )
+    return SettingsSource(Tree(values=values, places={**dict(_places(node, path)), (): str(path)}), problems)
 
 
 def fingerprint(path: pathlib.Path) -> str:
@@ -56,34 +97,43 @@ def fingerprint(path: pathlib.Path) -> str:
         raise errors.BadConfiguration(f"{path} cannot be read: {_reason(error)}") from None
 
 
-def environment(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
+def environment(environ: Mapping[str, str]) -> SettingsSource:
     """What variables with our prefix say, in the order of their names."""
     named = sorted((name, text) for name, text in environ.items() if name.startswith(PREFIX))
-    return _assignments((name, keys.spelled(name.removeprefix(PREFIX).split("__")), text) for name, text in named)
+    return _assigned((name, keys.spelled(name.removeprefix(PREFIX).split("__")), text) for name, text in named)
 
 
-def flags(overrides: Iterable[str]) -> tuple[list[Assignment], list[Problem]]:
+def flags(overrides: Iterable[str]) -> SettingsSource:
     """What `--set key=value` says, in the order given."""
     pairs = [override.partition("=") for override in overrides]
     wrong = [Problem(place=f"--set {key}", message="has to be key=value") for key, equals, _ in pairs if not equals]
-    given, more = _assignments(
-        (f"--set {key}", tuple(key.strip().split(".")), text) for key, equals, text in pairs if equals
-    )
-    return given, [*wrong, *more]
+    written = ((f"--set {key}", tuple(key.strip().split(".")), text) for key, equals, text in pairs if equals)
+    return _assigned(written, wrong)
 
 
-def _assignments(written: Iterable[tuple[str, Path, str]]) -> tuple[list[Assignment], list[Problem]]:
-    given: list[Assignment] = []
-    problems: list[Problem] = []
+def _assigned(written: Iterable[tuple[str, Path, str]], wrong: Sequence[Problem] = ()) -> SettingsSource:
+    tree, problems = Tree(values={}, places={}), [*wrong]
     for place, path, text in written:
         if not all(path):
             problems.append(Problem(place=place, message="names no key"))
             continue
         try:
-            given.append(Assignment(path=path, value=safe_yaml.load(text), place=place))
+            tree = trees.assign(tree, Assignment(path=path, value=safe_yaml.load(text), place=place))
         except safe_yaml.NotYaml:
             problems.append(Problem(place=place, message="its value is not YAML; put quotes around special characters"))
-    return given, problems
+    return SettingsSource(tree, problems)
+
+
+def _beside(values: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
+    """The values without those of groups that are said to be empty."""
+    left = {}
+    for key, value in values.items():
+        above = stronger.get(key)
+        if isinstance(above, Mapping) and isinstance(value, Mapping):
+            left[key] = _beside(value, above) if above else {}
+        else:
+            left[key] = value
+    return left
 
 
 def _places(node: yaml.Node, path: pathlib.Path, way: Path = ()) -> Iterator[tuple[Path, str]]:

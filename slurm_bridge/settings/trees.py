@@ -15,6 +15,17 @@ class Tree:
     values: Mapping[str, Any]
     places: Mapping[Path, str]
 
+    def says(self, path: Path) -> bool:
+        """Whether the value at this path is from here: it is here, or what stands here on the way leaves no room."""
+        value: object = self.values
+        for step in path:
+            if not isinstance(value, Mapping):
+                return True
+            if step not in value:
+                return value is not self.values and not value
+            value = value[step]
+        return True
+
     def place(self, path: Path) -> str:
         """Where this value was written, or else what should have contained it."""
         inside = (place for way, place in self.places.items() if way[: len(path)] == path)

@@ -19,7 +19,7 @@ class Tls(Group):
 
 
 class Submission(Group):
-    """`POST /pods`: pods that are handed in over HTTP and created with the rights of who hands them in."""
+    """`POST /pods`: pods that are handed in over HTTP and created with the rights of their users."""
 
     enabled: bool = False
     """On, callers hand their own tokens to the bridge: see `docs/submission.md` first."""
@@ -27,7 +27,7 @@ class Submission(Group):
     """Whether these tokens may come without TLS from other machines. Only where something in front of the bridge \
 ends TLS."""
     pending: Count = 256
-    """How many pods may be handed in that the scheduler has not seen yet; whoever comes then is told to come back."""
+    """How many pods may be handed in that the scheduler has not seen yet; further ones are refused for the moment."""
     unseen_seconds: Seconds = 30.0
     """How long a pod counts as pending that was created and that the scheduler never sees."""
     most_bytes: Annotated[int, Field(ge=1024, le=3 << 20)] = 256 << 10
@@ -35,7 +35,7 @@ ends TLS."""
 
 
 class Administration(Group):
-    """`/queues/config`, `/queues/validate` and `/queues/reload`, for who administers the queues of `yunikorn`."""
+    """`/queues/config`, `/queues/validate` and `/queues/reload`, for administrators of the queues of `yunikorn`."""
 
     enabled: bool = False
     """On, administrators send their own tokens to the bridge: see `docs/yunikorn.md`."""
@@ -45,7 +45,7 @@ ends TLS."""
     most_bytes: Annotated[int, Field(ge=1024, le=3 << 20)] = 1 << 20
     """How large a configuration may be that is to be validated."""
     requests_per_second: Annotated[float, Field(gt=0, le=100)] = 5.0
-    """How often anybody may ask, all together: each time the API server is asked whose the token is."""
+    """How often all users together may ask: each time the API server is asked whose the token is."""
 
 
 _Tokens = TypeVar("_Tokens", Submission, Administration)
@@ -69,7 +69,7 @@ class Web(Group):
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """The port; 0 is any that is free."""
     probes_port: Annotated[int, Field(ge=0, le=65535)] | None = None
-    """A port for `/livez` and `/readyz` alone, so that nobody fills it by other requests; left out, `web.port` does."""
+    """A port for `/livez` and `/readyz` alone, so that other requests cannot fill it; left out, `web.port` does."""
     tls: Tls | None = None
     """Left out, the door speaks plain HTTP; given, HTTPS alone, for probes and metrics too."""
     submission: Annotated[Submission, AfterValidator(_private)] = Submission()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from slurm_bridge.runtime.http.connections import Now
-from slurm_bridge.runtime.http.messages import Answer, Limits
+from slurm_bridge.runtime.http.messages import HttpAnswer, HttpLimits
 from slurm_bridge.sim.direct_line import Line
 from slurm_bridge.sim.direct_pool import DirectPool
 
@@ -34,11 +34,11 @@ class DirectAccess:
         """Who we are."""
         return {"authorization": f"Bearer {self._token}"}
 
-    def renewed(self, answer: Answer, _: Mapping[str, str]) -> bool:
+    def renewed(self, answer: HttpAnswer, _: Mapping[str, str]) -> bool:
         """The token is the one that the pocket was born with; a 401 is asked again with it, as the real one is."""
         return answer.status == HTTPStatus.UNAUTHORIZED
 
-    def pool(self, _limits: Limits, _now: Now, /, *, endless: bool = False) -> DirectPool:  # noqa: ARG002 - an Access
+    def pool(self, _limits: HttpLimits, _now: Now, /, *, endless: bool = False) -> DirectPool:  # noqa: ARG002 - an Access
         """Any number of connections; none of them could know us."""
         return DirectPool(self._line)
 

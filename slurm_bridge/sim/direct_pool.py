@@ -9,14 +9,14 @@ The Kubernetes adapter comes by its pool through `direct_kube.DirectAccess`.
 from collections.abc import Iterator, Mapping
 
 from slurm_bridge import errors
-from slurm_bridge.runtime.http.messages import Dropped, Request
+from slurm_bridge.runtime.http.messages import ConnectionDropped, HttpRequest
 from slurm_bridge.sim.direct_line import Answer, Line, NotAnswered, NotReached, Question, Silent
 
 
 class DirectAnswer:
     """Implements runtime.http's Response."""
 
-    def __init__(self, request: Request, answer: Answer) -> None:
+    def __init__(self, request: HttpRequest, answer: Answer) -> None:
         self._request = request
         self._answer = answer
         self._pieces: Iterator[bytes] = iter(answer)
@@ -55,7 +55,7 @@ class DirectPool:
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    def send(self, request: Request, target: str, headers: Mapping[str, str], silence: float) -> DirectAnswer:
+    def send(self, request: HttpRequest, target: str, headers: Mapping[str, str], silence: float) -> DirectAnswer:
         """Ask once; nothing is repeated or followed, and answers always come as a stream."""
         patience = silence if request.seconds is None else request.seconds
         question = Question(method=request.method, url=target, headers=headers, body=request.body, patience=patience)
@@ -66,7 +66,7 @@ class DirectPool:
         except Silent as problem:
             raise errors.Unanswered(f"{request}: {problem}") from problem
         except NotAnswered as problem:
-            raise Dropped(f"{request}: broken off: {problem}") from problem
+            raise ConnectionDropped(f"{request}: broken off: {problem}") from problem
 
     def close(self) -> None:
         """There is nothing to close."""

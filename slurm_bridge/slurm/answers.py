@@ -149,7 +149,7 @@ def memory(row: shapes.JobRow) -> Memory | None:
 
 
 def maximum_nodes(row: shapes.JobRow) -> int | None:
-    """A maximum that somebody asked for. Before v0.0.45 one that Slurm implied (the tasks) looks the same."""
+    """A maximum that was asked for. Before v0.0.45 one that Slurm implied (the tasks) looks the same."""
     return None if _IMPLIED_MAXIMUM in (row.flags or ()) else number(row.max_nodes) or None
 
 
@@ -159,7 +159,7 @@ def unreadable(job_id: JobId) -> JobView:
 
 
 def hosts(text: str | None) -> tuple[str, ...] | None:
-    """A hostlist; None where the text is none, for then nobody knows which nodes it means."""
+    """A hostlist; None where the text is none, for then it is unknown which nodes it means."""
     if not text:
         return ()
     if _NO_HOSTS.search(text):
@@ -256,7 +256,7 @@ def _plausible(found: Iterable[Gres]) -> tuple[Gres, ...]:
 
 
 def _ids(text: str | int) -> tuple[JobId, ...]:
-    """`235` → 235; `236+1` → 236 and its leader 235; rows of array jobs (`7_[1-3]`) are nobody's placeholder.
+    """`235` → 235; `236+1` → 236 and its leader 235; rows of array jobs (`7_[1-3]`) are no placeholder.
 
     What stands behind the plus is the distance to the leader as an unsigned number of 32 bits: the leader of
     `27+4294467323` was submitted as 500000.

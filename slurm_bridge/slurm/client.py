@@ -25,9 +25,9 @@ from slurm_bridge.model.names import JobId
 from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
-from slurm_bridge.runtime import retrying
+from slurm_bridge.runtime import retries
 from slurm_bridge.runtime.caches import ValueCache
-from slurm_bridge.runtime.http.messages import Answer, Request
+from slurm_bridge.runtime.http.messages import HttpAnswer, HttpRequest
 from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.slurm import (
     answers,
@@ -88,7 +88,7 @@ class SlurmClient:
 
     @property
     def version(self) -> str:
-        """The API version in use; negotiates it when nobody has yet."""
+        """The API version in use; negotiates it when that was not done yet."""
         return self._dialogue.wire().name
 
     # Orders: every one ends in an Outcome.
@@ -214,17 +214,17 @@ class SlurmClient:
 
     # How all of them talk.
 
-    def _order(self, call: Request, judge: Callable[[Answer], Outcome], job_id: JobId | None) -> Outcome:
+    def _order(self, call: HttpRequest, judge: Callable[[HttpAnswer], Outcome], job_id: JobId | None) -> Outcome:
         try:
             return judge(self._dialogue.ask(call))
         except errors.BridgeError as problem:
             return outcomes.of_problem(problem, job_id)
 
-    def _give(self, call: Request, judge: Callable[[Answer], Outcome]) -> Outcome:
+    def _give(self, call: HttpRequest, judge: Callable[[HttpAnswer], Outcome]) -> Outcome:
         """An order that is about no job."""
         return self._order(call, judge, None)
 
-    def _end(self, call: Request, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
+    def _end(self, call: HttpRequest, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
         try:
             return outcomes.of_cancel(self._dialogue.ask(call), job_ids)
         except errors.BridgeError as problem:
@@ -244,13 +244,13 @@ class SlurmClient:
             return Unknown(message=f"updated, but what it is now cannot be read: {odd}", job_id=done.job_id)
         return Unknown(message=f"not as asked: {', '.join(wrong)}", job_id=done.job_id) if wrong else done
 
-    def _read(self, call: Request, shape: type[T]) -> T:
+    def _read(self, call: HttpRequest, shape: type[T]) -> T:
         return self._ask(call, shape)[0]
 
-    def _ask(self, call: Request, shape: type[T]) -> tuple[T, tuple[rows.Unreadable, ...]]:
+    def _ask(self, call: HttpRequest, shape: type[T]) -> tuple[T, tuple[rows.Unreadable, ...]]:
         """The answer, and the rows of it that cannot be read; others have nothing to do with them."""
         return self._known(
-            retrying.read(
+            retries.read(
                 lambda: replies.read(self._dialogue.ask(call), shape), self._settings.retries, pause=self._pause
             )
         )
@@ -310,7 +310,7 @@ class SlurmClient:
         return answers.ping(self._read(calls.PING, shapes.Pings))
 
 
-def _state_calls(job_ids: Collection[JobId]) -> Sequence[Request]:
+def _state_calls(job_ids: Collection[JobId]) -> Sequence[HttpRequest]:
     if len(job_ids) > calls.FULL_LIST_FROM:
         return [calls.ALL_STATES]
     return [calls.states(chunk) for chunk in calls.chunks(sorted(job_ids))]

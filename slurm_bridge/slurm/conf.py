@@ -9,7 +9,7 @@ CALL = calls.read("/conf")
 
 
 class ConfRow(shapes.Shape, frozen=True, gc=False, rename="pascal"):
-    """The lines that anybody asks for."""
+    """The lines that are read."""
 
     select_type: str | None = None
     select_type_parameters: list[str] | None = None

@@ -11,7 +11,7 @@ from slurm_bridge import errors
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.http.client import Client
 from slurm_bridge.runtime.http.connections import Urllib3Pool
-from slurm_bridge.runtime.http.messages import Answer, Pool, Request
+from slurm_bridge.runtime.http.messages import HttpAnswer, HttpPool, HttpRequest
 from slurm_bridge.slurm import calls, error_numbers, replies
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.slurm.token import TokenFile
@@ -22,10 +22,10 @@ _NOT_FOUND = 404
 _UNAUTHORIZED = (401, 511)
 _TOKEN = "X-SLURM-USER-TOKEN"  # noqa: S105 - the name of a header
 
-Connect = Callable[[SlurmSettings], Pool]
+Connect = Callable[[SlurmSettings], HttpPool]
 
 
-def pool(settings: SlurmSettings) -> Pool:
+def pool(settings: SlurmSettings) -> HttpPool:
     """Kept connections to this slurmrestd."""
     return Urllib3Pool(settings.server, settings.limits, SystemClock().now)
 
@@ -43,7 +43,7 @@ class Dialogue:
         self._lock = threading.Lock()
         self._agreed: Wire | None = None
 
-    def ask(self, call: Request) -> Answer:
+    def ask(self, call: HttpRequest) -> HttpAnswer:
         """The answer, whatever it says. A version that has disappeared is negotiated anew, once."""
         wire = self.wire()
         answer = self._send(call, wire)
@@ -87,7 +87,7 @@ class Dialogue:
         names = ", ".join(wire.name for wire in self._wires)
         raise errors.NoCommonVersion(f"slurmrestd serves none of {names} at this address")
 
-    def _send(self, call: Request, wire: Wire) -> Answer:
+    def _send(self, call: HttpRequest, wire: Wire) -> HttpAnswer:
         client = self._reads if call.method == "GET" else self._orders
         return client.ask(call, self._prefix + wire.prefix)
 
@@ -102,7 +102,7 @@ class _Credentials:
     def headers(self) -> Mapping[str, str]:
         return {_TOKEN: self._token.current(), **self._user}
 
-    def renewed(self, answer: Answer, sent: Mapping[str, str]) -> bool:
+    def renewed(self, answer: HttpAnswer, sent: Mapping[str, str]) -> bool:
         """Whether the token was refused, and the file holds another one now."""
         return _token_refused(answer) and self._token.changed_since(sent[_TOKEN])
 
@@ -114,18 +114,18 @@ def _wires(names: tuple[str, ...]) -> tuple[Wire, ...]:
     return tuple(WIRES[name] for name in names)
 
 
-def _unknown_version(answer: Answer) -> bool:
+def _unknown_version(answer: HttpAnswer) -> bool:
     """Slurm says "no such job" with the same status, but in JSON."""
     return answer.status == _NOT_FOUND and not answer.json
 
 
-def _token_refused(answer: Answer) -> bool:
+def _token_refused(answer: HttpAnswer) -> bool:
     problem = replies.decisive(replies.envelope(answer))
     if problem is None:
         return answer.status in _UNAUTHORIZED
     return error_numbers.of_number(problem.error_number).error is errors.NotAuthenticated
 
 
-def _unusable(answer: Answer) -> errors.BridgeError:
+def _unusable(answer: HttpAnswer) -> errors.BridgeError:
     problem = replies.failure(answer, replies.envelope(answer))
     return problem if isinstance(problem, errors.OperatorMustAct) else errors.Unavailable(str(problem))

@@ -1,7 +1,7 @@
 """What slurmctld's error numbers and bare HTTP statuses come down to.
 
 The number decides, never the status: Slurm 25.11 answers with 500 what 26.05 answers with 422, and a DELETE that
-found no controller at all says 403 with number 1, which only looks like a refusal. Where `refusal` is None nobody
+found no controller at all says 403 with number 1, which only looks like a refusal. Where `refusal` is None it is
 knows whether Slurm acted.
 """
 
@@ -92,7 +92,7 @@ def of_status(status: int) -> Meaning:
     """What an HTTP status says when no error_number came with it."""
     if status in _STATUSES:
         return _STATUSES[status]
-    if status < 300:  # noqa: PLR2004 - success that nobody can read
+    if status < 300:  # noqa: PLR2004 - a success that cannot be read
         return Meaning(None, errors.BadAnswer)
     if status < 400:  # noqa: PLR2004 - redirects are never followed: the token would travel
         return Meaning(Refusal.BUSY, errors.BadConfiguration)

@@ -2,7 +2,7 @@
 
 `submit` and `update` name what a row contributes; a field without an update cannot be changed in Slurm (cancel and
 submit again), or must not be: `hold` and `priority` belong to the administrators once the job is there, and releasing
-somebody's hold by repeating ours would be taken for an order. An update carries the whole shape, because Slurm
+an administrator's hold by repeating ours would be taken for an order. An update carries the whole shape, because Slurm
 recomputes cpus from tasks, and writes out what is *not* wanted, because it keeps what is left out.
 """
 
@@ -114,7 +114,7 @@ def _gres_or_none(request: JobRequest) -> Pairs:
 
 
 def _exclusive(request: JobRequest) -> Pairs:
-    """`none` is Slurm's word for sharing the node with nobody; `exclusive` creates a job and answers with an error."""
+    """`none` is Slurm's word for not sharing the node; `exclusive` creates a job and answers with an error."""
     return (("shared", ["none"]),) if request.exclusive else ()
 
 
@@ -203,7 +203,7 @@ def update(request: JobRequest) -> dict[str, object]:
 
 
 def assign(owner: Owner, reservation: str, priority: int | None) -> dict[str, object]:
-    """What is changed of a job that stays as it is: who has to keep away for it, and its turn; None leaves that."""
+    """What is changed of a job that stays as it is: the reservation that it may use, and its turn; None leaves that."""
     turn = {} if priority is None else {"priority": _number(priority)}
     return {"admin_comment": marks.write(owner), "reservation": reservation, **turn}
 

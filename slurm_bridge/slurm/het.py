@@ -115,7 +115,7 @@ def _whole(leader: shapes.JobRow, components: Sequence[JobView]) -> JobView:
 
 
 def _size(text: str) -> int:
-    """How many ids are in `125-126,20085310`; a form that nobody knows counts as none."""
+    """How many ids are in `125-126,20085310`; an unknown form counts as none."""
     size = 0
     for run in filter(None, text.split(",")):
         first, _, last = run.partition("-")

@@ -1,4 +1,4 @@
-"""How an order to Slurm ended: done, refused, or nobody knows.
+"""How an order to Slurm ended: done, refused, or unknown.
 
     submit                                                      outcome
     2xx, job_id, no errors                                      Done
@@ -21,11 +21,11 @@ from collections.abc import Collection, Mapping
 from slurm_bridge import errors
 from slurm_bridge.model.job import Done, Outcome, Refusal, Refused, Unknown
 from slurm_bridge.model.names import JobId
-from slurm_bridge.runtime.http.messages import Answer
+from slurm_bridge.runtime.http.messages import HttpAnswer
 from slurm_bridge.slurm import error_numbers, replies, shapes
 
 
-def of_submit(answer: Answer, chosen: JobId | None = None) -> Outcome:
+def of_submit(answer: HttpAnswer, chosen: JobId | None = None) -> Outcome:
     """POST job/submit; `chosen` is the id that was asked for, and so where to look when in doubt."""
     said = replies.decode(answer, shapes.Submitted)
     if said is None:
@@ -42,7 +42,7 @@ def of_submit(answer: Answer, chosen: JobId | None = None) -> Outcome:
     return of_failure(answer, chosen)
 
 
-def of_update(answer: Answer, job_id: JobId) -> Outcome:
+def of_update(answer: HttpAnswer, job_id: JobId) -> Outcome:
     """POST job/{id}."""
     said = replies.decode(answer, shapes.Updated)
     if said is None or said.errors or not answer.ok:
@@ -54,7 +54,7 @@ def of_update(answer: Answer, job_id: JobId) -> Outcome:
     return Done(job_id=job_id, warnings=replies.warnings(said))
 
 
-def of_cancel(answer: Answer, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
+def of_cancel(answer: HttpAnswer, job_ids: Collection[JobId]) -> Mapping[JobId, Outcome]:
     """DELETE job or jobs: what the answer does not mention went smoothly."""
     said = replies.decode(answer, shapes.Kills)
     if said is None or said.errors or not answer.ok:
@@ -63,7 +63,7 @@ def of_cancel(answer: Answer, job_ids: Collection[JobId]) -> Mapping[JobId, Outc
     return {job_id: _ended(job_id, notes.get(job_id)) for job_id in job_ids}
 
 
-def of_failure(answer: Answer, job_id: JobId | None = None) -> Outcome:
+def of_failure(answer: HttpAnswer, job_id: JobId | None = None) -> Outcome:
     """An answer that does not claim success, or claims it without a body that can be read."""
     said = replies.envelope(answer)
     problem = replies.decisive(said)
@@ -88,7 +88,7 @@ def of_problem(problem: errors.BridgeError, job_id: JobId | None = None) -> Outc
     return Refused(why=Refusal.FORBIDDEN if denied else Refusal.BUSY, code=0, message=str(problem))
 
 
-def _made(job_id: JobId, answer: Answer, said: shapes.Submitted) -> Outcome:
+def _made(job_id: JobId, answer: HttpAnswer, said: shapes.Submitted) -> Outcome:
     if answer.ok and not said.errors:
         return Done(job_id=job_id, warnings=replies.warnings(said))
     return Unknown(message=f"job {job_id} was created with errors: {replies.describe(said)}", job_id=job_id)

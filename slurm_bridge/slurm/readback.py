@@ -50,7 +50,7 @@ def _hosts(text: str | None) -> set[str] | None:
 
 
 def _maximum(request: JobRequest, row: shapes.JobRow) -> bool:
-    """Nobody can take a maximum back; one that Slurm derived from the number of tasks is none."""
+    """A maximum cannot be taken back; one that Slurm derived from the number of tasks is none."""
     there = answers.maximum_nodes(row)
     return there == request.maximum_nodes or (request.maximum_nodes is None and there == request.tasks)
 

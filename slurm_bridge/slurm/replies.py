@@ -5,7 +5,7 @@ from typing import TypeVar
 import msgspec
 
 from slurm_bridge import errors
-from slurm_bridge.runtime.http.messages import Answer
+from slurm_bridge.runtime.http.messages import HttpAnswer
 from slurm_bridge.slurm import error_numbers, rows, shapes
 from slurm_bridge.slurm.rows import Unreadable
 
@@ -15,7 +15,7 @@ T = TypeVar("T", bound=shapes.Envelope)
 _MOST_WORDS = 300
 
 
-def read(answer: Answer, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]]:
+def read(answer: HttpAnswer, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]]:
     """What a read returned, and the rows of it that cannot be read.
 
     Whatever is not a whole and error-free answer is raised.
@@ -30,7 +30,7 @@ def read(answer: Answer, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]]:
     return found
 
 
-def decode(answer: Answer, shape: type[T]) -> T | None:
+def decode(answer: HttpAnswer, shape: type[T]) -> T | None:
     """The body in this shape, None when it is something else."""
     try:
         return rows.anyhow(answer.body, shape)
@@ -38,13 +38,13 @@ def decode(answer: Answer, shape: type[T]) -> T | None:
         return None
 
 
-def envelope(answer: Answer) -> shapes.Envelope:
+def envelope(answer: HttpAnswer) -> shapes.Envelope:
     """Errors and warnings of any answer; none when the body is not Slurm's."""
     return decode(answer, shapes.Envelope) or shapes.Envelope()
 
 
-def failure(answer: Answer, said: shapes.Envelope) -> errors.BridgeError:
-    """What a failed answer means to somebody who only wanted to read."""
+def failure(answer: HttpAnswer, said: shapes.Envelope) -> errors.BridgeError:
+    """What a failed answer to a read means."""
     problem = decisive(said)
     if problem is None:
         meaning, words = error_numbers.of_status(answer.status), f"HTTP {answer.status}: {excerpt(answer)}"
@@ -74,7 +74,7 @@ def warnings(said: shapes.Envelope) -> tuple[str, ...]:
     return tuple(dict.fromkeys(problem.description or problem.error or "" for problem in said.warnings or ()))
 
 
-def excerpt(answer: Answer) -> str:
+def excerpt(answer: HttpAnswer) -> str:
     """The beginning of a body that is not what it should be, on one line."""
     text = bytes(answer.body[:_MOST_WORDS]).decode("utf-8", errors="replace")
     return " ".join(text.split()) or "no body"

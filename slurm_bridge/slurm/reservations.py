@@ -13,7 +13,7 @@ from slurm_bridge.model import hostlist
 from slurm_bridge.model.job import Done, Outcome, Refused
 from slurm_bridge.model.names import NO_JOB
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.runtime.http.messages import Answer, Request
+from slurm_bridge.runtime.http.messages import HttpAnswer, HttpRequest
 from slurm_bridge.slurm import answers, calls, outcomes, replies, shapes
 
 FLAGS = ("IGNORE_JOBS", "FLEX", "NO_HOLD_JOBS_AFTER_END")
@@ -22,7 +22,7 @@ LIST = calls.read("/reservations/")
 #: There is no reservation of this name; and: there is one, and it has begun.
 _NONE, _BEGUN = 2053, 2104
 
-Ask = Callable[[Request, Callable[[Answer], Outcome]], Outcome]
+Ask = Callable[[HttpRequest, Callable[[HttpAnswer], Outcome]], Outcome]
 
 
 def reserve(ask: Ask, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
@@ -51,7 +51,7 @@ def read(row: shapes.ReservationRow) -> Reservation:
     )
 
 
-def _judged(answer: Answer) -> Outcome:
+def _judged(answer: HttpAnswer) -> Outcome:
     said = replies.decode(answer, shapes.Envelope)
     if said is None or said.errors or not answer.ok:
         return outcomes.of_failure(answer)

@@ -5,9 +5,9 @@ import pathlib
 import urllib.parse
 
 from slurm_bridge import errors
-from slurm_bridge.runtime.http.connections import Server
-from slurm_bridge.runtime.http.messages import Limits
-from slurm_bridge.runtime.retrying import Retries
+from slurm_bridge.runtime.http.connections import Endpoint
+from slurm_bridge.runtime.http.messages import HttpLimits
+from slurm_bridge.runtime.retries import Retries
 
 #: How many times as long as its longest silence a whole answer may take.
 _WHOLE = 4
@@ -17,7 +17,7 @@ SCHEMES = ("http://", "https://", "unix:///", "http+unix://")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmSettings:
-    """Where slurmrestd is, how we prove who we are, and how long we wait.
+    """Where slurmrestd is, how we prove our identity, and how long we wait.
 
     `url` is `http://host:port`, `https://host:port`, `unix:///path/to/socket` or, quoted, `http+unix://%2Fpath`.
     `api_versions` stands in order of preference; one name alone pins the version. `recovery_timeout` is for full job
@@ -59,10 +59,10 @@ class SlurmSettings:
         return Retries(tries=self.read_tries, first_pause=self.read_first_pause, longest_pause=self.read_longest_pause)
 
     @property
-    def server(self) -> Server:
-        """The address, and how both sides prove who they are."""
+    def server(self) -> Endpoint:
+        """The address, and how both sides prove their identity."""
         path = self.socket_path
-        return Server(
+        return Endpoint(
             url=self.url if path is None else "http://localhost",
             unix_socket=path or "",
             ca_file=_text(self.ca_file),
@@ -71,9 +71,9 @@ class SlurmSettings:
         )
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> HttpLimits:
         """How long and how much is listened; slurmctld thinks before the answer begins, and then it comes quickly."""
-        return Limits(
+        return HttpLimits(
             connect=self.connect_timeout,
             answer=self.read_timeout,
             whole_answer=_WHOLE * self.read_timeout,

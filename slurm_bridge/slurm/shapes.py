@@ -1,4 +1,4 @@
-"""The JSON of slurmrestd's answers, as far as anybody asks; everything else is skipped without being built.
+"""The JSON of slurmrestd's answers, as far as they are read; everything else is skipped without being built.
 
 Slurm writes null for empty lists, an object for numbers that may be unset or infinite, and ids as text or number.
 Nothing here is kept: records of the model are made from it at once, so none of it takes part in garbage collection.
@@ -304,7 +304,7 @@ class Release(Shape, frozen=True, gc=False):
 
 
 class Meta(Shape, frozen=True, gc=False):
-    """Who answered."""
+    """The server that answered."""
 
     slurm: Release | None = None
 

@@ -1,4 +1,4 @@
-"""The JSON web token that slurmrestd asks for, read from a file that somebody else renews.
+"""The JSON web token that slurmrestd asks for, read from a file that is renewed from outside.
 
 Renewal takes many forms: written in place, moved over the old file, a mounted secret whose symbolic link is swapped.
 All of them change what `stat` says of the path. The token itself is in no message, repr or log.

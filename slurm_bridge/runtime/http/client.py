@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
 from slurm_bridge import errors
-from slurm_bridge.runtime.http.messages import Answer, Limits, Pool, Request, Response, seconds
+from slurm_bridge.runtime.http.messages import HttpAnswer, HttpLimits, HttpPool, HttpRequest, HttpResponse, seconds
 
 #: Below the size from which malloc maps memory anew for every piece: beyond, megabytes cost 2.5 times as much.
 _PIECE: Final = 120 << 10
@@ -19,22 +19,22 @@ _ALWAYS: Final = {"accept": "application/json", "accept-encoding": "identity", "
 
 
 class Credentials(Protocol):
-    """Who we are at the server, as headers of each request."""
+    """Our identity at the server, as headers of each request."""
 
     def headers(self) -> Mapping[str, str]: ...
 
-    def renewed(self, answer: Answer, sent: Mapping[str, str]) -> bool:
+    def renewed(self, answer: HttpAnswer, sent: Mapping[str, str]) -> bool:
         """Whether the server refused these headers and others may be sent now; asked of every answer but a success."""
 
 
 class Anonymous:
-    """Nobody in particular: the requests themselves bring what is needed."""
+    """No identity: the requests themselves bring what is needed."""
 
     def headers(self) -> Mapping[str, str]:
         """None."""
         return {}
 
-    def renewed(self, answer: Answer, sent: Mapping[str, str]) -> bool:  # noqa: ARG002 - there is nothing to renew
+    def renewed(self, answer: HttpAnswer, sent: Mapping[str, str]) -> bool:  # noqa: ARG002 - there is nothing to renew
         """Never."""
         return False
 
@@ -42,10 +42,10 @@ class Anonymous:
 class Client:
     """Asks one server. A request is sent a second time only after its credentials were refused and renewed."""
 
-    def __init__(self, pool: Pool, limits: Limits, now: Callable[[], float], credentials: Credentials) -> None:
+    def __init__(self, pool: HttpPool, limits: HttpLimits, now: Callable[[], float], credentials: Credentials) -> None:
         self._pool, self._limits, self._now, self._credentials = pool, limits, now, credentials
 
-    def ask(self, request: Request, prefix: str = "") -> Answer:
+    def ask(self, request: HttpRequest, prefix: str = "") -> HttpAnswer:
         """The whole answer, whatever it says; `prefix` stands before the path."""
         until = self._now() + request.seconds if request.seconds is not None else None
         headers = self._credentials.headers()
@@ -57,7 +57,7 @@ class Client:
             answer = self._read(request, response)
         return answer
 
-    def open(self, request: Request, prefix: str = "") -> "Stream | Answer":
+    def open(self, request: HttpRequest, prefix: str = "") -> "Stream | HttpAnswer":
         """An answer that goes on for minutes, or the whole answer that refuses it."""
         headers = self._credentials.headers()
         response = self._send(request, prefix, headers, self._limits.silence)
@@ -73,13 +73,13 @@ class Client:
         """Drop idle connections; those in use end with their requests."""
         self._pool.close()
 
-    def _send(self, request: Request, prefix: str, credentials: Mapping[str, str], silence: float) -> Response:
+    def _send(self, request: HttpRequest, prefix: str, credentials: Mapping[str, str], silence: float) -> HttpResponse:
         headers = {**_ALWAYS, **credentials, **request.headers}
         if request.body is not None:
             headers["content-type"] = request.content_type
         return self._pool.send(request, f"{prefix}{request.target}", headers, silence)
 
-    def _read(self, request: Request, response: Response) -> Answer:
+    def _read(self, request: HttpRequest, response: HttpResponse) -> HttpAnswer:
         """The connection goes back only when all of the body was read."""
         good, most = response.status < 300, self._limits.most_bytes  # noqa: PLR2004 - the class of HTTP statuses
         told = response.headers.get("content-length", "")
@@ -93,7 +93,7 @@ class Client:
                     body += piece
         if good and len(body) > most:
             raise errors.BadAnswer(f"{request}: the answer exceeds {most} bytes")
-        return Answer(
+        return HttpAnswer(
             status=response.status,
             body=body if len(body) <= most else body[:most],
             content_type=response.headers.get("content-type", ""),
@@ -104,7 +104,7 @@ class Client:
 class Stream:
     """The body of a watch as it arrives; `close` may come from any thread and ends the iteration."""
 
-    def __init__(self, request: Request, response: Response) -> None:
+    def __init__(self, request: HttpRequest, response: HttpResponse) -> None:
         self._request = request
         self._response = response
         self._closed = threading.Event()

@@ -21,7 +21,7 @@ from urllib3 import exceptions
 
 from slurm_bridge import errors
 from slurm_bridge.runtime.http import failures
-from slurm_bridge.runtime.http.messages import Limits, Request, Response
+from slurm_bridge.runtime.http.messages import HttpLimits, HttpRequest, HttpResponse
 
 Now = Callable[[], float]
 
@@ -29,8 +29,8 @@ _NEVER = urllib3.Retry(total=False, redirect=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """Where a server is, and how both sides prove who they are. Nothing is taken from the environment.
+class Endpoint:
+    """Where a server is, and how both sides prove their identity. Nothing is taken from the environment.
 
     Certificate files are named, not loaded: every new connection reads them again, so they may be renewed in place.
     `tls`, where given, is used instead of the files. Without either the system's authorities are trusted.
@@ -47,7 +47,7 @@ class Server:
     socket_options: Sequence[tuple[int, int, int]] | None = None
 
     def __str__(self) -> str:
-        """The address without a password that somebody may have written into it."""
+        """The address without a password that may stand in it."""
         try:
             told = urllib3.util.parse_url(self.url)
         except exceptions.LocationParseError:
@@ -71,9 +71,9 @@ class Server:
 
 
 class Urllib3Pool:
-    """Implements messages.Pool for one server."""
+    """Implements messages.HttpPool for one server."""
 
-    def __init__(self, server: Server, limits: Limits, now: Now, *, endless: bool = False) -> None:
+    def __init__(self, server: Endpoint, limits: HttpLimits, now: Now, *, endless: bool = False) -> None:
         self._connect = limits.connect
         self._pool = raw_pool(server, limits.connections)
         kind: type[_Tcp | _Tls | _Unix] = _Tls if self._pool.scheme == "https" else _Tcp
@@ -83,7 +83,7 @@ class Urllib3Pool:
         whole = float("inf") if endless else limits.whole_answer
         self._pool.ConnectionCls = functools.partial(kind, now=now, whole=whole, **more)  # type: ignore[assignment]
 
-    def send(self, request: Request, target: str, headers: Mapping[str, str], silence: float) -> Response:
+    def send(self, request: HttpRequest, target: str, headers: Mapping[str, str], silence: float) -> HttpResponse:
         """Raises an error that says whether the request was sent."""
         if request.seconds is None:
             timeout = urllib3.Timeout(connect=self._connect, read=silence)
@@ -117,11 +117,11 @@ class Urllib3Pool:
 
 
 class _Response:
-    """Implements messages.Response."""
+    """Implements messages.HttpResponse."""
 
     __slots__ = ("_request", "_response", "headers", "status")
 
-    def __init__(self, request: Request, response: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, request: HttpRequest, response: urllib3.BaseHTTPResponse) -> None:
         self._request, self._response = request, response
         self.status, self.headers = response.status, response.headers
 
@@ -144,7 +144,7 @@ class _Response:
         self._response.shutdown()
 
 
-def raw_pool(server: Server, connections: int) -> urllib3.HTTPConnectionPool:
+def raw_pool(server: Endpoint, connections: int) -> urllib3.HTTPConnectionPool:
     """The library's own pool: what a bare loop is measured with."""
     options: dict[str, Any] = {"maxsize": connections, "socket_options": server.socket_options}
     if server.socket_options is None:
@@ -175,7 +175,7 @@ class _Unsent(Exception):
         self.problem = problem
 
 
-class _Reader(io.RawIOBase):
+class _DeadlineReader(io.RawIOBase):
     """A socket's bytes until a moment, and never after a silence that is too long."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, now: Now, until: float, silence: float) -> None:
@@ -220,7 +220,7 @@ class _Timed(urllib3.connection.HTTPConnection):
         response = http.client.HTTPResponse(sock, *args, **more)
         silence = float(self.timeout or 0)
         until = self._now() + max(self._whole, silence)
-        response.fp = io.BufferedReader(_Reader(response.fp.detach(), sock, self._now, until, silence))
+        response.fp = io.BufferedReader(_DeadlineReader(response.fp.detach(), sock, self._now, until, silence))
         return response
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from urllib3 import exceptions
 
 from slurm_bridge import errors
-from slurm_bridge.runtime.http.messages import Dropped
+from slurm_bridge.runtime.http.messages import ConnectionDropped
 
 #: Words of OpenSSL's reasons that only occur before the server has read a request.
 _HANDSHAKE = ("CERTIFICATE", "UNKNOWN_CA", "KEY_VALUES", "PEM", "WRONG_VERSION", "PROTOCOL_VERSION", "HANDSHAKE")
@@ -43,7 +43,7 @@ def while_sending(problem: Exception, about: str) -> errors.BridgeError:
     if any(isinstance(cause, _TIMEOUTS) for cause in causes):
         return errors.Unanswered(f"{about}: {_innermost(causes)}")
     dropped = any(isinstance(cause, ConnectionResetError | BrokenPipeError) for cause in causes)
-    return (Dropped if dropped else errors.Unanswered)(f"{about}: broken off: {_innermost(causes)}")
+    return (ConnectionDropped if dropped else errors.Unanswered)(f"{about}: broken off: {_innermost(causes)}")
 
 
 def while_reading(problem: Exception, about: str) -> errors.BridgeError:

@@ -15,7 +15,7 @@ _DIGITS: Final = 9
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class HttpLimits:
     """How long and how much is listened, in seconds and bytes.
 
     `answer` and `silence` are the longest silence of a call and of a stream. API servers send a bookmark about every
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class HttpRequest:
     """One request, before addresses and credentials are added; its repr shows no token that it carries.
 
     `seconds`, where given, is the deadline for everything: connecting, asking, and the whole answer. `about` is what
@@ -58,7 +58,7 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """One whole answer; of one that is no success and too long, the beginning."""
 
     status: int
@@ -77,7 +77,7 @@ class Answer:
         return self.content_type.startswith(JSON)
 
 
-class Response(Protocol):
+class HttpResponse(Protocol):
     """An answer whose head is there."""
 
     @property
@@ -98,17 +98,17 @@ class Response(Protocol):
         """Wake the thread that reads."""
 
 
-class Pool(Protocol):
+class HttpPool(Protocol):
     """Kept connections to one server, shared by all threads."""
 
-    def send(self, request: Request, target: str, headers: Mapping[str, str], silence: float) -> Response:
+    def send(self, request: HttpRequest, target: str, headers: Mapping[str, str], silence: float) -> HttpResponse:
         """Ask once; `silence` is how long the answer may say nothing."""
 
     def close(self) -> None:
         """Drop idle connections; those in use end with their requests."""
 
 
-class Dropped(errors.Unanswered):
+class ConnectionDropped(errors.Unanswered):
     """The server closed the connection without a word: on a kept connection it has not read the request."""
 
 

@@ -13,9 +13,9 @@ from slurm_bridge.sim import faults, http
 from tests import wait
 from tests.unit.kube.conftest import LIMITS, NO_ANSWER, SILENCE, Script, refused
 
-THING = messages.Request(method="GET", path="/thing")
+THING = messages.HttpRequest(method="GET", path="/thing")
 
-Connect = Callable[[messages.Limits], transport.Transport]
+Connect = Callable[[messages.HttpLimits], transport.Transport]
 
 
 class Credentials(config.Access):
@@ -27,7 +27,7 @@ class Credentials(config.Access):
         self.asked += 1
 
 
-def to(url: str, limits: messages.Limits = LIMITS) -> transport.Transport:
+def to(url: str, limits: messages.HttpLimits = LIMITS) -> transport.Transport:
     """A line to this address."""
     return transport.Transport(config.plain(url), clock=SystemClock(), limits=limits)
 
@@ -193,7 +193,7 @@ def test_stream_closed_from_outside(script: Script, server: http.Server) -> None
     """Closing a stream wakes its reader at once, and the reader sees an end, not an error."""
     hold = threading.Event()
     script.on("GET", "/thing", http.Response(body=_pieces(b"a", hold)))
-    patient = transport.Transport(config.plain(server.url), clock=SystemClock(), limits=messages.Limits())
+    patient = transport.Transport(config.plain(server.url), clock=SystemClock(), limits=messages.HttpLimits())
     stream = patient.stream(THING)
     pieces: list[bytes] = []
     arrived = threading.Event()

@@ -16,7 +16,7 @@ import sys, threading, msgspec
 from slurm_bridge.kube import codec
 from slurm_bridge.model import kinds
 from slurm_bridge.slurm import replies, shapes
-from slurm_bridge.runtime.http.messages import Answer
+from slurm_bridge.runtime.http.messages import HttpAnswer
 sys.setswitchinterval(1e-6)
 SHAPES = [one for one in vars(shapes).values() if isinstance(one, type) and issubclass(one, shapes.Envelope)]
 START = threading.Barrier(8)
@@ -26,7 +26,7 @@ def read(number):
     for kind in (*kind_table.RESOURCES[number:], *kinds.ALL[:number]):
         codec.codec(kind).page(b'{"metadata": {"resourceVersion": "1"}, "items": []}')
     for shape in (*SHAPES[number:], *SHAPES[:number]):
-        replies.decode(Answer(status=200, body=b'{"jobs": [{"job_id": 1}], "nodes": []}'), shape)
+        replies.decode(HttpAnswer(status=200, body=b'{"jobs": [{"job_id": 1}], "nodes": []}'), shape)
 
 threads = [threading.Thread(target=read, args=(number,)) for number in range(8)]
 [thread.start() for thread in threads]

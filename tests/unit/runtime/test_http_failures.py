@@ -7,7 +7,7 @@ from urllib3 import exceptions
 
 from slurm_bridge import errors
 from slurm_bridge.runtime.http import failures
-from slurm_bridge.runtime.http.messages import Dropped
+from slurm_bridge.runtime.http.messages import ConnectionDropped
 
 
 def tls(reason: str) -> exceptions.SSLError:
@@ -42,7 +42,7 @@ def test_a_connection_that_was_not_made_sent_nothing(problem, meaning):
         (exceptions.ClosedPoolError(None, "closed"), errors.Unavailable),
         (tls("TLSV13_ALERT_CERTIFICATE_REQUIRED"), errors.BadConfiguration),
         (tls("UNEXPECTED_EOF_WHILE_READING"), errors.Unanswered),
-        (exceptions.ProtocolError("Connection aborted.", ConnectionResetError("reset")), Dropped),
+        (exceptions.ProtocolError("Connection aborted.", ConnectionResetError("reset")), ConnectionDropped),
         (exceptions.ReadTimeoutError(None, "/", "Read timed out."), errors.Unanswered),
         (exceptions.HTTPError("something new"), errors.Unanswered),
     ],

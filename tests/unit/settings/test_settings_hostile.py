@@ -19,7 +19,7 @@ def test_a_file_that_ends_the_library_is_a_problem_with_its_line(tmp_path: pathl
     """A mistake in the configuration, of whatever kind, is told with the file and the line."""
     file = tmp_path / "bridge.yaml"
     file.write_text(text)
-    _, problems = sources.file(file)
+    problems = sources.file(file).problems
     assert [str(one).removeprefix(f"{tmp_path}/") for one in problems] == [ODD[text]]
 
 
@@ -27,7 +27,7 @@ def test_a_date_that_is_none_is_a_text(tmp_path: pathlib.Path) -> None:
     """What it means is for the key to say."""
     file = tmp_path / "bridge.yaml"
     file.write_text("since: 2026-02-30\n")
-    tree, problems = sources.file(file)
-    assert (dict(tree.values), problems) == ({"since": "2026-02-30"}, [])
-    given, wrong = sources.environment({"SLURM_BRIDGE__SINCE": "2026-02-30"})
-    assert ([one.value for one in given], wrong) == (["2026-02-30"], [])
+    source = sources.file(file)
+    assert (dict(source.tree.values), list(source.problems)) == ({"since": "2026-02-30"}, [])
+    source = sources.environment({"SLURM_BRIDGE__SINCE": "2026-02-30"})
+    assert (dict(source.tree.values), list(source.problems)) == ({"since": "2026-02-30"}, [])

@@ -50,6 +50,22 @@ def test_flags_win_over_the_environment(file: pathlib.Path) -> None:
     assert load(file, "web.port=1", "web.port=2", WEB__PORT="3").web.port == 2
 
 
+def test_a_group_that_is_given_empty_is_empty(file: pathlib.Path) -> None:
+    """Nothing of a weaker source comes back into it; what is given beside it stays."""
+    file.write_text(f"{SMALLEST}gres: {{x.io/nic: nic}}\n")
+    assert load(file, "gres={}").gres == {}
+    assert load(file, "gres={y.io/nic: other}").gres == {"x.io/nic": "nic", "y.io/nic": "other"}
+
+
+def test_the_place_of_a_mistake_is_that_of_the_strongest_word(file: pathlib.Path) -> None:
+    """A list that a flag replaced has no lines in the file any more."""
+    file.write_text(f"{SMALLEST}hooks:\n- name: a\n- name: b\n")
+    assert problems(file, "hooks=[{name: a}, {nam: b}]") == [
+        "--set hooks: hooks[1].nam: no such key; did you mean name?",
+        "--set hooks: hooks[1].name: is required",
+    ]
+
+
 def test_variables_with_one_underscore_are_not_ours(file: pathlib.Path) -> None:
     """Kubernetes sets some for a service named slurm-bridge."""
     assert loading.load(file, {"SLURM_BRIDGE_PORT": "tcp://10.0.0.1:80"}).web.port == 8080

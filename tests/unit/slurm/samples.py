@@ -31,10 +31,10 @@ def request(**changes) -> JobRequest:
     return JobRequest(**({"name": "train", "owner": owner(), "memory": Memory(mib=500)} | changes))
 
 
-def answer(body: object, status: int = 200, content_type: str = "application/json") -> messages.Answer:
+def answer(body: object, status: int = 200, content_type: str = "application/json") -> messages.HttpAnswer:
     """An answer with this JSON, or with this very text."""
     raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-    return messages.Answer(status=status, body=raw, content_type=content_type)
+    return messages.HttpAnswer(status=status, body=raw, content_type=content_type)
 
 
 def problem(number: int, words: str = "words") -> dict[str, object]:
@@ -42,7 +42,7 @@ def problem(number: int, words: str = "words") -> dict[str, object]:
     return {"description": words, "error_number": number, "error": words, "source": "somewhere"}
 
 
-def recorded(version: str, name: str) -> messages.Answer:
+def recorded(version: str, name: str) -> messages.HttpAnswer:
     """An answer of a real slurmrestd, trimmed."""
     kept = json.loads((RECORDED / f"{version}.json").read_text())[name]
     return answer(kept["body"], kept["status"], kept["content_type"])

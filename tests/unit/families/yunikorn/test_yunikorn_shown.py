@@ -1,12 +1,10 @@
 """The queues as they are shown: as values, as text, as metrics, and over HTTP."""
 
-import http.server
 import json
 import pathlib
-import threading
-from collections.abc import Iterator
 
 import pytest
+import responses
 
 from slurm_bridge import cli, errors
 from slurm_bridge.daemon import queueing, queues
@@ -15,6 +13,8 @@ from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web.routes import Request, Table
 from tests.unit.families.yunikorn.yunikorn_scenes import Queues, queue
 from tests.unit.scheduler.bridging import Bridge
+
+URL = "http://127.0.0.1:8080"
 
 
 @pytest.fixture
@@ -99,33 +99,6 @@ def test_a_file_is_checked_without_a_daemon(tmp_path: pathlib.Path) -> None:
     assert queues.problems(file) == []
 
 
-class Door(http.server.BaseHTTPRequestHandler):
-    """Answers with what its server holds."""
-
-    def do_GET(self) -> None:
-        """The page of the queues, and nothing else."""
-        status, body = self.server.answer if self.path == "/queues" else (500, b"")  # type: ignore[attr-defined]
-        self.send_response(status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
-
-
-@pytest.fixture
-def door() -> Iterator[http.server.HTTPServer]:
-    """A door on loopback."""
-    made = http.server.HTTPServer(("127.0.0.1", 0), Door)
-    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.shutdown()
-    thread.join()
-    made.server_close()
-
-
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
@@ -135,25 +108,23 @@ def door() -> Iterator[http.server.HTTPServer]:
         ((503, b""), errors.BadAnswer),
     ],
 )
-def test_a_door_without_queues_is_told_apart(
-    door: http.server.HTTPServer, answer: tuple[int, bytes], error: type[Exception]
-) -> None:
+def test_a_door_without_queues_is_told_apart(answer: tuple[int, bytes], error: type[Exception]) -> None:
     """From one that answers nonsense."""
-    door.answer = answer  # type: ignore[attr-defined]
-    with pytest.raises(error):
-        queues.ask(f"http://127.0.0.1:{door.server_port}")
+    status, body = answer
+    with responses.RequestsMock() as door:
+        door.get(f"{URL}{queueing.PATH}", status=status, body=body)
+        with pytest.raises(error):
+            queues.ask(URL)
 
 
-def test_the_command_shows_the_tree(
-    door: http.server.HTTPServer, shown: Queues, capsys: pytest.CaptureFixture[str]
-) -> None:
+@responses.activate
+def test_the_command_shows_the_tree(shown: Queues, capsys: pytest.CaptureFixture[str]) -> None:
     """And, for machines, what the door said."""
     body = json.dumps(shown.hook.picture()).encode()
-    door.answer = (200, body)  # type: ignore[attr-defined]
-    url = f"http://127.0.0.1:{door.server_port}"
-    assert cli.main(["queues", "--url", url]) == 0
+    responses.get(f"{URL}{queueing.PATH}", body=body)
+    assert cli.main(["queues", "--url", URL]) == 0
     assert "root.a uses 2 of 2 vcore" in capsys.readouterr().out
-    assert cli.main(["queues", "--url", url, "--json"]) == 0
+    assert cli.main(["queues", "--url", URL, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(body)
 
 

@@ -1,0 +1,85 @@
+"""The daemon's own HTTP pages as the command line asks them: one question, one bounded answer, nothing inherited.
+
+Redirects are not followed, because a token would travel with them. Proxies, `.netrc` and CA bundles for `requests` are
+not taken from the environment.
+"""
+
+import pathlib
+import ssl
+import urllib.parse
+from collections.abc import Mapping
+
+import requests
+
+from slurm_bridge import errors
+
+_PIECE = 1 << 16
+_HEADERS = {"accept-encoding": "identity", "user-agent": "slurm-bridge"}
+
+
+def ask(  # noqa: PLR0913 - what a request is made of
+    method: str,
+    url: str,
+    path: str,
+    *,
+    ca: pathlib.Path | None,
+    seconds: float,
+    most_bytes: int,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+) -> tuple[int, bytes]:
+    """Status and body. BadConfiguration: the address or the authority cannot be used. Unavailable: no answer."""
+    address, verify = _address(url), _authority(url, ca)
+    with requests.Session() as session:
+        session.trust_env = False
+        try:
+            answer = session.request(
+                method,
+                f"{address}{path}",
+                data=body,
+                headers={**_HEADERS, **(headers or {})},
+                timeout=seconds,
+                verify=verify,
+                allow_redirects=False,
+                stream=True,
+            )
+            text = b""
+            for piece in answer.iter_content(_PIECE):
+                text += piece
+                if len(text) >= most_bytes:
+                    break
+            return answer.status_code, text[:most_bytes]
+        except (requests.RequestException, OSError) as error:
+            raise errors.Unavailable(f"{url}{path}: {_plainly(error)}") from error
+
+
+def _address(url: str) -> str:
+    """Scheme, host and port; a path or a password in the address is not sent."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise errors.BadConfiguration(f"--url {url!r}: allowed is http:// or https:// and a host")
+    try:
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError as error:
+        raise errors.BadConfiguration(f"--url {url!r}: {error}") from error
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{port}"
+
+
+def _authority(url: str, ca: pathlib.Path | None) -> str | bool:
+    """The file that was named, or the system's authorities: `requests` would bring its own."""
+    if not url.startswith("https:"):
+        return True
+    try:
+        ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        raise errors.BadConfiguration(f"--url {url!r}: {error}") from error
+    system = ssl.get_default_verify_paths()
+    return str(ca) if ca is not None else system.cafile or system.capath or True
+
+
+def _plainly(error: BaseException) -> str:
+    """The innermost cause; the outer ones quote object addresses."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__ or error
+    return f"{type(error).__name__}: {error}"
