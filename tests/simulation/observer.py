@@ -8,7 +8,7 @@
     I5  no job, pod, node or group that is not ours (a gated pod is not ours yet) is changed
     I6  once nothing goes wrong any more, every living pod gets its node: all of a gang, or none
     I7  no pod is deleted while its job lives, or before it ever had one; but with a gang that is to start anew when one
-        of its pods is lost, or that could not be bound as a whole in time, or by an eviction (for I10: `eviction_rules`)
+        of its pods is lost, or that could not be bound as a whole in time, or by an eviction (I10: `eviction_rules`)
 
 What is seen while a daemon's call returns is that daemon's deed; everything else is the world's.
 """
