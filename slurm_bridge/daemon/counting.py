@@ -23,7 +23,7 @@ class Shown(Protocol):
 
 
 class Counting:
-    """Implements the scheduler's Tally."""
+    """Implements Counters of the scheduler on Prometheus metrics."""
 
     def __init__(self, metrics: Metrics, clock: ports.Clock) -> None:
         self._metrics, self._clock = metrics, clock

@@ -1,5 +1,6 @@
 """What is watched, and whom it is told: our pods, others' bound pods, nodes, who groups pods, and what hooks need."""
 
+import functools
 import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -19,7 +20,7 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.collectors import InformerNumbers
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table, known
 from slurm_bridge.workloads.known import Known
 
 #: The time between two questions whether the cluster serves a kind by now that it did not serve before.
@@ -67,7 +68,7 @@ class Feeds:
 
     def _made(self, kind: Kind[Any], scope: ports.Scope, *handlers: Callable[[Any, Any], None]) -> Informer[Any]:
         subject = Subject(cluster=self._cluster, kind=kind, scope=scope)
-        indexes = known.INDEXES.get(kind)
+        indexes = kind_table.INDEXES.get(kind)
         return Informer(subject, clock=self._clock, dice=self._dice, handlers=handlers, indexes=indexes)
 
     def _enter(self, name: str, made: Informer[Any]) -> None:
@@ -95,7 +96,7 @@ class Feeds:
         self._changed, self._appeared = changed, appeared
         jobs = self.watch(kinds.JOBS.plural, kinds.JOBS, ports.EVERYWHERE, _when_it_counts(changed))
         self._stores[kinds.JOBS] = jobs.store
-        self._lacking = tuple(kind for kind in known.GROUPING if kind is not kinds.JOBS)
+        self._lacking = tuple(kind for kind in kind_table.WATCHED if kind is not kinds.JOBS)
         self._settled = False
         return known.Stores(self._stores)
 
@@ -120,7 +121,7 @@ class Feeds:
         self._settled = self._settled or not self._coming
 
     def _follow(self, kind: Kind[Any]) -> None:
-        tell = self._workload_changed if kind is kinds.WORKLOADS else self._changed
+        tell = functools.partial(self._companion_changed, kind) if kind in kind_table.COMPANIONS else self._changed
         made = self._made(kind, ports.EVERYWHERE, _when_it_counts(tell))
         # Whoever is told of an object finds it there; and whoever looks for dead informers finds only what has lived.
         self._stores[kind] = made.store
@@ -145,13 +146,14 @@ class Feeds:
         self._appeared()
         self._settled = self._settled or not self._coming
 
-    def _workload_changed(self, old: Object | None, new: Object | None) -> None:
-        """Pods do not name a Workload; the PodGroup that was made from it stands between them."""
-        workload, groups = new or old, self._stores.get(kinds.PODGROUPS)
-        if workload is None or groups is None:
+    def _companion_changed(self, kind: Kind[Any], old: Object | None, new: Object | None) -> None:
+        """No pod names a companion (a Workload); the objects it speaks for (PodGroups) stand between them."""
+        spoken_for, companion = kind_table.COMPANIONS[kind]
+        found, objects = new or old, self._stores.get(spoken_for)
+        if found is None or objects is None:
             return
-        for group in groups.where(known.BY_WORKLOAD, "/".join(workload.key)):
-            self._changed(None, group)
+        for one in objects.where(companion.index, "/".join(found.key)):
+            self._changed(None, one)
 
     def views(self, needs: Iterable[Need], changed: Callable[[Any, Any], None]) -> Mapping[Need, View]:
         """Watch what hooks have declared, and nothing else; whoever waits may wait for a change of it."""
@@ -240,8 +242,9 @@ class _Watched:
 
 
 def _name(kind: Kind[Any]) -> str:
-    """Two groups have PodGroups."""
-    return f"{kind.plural}.{kind.group}" if kind is kinds.COSCHEDULING_PODGROUPS else kind.plural
+    """The plural; with the API group where another kind has the plural already, as PodGroups do."""
+    first = next(one for one in kind_table.WATCHED if one.plural == kind.plural)
+    return kind.plural if kind == first else f"{kind.plural}.{kind.group}"
 
 
 def _when_it_counts(tell: Changed) -> Changed:

@@ -14,6 +14,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.runtime import packages
+from slurm_bridge.workloads import kind_table
 
 #: Where the project's folders are, when it runs from its repository.
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -39,7 +40,7 @@ _OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 
 #: Kinds whose controllers the pocket Kubernetes has not.
-_IDLE = (kinds.JOBSETS, kinds.LEADERWORKERSETS, kinds.DEPLOYMENTS, kinds.STATEFULSETS, kinds.CRONJOBS)
+_IDLE = tuple(kind for kind in kind_table.OWNERS if kind not in (kinds.PODS, kinds.JOBS))
 
 #: Replaced rather than counted as failed when Slurm takes the node back.
 _POLICY = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
@@ -49,7 +50,9 @@ _MORE = (
     Kind(group="", versions=("v1",), plural="serviceaccounts", kind="ServiceAccount", record=Object),
     Kind(group="", versions=("v1",), plural="configmaps", kind="ConfigMap", record=Object),
 )
-_KINDS: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in (*kinds.ALL, *_MORE)}
+_KINDS: Mapping[tuple[str, str], Kind[Any]] = {
+    (kind.group, kind.kind): kind for kind in (*kind_table.RESOURCES, *_MORE)
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

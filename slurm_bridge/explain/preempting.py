@@ -133,7 +133,7 @@ def _name(pod: Pod) -> str:
 
 
 class _Mute:
-    """Implements Voice and Tally for nobody: an explanation is no news."""
+    """Implements StatusReporter and Counters for nobody: an explanation is no news."""
 
     def waiting(self, pod: Pod, reason: str, message: str, *, key: str = "") -> None:
         """Not said."""

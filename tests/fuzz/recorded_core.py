@@ -23,7 +23,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table, known
 from tests.fuzz import recorder, rules, runner
 from tests.fuzz.strangers import Shelf
 from tests.simulation import families
@@ -110,7 +110,7 @@ class Mind:
         self._others: list[Pod] = []
         mine, theirs, parts = machines(size)
         self.cluster, self.slurm = recorder.Cluster(shelf), recorder.Slurm(theirs, parts)
-        self.stores = {kind: _store(kind, shelf) for kind in known.GROUPING}
+        self.stores = {kind: _store(kind, shelf) for kind in kind_table.WATCHED}
         self.told = bridging.Told()
         #: What hooks see beside nodes and pods.
         self.seen: dict[needs.Need, Store[Any]] = {}
@@ -183,7 +183,7 @@ class Mind:
 
 
 def _store(kind: kinds.Kind[Any], shelf: Shelf) -> Store[Any]:
-    made: Store[Any] = Store(known.INDEXES.get(kind))
+    made: Store[Any] = Store(kind_table.INDEXES.get(kind))
     made.replace(ports.Listing(items=shelf.all(kind), resource_version="1"))
     made.mark_synced()
     return made

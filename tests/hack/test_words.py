@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+
 import source_tree
 import words
 

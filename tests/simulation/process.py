@@ -13,7 +13,7 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.overlays.fenced import FencedCluster, FencedSlurm
 from slurm_bridge.sim.kube import resources
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table, known
 from tests.simulation.threadless_watch import Feed
 from tests.simulation.world import World
 
@@ -74,7 +74,7 @@ class Daemon:
         clock = world.clock_of(world.dice.choice((0.0, 600.0, -600.0)))
         cluster, slurm = world.cluster(name, clock), world.jobs_of(name, clock)
         groups: dict[Kind[Any], Feed[Any]] = {
-            kind: Feed(cluster, kind, self._on_owner, news=world.news(kind)) for kind in known.GROUPING
+            kind: Feed(cluster, kind, self._on_owner, news=world.news(kind)) for kind in kind_table.WATCHED
         }
         stores = known.Stores({kind: feed.store for kind, feed in groups.items()})
         self._recovered = False

@@ -7,7 +7,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.informers.store import Change, Store
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table
 
 T = TypeVar("T", bound=Object)
 
@@ -25,7 +25,7 @@ class Feed(Generic[T]):
     ) -> None:
         self._cluster, self._kind, self._handler = cluster, kind, handler
         self._news = news
-        self.store: Store[T] = Store(known.INDEXES.get(kind))
+        self.store: Store[T] = Store(kind_table.INDEXES.get(kind))
 
     def pump(self) -> bool:
         """Take what there is; False when the server could not be asked, or said that our version is too old.
