@@ -1,4 +1,4 @@
-"""The modules of slurm_bridge as hack/words.py and hack/figures.py read them: syntax, sentences, functions."""
+"""Modules as hack/words.py and hack/figures.py read them: syntax, sentences, functions."""
 
 import ast
 import functools
@@ -55,7 +55,9 @@ class Module:
 
     @property
     def package(self) -> str:
-        """The folder below slurm_bridge; a dot for what lies beside the folders."""
+        """The folder below slurm_bridge; a dot for what lies beside the folders. Elsewhere the suite, or hack."""
+        if self.path.parts[0] != ROOT:
+            return "/".join(self.path.parts[: 2 if self.path.parts[0] == "tests" else 1])
         folders = self.path.parts[1:-1]
         depth = 2 if folders and folders[0] in FAMILIES else 1
         return "/".join(folders[:depth]) or "."
@@ -70,10 +72,10 @@ class Passage:
     text: str
 
 
-def modules(tree: pathlib.Path) -> tuple[Module, ...]:
-    """Every module below a tree's slurm_bridge, by path."""
+def modules(tree: pathlib.Path, folder: str = ROOT) -> tuple[Module, ...]:
+    """Every module below a folder of a tree, by path."""
     found = []
-    for file in sorted((tree / ROOT).rglob("*.py")):
+    for file in sorted((tree / folder).rglob("*.py")):
         path = pathlib.PurePosixPath(file.relative_to(tree).as_posix())
         found.append(Module(path=path, text=file.read_text()))
     return tuple(found)

@@ -13,6 +13,8 @@ The rules:
     class    a class name stands in one package only, unless it names the same concept in each
     missing  a public function of more than five lines has a docstring
 
+The first two hold for the tools and suites of TOO as well.
+
 What is right all the same is listed in hack/words-allowed.tsv with the reason: the rule, the path of the file (for
 `class` the name of the class), the words around (for `person` only, a fragment of the sentence).
 """
@@ -36,6 +38,9 @@ ALLOWED_HEADER = "rule\twhere\tfragment\treason"
 
 PERSON, MODULE, CLASS, MISSING = "person", "module", "class", "missing"
 RULES = (PERSON, MODULE, CLASS, MISSING)
+
+#: Read beside slurm_bridge, for persons and verbs.
+TOO = ("hack", "tests/chaos", "tests/e2e", "tests/fuzz", "tests/simulation")
 
 #: A shorter function is its own description.
 LONG_ENOUGH = 5
@@ -107,7 +112,8 @@ def main(arguments: list[str] | None = None, tree: pathlib.Path = PROJECT) -> in
     except ValueError as refused:
         print(refused)
         return 1
-    found = list(findings(source_tree.modules(tree), allowed))
+    beside = [module for folder in TOO for module in source_tree.modules(tree, folder)]
+    found = list(findings(source_tree.modules(tree), allowed, beside))
     if asked.list is not None:
         print(*lines(item for item in found if asked.list in ("", item.package)), sep="\n")
         return 0
@@ -123,11 +129,14 @@ def lines(found: Iterable[Finding]) -> Iterator[str]:
     return (f"{item.where}: {item.rule}: {item.what}" for item in found)
 
 
-def findings(modules: tuple[source_tree.Module, ...], allowed: Allowed) -> Iterator[Finding]:
-    """Every place that breaks a rule and is not allowed."""
-    for module in modules:
+def findings(
+    modules: tuple[source_tree.Module, ...], allowed: Allowed, beside: Iterable[source_tree.Module] = ()
+) -> Iterator[Finding]:
+    """Every place that breaks a rule and is not allowed; modules beside the package are only read for two rules."""
+    for module in (*modules, *beside):
         yield from persons(module, allowed)
         yield from verbs(module, allowed)
+    for module in modules:
         yield from undescribed(module)
     yield from namesakes(modules, allowed)
 

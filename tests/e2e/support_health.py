@@ -8,7 +8,7 @@ import datetime as dt
 import os
 from collections.abc import Iterable
 
-from localcluster import kubernetes, locking, parts, process
+from localcluster import kubernetes, lock, parts, process
 from localcluster.config import Config
 from localcluster.server import Server
 from tests import revival, wait
@@ -29,7 +29,7 @@ def tend(config: Config) -> None:
         if isinstance(one, Server) and process.running(one.places(config).pid) is None:
             _revive(config, one, "start", "had ended by itself")
     # Modules run side by side in processes of their own: none may kill what another has just started.
-    with locking.exclusive(config.pids, "tests"):
+    with lock.exclusive(config.pids, "tests"):
         _slurm.suspect("before a module")
         for story in _slurm.look():
             _write_down(config, story)

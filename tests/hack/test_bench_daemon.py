@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 import yaml
-from clusterbench import contestants, waiting
+from clusterbench import contestants, idle_cost
 
 from slurm_bridge.settings import loading
 
@@ -16,7 +16,7 @@ ENV = {
 }
 
 
-@pytest.mark.parametrize("others", [{}, waiting.SETTINGS], ids=["as shipped", "waiting"])
+@pytest.mark.parametrize("others", [{}, idle_cost.SETTINGS], ids=["as shipped", "waiting"])
 def test_its_configuration_is_one_that_the_daemon_accepts(tmp_path: pathlib.Path, others: dict[str, object]) -> None:
     """Keys that are renamed are noticed here and not on a cluster of a thousand nodes."""
     for name in ("token", "kubeconfig"):

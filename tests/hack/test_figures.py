@@ -2,8 +2,9 @@
 
 import pathlib
 
-import figures
 import pytest
+
+import figures
 import source_tree
 
 JOBS = '''"""Jobs, and who asks for them."""

@@ -4,8 +4,9 @@ import importlib
 import pathlib
 import sys
 
-import hops
 import pytest
+
+import hops
 
 ONE = """
 from followed import two

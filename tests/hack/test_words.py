@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+
 import source_tree
 import words
 
@@ -19,7 +20,11 @@ class Project:
 
     def module(self, path: str, text: str) -> None:
         """Write one module below slurm_bridge."""
-        file = self.folder / "slurm_bridge" / path
+        self.file(f"slurm_bridge/{path}", text)
+
+    def file(self, path: str, text: str) -> None:
+        """Write one module anywhere."""
+        file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
@@ -154,6 +159,20 @@ def test_each_family_of_hooks_is_a_package(project: Project) -> None:
     assert project.check() == 0
     project.module("families/vela/one.py", "class Table:\n    pass\n")
     assert project.check() == 1
+
+
+def test_tools_and_suites_are_read_too(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """For words and for names of modules, and not for names of classes or docstrings."""
+    project.module("jobs/one.py", "class Table:\n    pass\n")
+    project.file(
+        "tests/e2e/waiting.py", f"# Who waits.\nclass Table:\n    pass\n\n\ndef long() -> None:\n{SIX_LINES}\n"
+    )
+    project.file("tests/unit/jobs/waiting.py", "# Who waits.\n")
+    assert project.check("--list") == 0
+    assert [line.split(": ")[:2] for line in capsys.readouterr().out.splitlines()] == [
+        ["tests/e2e/waiting.py:1", "person"],
+        ["tests/e2e/waiting.py", "module"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
-from clusterbench import adapters, contestants, figures, gangs, report, testbed, turns, waiting
+from clusterbench import adapters, contestants, figures, gangs, idle_cost, report, testbed, turns
 from slurm_bridge.slurm.versions import WIRES
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
@@ -68,7 +68,7 @@ def _calls(bed: testbed.Bed, given: argparse.Namespace) -> None:
 
 def _waiting(bed: testbed.Bed, given: argparse.Namespace) -> None:
     if given.waiting:
-        quiet = waiting.measure(bed, given.waiting, given.quiet_seconds, FOLDER)
+        quiet = idle_cost.measure(bed, given.waiting, given.quiet_seconds, FOLDER)
         print(quiet)
         _store({"waiting": quiet.document()})
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from localcluster import api, applied, kubeconfig, manifests, secret, waiting
+from localcluster import api, applied, kubeconfig, manifests, secret, wait
 from localcluster.config import PROJECT, Config
 
 MANIFEST = PROJECT / "deploy" / "rbac.yaml"
@@ -35,7 +35,7 @@ class Access:
         for document in (*manifests.from_file(MANIFEST), *manifests.from_file(LEASES)):
             client.apply(document)
         for namespace in ("default", NAMESPACE, EXAMPLES):
-            waiting.until(lambda namespace=namespace: _no_default(client, namespace), _SECONDS)  # type: ignore[misc]
+            wait.until(lambda namespace=namespace: _no_default(client, namespace), _SECONDS)  # type: ignore[misc]
         secret.write(config.directory / kubeconfig.DAEMON, _text(config, _request_token(client)))
         applied.remember(config, self.name, _rights())
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from localcluster import api, applied, certs, gomodules, kubeconfig, manifests, probe, server, waiting
+from localcluster import api, applied, certs, gomodules, kubeconfig, manifests, probe, server, wait
 from localcluster.config import Config
 
 _CRD_SECONDS = 30.0
@@ -40,7 +40,7 @@ class Definitions:
         client = api.Client(config)
         document = self._document(config)
         client.apply(document)
-        waiting.until(lambda: _unserved(client.get(document.path)), _CRD_SECONDS)
+        wait.until(lambda: _unserved(client.get(document.path)), _CRD_SECONDS)
         applied.remember(config, self.name, document.text)
 
     def stop(self, config: Config) -> None:

@@ -16,7 +16,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 
-from localcluster import process, waiting
+from localcluster import process, wait
 from localcluster.config import Config
 
 START_SECONDS = 60.0
@@ -144,7 +144,7 @@ def _end_remains(folder: pathlib.Path) -> None:
     for pid, _ in _processes_of(folder):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    waiting.until(lambda: " ".join(line for _, line in _processes_of(folder)), STOP_SECONDS)
+    wait.until(lambda: " ".join(line for _, line in _processes_of(folder)), STOP_SECONDS)
 
 
 def _unmount(config: Config) -> None:

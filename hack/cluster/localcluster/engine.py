@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
-from localcluster import dockerd, locking, packages, part, process
+from localcluster import dockerd, lock, packages, part, process
 from localcluster.config import Config
 
 
@@ -30,13 +30,13 @@ class Engine:
 
     def start(self, config: Config) -> None:
         """Under the lock of the cache, because a neighbour may need an engine at the same moment."""
-        with locking.exclusive(config.cache, self.name):
+        with lock.exclusive(config.cache, self.name):
             if self.state(config) is None:
                 _start_private(config)
 
     def stop(self, config: Config) -> None:
         """Ends the private engine with all its containers; that of a neighbour or of this machine is not ours."""
-        with locking.exclusive(config.cache, self.name):
+        with lock.exclusive(config.cache, self.name):
             if not dockerd.is_own(config) or not dockerd.home(config).exists():
                 return
             if _version(dockerd.address(config)) is None:

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 
-from localcluster import locking, progress
+from localcluster import lock, progress
 from localcluster.config import PROJECT, Config
 from localcluster.part import PartError
 
@@ -189,7 +189,7 @@ class Binaries:
 
     def prepare(self, config: Config) -> None:
         """One after the other: the compiler uses every core by itself, and clusters share what it makes."""
-        with locking.exclusive(config.binaries, self.name):
+        with lock.exclusive(config.binaries, self.name):
             for product in products(config):
                 if product.is_fresh():
                     continue

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-from localcluster import engine, locking, packages, progress
+from localcluster import engine, lock, packages, progress
 from localcluster.config import PROJECT, Config
 
 FOLDER = PROJECT / "hack" / "cluster" / "slurm"
@@ -42,7 +42,7 @@ class Image:
 
     def start(self, config: Config) -> None:
         """Under the lock of the cache: a neighbour may build the same."""
-        with locking.exclusive(config.cache, self.name):
+        with lock.exclusive(config.cache, self.name):
             if self.state(config) is None:
                 _build(config)
                 _forget_superseded(config)

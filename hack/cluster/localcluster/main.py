@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from localcluster import dockerd, engine, envfile, leftovers, locking, packages, parts, progress, table
+from localcluster import dockerd, engine, envfile, leftovers, lock, packages, parts, progress, table
 from localcluster.config import Config
 from localcluster.part import Contributing, Hurtable, Part, PartError, Prepared
 
@@ -167,7 +167,7 @@ def _part(name: str) -> Part:
 
 def _exclusive(config: Config) -> contextlib.AbstractContextManager[None]:
     """One command at a time per cluster; on the folder above, because `down` removes the cluster's own."""
-    return locking.exclusive(config.directory.parent, "cluster")
+    return lock.exclusive(config.directory.parent, "cluster")
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

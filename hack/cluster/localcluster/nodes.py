@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from localcluster import api, hosts, waiting
+from localcluster import api, hosts, wait
 from localcluster.config import Config
 
 #: Where a node says what Slurm calls it, when the names differ.
@@ -117,7 +117,7 @@ class Nodes:
         missing = [host for host in hosts.slurm_nodes(config) if found.get(host.kube_name) != wanted[host.kube_name]]
         _each(stale, lambda name: client.delete(f"{_PATH}/{name}"))
         _each(missing, lambda host: client.create(_PATH, _registration(host)))
-        waiting.until(lambda: _unready(client.get(_PATH)["items"]), _READY_SECONDS, every=0.5)
+        wait.until(lambda: _unready(client.get(_PATH)["items"]), _READY_SECONDS, every=0.5)
 
     def stop(self, config: Config) -> None:
         """They live in etcd and go with it."""

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from localcluster import accounting, engine, hosts, image, part, process, slurm_files, waiting
+from localcluster import accounting, engine, hosts, image, part, process, slurm_files, wait
 from localcluster.config import PROJECT, Config
 
 READY_SECONDS = 90.0
@@ -79,7 +79,7 @@ class Server:
         elif status != "running":
             return False
         try:
-            waiting.until(lambda: self.complaint(config), RECOVERY_SECONDS)
+            wait.until(lambda: self.complaint(config), RECOVERY_SECONDS)
         except part.PartError:
             return False
         return True
@@ -102,7 +102,7 @@ class Server:
             engine.succeeds(config, "stop", name)
         if facts:
             # An engine that has just lost its containerd needs more than one attempt.
-            waiting.until(lambda: engine.complaint(config, "rm", "--force", name), REMOVE_SECONDS)
+            wait.until(lambda: engine.complaint(config, "rm", "--force", name), REMOVE_SECONDS)
 
     def signal(self, config: Config, number: signal.Signals) -> None:
         engine.docker(config, *SIGNALS[number], container(config, self.service))
@@ -126,7 +126,7 @@ class Server:
             return self.complaint(config)
 
         try:
-            waiting.until(complaint, READY_SECONDS)
+            wait.until(complaint, READY_SECONDS)
         except part.PartError as error:
             log = slurm_files.logs(config) / f"{self.service}.log"
             raise part.PartError(f"{error}\n{process.quote(log)}") from error
