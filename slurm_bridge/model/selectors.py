@@ -78,7 +78,9 @@ def read(selector: object) -> tuple[Requirement, ...] | None:
     """
     if not isinstance(selector, Mapping):
         return None
-    equal, rows = selector.get("matchLabels") or {}, selector.get("matchExpressions") or ()
+    equal, rows = selector.get("matchLabels") or {}, selector.get("matchExpressions")
+    if rows is None:
+        rows = ()
     if not isinstance(equal, Mapping) or not isinstance(rows, list | tuple):
         return None
     found: list[Requirement] = []
