@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import slurm_bridge
 from slurm_bridge import ports
 from slurm_bridge.agents.cache import Cache
-from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
 from slurm_bridge.checks import findings, gathering, table
 from slurm_bridge.checks.facts import Expectations
@@ -135,6 +135,9 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
         read_timeout=given.read_timeout_seconds,
         recovery_timeout=given.recovery_timeout_seconds,
         cache_ttl=0.0,
+        read_tries=given.read_tries,
+        read_first_pause=given.read_first_pause_seconds,
+        read_longest_pause=given.read_longest_pause_seconds,
         connections=max(given.connections, settings.scheduling.workers + 2),
     )
 
@@ -152,9 +155,9 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
     with contextlib.ExitStack() as stack:
         sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock(), reading)))
         if sides is not None:
-            posting = Posting(SystemClock())
-            stack.callback(posting.close)
-            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=posting)
+            json_client = JsonClient(SystemClock())
+            stack.callback(json_client.close)
+            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=json_client)
         means = Means(
             rules=daemon_configuration.rules(settings),
             chain=daemon_configuration.changeable(settings, around).chain,

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_servers
 
 EXTERNAL = {
@@ -44,7 +44,7 @@ class Foreign:
         return {what: _facts(known.get(job_id)) for what, job_id in self.jobs.items()}
 
     def await_saved(self) -> None:
-        """Until slurmctld has written them down: a kill -9 may cost everybody what is younger.
+        """Until slurmctld has written them down: a kill -9 may lose every job that is younger.
 
         What is looked for is a word of ours in its file. The file's time cannot tell whether it was written before
         or after a job of the same second, and where nothing changes any more, no later file comes.
@@ -52,13 +52,13 @@ class Foreign:
         word = f"saved-{uuid.uuid4().hex}"
         self.slurm.command("scontrol", "update", f"job={self.jobs['native job']}", f"comment={word}")
         look = f"grep --text --only-matching {word} {_STATE_FILE} || true"  # slurmctld takes it away for a moment
-        waiting.until(lambda: word in self.slurm.command("sh", "-c", look), "saved state", every=0.5)
+        wait.until(lambda: word in self.slurm.command("sh", "-c", look), "saved state", every=0.5)
 
     @contextlib.contextmanager
     def nothing_else_saved(self) -> Iterator[None]:
         """From here on slurmctld cannot write its jobs down: a folder stands where its next file would.
 
-        It saves within seconds of a change, so that without this a kill -9 costs nobody anything on a slow machine.
+        It saves within seconds of a change, so that without this a kill -9 may lose no job on a slow machine.
         """
         self.await_saved()
         self.slurm.command("mkdir", _NEXT_STATE_FILE)
@@ -91,7 +91,7 @@ def submitted(slurm: support_servers.Slurm) -> Iterator[Foreign]:
     }
     found = Foreign(slurm=slurm, jobs=jobs)
     try:
-        waiting.until(lambda: _settled(found), "foreign jobs as they will stay")
+        wait.until(lambda: _settled(found), "foreign jobs as they will stay")
         yield found
     finally:
         slurm.cancel(*jobs.values())

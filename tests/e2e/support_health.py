@@ -1,6 +1,6 @@
 """Servers of the local cluster that end or hang are started again, as a kubelet would, and it is written down.
 
-They are other people's programs, started once, and nobody looks after them; a suite that goes on with one of them dead
+They are other projects' programs, started once and not supervised; a suite that goes on with one of them dead
 fails wherever it needs that one next, and says nothing of why.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from localcluster import kubernetes, locking, parts, process
 from localcluster.config import Config
 from localcluster.server import Server
-from tests import revival, waiting
+from tests import revival, wait
 from tests.e2e import support_servers
 from tests.e2e.support_servers import Json
 
@@ -36,18 +36,18 @@ def tend(config: Config) -> None:
 
 
 def await_usable(config: Config, kube: support_servers.Kubernetes, nodes: Iterable[str]) -> None:
-    """Until these new nodes are ready and free of taints; who owes that is given a second chance."""
+    """Until these new nodes are ready and free of taints; the server that is behind is given a second chance."""
     names = tuple(nodes)
 
     def owing() -> set[Server]:
         return {owed for name in names for owed in _owing(kube.get(f"/api/v1/nodes/{name}"))}
 
     try:
-        waiting.until(lambda: not owing(), "usable nodes", _USABLE_SECONDS)
+        wait.until(lambda: not owing(), "usable nodes", _USABLE_SECONDS)
     except AssertionError:
         for one in owing():
             _revive(config, one, "restart", f"had not done its part for new nodes in {_USABLE_SECONDS:.0f} s")
-        waiting.until(lambda: not owing(), f"usable nodes, {', '.join(one.name for one in owing())}", _USABLE_SECONDS)
+        wait.until(lambda: not owing(), f"usable nodes, {', '.join(one.name for one in owing())}", _USABLE_SECONDS)
 
 
 def told(config: Config) -> str:

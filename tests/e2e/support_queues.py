@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_servers, support_world
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
@@ -22,7 +22,7 @@ _PROGRAM = pathlib.Path(sys.executable).with_name("slurm-bridge")
 
 
 def queue(name: str, *below: Json, **fields: Any) -> Json:
-    """A queue of a configuration; whoever may submit to a leaf is said there."""
+    """A queue of a configuration; a leaf says which users may submit to it."""
     return {"name": name, **fields, **({"queues": list(below)} if below else {})}
 
 
@@ -113,7 +113,7 @@ def started(world: World, count: int, seconds: float) -> collections.Counter[str
         seen.update(one["metadata"]["annotations"][QUEUE] for one in world.pods() if support_world.is_bound(one))
         return seen.total() >= count
 
-    waiting.until(enough, f"{count} started pods", seconds, every=support_world.PERIOD)
+    wait.until(enough, f"{count} started pods", seconds, every=support_world.PERIOD)
     return seen
 
 

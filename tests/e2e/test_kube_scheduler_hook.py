@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_families, support_farm, support_servers, support_world
 from tests.e2e.support_families import pod, pods, uids
 from tests.e2e.support_farm import Farm
@@ -66,7 +66,7 @@ def test_the_best_nodes_are_taken_while_they_are_free(world: World, farm: Farm) 
 
 
 @pytest.mark.real
-def test_best_nodes_that_are_taken_keep_nobody(world: World, farm: Farm) -> None:
+def test_best_nodes_that_are_taken_keep_no_pod_waiting(world: World, farm: Farm) -> None:
     """The same job is offered more nodes after a while: no pin, no second submission."""
     best, others = farm.nodes[:BESTS], farm.nodes[BESTS:]
     # Those with room come first: while the best have some, or none has, it is the best.
@@ -96,7 +96,7 @@ def configured(world: World, hooks: list[Json]) -> Iterator[None]:
 
 @pytest.mark.real
 def test_scores_that_move_update_no_job(world: World, farm: Farm) -> None:
-    """Pods start on the best nodes, which those who wait for these do not like; Slurm hears nothing of that."""
+    """Pods start on the best nodes and lower the scores of these for waiting pods; no job is updated for that."""
     best, containers = set(farm.nodes[:BESTS]), support_world.asks(cpu=str(LARGE), memory="64Mi")
     dislikes = {"weight": 100, "podAffinityTerm": term("busy", "kubernetes.io/hostname")}
     apart = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [dislikes]}}
@@ -120,7 +120,7 @@ def test_scores_that_move_update_no_job(world: World, farm: Farm) -> None:
             assert support_families.updates(world) == updates
             assert before.items() <= world.await_placeholders(uids(made)).items()
         world.slurm.cancel(*jobs.values())
-        waiting.until(lambda: len(nodes_of(world)) == BESTS, "pods on the best nodes")
+        wait.until(lambda: len(nodes_of(world)) == BESTS, "pods on the best nodes")
         assert nodes_of(world) == best
 
 
@@ -231,7 +231,7 @@ def volume(world: World) -> Iterator[str]:
     wanted = {"volumeName": name, "resources": {"requests": size}, **usual}
     try:
         world.kube.create(claims, {"metadata": {"name": CLAIM}, "spec": wanted})
-        waiting.until(lambda: world.kube.get(f"{claims}/{CLAIM}")["status"].get("phase") == "Bound", "bound claim")
+        wait.until(lambda: world.kube.get(f"{claims}/{CLAIM}")["status"].get("phase") == "Bound", "bound claim")
         yield CLAIM
     finally:
         world.kube.delete(f"{claims}/{CLAIM}")
@@ -267,7 +267,7 @@ def test_a_pod_that_fits_nowhere_says_why(world: World, held: dict[str, Json], n
 
 
 @pytest.mark.real
-def test_explain_names_who_holds_a_pod(world: World, held: dict[str, Json]) -> None:
+def test_explain_names_the_hook_that_holds_a_pod(world: World, held: dict[str, Json]) -> None:
     """The hook, its words, and which nodes these are about, for people and for machines."""
     found = support_families.machine(world, "shy")
     assert (found["verdict"], found["reason"]) == ("wait", "Unschedulable")

@@ -1,7 +1,7 @@
 """Groups of every form under random hands, as in the simulation, with real controllers and the real Slurm.
 
-The acts are those of tests/simulation/company.py, by seed; beside them the daemon is killed. Somebody looks on all the
-time, and in the end nothing is left over and nobody waits who need not.
+The acts are those of tests/simulation/group_users.py, by seed; beside them the daemon is killed. An observer looks on
+all the time, and in the end nothing is left over and no pod waits that need not.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from slurm_bridge.model import kinds
-from tests import waiting
+from tests import wait
 from tests.e2e import support_farm, support_observer, support_servers, support_slots, support_world
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_world import World
-from tests.simulation import picture, seen
-from tests.simulation.company import Act, Company, House
+from tests.simulation import observed, servers_at_rest
+from tests.simulation.group_users import Act, Company, House
 from tests.simulation.stage import Placeholder
 from tests.simulation.troupes import KUBELET, Manifest
 
@@ -38,14 +38,14 @@ REST_SECONDS = 420.0
 #: All was in order for so long.
 QUIET_LOOKS = 4
 
-#: Nobody's acts may reach the partitions of others, and nobody is deleted whose job lives.
+#: No act may reach the partitions of others, and no pod is deleted whose job lives.
 HOUSE = House(restarts=False, words=(("job-name", "other"), ("job-name", "third")))
 
 GROUPING = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS, kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS)
 
 
 class RealStage:
-    """Both real servers; what is gone already, or there already, is nobody's mistake."""
+    """Both real servers; what is gone already, or there already, is no mistake."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -127,16 +127,16 @@ def look(world: World, stage: RealStage) -> list[str]:
     pods, objects = stage.all(kinds.PODS), {kind: stage.all(kind) for kind in GROUPING}
     jobs = {one.job_id: one for one in world.slurm.parts_of(world.daemon.cluster_id) if one.alive}
     placed = [
-        picture.Placed(job_id=job_id, uid=str(one.owner["uid"]), shares=_shares(job_id, jobs))
+        servers_at_rest.Placed(job_id=job_id, uid=str(one.owner["uid"]), shares=_shares(job_id, jobs))
         for job_id, one in jobs.items()
         if one.part_of == job_id
     ]
-    return picture.Picture(stage.scheduler, objects, pods, placed).complaints()
+    return servers_at_rest.Picture(stage.scheduler, objects, pods, placed).complaints()
 
 
-def _shares(job_id: int, jobs: support_slots.Jobs) -> dict[str, seen.Amounts]:
+def _shares(job_id: int, jobs: support_slots.Jobs) -> dict[str, observed.Amounts]:
     return {
-        node: seen.Amounts(
+        node: observed.Amounts(
             cpu=fractions.Fraction(share.cpus),
             memory_mib=fractions.Fraction(share.memory_mib),
             gpus=fractions.Fraction(share.gpus),
@@ -164,7 +164,7 @@ def play(world: World, company: Company, dice: random.Random) -> None:
 
 
 def rest(world: World, company: Company, stage: RealStage) -> None:
-    """Until nothing is wrong for a while; users help those who are parked."""
+    """Until nothing is wrong for a while; users help workloads that are parked."""
     company.settle()
     looks, found = [0], [list[str]()]
 
@@ -175,7 +175,7 @@ def rest(world: World, company: Company, stage: RealStage) -> None:
         return looks[0] >= QUIET_LOOKS
 
     try:
-        waiting.until(quiet, "rest", REST_SECONDS, every=1.0)
+        wait.until(quiet, "rest", REST_SECONDS, every=1.0)
     except AssertionError as error:
         told = [*map(support_world.told, world.pods()), *stage.told, world.daemon.last_words(40)]
         raise AssertionError("\n".join([str(error), *found[0], *told])) from error
@@ -194,6 +194,6 @@ def test_random_gangs(world: World, seed: int) -> None:
         company.leave_all()
         world.await_pods("no pods", lambda _: False, 90.0, count=0)
         world.await_nothing_in_slurm()
-    # Here users and controllers delete pods all the time, and nobody can see from outside who did it.
+    # Here users and controllers delete pods all the time, and an observer cannot see which of them did it.
     wrong = {line for line in observer.seen.wrong if not line.startswith("I7")}
     assert wrong == set(), "\n".join(stage.told)

@@ -9,7 +9,7 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import (
     support_families,
     support_farm,
@@ -43,24 +43,24 @@ USERS = [
     {"service_accounts": ["eve"], "user": "eve"},
 ]
 
-EVERYBODY = {"submitacl": "*"}
-LEAVING = queue("leaving", **EVERYBODY)
+OPEN_TO_ALL = {"submitacl": "*"}
+LEAVING = queue("leaving", **OPEN_TO_ALL)
 QUEUES = [
-    queue("full", resources=most(vcore="2"), **EVERYBODY),
-    queue("gangs", resources=most(vcore="4"), **EVERYBODY),
+    queue("full", resources=most(vcore="2"), **OPEN_TO_ALL),
+    queue("gangs", resources=most(vcore="4"), **OPEN_TO_ALL),
     queue("closed", submitacl=" staff"),
     queue(
         "limited",
         limits=[{"limit": "one cpu", "users": ["ann"], "maxresources": {"vcore": "1"}}],
-        **EVERYBODY,
+        **OPEN_TO_ALL,
     ),
     queue(
         "shared",
         queue("large", resources={"guaranteed": {"vcore": "20"}}),
         queue("small", resources={"guaranteed": {"vcore": "10"}}),
-        **EVERYBODY,
+        **OPEN_TO_ALL,
     ),
-    queue("crash", *(queue(path[-1], resources=most(vcore=str(cpus))) for path, cpus in FULL.items()), **EVERYBODY),
+    queue("crash", *(queue(path[-1], resources=most(vcore=str(cpus))) for path, cpus in FULL.items()), **OPEN_TO_ALL),
 ]
 
 configured = functools.partial(hook, users=USERS, ahead=12, map={"root.full": {"account": "physics"}})
@@ -108,7 +108,7 @@ def test_a_queue_over_its_maximum_waits_and_runs_when_freed(world: World) -> Non
 
 
 def shows_what_is_true(world: World, words: str) -> None:
-    """One pod runs and one waits in the queue `full`; nobody is anywhere else."""
+    """One pod runs and one waits in the queue `full`; the other queues are empty."""
     tree = shown(world)
     full = tree["root.full"]
     assert (full["used"]["vcore"], full["max"]["vcore"], full["pending"]["vcore"]) == (2000, 2000, 1000)
@@ -146,18 +146,18 @@ def gang(world: World, name: str, members: int) -> Iterator[None]:
         yield
     finally:
         objects.delete("Job", name)
-        waiting.until(lambda: support_groups.living_of(world, "Job", name) == [], "end of the gang's job", SECONDS)
+        wait.until(lambda: support_groups.living_of(world, "Job", name) == [], "end of the gang's job", SECONDS)
 
 
 @pytest.mark.real
 def test_an_access_list_refuses_with_its_words(world: World) -> None:
-    """Who is whose, service accounts say: ann is staff, and eve is not."""
+    """Service accounts say it: ann is staff, and eve is not."""
     asked = [pod(world, f"{user}-knocks", "root.closed", account=user) for user in ("ann", "eve")]
     with pods(world, *asked) as (_, eves):
         world.await_pod("eve-knocks", "refusal", refused("user eve may not submit to root.closed"), SECONDS)
         bound(world, "ann-knocks")
         assert world.placeholders(eves["metadata"]["uid"]) == []
-        waiting.until(lambda: page(world)["rejected"], "rejected workload on the page")
+        wait.until(lambda: page(world)["rejected"], "rejected workload on the page")
         assert page(world)["rejected"][0]["workload"] == f"{world.namespace}/eve-knocks"
 
 
@@ -180,7 +180,7 @@ def test_the_limit_of_a_user_holds_the_user_alone(world: World) -> None:
 
 @pytest.mark.real
 def test_a_removed_queue_drains(world: World) -> None:
-    """What runs there runs on and counts, nobody new gets in; it goes with the last. A new one takes the refused."""
+    """What runs there runs on and counts, no new pod gets in; it goes with the last. A new one takes the refused."""
     with pods(world, pod(world, "inside", "root.leaving")) as (inside,):
         bound(world, "inside")
         support_families.change(world, configured(*QUEUES))
@@ -190,7 +190,7 @@ def test_a_removed_queue_drains(world: World) -> None:
             assert (left["state"], left["running"], left["used"]["vcore"]) == ("draining", 1, 1000)
             assert len(world.placeholders(inside["metadata"]["uid"])) == 1
             world.finish([inside])
-            waiting.until(lambda: "root.leaving" not in shown(world), "end of the queue", SECONDS, every=0.5)
+            wait.until(lambda: "root.leaving" not in shown(world), "end of the queue", SECONDS, every=0.5)
             assert world.placeholders(late["metadata"]["uid"]) == []
             support_families.change(world, configured(*QUEUES, LEAVING))
             bound(world, "late")
@@ -232,38 +232,38 @@ def test_a_killed_daemon_knows_what_its_queues_use(world: World) -> None:
     )
     with support_observer.observing(world) as observer, support_queues.watched(world, made) as watch:
         is_full = functools.partial(full, world, watch)
-        waiting.until(is_full, "full queues", SECONDS, every=0.5)
+        wait.until(is_full, "full queues", SECONDS, every=0.5)
         world.daemon.kill()
         made = end_some(world, observer, made)
         again(world)
-        waiting.until(is_full, "full queues after those that ended", SECONDS, every=0.5)
+        wait.until(is_full, "full queues after those that ended", SECONDS, every=0.5)
         world.finish(made)
         for _ in range(2):
             before = ended(world)
-            waiting.until(lambda before=before: ended(world) > before, "some more ended pods", SECONDS)
+            wait.until(lambda before=before: ended(world) > before, "some more ended pods", SECONDS)
             world.daemon.kill()
             again(world)
         for one in made:
             world.await_pod(one["metadata"]["name"], "success", support_world.has_succeeded, 2 * SECONDS)
     assert observer.seen.wrong == set()
     assert watch.highest == FULL
-    waiting.until(lambda: not any(used(world, path) for path in FULL), "queues that use nothing", SECONDS)
+    wait.until(lambda: not any(used(world, path) for path in FULL), "queues that use nothing", SECONDS)
 
 
 def end_some(world: World, observer: support_observer.Observer, made: list[Json]) -> list[Json]:
-    """While nobody looks, one of those who run goes, and every other one of the rest is done. Those that are there."""
+    """While no daemon runs, delete one running pod and let every other one of the rest succeed; the pods that exist."""
     gone, *rest = running(world)
     observer.expect(gone)
     world.delete(gone["metadata"]["name"])
     world.finish(rest[::2])
     for one in rest[::2]:
         world.await_pod(one["metadata"]["name"], "success", support_world.has_succeeded, SECONDS)
-    waiting.until(lambda: world.pod(gone["metadata"]["name"]) is None, "end of a deleted pod", SECONDS)
+    wait.until(lambda: world.pod(gone["metadata"]["name"]) is None, "end of a deleted pod", SECONDS)
     return [one for one in made if one["metadata"]["uid"] != gone["metadata"]["uid"]]
 
 
 def full(world: World, watch: support_queues.Watch) -> bool:
-    """Slurm and the page agree that no queue can take any more, and all whom it let in have nodes."""
+    """Slurm and the page agree that no queue can take any more, and all pods that were let in have nodes."""
     slurm = dict(watch.now()) == FULL == {path: used(world, path) for path in FULL}
     return slurm and len(running(world)) == len(world.slurm.alive(world.daemon.cluster_id))
 
@@ -292,7 +292,7 @@ def example() -> list[Json]:
 
 @pytest.mark.real
 def test_the_example_works_as_it_is(open_world: OpenWorld, farm: Farm) -> None:
-    """Physicists: their queue takes them, the chemists' does not, so they go to the others; nobody fills one alone."""
+    """Physicists: their queue takes them, the chemists' does not, so they go to the others; no user fills one alone."""
     theirs = open_world("physics", hooks=example(), defaults={"partition": farm.partition})
     anybody = pod(theirs, "anybody", "")
     del anybody["metadata"]["annotations"][support_queues.QUEUE]
@@ -312,17 +312,17 @@ def test_the_example_works_as_it_is(open_world: OpenWorld, farm: Farm) -> None:
 
 
 @pytest.mark.real
-def test_in_the_example_who_has_borrowed_gives_back(
+def test_in_the_example_what_is_borrowed_is_given_back(
     kube: support_servers.Kubernetes, slurm: support_servers.Slurm, open_world: OpenWorld
 ) -> None:
-    """Chemists have 80 of the 100, physicists ask for 32 of their 50: the chemist who came last goes, nobody else."""
+    """Chemists have 80 of the 100, physicists ask for 32 of their 50: only the chemist's last pod goes."""
     with support_families.granted(kube, "yunikorn"), support_farm.built(kube, slurm, *[0] * 4, cpus=2 * CPUS) as farm:
         physics = open_world("physics", hooks=example(), defaults={"partition": farm.partition})
         # Another team's namespace; its pods name the daemon of the first.
         chemistry = open_world("chemistry", hooks=example(), defaults={"partition": farm.partition})
         with contextlib.ExitStack() as stack:
             for number in range(5):
-                waiting.next_second()
+                wait.next_second()
                 one = pod(chemistry, f"borrows-{number}", "root.teams.chemistry", cpu=str(CPUS))
                 one["spec"]["schedulerName"] = physics.daemon.scheduler
                 stack.enter_context(pods(chemistry, one))

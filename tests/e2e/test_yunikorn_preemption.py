@@ -1,4 +1,4 @@
-"""Queues preempt on real servers: what is borrowed goes, by eviction, once, for whoever it is guaranteed to."""
+"""Queues preempt on real servers: what is borrowed is evicted, once, for the queue that it is guaranteed to."""
 
 import contextlib
 import pathlib
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import (
     support_daemon,
     support_families,
@@ -29,16 +29,16 @@ from tests.e2e.support_queues import hook, most, pod, queue, says, shown, used
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-#: One machine, of which somebody else has a part.
+#: One machine, of which another Slurm user's job has a part.
 CPUS, THEIR_CPUS = 8, 2
 SECONDS = 45.0
 #: What is refused for so long is given up, and others are looked for 15 s later.
 EVICT_SECONDS = 3.0
 #: So often pods are made that have to be equally old.
 TRIES = 10
-#: Long enough for a watcher to see who is on his way out.
+#: Long enough for a watcher to see which pods are being deleted.
 LEAVES = {"kwok.local/terminating": "2s"}
-#: Whoever waits for so long has others go for him.
+#: A pod that waits for so long has others evicted for it.
 SOON = {"preemption.delay": "2s"}
 SLOW = {"quota.preemption.delay": "2s"}
 WORDS = "room is made in queue root.{}: {} with more than their queues are entitled to have to go"
@@ -61,7 +61,7 @@ def capped(cpus: int) -> Json:
 
 
 def configured(cap: int = 4) -> list[Json]:
-    """Everybody may submit everywhere."""
+    """All users may submit to all queues."""
     trees = (
         shared("team", 6, 2, queue("team-c", resources=least(1))),
         shared("gangs", 4, 2),
@@ -77,7 +77,7 @@ def configured(cap: int = 4) -> list[Json]:
 
 @pytest.fixture(scope="module")
 def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iterator[Farm]:
-    """A machine of our own: nobody but these pods takes what comes free on it."""
+    """A machine of our own: only these pods take what becomes free on it."""
     with support_farm.built(kube, slurm, 0, cpus=CPUS) as made:
         yield made
 
@@ -104,7 +104,7 @@ def counted(gate: Gate) -> None:
 
 @pytest.fixture(scope="module")
 def cheap(kube: support_servers.Kubernetes) -> Iterator[str]:
-    """A class of priority below everybody's."""
+    """A class of priority below all others."""
     path, name = "/apis/scheduling.k8s.io/v1/priorityclasses", support_daemon.fresh_name("cheap")
     kube.create(path, {"metadata": {"name": name}, "value": -10})
     try:
@@ -115,13 +115,13 @@ def cheap(kube: support_servers.Kubernetes) -> Iterator[str]:
 
 @contextlib.contextmanager
 def one_by_one(world: World, *manifests: Json) -> Iterator[list[Json]]:
-    """Pods that run, each in another second than the one before: which is the newest, everybody can say."""
+    """Pods that run, each in another second than the one before: so that it is clear which is the newest."""
     with contextlib.ExitStack() as stack:
         made = []
         for one in manifests:
             made += stack.enter_context(pods(world, one))
             world.await_pod(one["metadata"]["name"], "a node", support_world.is_bound, SECONDS)
-            waiting.next_second()
+            wait.next_second()
         yield made
 
 
@@ -130,7 +130,7 @@ def at_once(world: World, *manifests: Json) -> Iterator[list[Json]]:
     """Pods that run, all made in the same second: a busy API server may need several tries for that."""
     with contextlib.ExitStack() as stack:
         for _ in range(TRIES):
-            waiting.next_second()
+            wait.next_second()
             made = stack.enter_context(pods(world, *manifests))
             if len({one["metadata"]["creationTimestamp"] for one in made}) == 1:
                 break
@@ -152,7 +152,7 @@ def borrower(world: World, name: str, path: str = "root.team.team-b", **spec: st
 
 
 def leaving(world: World) -> set[str]:
-    """Of those that are still there, who is on his way out."""
+    """The pods that are being deleted."""
     return {one["metadata"]["name"] for one in world.pods() if "deletionTimestamp" in one["metadata"]}
 
 
@@ -167,7 +167,7 @@ def said_to(world: World, one: Json, reason: str) -> list[str]:
 
 
 def notes(world: World) -> dict[str, set[str]]:
-    """Who still says that somebody goes."""
+    """The pods that still say that others are evicted for them, or they for others."""
     keys = {names.ANNOTATION_ROOM, names.ANNOTATION_MAKES_ROOM}
     found = {one["metadata"]["name"]: keys & one["metadata"].get("annotations", {}).keys() for one in world.pods()}
     return {name: there for name, there in found.items() if there}
@@ -177,7 +177,7 @@ def notes(world: World) -> dict[str, set[str]]:
 def test_a_guarantee_takes_back_what_is_borrowed_and_nothing_else(
     world: World, farm: Farm, gate: Gate, cheap: str
 ) -> None:
-    """First the newest, of equally new ones the cheapest; not who has only what is his, nobody who is not ours."""
+    """First the newest, of equally new ones the cheapest; none within its guarantee, no pod of another scheduler."""
     (node,) = farm.nodes
     old, older, cheaper, dearer, newest = (borrower(world, name) for name in ("old", "older", "cheap", "dear", "new"))
     cheaper["spec"]["priorityClassName"] = cheap
@@ -206,7 +206,7 @@ def test_a_guarantee_takes_back_what_is_borrowed_and_nothing_else(
             assert {path: used(world, f"root.team.team-{path}") for path in "abc"} == {"a": 2, "b": 3, "c": 1}
             (job_id,) = theirs.values()
             assert world.slurm.shown(job_id)["JobState"] == "RUNNING"
-            waiting.until(lambda: not notes(world), "end of what was noted")
+            wait.until(lambda: not notes(world), "end of what was noted")
             observer.expect(mine)
         world.await_pod("rival", "a node", support_world.is_bound, SECONDS)
     assert observer.seen.wrong == set()
@@ -263,7 +263,7 @@ def test_a_gang_goes_as_a_whole(world: World, gate: Gate) -> None:
             assert len(gate.done("evict")) == 2
         finally:
             objects.delete("Job", "gang")
-            waiting.until(lambda: support_groups.living_of(world, "Job", "gang") == [], "end of the gang", SECONDS)
+            wait.until(lambda: support_groups.living_of(world, "Job", "gang") == [], "end of the gang", SECONDS)
 
 
 @pytest.mark.real
@@ -277,7 +277,7 @@ def test_what_a_budget_keeps_is_spared_and_another_one_goes(world: World, gate: 
         support_observer.observing(world) as observer,
         pods(world, pod(world, "mine", "root.kept.kept-a")) as (mine,),
     ):
-        waiting.until(lambda: gate.refused("evict"), "refusal", SECONDS)
+        wait.until(lambda: gate.refused("evict"), "refusal", SECONDS)
         assert staying(world) == {"old", "new", "mine"}
         world.await_pod("new", "freedom", lambda _: "new" not in notes(world), SECONDS)
         assert gate.done("evict") == []
@@ -296,39 +296,39 @@ def budget(world: World) -> Iterator[None]:
     kept = {"selector": {"matchLabels": {"app": "kept"}}, "minAvailable": 1}
     world.kube.create(path, {"metadata": {"name": "keeps"}, "spec": kept})
     try:
-        waiting.until(lambda: world.kube.get(f"{path}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
+        wait.until(lambda: world.kube.get(f"{path}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
         yield
     finally:
         world.kube.delete(f"{path}/keeps")
 
 
 @pytest.mark.real
-def test_nobody_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: Gate) -> None:
+def test_no_pod_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: Gate) -> None:
     """Without the one that is refused there is no room; so the other one is not told, and both stay."""
     old, new = borrower(world, "old", "root.pair.pair-b"), borrower(world, "new", "root.pair.pair-b")
     new["metadata"]["labels"] = {"app": "kept"}
     with one_by_one(world, old, new), budget(world), pods(world, pod(world, "mine", "root.pair.pair-a", cpu="2")):
-        waiting.until(lambda: gate.refused("evict"), "refusal", SECONDS)
-        waiting.until(lambda: not notes(world), "end of what was noted", SECONDS)
+        wait.until(lambda: gate.refused("evict"), "refusal", SECONDS)
+        wait.until(lambda: not notes(world), "end of what was noted", SECONDS)
         assert (gate.done("evict"), staying(world)) == ([], {"old", "new", "mine"})
 
 
 @pytest.mark.real
 def test_a_lowered_maximum_takes_back_what_is_beyond_it(world: World, gate: Gate) -> None:
-    """A while after the reload; as much as is too much, and nothing for nobody."""
+    """A while after the reload; as much as is too much, and no more."""
     four = [borrower(world, f"q{number}", "root.capped") for number in range(4)]
     with one_by_one(world, *four), support_observer.observing(world) as observer:
         assert used(world, "root.capped") == 4
         for cap in (3, 1):
             support_families.change(world, configured(cap))
-            waiting.until(lambda cap=cap: used(world, "root.capped") == cap, f"use of {cap}", SECONDS, every=0.5)
+            wait.until(lambda cap=cap: used(world, "root.capped") == cap, f"use of {cap}", SECONDS, every=0.5)
             assert len(gate.done("evict")) == len(set(gate.done("evict"))) == 4 - cap
             assert len(staying(world)) == cap
             assert shown(world)["root.capped"]["max"]["vcore"] == 1000 * cap
         gone = gate.done("evict")[0]
         said = {str(one["message"]) for one in world.kube.items(events(world)) if one["involvedObject"]["name"] == gone}
         assert f"Preempted by queue root.capped (over its maximum) on node {node_of(said)}" in said
-        waiting.until(lambda: not notes(world), "end of what was noted")
+        wait.until(lambda: not notes(world), "end of what was noted")
     assert observer.seen.wrong == set()
 
 

@@ -15,13 +15,13 @@ from slurm_bridge.model import kinds, marks, names
 from slurm_bridge.sim.kube.refusals import Refusal
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import TOKENS_OF_SLURM
-from tests.fuzz import brains, generators, rules, runner, strangers
+from tests.fuzz import generators, recorded_core, rules, runner, strangers
 from tests.fuzz.generators import Json
 from tests.fuzz.runner import Watch
 from tests.fuzz.strangers import HOSTILE, VICTIM
 from tests.simulation.fleet import Fleet
 from tests.simulation.observer import CLUSTER_ID, Observer
-from tests.simulation.updates import Updates
+from tests.simulation.update_rules import Updates
 from tests.simulation.world import World
 from tests.unit.scheduler.bridging import Bridge
 
@@ -32,7 +32,7 @@ _FLEET = Fleet(
 )
 _NODES = tuple(_FLEET.nodes)
 OPEN, OWN = "debug", "batch"
-#: So the pods are called whose marks of a binding nobody but their user has written.
+#: The name of pods whose marks of a binding were written by their user alone.
 FORGED = "forged"
 
 #: What the API server would not take from them as it is made here, or what only administrators give: a priority.
@@ -64,7 +64,9 @@ class Daemons:
 
     def make(self, dice: random.Random) -> Case:
         """Each chain of hooks in its turn."""
-        return Case(chain=dice.choice(list(brains.CHAINS)), seed=dice.randrange(2**32), pace=dice.choice((1, 2, 4)))
+        return Case(
+            chain=dice.choice(list(recorded_core.CHAINS)), seed=dice.randrange(2**32), pace=dice.choice((1, 2, 4))
+        )
 
     def check(self, case: Case, _watch: Watch) -> Iterable[str]:
         """Play it twice."""
@@ -90,7 +92,7 @@ class Play:
         for name, nodes in ((OPEN, _NODES[: _MACHINES // 2]), (OWN, _NODES[_MACHINES // 2 :])):
             known = self._slurm.world.partitions[name]
             self._slurm.world.partitions[name] = dataclasses.replace(known, nodes=nodes)
-        hooks = brains.settings(case.chain).model_dump()["hooks"]
+        hooks = recorded_core.settings(case.chain).model_dump()["hooks"]
         self._bridge = Bridge(token.parent, world=self._world, hooks=hooks)
         self._kube = self._world.kube
         for name in strangers.NAMESPACES:
@@ -112,7 +114,7 @@ class Play:
 
     def run(self) -> Iterator[str]:
         """The users of both sides come; then only time passes."""
-        brains.ERRORS.caught.clear()
+        recorded_core.ERRORS.caught.clear()
         self._friends(range(3))
         for second in range(_ACTING + _AFTERWARDS):
             if second == _ACTING // 2:
@@ -125,7 +127,7 @@ class Play:
                 yield f"death: {runner.place(crash)}"
                 return
             self._remember()
-        yield from (f"caught: {place}" for place in dict.fromkeys(brains.ERRORS.caught))
+        yield from (f"caught: {place}" for place in dict.fromkeys(recorded_core.ERRORS.caught))
         yield from self._accepted()
 
     def _step(self) -> None:
@@ -137,7 +139,7 @@ class Play:
         self._seen.update(self._slurm.world.jobs)
 
     def _accepted(self) -> Iterator[str]:
-        """What Slurm was given, who was bound by it, and what anybody was told."""
+        """What Slurm was given, the pods that were bound by it, and all messages."""
         owned = {number: owner for number, job in self._seen.items() if (owner := _owner(job)) is not None}
         for number, owner in owned.items():
             yield from self._given(self._seen[number], owner)
@@ -158,7 +160,7 @@ class Play:
         if owner.namespace == HOSTILE and (charged or OWN in job.ask.partitions):
             yield "acceptance: a job of the hostile namespace has what policy refuses to it"
         if owner.namespace == HOSTILE and job.user not in TOKENS_OF_SLURM.values():
-            yield "acceptance: a job of the hostile namespace runs as somebody else"
+            yield "acceptance: a job of the hostile namespace runs as another user"
 
     def ends(self) -> Mapping[str, object]:
         """What became of the other namespace's pods, and of their jobs."""
@@ -197,7 +199,7 @@ class _Blind(Observer):
 
 
 class _Hostile:
-    """Users who may do what they like in one namespace, and read everything."""
+    """Users that may do what they like in one namespace, and read everything."""
 
     def __init__(self, dice: random.Random, play: Play) -> None:
         self._dice, self._play = dice, play
@@ -235,7 +237,7 @@ class _Hostile:
         self._made.append(name)
 
     def _forged_pod(self) -> None:
-        """With the marks of a real pod of the other namespace, and perhaps a version that nobody can resolve."""
+        """With the marks of a real pod of the other namespace, and perhaps a version that does not exist."""
         theirs = self._play.kube.list(kinds.PODS, VICTIM)
         if not theirs:
             return

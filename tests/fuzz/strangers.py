@@ -1,4 +1,4 @@
-"""Two namespaces: one whose objects everybody knows the uids of, and one whose pods claim to belong to them.
+"""Two namespaces: one whose objects have uids that all users know, and one whose pods claim to belong to them.
 
 uids are no secrets: those of gangs stand in every job's record, which Slurm shows to its users.
 """

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from slurm_bridge.model import kinds, names
-from tests.simulation import runs
+from tests.simulation import job_runs
 from tests.simulation.play import Play
 from tests.simulation.troupes import Manifest
 from tests.simulation.world import NAMESPACE
@@ -26,7 +26,7 @@ class Placeholder:
 
 
 class Stage(Protocol):
-    """What is gone already, or there already, is nobody's mistake: worlds go on while users make up their minds."""
+    """What is gone already, or there already, is no mistake: worlds go on while users make up their minds."""
 
     scheduler: str
 
@@ -48,7 +48,7 @@ class Stage(Protocol):
     def cancel(self, job_id: int) -> None: ...
 
     def note(self, text: str) -> None:
-        """For people who read what happened."""
+        """A line for the readers of the journal."""
 
 
 class PocketStage:
@@ -86,7 +86,7 @@ class PocketStage:
 
     def placeholders(self) -> Sequence[Placeholder]:
         found = self._world.ours("PENDING", "RUNNING", "SUSPENDED")
-        return [Placeholder(job_id=job.job_id, leader=runs.family(job), started=job.running) for job in found]
+        return [Placeholder(job_id=job.job_id, leader=job_runs.family(job), started=job.running) for job in found]
 
     def cancel(self, job_id: int) -> None:
         jobs = self._world.slurm.world.jobs

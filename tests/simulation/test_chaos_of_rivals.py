@@ -1,4 +1,4 @@
-"""Queues that are entitled to something, under every misfortune: who has to go does, nobody else, and for whom it was.
+"""Queues with guarantees, under every misfortune: the pods that have to go do, no others, and for the right queue.
 
 pytest tests/simulation/test_chaos_of_rivals.py --runs 2000      a share of so many seeds
 pytest tests/simulation/test_chaos_of_rivals.py --seed 1234      one of them again; a failure prints its journal
@@ -9,13 +9,13 @@ import random
 
 import pytest
 
-from tests.simulation import chaos, daemon, families, fleet, machine, rivals
-from tests.simulation.broken import Broken
-from tests.simulation.company import House
-from tests.simulation.neighbours import Neighbours
+from tests.simulation import chaos, daemon, families, fleet, queue_users, state_machine
+from tests.simulation.broken_promise import Broken
+from tests.simulation.group_users import House
 from tests.simulation.play import Play
-from tests.simulation.realm import QUEUE, Realm
-from tests.simulation.rivals import Operators, Rivals, Teams
+from tests.simulation.queue_guarantees import QUEUE, Realm
+from tests.simulation.queue_users import Operators, Rivals, Teams
+from tests.simulation.slurm_users import Neighbours
 from tests.simulation.stage import PocketStage
 from tests.simulation.world import World
 
@@ -31,7 +31,7 @@ BESIDE: tuple[tuple[str, ...], ...] = ((), (), ("tiers",), ("vela", "tiers"))
 
 
 def play(seed: int, token: pathlib.Path) -> World:
-    """A run by this seed: at its end there is less than everybody wants, and after that enough."""
+    """A run by this seed: at its end there is less than all want, and after that enough."""
     dice = random.Random(f"rivals {seed}")
     beside = dice.choice(BESIDE)
     variant = daemon.Variant(chosen_ids=dice.random() < 0.6, families=("rivals", *beside), dreaming=dice.random() < 0.2)
@@ -56,14 +56,14 @@ def play_gangs(seed: int, token: pathlib.Path) -> World:
         chosen_ids=dice.random() < 0.6, families=(families.GROUPS[0],), dreaming=dice.random() < 0.2
     )
     site = daemon.Site(variant)
-    scene = machine.Scene(seed, token, machines=MACHINES, site=site)
+    scene = state_machine.Scene(seed, token, machines=MACHINES, site=site)
     operators = Operators(scene.play, site, families.GROUPS)
     scene.company = Teams(PocketStage(scene.play), HOUSE, operators.realm)
     scene.guests = (operators, Neighbours(scene.play))[: dice.randint(1, 2)]
     try:
         for _ in range(4):
             scene.company.enter(dice)
-        machine.random_run(scene, random.Random(seed), GANG_ACTS)
+        state_machine.random_run(scene, random.Random(seed), GANG_ACTS)
         operators.share()
         scene.go_on()
     except (AssertionError, Broken) as broken:
@@ -71,9 +71,9 @@ def play_gangs(seed: int, token: pathlib.Path) -> World:
     return scene.world
 
 
-#: Runs that have failed once: somebody was told to go again and again (19), or whoever was entitled to something never
-#: got it, because of a larger one or several small ones that had borrowed it, of a lowered maximum, of a clock that was
-#: behind, or of members without a place whom a restart counted.
+#: Runs that have failed once: a pod was told to go again and again (19), or one with a guarantee never got it, because
+#: of a larger one or several small ones that had borrowed it, of a lowered maximum, of a clock that was behind, or of
+#: members without a place that a restart counted.
 KNOWN = (7, 19, 20, 31, 33, 39, 42, 60, 65, 69, 70)
 KNOWN_GANGS = (42, 138, 198, 207, 218)
 
@@ -91,19 +91,19 @@ def test_known_gangs(number: int, tmp_path: pathlib.Path) -> None:
 
 
 class Handover:
-    """Those who borrow have everything, and one comes who is entitled to a half of it."""
+    """Pods that borrow have everything, and one comes that is entitled to a half of it."""
 
     def __init__(self, token: pathlib.Path, call: int | None = None) -> None:
         self.world = World(1, token)
         site = daemon.Site(daemon.Variant(families=("poor rivals",)))
         self._drama = Play(self.world, daemon.build(site))
-        self._realm = Realm(rivals.law_of(("poor rivals",)), families.USUAL_QUEUE)
+        self._realm = Realm(queue_users.law_of(("poor rivals",)), families.USUAL_QUEUE)
         self.world.observer.evicted.realm = self._realm
         if call is not None:
             self.world.weather.after(call, self.world.weather.kill)
 
     def run(self) -> list[str]:
-        """Who runs at the end."""
+        """The pods that run at the end."""
         for number in range(4):
             self.world.pod(f"b{number}", outcome="run", terminating="2s")
             self._drama.step(1.0)

@@ -1,4 +1,4 @@
-"""Disruption budgets, as far as they say who may go."""
+"""Disruption budgets, as far as they say which pods may be evicted."""
 
 import collections
 import dataclasses
@@ -39,12 +39,12 @@ def of(found: PodDisruptionBudget) -> Budget:
 
 
 def guards(budgets: Iterable[Budget], pod: Pod) -> bool:
-    """Some budget that selects it lets nobody go."""
+    """Some budget that selects it allows no eviction."""
     return any(one.allowed <= 0 and one.selects(pod) for one in budgets)
 
 
 def overdrawn(budgets: Iterable[Budget], leaving: Iterable[Pod]) -> bool:
-    """All of them together are more than some budget lets go."""
+    """All of them together are more than some budget allows."""
     pods = tuple(leaving)
     taken = collections.Counter(one for one in budgets for pod in pods if one.selects(pod))
     return any(count > max(0, one.allowed) for one, count in taken.items())
