@@ -7,10 +7,11 @@ from typing import Protocol
 import numpy as np
 
 from slurm_bridge.cluster.columns import Coded, Mask, NodeColumns
-from slurm_bridge.cluster.rules import affinity, selectors
+from slurm_bridge.cluster.rules import affinity
 from slurm_bridge.cluster.rules.affinity import Term
-from slurm_bridge.cluster.rules.selectors import Requirement
+from slurm_bridge.model import selectors
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.selectors import Requirement
 
 
 class Labelled(Protocol):

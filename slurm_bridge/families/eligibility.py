@@ -18,10 +18,10 @@ from slurm_bridge.cluster import facts, selecting
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Reasons, Ruling, units
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.memo import Memo
-from slurm_bridge.cluster.rules import affinity, selectors, taints, volumes
+from slurm_bridge.cluster.rules import affinity, taints, volumes
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Session
 from slurm_bridge.hooks.needs import Need
-from slurm_bridge.model import names
+from slurm_bridge.model import names, selectors
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod

@@ -9,6 +9,7 @@ from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.rules.budgets import Budget
 from slurm_bridge.families.kube_scheduler.preempting import choosing, room
 from slurm_bridge.hooks.services import NotAnswered
+from slurm_bridge.model import selectors
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Container, Pod, PodSpec, PodStatus, ResourceNeeds
 from slurm_bridge.translate import resources
@@ -83,7 +84,7 @@ def _budgets(given: Fields) -> tuple[Budget, ...]:
     return tuple(
         Budget(
             namespace=one.text("namespace", _NAMESPACE),
-            requirements=budgets.requirements({"matchLabels": one.mapping("selector")}),
+            requirements=selectors.read({"matchLabels": one.mapping("selector")}) or None,
             allowed=one.whole("disruptions_allowed"),
         )
         for one in given.records("pdbs", ())

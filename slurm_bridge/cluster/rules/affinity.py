@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_bridge.cluster.rules import selectors
+from slurm_bridge.model import selectors
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from slurm_bridge.cluster.rules import selectors
-from slurm_bridge.cluster.rules.selectors import Labels, Requirement
+from slurm_bridge.model import selectors
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.selectors import Labels, Requirement
 from slurm_bridge.translate import sizes
 
 #: The labels of a namespace, None for one that nobody knows.

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from slurm_bridge.cluster.rules import selectors, volumes
-from slurm_bridge.cluster.rules.selectors import Requirement
+from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.cluster.rules.volumes import Storage
-from slurm_bridge.model import quantity
+from slurm_bridge.model import quantity, selectors
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.selectors import Requirement
 from slurm_bridge.model.storage import NO_PROVISIONER, WAIT_FOR_FIRST_CONSUMER, Claim, Volume
 
 _STORAGE = "storage"

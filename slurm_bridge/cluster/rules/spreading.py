@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_bridge.cluster.rules import selectors
-from slurm_bridge.cluster.rules.selectors import Requirement
+from slurm_bridge.model import selectors
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.selectors import Requirement
 
 HARD = "DoNotSchedule"
 

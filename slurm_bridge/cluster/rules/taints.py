@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from slurm_bridge.cluster.rules import selectors
+from slurm_bridge.model import selectors
 from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Toleration
 

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from slurm_bridge.cluster.memo import Memo
-from slurm_bridge.cluster.rules import selectors, volumes
-from slurm_bridge.cluster.rules.selectors import Requirement
+from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.families.kube_scheduler.scene import Labels, Lookup
 from slurm_bridge.hooks.base import Session
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model import selectors
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.selectors import Requirement
 from slurm_bridge.model.services import Controller, Service
 from slurm_bridge.model.storage import Claim, CsiNode, StorageClass, Volume
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
 from slurm_bridge.cluster.rules import volumes
-from slurm_bridge.cluster.rules.selectors import Requirement
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.options import Capacity
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.selectors import Requirement
 from slurm_bridge.model.storage import Volume
 from slurm_bridge.translate import resources
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 from pydantic import Field
 
-from slurm_bridge.cluster.rules import selectors
 from slurm_bridge.families.vela import commit, loop, smart, sorting, strategies
 from slurm_bridge.families.vela.catalogue import USUAL_FILTERS, USUAL_SCORES, Filter, Score
 from slurm_bridge.families.vela.samples import USUAL_NODES_BP
+from slurm_bridge.model import selectors
 
 SAMPLERS = ("RemoteNodesSampler", "LocalNodesSampler")
 

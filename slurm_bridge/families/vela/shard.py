@@ -5,9 +5,9 @@ import numpy as np
 from slurm_bridge.cluster import selecting
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.rules import selectors
 from slurm_bridge.families.vela.options import ShardOptions
 from slurm_bridge.families.vela.scene import Rows, inside
+from slurm_bridge.model import selectors
 
 ZONE = "topology.kubernetes.io/zone"
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster.rules import affinity, selectors
+from slurm_bridge.cluster.rules import affinity
+from slurm_bridge.model import selectors
 from tests.unit.hooks.builders import node, pod
 
 LABELS = {"zone": "a", "cores": "16", "ssd": ""}

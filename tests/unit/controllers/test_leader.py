@@ -59,7 +59,7 @@ class Race(Scene):
         return found
 
     def writes(self) -> int:
-        """How often somebody wrote it."""
+        """How often it was written."""
         return sum(self.line.faults.count(method=method, target="leases") for method in ("PUT", "POST"))
 
 
@@ -114,7 +114,7 @@ def test_t67_the_lead_ends_by_itself_before_another_may_take_it(race: Race) -> N
 
 
 def test_expiry_counts_from_when_a_change_was_last_seen(race: Race) -> None:
-    """The other's wall clock is ten minutes off, and nobody cares."""
+    """The other's wall clock is ten minutes off, which does not matter."""
     for _ in range(20):
         race.a.step()
         race.b.step()
@@ -230,7 +230,7 @@ def test_a_stranger_who_writes_the_lease_does_not_end_the_lead(race: Race) -> No
 
 
 def test_a_lease_that_was_taken_away_ends_the_lead_at_once(race: Race) -> None:
-    """Whoever deleted it let somebody else in."""
+    """Its deletion lets another replica lead."""
     race.a.step()
     race.cluster.delete(kinds.LEASES, race.lease)
     race.b.step()
@@ -239,7 +239,7 @@ def test_a_lease_that_was_taken_away_ends_the_lead_at_once(race: Race) -> None:
 
 
 def test_a_deleted_lease_is_made_anew(race: Race) -> None:
-    """By the one who held it, if nobody was faster."""
+    """By its last holder, unless another was faster."""
     race.a.step()
     race.cluster.delete(kinds.LEASES, race.lease)
     race.a.step()

@@ -48,7 +48,7 @@ def states(*words: str) -> job.JobStates:
     ],
 )
 def test_words_mean_this_phase(words: str, phase: Phase) -> None:
-    """Only a plain RUNNING may be bound; what nobody knows is unknown and not gone."""
+    """Only a plain RUNNING may be bound; an unknown word is unknown and not gone."""
     assert job.JobState(frozenset(words.split())).phase is phase
 
 

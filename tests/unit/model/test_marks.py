@@ -78,7 +78,7 @@ def test_records_of_the_earlier_form_are_understood(record: marks.Owner) -> None
     ],
 )
 def test_what_merely_looks_similar_is_not_ours(text: str) -> None:
-    """JSON of somebody else in admin_comment never makes a job ours."""
+    """JSON of another program in admin_comment never makes a job ours."""
     assert marks.read(text) is None
 
 
@@ -109,7 +109,7 @@ def test_a_note_that_does_not_fit_is_cut_off(letter: str) -> None:
 
 
 def test_another_attempt_is_the_same_workload_and_another_uid_is_not() -> None:
-    """A pod recreated under the same name is somebody new."""
+    """A pod recreated under the same name is another pod."""
     assert owner(attempt=2).same_workload(owner())
     assert not owner(uid="u-2").same_workload(owner())
     assert not owner(cluster="west").same_workload(owner())

@@ -29,7 +29,7 @@ def test_a_pod_keeps_what_the_bridge_needs() -> None:
 
 
 def test_managed_fields_and_unknown_fields_leave_no_trace() -> None:
-    """A cache of many pods must not carry what nobody reads."""
+    """A cache of many pods must not hold fields that are never read."""
     again = msgspec.json.encode(read_pod())
     assert b"managedFields" not in again
     assert b"unheardOf" not in again

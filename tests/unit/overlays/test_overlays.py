@@ -31,7 +31,7 @@ METERED = {
     ports.Callers: metered.MeteredCallers,
 }
 VERBS = [(port, verb) for port in METERED for verb in verbs(port)]
-#: Callers need no fence: what they do they do with their own rights, whoever leads.
+#: Callers need no fence: they act with their own rights, whichever replica leads.
 FENCED = [(port, verb) for port, verb in VERBS if port in WRITES]
 
 
@@ -55,7 +55,7 @@ class Inner:
 
 
 def arguments_of(port: type, verb: str) -> tuple[object, ...]:
-    """One for each parameter: the verb's own name stands for what nobody looks into."""
+    """One for each parameter: the name of the verb stands for what is not read."""
     parameters = list(inspect.signature(getattr(port, verb)).parameters)[1:]
     return tuple(ARGUMENTS.get(name, f"{verb}-{name}") for name in parameters)
 
@@ -93,7 +93,7 @@ def test_an_error_counts_under_its_name(port: type, verb: str) -> None:
 
 
 def test_a_surprise_counts_too() -> None:
-    """What is no error of ours is one of somebody, and takes time."""
+    """Another error than ours is counted, too, with its time."""
     meter = Meter(ports.Slurm, ZeroDivisionError())
     for verb in ("jobs", "cancel"):
         with pytest.raises(ZeroDivisionError):
@@ -150,7 +150,7 @@ def test_a_fence_that_is_open_changes_nothing(port: type, verb: str) -> None:
 
 @pytest.mark.parametrize(("port", "verb"), FENCED)
 def test_a_closed_fence_stops_writes_and_only_writes(port: type, verb: str) -> None:
-    """Whoever does not lead may look, and may take part in the election."""
+    """A replica that does not lead may read, and may take part in the election."""
     inner = Inner("answer")
     act = getattr(fence(port, inner, lambda: False), verb)
     if verb not in WRITES[port]:
@@ -175,5 +175,5 @@ def test_a_fence_closes_at_once() -> None:
 
 
 def test_losing_the_lead_is_a_reason_to_try_later() -> None:
-    """Nobody has to act, and nothing was done."""
+    """Nothing was sent, and nothing has to be done."""
     assert issubclass(errors.NotLeading, errors.TryLater)

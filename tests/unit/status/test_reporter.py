@@ -47,7 +47,7 @@ class Desk(Scene):
         return steps
 
     def shown(self, name: str = "pod", type_: str = "PodScheduled") -> Condition | None:
-        """The condition as anybody reads it."""
+        """The condition as the API server shows it."""
         return conditions.find(self.seen(name), type_)
 
     def patches(self) -> int:
@@ -59,7 +59,7 @@ class Desk(Scene):
         return [event["reason"] for event in self.kube.list(kinds.EVENTS)]
 
     def bind(self, name: str = "pod") -> None:
-        """Somebody binds it."""
+        """The pod is bound."""
         pods.bind(self.kube.objects, NAMESPACE, name, {"metadata": {"name": name}, "target": {"name": "n1"}})
 
     def waits(self, pod: Pod, message: str = "no room", key: str = "") -> None:
@@ -220,7 +220,7 @@ def test_another_pod_of_the_same_name_is_not_told(desk: Desk) -> None:
 
 
 def test_a_pod_that_is_gone_is_forgotten(desk: Desk) -> None:
-    """There is nobody to be told."""
+    """There is no pod to write to."""
     pod = desk.pod()
     desk.waits(pod)
     desk.kube.delete(kinds.PODS, pod.key, grace=0)

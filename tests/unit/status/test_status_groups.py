@@ -43,7 +43,7 @@ class Store:
 
 
 class Crew:
-    """Members that change while somebody waits for them."""
+    """Members that change during the call."""
 
     def __init__(self, *pods: Pod) -> None:
         self.pods = list(pods)
@@ -104,7 +104,7 @@ class Office(Scene):
         return self.line.faults.count(method="PATCH", target=target)
 
     def status(self, kind: Kind[Any], name: str = "g") -> dict[str, Any]:
-        """As anybody reads it."""
+        """As the API server shows it."""
         stored = self.kube.get(kind, NAMESPACE, name)
         assert stored is not None
         found: dict[str, Any] = stored.get("status", {})
@@ -154,7 +154,7 @@ def test_t30_after_a_restart_nothing_is_written_again(office: Office, kind: Kind
 
 @BOTH
 def test_t30_a_lost_answer_is_looked_after(office: Office, kind: Kind[Any]) -> None:
-    """It was written, and nobody said so: a look finds it, and nothing is written twice."""
+    """It was written, and the answer was lost: a read finds it, and nothing is written twice."""
     office.reporter.scheduled(office.workload(office.group(kind)))
     office.line.faults.plan(faults.Drop(), method="PATCH")
     office.write_all()
@@ -343,7 +343,7 @@ def test_a_group_that_never_stops_changing_is_told_nevertheless(office: Office) 
 
 
 def test_a_workload_that_waits_no_more_is_not_told(office: Office) -> None:
-    """It was bound before anybody had to know."""
+    """It was bound before its condition was due."""
     crew = Crew(office.pod("a"))
     together(office, crew, "1 of 2")
     office.reporter.forget(Root(kind="JobSet", namespace=NAMESPACE, name="set", uid="u").key)

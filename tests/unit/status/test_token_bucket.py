@@ -20,7 +20,7 @@ def test_a_full_bucket_gives_its_burst_and_then_its_rate() -> None:
 
 @given(st.lists(st.floats(0, 3), max_size=50))
 def test_it_gives_no_more_than_rate_and_burst(pauses: list[float]) -> None:
-    """Whatever the times at which somebody asks."""
+    """Whatever the times of the calls."""
     bucket, now, taken = TokenBucket(per_second=1, burst=3, now=0), 0.0, 0
     for pause in pauses:
         now += pause

@@ -137,7 +137,7 @@ BAD = {
 
 
 def test_every_promised_key_has_a_row_and_every_row_was_promised() -> None:
-    """Nobody's manifest stops working, and no key comes without being documented as ours."""
+    """No manifest stops working, and no key is added without documentation."""
     assert sorted(annotations.BY_KEY) == sorted(PROMISED)
     assert len(annotations.ANNOTATIONS) == len(annotations.BY_KEY)
 
@@ -223,7 +223,7 @@ def test_annotations_of_others_are_not_ours_to_read() -> None:
 
 
 def test_all_problems_of_an_object_are_told_at_once() -> None:
-    """Nobody has to submit as often as there are mistakes."""
+    """A user submits once to learn of all mistakes."""
     problems = annotations.check("Pod a/b", keys(timelimit="0", max_nodes="x", foo="1", min_nodes="2", gres="gpu:0"))
     assert len(problems) == 4
 

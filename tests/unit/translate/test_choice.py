@@ -223,7 +223,7 @@ def test_gres_of_every_shape_is_spelled_as_slurm_does() -> None:
 
 
 def test_equal_pods_of_different_places_share_those_that_will_do_for_all() -> None:
-    """A toleration more makes nobody run elsewhere."""
+    """One more toleration does not change the nodes."""
     found = gang(two_places())
     there = facts(nodes=equal_nodes(3), heterogeneous=True)
     assert settled(found, there, names(1, 2), names(2, 3)).form is Form.TASKS
@@ -240,7 +240,7 @@ def test_equal_pods_without_a_place_for_all_are_components() -> None:
 
 
 def test_one_set_of_nodes_is_that_of_all_shapes() -> None:
-    """Where nobody looked at them one by one."""
+    """Where their nodes were not filtered one by one."""
     found = gang(two_places())
     assert settled(found, facts(nodes=equal_nodes(3)), names(1)).form is Form.TASKS
     assert "no node" in waits(found, facts(nodes=equal_nodes(3)), names(9))

@@ -186,7 +186,7 @@ def test_the_users_word_changes_the_intent() -> None:
 
 
 def test_t17_members_that_come_and_go_change_the_shape_and_not_the_intent() -> None:
-    """The pending job is updated, and nobody takes the controller's work for the user's word."""
+    """The pending job is updated, and the work of a controller does not count as a change by the user."""
     four, five = gang(members(4, asking())), gang(members(5, asking()))
     assert halves(four.request)[0] == halves(five.request)[0]
     assert halves(four.request)[1] != halves(five.request)[1]

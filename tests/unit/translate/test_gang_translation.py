@@ -160,7 +160,7 @@ def test_mem_per_node_caps_and_does_not_replace() -> None:
 
 
 def test_mem_per_node_below_the_largest_member_is_refused() -> None:
-    """Nobody could run there."""
+    """No pod could run there."""
     message = rejected(a_gang((*LEADER, *WORKERS), keys(mem_per_node="15Gi"))).message
     assert message.endswith("allowed is at least the memory that the largest of the pods requests, 16384Mi")
 

@@ -82,7 +82,7 @@ def test_numbers_of_nodes_that_cannot_be_kept_have_no_layout(terms: dict[str, in
 
 
 def test_pods_that_no_node_takes_have_no_layout() -> None:
-    """Nor those for whom there are too few nodes."""
+    """Nor pods with too few nodes."""
     there = layout.count_nodes(equal_nodes(3, 4))
     assert layout.lay(needs(65), 1, there, FREE) is None
     assert layout.lay(needs(1, 1, 5), 1, there, FREE) is None

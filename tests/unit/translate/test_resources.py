@@ -123,7 +123,7 @@ def test_an_amount_that_is_none_is_an_error_that_names_it(found: pod.Pod, words:
 
 
 def test_what_a_pod_asks_for_is_remembered() -> None:
-    """By the pod itself and not by what it is called, and nobody can change it for the others."""
+    """By the pod itself and not by its name, and no caller can change the cached value."""
     small, large = one_pod(container({"cpu": 1})), one_pod(container({"cpu": 2}))
     assert resources.requests_of(small) is resources.requests_of(small)
     assert [cpus(small), cpus(large)] == [1, 2]
@@ -132,7 +132,7 @@ def test_what_a_pod_asks_for_is_remembered() -> None:
 
 
 def test_only_some_pods_are_remembered() -> None:
-    """Whoever has been forgotten is read again."""
+    """A pod that was dropped is read again."""
     first = one_pod(container({"cpu": 3}))
     many = [first, *(one_pod(container({"cpu": 1})) for _ in range(resources.MOST_PODS))]
     assert {cpus(one) for one in many} == {1, 3}

@@ -27,7 +27,7 @@ NO_GANG = {names.ANNOTATION_GANG: "false"}
 
 
 class Server:
-    """A reader of objects that nobody has heard of: some are there, and it counts how often it is asked."""
+    """A reader of objects that no watch has delivered: some exist, and it counts its calls."""
 
     def __init__(self) -> None:
         self.there: dict[tuple[Kind[Any], str, str], Object] = {}
@@ -96,7 +96,7 @@ class Heard:
         return made
 
     def made(self, kind: Kind[T], name: str, *, above: tuple[Kind[Any], Object] | None = None, **values: Any) -> T:
-        """An object that nobody has heard of."""
+        """An object that no watch has delivered."""
         self._version += 1
         metadata = {"namespace": "default", "uid": f"uid-{name}", **values.pop("metadata", {})}
         metadata |= {key: values.pop(key) for key in ("labels", "annotations", "namespace", "uid") if key in values}

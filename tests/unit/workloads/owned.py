@@ -8,7 +8,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.workloads import known, owners
 from tests.pocketkube import Scene
 
-#: A kind of somebody else, which configuration may name.
+#: A kind of another project, which configuration may name.
 QUEUES = Kind(group="example.com", versions=("v1",), plural="queues", kind="Queue", record=Object, custom=True)
 
 
@@ -26,7 +26,7 @@ class Family(Scene):
         return self.pod(ownerReferences=list(above), **metadata)
 
     def owners(self, *more: Kind[Object], limits: owners.Limits | None = None) -> owners.Owners:
-        """Who reads chains here, without an informer that holds Jobs."""
+        """A reader of chains, without an informer that holds Jobs."""
         return owners.Owners(self.cluster, self.clock, known=known.NOTHING, more=more, limits=limits)
 
     def chain(self, pod: Pod) -> list[str]:

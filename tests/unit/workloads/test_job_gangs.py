@@ -139,7 +139,7 @@ def test_a_suspended_job_holds_no_placeholder_be_it_a_gang_or_not() -> None:
 
 
 def test_a_pod_moves_to_its_gang_when_its_job_becomes_known() -> None:
-    """Nobody had heard of the Job when the pod came; who asks learns better, and does not forget it again."""
+    """No watch had delivered the Job when the pod came; once it was read, it stays known."""
     world = Heard()
     found = world.made(kinds.JOBS, "j", spec={"parallelism": 1}, annotations=GANG)
     world.server.there[kinds.JOBS, "default", "j"] = found
@@ -172,7 +172,7 @@ def test_an_owner_that_cannot_be_asked_is_a_reason_for_any_gang_to_wait() -> Non
 
 
 def test_only_expected_errors_are_waits() -> None:
-    """Whoever is not known to the server has to be told to the operator."""
+    """A token that the server does not know is reported to the operator."""
     world = Heard()
     world.server.get = _denied  # type: ignore[method-assign]
     pod = world.pod("p", above=(kinds.REPLICASETS, world.made(kinds.REPLICASETS, "r")))
@@ -201,7 +201,7 @@ def test_a_workload_whose_last_member_went_meanwhile_waits() -> None:
 
 @given(st.permutations(range(12)))
 def test_ranks_follow_the_numbers_that_members_count_themselves_by(order: list[int]) -> None:
-    """10 comes after 9, whatever the names' alphabet says, and whoever has an index comes before whoever has none."""
+    """10 comes after 9, whatever the alphabetical order of names, and a pod with an index before a pod without."""
     world = Heard()
     pods = [world.pod(f"web-{number}") for number in order]
     first = world.pod("zzz", annotations=indexed(3))

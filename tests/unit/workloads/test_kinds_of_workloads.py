@@ -30,7 +30,7 @@ def gathered(family: Family, pod: Pod) -> Workload:
 
 
 def root(pod: Pod) -> Root:
-    """The workload of a pod of which nobody has heard anything."""
+    """The workload of a pod of which no owner is known."""
     return base.claim(pod, known.NOTHING, known.Options())
 
 
@@ -40,7 +40,7 @@ def gathering(family: Family, pod: Pod) -> Workload | Wait | base.Moved | None:
 
 
 def test_a_bare_pod_is_a_workload_of_its_own(family: Family) -> None:
-    """It bears its own name, speaks for itself, and nobody replaces it."""
+    """It has its own name and annotations, and no controller replaces it."""
     pod = family.child(annotations={"a": "1"})
     found = gathered(family, pod)
     assert found.root == Root(kind="Pod", namespace="default", name="pod", uid=pod.uid) == root(pod)
@@ -82,13 +82,13 @@ def test_a_job_of_another_group_is_no_batch_job(family: Family) -> None:
 
 
 def test_a_controller_is_known_where_it_may_not_be_read(family: Family) -> None:
-    """What one pod taught us holds for its replacement, whoever makes it."""
+    """What was learned from one pod holds for its replacement, whichever controller makes it."""
     found = gathered(family, family.child(reference(kinds.REPLICASETS, "r", "u")))
     assert found.controller == Root(kind="ReplicaSet", namespace="default", name="r", uid="u")
 
 
 def test_an_owner_that_is_no_controller_makes_no_pods(family: Family) -> None:
-    """Nobody replaces a pod that is only owned."""
+    """No controller replaces a pod that is only owned."""
     owner = {**family.owner(kinds.REPLICASETS, "r"), "controller": False}
     assert gathered(family, family.child(owner)).controller is None
 

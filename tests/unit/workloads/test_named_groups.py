@@ -38,7 +38,7 @@ def gang_of(count: int, workload: str = "") -> dict[str, object]:
 
 
 def test_a_built_in_gang_is_gathered_from_its_minimum_on() -> None:
-    """Nobody says how many more there will be."""
+    """It is unknown how many more there will be."""
     world = Heard()
     world.put(kinds.PODGROUPS, "g", spec=gang_of(2))
     one, two, three = (grouped(world, f"p-{number}") for number in (1, 2, 3))
@@ -145,7 +145,7 @@ def test_the_plugins_group_speaks_louder_than_the_owner_of_its_pods() -> None:
 
 
 def test_a_kind_that_is_not_served_claims_nothing() -> None:
-    """Its marks on a pod are somebody's leftovers; the pod is placed as if they were not there."""
+    """Its label on a pod is a leftover; the pod is placed as if the label were not there."""
     world = Heard(kinds.JOBS)
     for pod in (grouped(world, "a"), labelled(world, "b")):
         assert world.claim(pod).uid == pod.uid
@@ -197,7 +197,7 @@ def test_t11_members_that_are_over_leaving_bound_or_gated_do_not_count() -> None
 
 
 def test_a_named_group_is_as_large_as_its_pods_say() -> None:
-    """As labels or as annotations, without any object, whoever makes the pods."""
+    """As labels or as annotations, without any object, for pods of any controller."""
     world = Heard()
     one, two = (
         sized(world, "a-1"),

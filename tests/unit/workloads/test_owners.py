@@ -1,4 +1,4 @@
-"""Chains of owners: how far up they are read, who speaks, and that nothing strange above a pod stops it."""
+"""Chains of owners: how far up they are read, whose annotations count, and that nothing strange above stops it."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_t08_a_forbidden_parent_ends_the_chain_with_a_problem() -> None:
 
 
 def test_t08_an_unserved_kind_ends_the_chain_with_a_problem() -> None:
-    """A JobSet without JobSets in the cluster is somebody's leftover."""
+    """A reference to a JobSet in a cluster without JobSets is a leftover."""
     family = Family(served={**resources.SERVED, "jobset.x-k8s.io": ()})
     chain = family.owners().resolve(family.child(reference(kinds.JOBSETS, "set")))
     assert chain.links == ()
@@ -114,7 +114,7 @@ def test_t08_a_cycle_of_owners_ends(family: Family) -> None:
 
 
 def test_t08_a_chain_deeper_than_32_ends(family: Family) -> None:
-    """Whoever builds this does not want to be read to the end."""
+    """Such a chain is an attack, and is not read to the end."""
     above: tuple[dict[str, object], ...] = ()
     for number in range(40):
         above = (family.owner(kinds.REPLICASETS, f"r{number}", *above),)
@@ -155,7 +155,7 @@ def test_configuration_adds_kinds(family: Family) -> None:
 
 @pytest.mark.parametrize(("kind", "record"), [(kinds.JOBS, Job), (kinds.JOBSETS, JobSet)])
 def test_what_informers_hold_costs_no_call(family: Family, kind: Kind[Any], record: type[Any]) -> None:
-    """A Job, or whoever else makes pods and is watched."""
+    """A Job, or another object that makes pods and is watched."""
     world, held = Heard(), record(metadata=ObjectMeta(name="j", namespace="default", uid="u"))
     world.stores[kind].take(ports.Put(held))
     pod = family.child(reference(kind, "j", "u"))
@@ -175,7 +175,7 @@ def test_t08_another_object_of_the_name_that_informers_hold_is_not_the_owner(fam
 
 
 def test_a_job_that_was_asked_for_is_known_from_then_on(family: Family) -> None:
-    """Who claims pods by it does not fall back to what informers have not heard of yet."""
+    """A pod that is claimed by it does not fall back to what informers do not hold yet."""
     reader = family.owners()
     pod = family.child(family.owner(kinds.JOBS, "j"))
     assert reader.known.find(kinds.JOBS, "default", "j") is None
@@ -214,7 +214,7 @@ def test_an_absent_owner_is_remembered_for_a_shorter_while(family: Family) -> No
 
 
 def test_a_stolen_uid_hides_nothing(family: Family) -> None:
-    """A pod that names somebody else's uid under a wrong name does not make that owner absent for its own pods."""
+    """A pod that names the uid of another owner under a wrong name does not make it absent for its own pods."""
     real = family.owner(kinds.REPLICASETS, "r")
     reader = family.owners()
     thief = reader.resolve(family.pod("thief", ownerReferences=[{**real, "name": "x"}]))
@@ -232,7 +232,7 @@ def test_what_is_remembered_is_bounded(family: Family) -> None:
 
 
 def test_a_server_that_does_not_answer_is_no_absence(family: Family) -> None:
-    """What it would have said may matter, so nobody goes on without it, and nothing wrong is remembered."""
+    """Its annotations may matter, so the workload waits for it, and no wrong answer is cached."""
     reader, pod = family.owners(), family.child(family.owner(kinds.REPLICASETS, "r"))
     family.line.faults.plan(faults.Drop(), target="replicasets/r")
     with pytest.raises(errors.Unanswered):

@@ -18,7 +18,7 @@ KEY = names.JOB_PREFIX + "partition"
 
 
 def test_each_group_of_a_leaderworkerset_is_a_gang() -> None:
-    """The leader is first, the object speaks, and nobody is asked for the StatefulSets between."""
+    """The leader is first, the annotations of the set count, and no StatefulSet between them is read."""
     world = Heard()
     found = lws(world, annotations={KEY: "gpu"})
     leader, worker, other = of_lws(world, 0, 0), of_lws(world, 0, 1), of_lws(world, 1, 0)
@@ -81,7 +81,7 @@ def test_groups_of_the_old_size_and_the_new_one_exist_while_an_update_rolls() ->
 
 
 def test_a_copy_of_a_groups_pod_is_a_pod_of_its_own() -> None:
-    """Somebody looks for an error; labels alone make no member."""
+    """It is a copy for debugging; labels alone make no member."""
     world = Heard()
     lws(world)
     copy = world.pod("copy", labels=of_lws(world, 0, 0).metadata.labels)
@@ -281,7 +281,7 @@ def test_t08_a_jobset_that_is_gone_or_another_of_its_name_is_waited_for() -> Non
 
 
 def test_t08_without_jobsets_in_the_cluster_its_pods_are_those_of_jobs() -> None:
-    """Somebody's leftovers."""
+    """Its labels are leftovers."""
     everywhere = Heard()
     world = Heard(kinds.JOBS)
     pod = of_jobset(world, jobset(everywhere), "driver")
@@ -290,7 +290,7 @@ def test_t08_without_jobsets_in_the_cluster_its_pods_are_those_of_jobs() -> None
 
 
 def test_t10_jobsets_of_one_name_in_two_namespaces_stay_apart() -> None:
-    """The uid tells them apart, and who is known in one says nothing of the other."""
+    """The uid tells them apart, and a set that is known in one says nothing of the other."""
     world = Heard()
     here = jobset(world)
     there = jobset(world, uid="uid-there", namespace="other")

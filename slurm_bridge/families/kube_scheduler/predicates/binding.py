@@ -9,10 +9,10 @@ import numpy as np
 from slurm_bridge.cluster import selecting
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.rules import provisioning, volumes
-from slurm_bridge.cluster.rules.selectors import Requirement
 from slurm_bridge.families.kube_scheduler.predicates import reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.model.selectors import Requirement
 from slurm_bridge.model.storage import Claim, Volume
 
 #: Labels by which a volume says where it is, and a node too; a volume can be in several zones.

@@ -9,11 +9,11 @@ import pydantic
 from slurm_bridge.cluster import selecting
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.rules import quality, taints
-from slurm_bridge.cluster.rules.selectors import Requirement
 from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
 from slurm_bridge.families.kube_scheduler.predicates.attributes import Conditions
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures, Predicate, Rule, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.model.selectors import Requirement
 
 
 class LabelArguments(pydantic.BaseModel, frozen=True, extra="forbid"):

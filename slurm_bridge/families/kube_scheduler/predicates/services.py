@@ -8,11 +8,11 @@ import pydantic
 
 from slurm_bridge.cluster import selecting
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.rules.selectors import Requirement
 from slurm_bridge.families.kube_scheduler.predicates import matching, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Rule, always, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model.selectors import Requirement
 
 
 class Arguments(pydantic.BaseModel, frozen=True, extra="forbid"):

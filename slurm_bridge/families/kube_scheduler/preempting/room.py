@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
-from slurm_bridge.cluster.rules import neighbours, selectors
+from slurm_bridge.cluster.rules import neighbours
 from slurm_bridge.cluster.snapshot import NOTHING, Amounts
+from slurm_bridge.model import selectors
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import resources
 

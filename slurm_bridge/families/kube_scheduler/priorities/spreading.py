@@ -7,13 +7,13 @@ import numpy as np
 
 from slurm_bridge.cluster import selecting
 from slurm_bridge.cluster.columns import Coded, Kept, Mask, PodColumns, Whole
-from slurm_bridge.cluster.rules import selectors
-from slurm_bridge.cluster.rules.selectors import Requirement
 from slurm_bridge.families.kube_scheduler.predicates import attributes, matching
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.model import selectors
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.selectors import Requirement
 
 #: Where a node says in which zone and region it is, the older names last.
 ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from slurm_bridge.cluster import selecting
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.rules import affinity, neighbours
-from slurm_bridge.cluster.rules.selectors import Requirement
 from slurm_bridge.families.kube_scheduler.predicates import matching
+from slurm_bridge.model.selectors import Requirement
 from tests.unit.families.kube_scheduler.scenes import node, pod, seen, term
 
 OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Sometimes"]

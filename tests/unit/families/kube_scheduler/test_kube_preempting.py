@@ -17,6 +17,7 @@ from slurm_bridge.families.kube_scheduler.preempting import choosing, proposing,
 from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
 from slurm_bridge.hooks.evictions import Site
 from slurm_bridge.hooks.services import HookServices, NotAnswered
+from slurm_bridge.model import selectors
 from slurm_bridge.model.budget import BudgetSpec, BudgetStatus, PodDisruptionBudget
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.node import Node
@@ -156,7 +157,7 @@ def test_a_budget_selects_as_policy_v1_says(selector: dict[str, object] | None, 
 
 def test_a_budget_is_overdrawn_by_all_together() -> None:
     """One may go, two may not."""
-    one = Budget(namespace="default", requirements=budgets.requirements({"matchLabels": {"app": "db"}}), allowed=1)
+    one = Budget(namespace="default", requirements=selectors.read({"matchLabels": {"app": "db"}}), allowed=1)
     first, second = pod("a", labels={"app": "db"}), pod("b", labels={"app": "db"})
     assert not budgets.overdrawn([one], [first, pod("c")])
     assert budgets.overdrawn([one], [first, second])
@@ -223,7 +224,7 @@ def test_no_budget_is_broken_by_all_victims_together() -> None:
     """The second pod finds no place, because the budget has given the one that it had."""
     labels = {"app": "db"}
     sites = [site("n1", 1, pod("c", labels=labels)), site("n2", 1, pod("d", labels=labels))]
-    one = Budget(namespace="default", requirements=budgets.requirements({"matchLabels": labels}), allowed=1)
+    one = Budget(namespace="default", requirements=selectors.read({"matchLabels": labels}), allowed=1)
     first = proposing.propose([pod("a", 10)], 10, sites, [one])
     assert first is not None
     assert names(first.victims) == ["c"]

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster.rules.selectors import Requirement
 from slurm_bridge.families.kube_scheduler import scene
 from slurm_bridge.families.kube_scheduler.priorities import images, interpod, table
 from slurm_bridge.families.kube_scheduler.prioritizing import Prioritizer
@@ -18,6 +17,7 @@ from slurm_bridge.families.kube_scheduler.scene import Lookup
 from slurm_bridge.model.meta import OwnerReference
 from slurm_bridge.model.node import Taint
 from slurm_bridge.model.pod import Container, Pod, Toleration
+from slurm_bridge.model.selectors import Requirement
 from tests.unit.families.kube_scheduler.scoring import asking, by_name, machine, rated, run, there
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -1,4 +1,4 @@
-"""Label selectors: the requirements of manifests, and the one-line notation of command lines and settings."""
+"""Label selectors: as manifests write them, and in the one-line notation of command lines and settings."""
 
 import dataclasses
 import re
@@ -17,13 +17,13 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Labels) -> bool:
-        """An operator that nobody knows holds nowhere."""
+        """An unknown operator never holds."""
         rule = OPERATORS.get(self.operator)
         return rule is not None and rule(labels.get(self.key), self.values)
 
 
 def _number(text: str | None) -> int | None:
-    """Kubernetes compares labels as decimal integers; what is none compares with nothing."""
+    """Kubernetes compares labels as decimal integers; other values compare with nothing."""
     return int(text) if text is not None and re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
 
 
@@ -74,20 +74,36 @@ def all_hold(requirements: tuple[Requirement, ...], labels: Labels) -> bool:
 def read(selector: object) -> tuple[Requirement, ...] | None:
     """A manifest's label selector (matchLabels, matchExpressions). None selects nothing, an empty one everything.
 
-    One that makes no sense selects nothing: pods of one user are asked what they say of the pods of all others.
+    A selector with values of other types selects nothing: it may be compared with the pods of all other users.
     """
     if not isinstance(selector, Mapping):
         return None
-    equal, rows = selector.get("matchLabels") or {}, selector.get("matchExpressions") or ()
-    if not isinstance(equal, Mapping) or words(tuple(equal.values())) is None:
+    equal, rows = selector.get("matchLabels") or {}, selector.get("matchExpressions")
+    if rows is None:
+        rows = ()
+    if not isinstance(equal, Mapping) or not isinstance(rows, list | tuple):
         return None
-    if not isinstance(rows, list | tuple) or not all(map(_makes_sense, rows)):
-        return None
-    return (*(Requirement(key, "In", (value,)) for key, value in equal.items()), *map(requirement, rows))
+    found: list[Requirement] = []
+    for key, value in equal.items():
+        if not isinstance(value, str):
+            return None
+        found.append(Requirement(key, "In", (value,)))
+    for row in rows:
+        one = _read_row(row)
+        if one is None:
+            return None
+        found.append(one)
+    return tuple(found)
+
+
+def selects(selector: object, labels: Labels) -> bool:
+    """Whether a manifest's label selector selects an object with these labels."""
+    requirements = read(selector)
+    return requirements is not None and all_hold(requirements, labels)
 
 
 def words(written: object) -> tuple[str, ...] | None:
-    """A manifest's list of words, empty where nothing is written; None where something else stands in its place."""
+    """A manifest's list of words, empty where it is missing; None where the value has another type."""
     if written is None:
         return ()
     if not isinstance(written, list | tuple) or not all(isinstance(one, str) for one in written):
@@ -95,10 +111,13 @@ def words(written: object) -> tuple[str, ...] | None:
     return tuple(written)
 
 
-def _makes_sense(row: object) -> bool:
-    if not isinstance(row, Mapping) or words(row.get("values")) is None:
-        return False
-    return words((row.get("key", ""), row.get("operator", ""))) is not None
+def _read_row(row: object) -> Requirement | None:
+    if not isinstance(row, Mapping):
+        return None
+    key, operator, values = row.get("key", ""), row.get("operator", ""), words(row.get("values"))
+    if not isinstance(key, str) or not isinstance(operator, str) or values is None:
+        return None
+    return Requirement(key, operator, values)
 
 
 def requirement(row: Mapping[str, Any]) -> Requirement:
