@@ -1,11 +1,10 @@
-"""The composition root: the only module that constructs the adapters, from settings or around a pocket world."""
+"""The composition root: the only module that constructs the adapters, from settings."""
 
 import contextlib
 import dataclasses
 import json
 import pathlib
 import random
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -33,11 +32,6 @@ from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.settings import loading, sources
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.sim import faults, twins
-from slurm_bridge.sim.kube import world as pocket_kube
-from slurm_bridge.sim.slurm import defaults
-from slurm_bridge.sim.slurm import pocket as pocket_slurm
-from slurm_bridge.sim.slurm import server as pocket_slurm_server
 from slurm_bridge.slurm import calls, fields
 from slurm_bridge.slurm import client as slurm_client
 from slurm_bridge.slurm import settings as slurm_settings
@@ -85,7 +79,7 @@ def agent(configuration: Configuration) -> Iterator[AgentService]:
     dice, metrics = random.Random(), AgentMetrics(version=slurm_bridge.__version__)  # noqa: S311 - no secrets
     place, partition = daemon_agent.place(settings), settings.agent.shard.partition or ""
     with contextlib.ExitStack() as stack:
-        cluster = _cluster(stack, _access(settings), clock)
+        cluster = cluster_client(stack, _access(settings), clock)
         slurm = _slurm(stack, adapter_settings(settings), clock) if partition else None
         observed = metered.MeteredCluster(cluster, clock, metrics.request_to_kubernetes)
         cache = Cache(observed, clock, dice, machines=slurm, partition=partition)
@@ -99,7 +93,7 @@ def both(
 ) -> Iterator[tuple[ports.Cluster, slurm_client.SlurmClient]]:
     """Both adapters, until the block ends."""
     with contextlib.ExitStack() as stack:
-        cluster = _cluster(stack, _access(settings), clock, reading)
+        cluster = cluster_client(stack, _access(settings), clock, reading)
         oddities = reading.oddities if reading is not None else None
         yield cluster, _slurm(stack, adapter_settings(settings), clock, oddities)
 
@@ -213,78 +207,13 @@ def expectations(settings: Settings) -> Expectations:
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PocketWorld:
-    """Both pocket servers, running, and what a daemon (or kubectl) needs to reach them over HTTP."""
-
-    cluster: ports.Cluster
-    clock: ports.Clock
-    kube_url: str
-    slurm_url: str
-    kube_calls: faults.Faults
-    slurm_calls: faults.Faults
-    kube: pocket_kube.PocketKube
-    slurmctld: pocket_slurm.PocketSlurm
-    folder: pathlib.Path
-
-    @property
-    def kubeconfig(self) -> pathlib.Path:
-        """For kubectl, and for a daemon."""
-        return self.folder / "kubeconfig"
-
-    @property
-    def token_file(self) -> pathlib.Path:
-        """An operator's token of the pocket Slurm."""
-        return self.folder / "token"
-
-    @property
-    def overrides(self) -> tuple[str, ...]:
-        """What a configuration has to say differently here, as `--set` would."""
-        return (
-            f"slurm.url={self.slurm_url}",
-            f"slurm.token_file={self.token_file}",
-            f"kubernetes.kubeconfig={self.kubeconfig}",
-            "web.host=127.0.0.1",
-            "web.port=0",
-            "web.probes_port=0",
-        )
-
-
-@contextlib.contextmanager
-def pocket_world(*, nodes: int, cpus: int = 64) -> Iterator[PocketWorld]:
-    """A pocket Kubernetes and a pocket Slurm with the same nodes, until the block ends."""
-    clock, machines = SystemClock(), defaults.nodes(nodes, cpus=cpus)
-    with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-bridge-")))
-        slurm = pocket_slurm.PocketSlurm(
-            clock=clock, nodes=machines, reservations=(), tokens=pocket_slurm.TOKENS_OF_SLURM
-        )
-        slurm_server = stack.enter_context(pocket_slurm_server.PocketSlurmServer(slurm))
-        kube = pocket_kube.PocketKube(clock=clock)
-        twins.join(kube, machines)
-        kube_server = stack.enter_context(pocket_kube.PocketKubeServer(kube))
-        kube_server.write_kubeconfig(folder / "kubeconfig")
-        (folder / "token").touch(mode=0o600)
-        (folder / "token").write_text(slurm.secret)
-        yield PocketWorld(
-            cluster=_cluster(stack, kube_config.from_kubeconfig(folder / "kubeconfig"), clock),
-            clock=clock,
-            kube_url=kube_server.url,
-            slurm_url=slurm_server.url,
-            kube_calls=kube_server.faults,
-            slurm_calls=slurm_server.faults,
-            kube=kube,
-            slurmctld=slurm,
-            folder=folder,
-        )
-
-
-def _cluster(
+def cluster_client(
     stack: contextlib.ExitStack,
     access: kube_config.Access,
     clock: ports.Clock,
     reading: kube_client.Reading | None = None,
 ) -> ports.Cluster:
+    """The Kubernetes adapter; the stack closes it."""
     dice = random.Random()  # noqa: S311 - jitter is no secret
     client = kube_client.KubeClient(access, clock=clock, dice=dice, reading=reading)
     stack.callback(client.close)

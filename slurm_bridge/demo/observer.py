@@ -3,8 +3,8 @@
 import collections
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from slurm_bridge.app import PocketWorld
 from slurm_bridge.demo import belonging, scene
+from slurm_bridge.demo.pocket import PocketWorld
 from slurm_bridge.demo.scene import Calls, Frame, JobSeen, PodSeen, Stage
 from slurm_bridge.demo.work import NAMESPACE, Work
 from slurm_bridge.model import kinds, marks, names

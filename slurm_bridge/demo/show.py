@@ -18,7 +18,7 @@ from typing import Protocol
 
 from slurm_bridge import app
 from slurm_bridge.daemon.process import Daemon
-from slurm_bridge.demo import scene, troubles, work
+from slurm_bridge.demo import pocket, scene, troubles, work
 from slurm_bridge.demo.observer import Observer
 from slurm_bridge.demo.scene import Frame, Stage
 from slurm_bridge.model.meta import Manifest
@@ -105,7 +105,7 @@ def _counts(outcomes: Sequence[str]) -> str:
 
 def play(options: Options, audience: Audience, stop: threading.Event) -> Summary:
     """All of it; `stop` ends it early, from any thread."""
-    with app.pocket_world(nodes=options.nodes, cpus=options.cpus) as world:
+    with pocket.world(nodes=options.nodes, cpus=options.cpus) as world:
         programme = work.programme(options.pods)
         audience.begin(_introduction(world, programme, options))
         wanted = work.create(world.cluster, programme.manifests)
@@ -147,7 +147,7 @@ class _Engine:
 
 
 @contextlib.contextmanager
-def _running(world: app.PocketWorld, examples: Iterable[str]) -> Iterator[_Engine]:
+def _running(world: pocket.PocketWorld, examples: Iterable[str]) -> Iterator[_Engine]:
     """The very daemon of `slurm-bridge run`, with the shipped configuration turned to this world."""
     path = world.folder / "config.yaml"
     path.write_text(work.configuration(), encoding="utf-8")
@@ -167,7 +167,7 @@ def _running(world: app.PocketWorld, examples: Iterable[str]) -> Iterator[_Engin
 class _Stage:
     """What is needed while it runs."""
 
-    world: app.PocketWorld
+    world: pocket.PocketWorld
     wanted: Sequence[work.Work]
     schedule: troubles.Schedule
     observer: Observer
@@ -198,7 +198,7 @@ def _watch(stage: _Stage, options: Options, audience: Audience, stop: threading.
 class _Traffic:
     """While somebody watches there is always something to see: new pods come, finished ones are cleared away."""
 
-    def __init__(self, world: app.PocketWorld, observer: Observer, *, first: int) -> None:
+    def __init__(self, world: pocket.PocketWorld, observer: Observer, *, first: int) -> None:
         self._world, self._observer, self._number = world, observer, first
         self._next = 0.0
         self._made: collections.deque[work.Work] = collections.deque()
@@ -226,7 +226,7 @@ class _Traffic:
             self._world.kube.delete(old.kind, (old.namespace, old.name))
 
 
-def _introduction(world: app.PocketWorld, programme: work.Programme, options: Options) -> str:
+def _introduction(world: pocket.PocketWorld, programme: work.Programme, options: Options) -> str:
     shown = ", ".join(programme.examples) or "none found"
     lines = [
         f"pocket Kubernetes {world.kube_url}   pocket slurmrestd {world.slurm_url}",

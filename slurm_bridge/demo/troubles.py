@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge import errors
-from slurm_bridge.app import PocketWorld
+from slurm_bridge.demo.pocket import PocketWorld
 from slurm_bridge.sim import faults
 
 Deed = Callable[[PocketWorld], None]

@@ -14,9 +14,9 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.callers import Token
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.runtime import clock
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
 from slurm_bridge.sim.kube import access, world
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/{}"
 

@@ -15,13 +15,13 @@ from slurm_bridge.model.job import Done, Refusal, Refused, Unknown
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.sim import faults
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import pocket, state
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 MACHINES = tuple(state.Node(name=name, cpus=8, memory_mib=1000) for name in ("n1", "n2"))
 

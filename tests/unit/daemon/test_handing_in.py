@@ -12,6 +12,7 @@ import pytest
 from loguru import logger
 
 from slurm_bridge import app, errors
+from slurm_bridge.demo import pocket
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube.access import Rule, User
@@ -64,7 +65,7 @@ def pod(name: str, *, annotations: Mapping[str, Any] | None = None, **spec: Any)
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """A daemon that takes pods in, ready; each test has pods of its own."""
     file = tmp_path_factory.mktemp("handing") / "bridge.yaml"
-    with app.pocket_world(nodes=4) as world, running(world, file, **ON) as made:
+    with pocket.world(nodes=4) as world, running(world, file, **ON) as made:
         made.until_ready()
         yield Desk(made)
 
@@ -191,7 +192,7 @@ def test_a_token_is_in_no_log_and_in_no_answer(desk: Desk, log: list[str]) -> No
 
 def test_nothing_is_taken_in_unless_the_configuration_says_so(tmp_path: pathlib.Path) -> None:
     """Off by default: there is no such page."""
-    with app.pocket_world(nodes=1) as world, running(world, tmp_path / "bridge.yaml") as made:
+    with pocket.world(nodes=1) as world, running(world, tmp_path / "bridge.yaml") as made:
         made.until_ready()
         connection = http.client.HTTPConnection("127.0.0.1", made.daemon.door.port, timeout=20)
         with contextlib.closing(connection):
@@ -201,7 +202,7 @@ def test_nothing_is_taken_in_unless_the_configuration_says_so(tmp_path: pathlib.
 
 def test_tokens_do_not_travel_in_the_open(tmp_path: pathlib.Path) -> None:
     """A configuration that would let them is refused before anything listens."""
-    with app.pocket_world(nodes=1) as world:
+    with pocket.world(nodes=1) as world:
         made = configuration(world, tmp_path / "bridge.yaml", **ON)
         opened = app.Configuration(path=made.path, environ={}, overrides=(*made.overrides, "web.host=0.0.0.0"))
         with pytest.raises(errors.BadConfiguration, match=r"web\.submission: needs web\.tls"):

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slurm_bridge import app
-from slurm_bridge.demo import belonging, work
+from slurm_bridge.demo import belonging, pocket, work
 from slurm_bridge.demo.observer import Observer
 from slurm_bridge.demo.scene import Stage
 from slurm_bridge.demo.work import Work
@@ -14,14 +13,14 @@ from slurm_bridge.model.marks import Owner
 
 
 @pytest.fixture
-def world() -> Iterator[app.PocketWorld]:
+def world() -> Iterator[pocket.PocketWorld]:
     """With the namespace of the show."""
-    with app.pocket_world(nodes=4) as made:
+    with pocket.world(nodes=4) as made:
         made.kube.create(kinds.NAMESPACES, {"metadata": {"name": work.NAMESPACE}})
         yield made
 
 
-def test_looking_is_not_counted_among_the_calls(world: app.PocketWorld) -> None:
+def test_looking_is_not_counted_among_the_calls(world: pocket.PocketWorld) -> None:
     """Only what goes over HTTP is, from the observer's making on."""
     world.cluster.list(kinds.NODES)
     look = Observer(world)
@@ -31,7 +30,7 @@ def test_looking_is_not_counted_among_the_calls(world: app.PocketWorld) -> None:
     assert look.look().calls.kube == 1
 
 
-def test_pods_that_are_gone_for_long_are_only_counted(world: app.PocketWorld) -> None:
+def test_pods_that_are_gone_for_long_are_only_counted(world: pocket.PocketWorld) -> None:
     """The sums stay right."""
     look = Observer(world, remembered=1)
     for number in (1, 2, 3):
@@ -54,7 +53,7 @@ def test_pods_that_are_gone_for_long_are_only_counted(world: app.PocketWorld) ->
     ],
 )
 def test_a_job_has_the_outcome_that_its_conditions_say(
-    world: app.PocketWorld, status: dict[str, object], outcome: str
+    world: pocket.PocketWorld, status: dict[str, object], outcome: str
 ) -> None:
     """Nothing as long as it goes on."""
     spec = {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}
@@ -63,7 +62,7 @@ def test_a_job_has_the_outcome_that_its_conditions_say(
     assert Observer(world).outcome(Work(kind=kinds.JOBS, namespace=work.NAMESPACE, name="a")) == outcome
 
 
-def test_what_was_deleted_is_gone(world: app.PocketWorld) -> None:
+def test_what_was_deleted_is_gone(world: pocket.PocketWorld) -> None:
     """A bare pod whose node was taken back."""
     assert Observer(world).outcome(Work(kind=kinds.PODS, namespace=work.NAMESPACE, name="nobody")) == "gone"
 

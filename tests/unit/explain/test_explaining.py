@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge import app, errors
+from slurm_bridge.demo import pocket
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
 from slurm_bridge.explain.explaining import Explanation
@@ -107,7 +108,7 @@ def test_offline_a_partition_is_not_waited_for(explain: Explain) -> None:
 
 
 def test_offline_no_server_is_asked_and_the_answer_says_what_that_leaves_out(
-    explain: Explain, world: app.PocketWorld
+    explain: Explain, world: pocket.PocketWorld
 ) -> None:
     """Translation and policy only."""
     calls = world.kube_calls.calls + world.slurm_calls.calls
@@ -146,7 +147,7 @@ def test_a_gated_pod_waits(explain: Explain) -> None:
 
 
 def test_the_daemon_submits_what_was_explained(
-    explainer: Explainer, world: app.PocketWorld, settings: Callable[..., Settings], tmp_path: pathlib.Path
+    explainer: Explainer, world: pocket.PocketWorld, settings: Callable[..., Settings], tmp_path: pathlib.Path
 ) -> None:
     """The same id, and the same digest of the whole request in the owner record."""
     world.cluster.create(kinds.PODS, "default", explained.pod("sent", {"partition": "limited"}))
@@ -173,7 +174,7 @@ def test_the_daemon_submits_what_was_explained(
 
 
 def test_after_a_job_that_ended_the_next_attempt_is_explained(
-    explainer: Explainer, world: app.PocketWorld, settings: Callable[..., Settings]
+    explainer: Explainer, world: pocket.PocketWorld, settings: Callable[..., Settings]
 ) -> None:
     """With an id of its own."""
     pod = world.cluster.create(kinds.PODS, "default", explained.pod("again"))
@@ -192,7 +193,7 @@ def test_after_a_job_that_ended_the_next_attempt_is_explained(
 
 
 def test_a_job_without_a_chosen_id_is_found_by_its_owner_record(
-    settings: Callable[..., Settings], world: app.PocketWorld
+    settings: Callable[..., Settings], world: pocket.PocketWorld
 ) -> None:
     """Where the token may not choose ids."""
     pod = world.cluster.create(kinds.PODS, "default", explained.pod("counted"))
@@ -206,7 +207,7 @@ def test_a_job_without_a_chosen_id_is_found_by_its_owner_record(
     assert "job_id" not in body(found)
 
 
-def test_a_cancelled_request_stays_parked_until_it_changes(explainer: Explainer, world: app.PocketWorld) -> None:
+def test_a_cancelled_request_stays_parked_until_it_changes(explainer: Explainer, world: pocket.PocketWorld) -> None:
     """The pod says that somebody has cancelled just this."""
     made = world.cluster.create(kinds.PODS, "default", explained.pod("parked"))
     owner = marks.read(str(body(explainer.pod("default", "parked"))["admin_comment"]))
@@ -219,7 +220,7 @@ def test_a_cancelled_request_stays_parked_until_it_changes(explainer: Explainer,
 
 
 def test_a_bound_pod_is_explained_as_if_it_were_to_be_scheduled_now(
-    explainer: Explainer, world: app.PocketWorld
+    explainer: Explainer, world: pocket.PocketWorld
 ) -> None:
     """And the answer says so."""
     world.kube.create(kinds.PODS, explained.pod("bound", nodeName="ext001"))
@@ -252,7 +253,7 @@ def test_objects_beside_those_that_make_pods_are_passed_over(explainer: Explaine
     assert len(explainer.manifests([account, explained.pod(), explained.job()])) == 2
 
 
-def test_the_owners_of_a_pod_speak_for_it(explainer: Explainer, world: app.PocketWorld) -> None:
+def test_the_owners_of_a_pod_speak_for_it(explainer: Explainer, world: pocket.PocketWorld) -> None:
     """A Job's annotations, read from the cluster."""
     made = world.cluster.create(kinds.JOBS, "default", explained.job("crew", {"partition": "batch"}, suspend=True))
     reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "crew", "uid": made.uid, "controller": True}

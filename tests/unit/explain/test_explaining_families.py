@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge import app
+from slurm_bridge.demo import pocket
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explaining import Explanation
 from tests.unit.explain import explained
@@ -273,7 +273,9 @@ def test_offline_no_family_asks_anybody(explain: Explain, serve: Callable[..., S
     assert (found.status, service.asked) == (0, [])
 
 
-def test_an_explanation_changes_nothing_in_slurm_and_leaves_no_thread(explain: Explain, world: app.PocketWorld) -> None:
+def test_an_explanation_changes_nothing_in_slurm_and_leaves_no_thread(
+    explain: Explain, world: pocket.PocketWorld
+) -> None:
     """What hooks do beside the passes they do within it."""
     before, jobs = set(threading.enumerate()), dict(world.slurmctld.control.jobs())
     explain(explained.pod(), hooks({"name": "vela"}, {"name": "kube-scheduler"}))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge import app
+from slurm_bridge.demo import pocket
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
 from slurm_bridge.explain.explaining import Explanation
@@ -247,7 +248,7 @@ def test_a_long_list_of_members_is_cut_for_people_only(together: Together) -> No
     assert len(text.document(found, verbose=False)["members"]) == 40
 
 
-def test_a_member_that_exists_is_explained_with_all_others(explainer: Explainer, world: app.PocketWorld) -> None:
+def test_a_member_that_exists_is_explained_with_all_others(explainer: Explainer, world: pocket.PocketWorld) -> None:
     """Those that run show their node and their job."""
     made = world.cluster.create(kinds.JOBS, "default", explained.gang("live", suspend=True))
     reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "live", "uid": made.uid, "controller": True}
@@ -268,7 +269,7 @@ def test_a_member_that_exists_is_explained_with_all_others(explainer: Explainer,
     assert sent(found)["tasks"] == 3
 
 
-def test_a_look_at_many_members_asks_for_their_owner_once(explainer: Explainer, world: app.PocketWorld) -> None:
+def test_a_look_at_many_members_asks_for_their_owner_once(explainer: Explainer, world: pocket.PocketWorld) -> None:
     """What is asked for once is remembered for that question."""
     made = world.cluster.create(kinds.JOBS, "default", explained.gang("asked", count=8, suspend=True))
     reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "asked", "uid": made.uid, "controller": True}
@@ -281,7 +282,7 @@ def test_a_look_at_many_members_asks_for_their_owner_once(explainer: Explainer, 
     assert world.kube_calls.count(method="GET", target="/jobs/asked") == before + 1
 
 
-def test_members_that_do_not_count_say_why(explainer: Explainer, world: app.PocketWorld) -> None:
+def test_members_that_do_not_count_say_why(explainer: Explainer, world: pocket.PocketWorld) -> None:
     """One is over, one is held back: what is asked for is without them."""
     for name in "abcd":
         gates = {"schedulingGates": [{"name": "quota"}]} if name == "b" else {}

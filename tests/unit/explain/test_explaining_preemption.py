@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge import app
+from slurm_bridge.demo import pocket
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.model import kinds
@@ -33,7 +34,7 @@ def large(name: str, node: str, priority: int, **changes: Any) -> dict[str, Any]
 
 
 @contextlib.contextmanager
-def running(path: pathlib.Path, world: app.PocketWorld) -> Iterator[None]:
+def running(path: pathlib.Path, world: pocket.PocketWorld) -> Iterator[None]:
     """A daemon, for as long as the block lasts."""
     overrides = (*world.overrides, "leader_election.enabled=false", HOOK)
     with app.daemon(app.Configuration(path=path, environ={}, overrides=overrides)) as daemon:
@@ -47,7 +48,7 @@ def running(path: pathlib.Path, world: app.PocketWorld) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def crowded(world: app.PocketWorld, tmp_path_factory: pytest.TempPathFactory) -> app.PocketWorld:
+def crowded(world: pocket.PocketWorld, tmp_path_factory: pytest.TempPathFactory) -> pocket.PocketWorld:
     """Three nodes, each taken by a pod that another waits for; a daemon has placed the first ones."""
     config = tmp_path_factory.mktemp("preemption") / "config.yaml"
     config.write_text(CONFIG)
@@ -65,7 +66,7 @@ def crowded(world: app.PocketWorld, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def about(crowded: app.PocketWorld, settings: Callable[..., Settings]) -> Callable[[str], Explanation]:
+def about(crowded: pocket.PocketWorld, settings: Callable[..., Settings]) -> Callable[[str], Explanation]:
     """One of these pods explained."""
 
     def made(name: str) -> Explanation:
@@ -76,7 +77,7 @@ def about(crowded: app.PocketWorld, settings: Callable[..., Settings]) -> Callab
     return made
 
 
-def _known(world: app.PocketWorld, key: tuple[str, str]) -> bool:
+def _known(world: pocket.PocketWorld, key: tuple[str, str]) -> bool:
     """It is bound, or says that its job waits in Slurm for nodes."""
     pod = world.cluster.get(kinds.PODS, *key)
     said = [one.message or "" for one in pod.status.conditions if one.status == "False"] if pod is not None else []
@@ -114,7 +115,7 @@ def test_of_a_pod_that_has_its_node_there_is_nothing_to_say(about: Callable[[str
     assert about("low-3").preempting is None
 
 
-def test_a_promise_that_stands_is_told(settings: Callable[..., Settings], world: app.PocketWorld) -> None:
+def test_a_promise_that_stands_is_told(settings: Callable[..., Settings], world: pocket.PocketWorld) -> None:
     """The node is on the pod already."""
     pod = world.cluster.create(kinds.PODS, "default", large("promised", "nowhere", 100))
     world.cluster.patch(kinds.PODS, pod, {"status": {"nominatedNodeName": "ext004"}}, "status")
@@ -123,7 +124,7 @@ def test_a_promise_that_stands_is_told(settings: Callable[..., Settings], world:
     assert "room is being made for it on ext004" in text.render(found, verbose=False)
 
 
-def test_without_the_hook_nobody_speaks_of_it(settings: Callable[..., Settings], world: app.PocketWorld) -> None:
+def test_without_the_hook_nobody_speaks_of_it(settings: Callable[..., Settings], world: pocket.PocketWorld) -> None:
     """It is off unless it is named."""
     world.cluster.create(kinds.PODS, "default", large("plain", "nowhere", 100))
     with app.explainer(settings(), offline=False) as explainer:

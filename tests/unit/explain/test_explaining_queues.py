@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge import app
+from slurm_bridge.demo import pocket
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.model import kinds, names
@@ -25,7 +26,7 @@ def yunikorn(**options: Any) -> str:
     return f"hooks={json.dumps([{'name': 'yunikorn', 'options': options}])}"
 
 
-def runs(world: app.PocketWorld, name: str, cpus: int, owner: Any = None) -> None:
+def runs(world: pocket.PocketWorld, name: str, cpus: int, owner: Any = None) -> None:
     """A pod of ours in that queue that has a node, or one of a Job that says in which queue it is."""
     manifest = explained.pod(name, None if owner else QUEUE, nodeName="ext001")
     if owner:
@@ -43,7 +44,7 @@ def test_a_pod_that_is_let_in_says_by_which_queue(explain: Explain) -> None:
     assert "queue root.a" in text.render(found, verbose=True)
 
 
-def test_what_runs_counts(explain: Explain, world: app.PocketWorld) -> None:
+def test_what_runs_counts(explain: Explain, world: pocket.PocketWorld) -> None:
     """As the daemon would count it."""
     runs(world, "other", 2)
     found = explain(explained.pod(annotations=QUEUE), yunikorn())
@@ -52,7 +53,7 @@ def test_what_runs_counts(explain: Explain, world: app.PocketWorld) -> None:
     assert found.held_by == ("yunikorn",)
 
 
-def test_the_queue_of_what_runs_may_be_said_by_its_owner(explain: Explain, world: app.PocketWorld) -> None:
+def test_the_queue_of_what_runs_may_be_said_by_its_owner(explain: Explain, world: pocket.PocketWorld) -> None:
     """As the daemon hears it: the pod itself says nothing."""
     job = world.kube.create(kinds.JOBS, explained.job("owner", {"queue": "root.b"}))
     runs(world, "owned", 3, owner=job)
@@ -62,7 +63,7 @@ def test_the_queue_of_what_runs_may_be_said_by_its_owner(explain: Explain, world
 
 
 @pytest.fixture
-def told(settings: Callable[..., Settings], world: app.PocketWorld) -> Iterator[Callable[[str], Explanation]]:
+def told(settings: Callable[..., Settings], world: pocket.PocketWorld) -> Iterator[Callable[[str], Explanation]]:
     """What is said of a pod that exists; its name is to be `mine` or `goes`."""
 
     def made(name: str) -> Explanation:
@@ -75,7 +76,7 @@ def told(settings: Callable[..., Settings], world: app.PocketWorld) -> Iterator[
             world.kube.delete(kinds.PODS, ("default", name), grace=0)
 
 
-def test_who_waits_for_others_to_go_is_told_who(told: Callable[[str], Explanation], world: app.PocketWorld) -> None:
+def test_who_waits_for_others_to_go_is_told_who(told: Callable[[str], Explanation], world: pocket.PocketWorld) -> None:
     """As its pod says."""
     says = {names.ANNOTATION_ROOM: json.dumps({"victims": {"u1": "team/b1", "u2": "team/b2"}, "nodes": ["n1"]})}
     manifest = explained.pod("mine", QUEUE)
@@ -99,7 +100,7 @@ def test_who_waits_for_others_to_go_is_told_who(told: Callable[[str], Explanatio
     ],
 )
 def test_who_has_to_go_is_told_for_whom(
-    told: Callable[[str], Explanation], world: app.PocketWorld, uid: str, cause: str, said: str
+    told: Callable[[str], Explanation], world: pocket.PocketWorld, uid: str, cause: str, said: str
 ) -> None:
     """Or what there is too much of; and what becomes of its pods."""
     runs(world, "goes", 1)

@@ -13,12 +13,12 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 
 def owner(uid: str = "u", *, cluster: str = "here", attempt: int = 0, **more: Any) -> Owner:

@@ -27,14 +27,14 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.overlays.fenced import FencedCluster, FencedSlurm
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.sim import faults
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.workloads import known
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 from tests.simulation.feed import Feed
 from tests.simulation.observer import CLUSTER_ID
 from tests.simulation.weather import Side

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge import cli, errors
-from slurm_bridge.daemon import queueing, queues
+from slurm_bridge.cli import queue_client
+from slurm_bridge.daemon import queueing
 from slurm_bridge.hooks.yunikorn import text
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web.routes import Request, Table
@@ -94,9 +95,9 @@ def test_a_file_is_checked_without_a_daemon(tmp_path: pathlib.Path) -> None:
     """By the same rules, one line for each problem."""
     file = tmp_path / "queues.yaml"
     file.write_text("partitions: [{name: default, queues: [{name: root, queues: [{name: 'a b'}]}]}]")
-    assert "a b" in queues.problems(file)[0]
+    assert "a b" in queue_client.problems(file)[0]
     file.write_text("partitions: [{name: default, queues: [{name: root, queues: [{name: a}]}]}]")
-    assert queues.problems(file) == []
+    assert queue_client.problems(file) == []
 
 
 class Door(http.server.BaseHTTPRequestHandler):
@@ -141,7 +142,7 @@ def test_a_door_without_queues_is_told_apart(
     """From one that answers nonsense."""
     door.answer = answer  # type: ignore[attr-defined]
     with pytest.raises(error):
-        queues.ask(f"http://127.0.0.1:{door.server_port}")
+        queue_client.ask(f"http://127.0.0.1:{door.server_port}")
 
 
 def test_the_command_shows_the_tree(
@@ -161,4 +162,4 @@ def test_the_command_shows_the_tree(
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     """With what is allowed."""
     with pytest.raises(errors.BadConfiguration, match="--url"):
-        queues.ask(url)
+        queue_client.ask(url)

@@ -7,9 +7,10 @@ import pytest
 from slurm_bridge import errors, ports
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds
-from slurm_bridge.sim import direct_line, faults, wire
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
+from slurm_bridge.sim import faults, wire
+from tests import direct_line
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
 
 POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
 

@@ -8,8 +8,8 @@ A watch over such a line tells everything that has happened, then ends: who foll
 
 from collections.abc import Mapping
 
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 
 class DirectAccess:

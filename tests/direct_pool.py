@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import urllib3
 from urllib3 import exceptions
 
-from slurm_bridge.sim.direct_line import Answer, Line, NotAnswered, NotReached, Question, Silent
+from tests.direct_line import Answer, Line, NotAnswered, NotReached, Question, Silent
 
 
 class DirectAnswer:

@@ -1,16 +1,16 @@
-"""A daemon's queues as somebody outside sees them: asked over HTTP, shown as text, and a configuration checked."""
+"""Reads the queues of a running daemon over HTTP, and checks a file that configures queues."""
 
 import http.client
 import json
 import pathlib
 import ssl
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge import errors
 from slurm_bridge.daemon import queueing
-from slurm_bridge.hooks.yunikorn import files, text
+from slurm_bridge.hooks.yunikorn import files
 from slurm_bridge.queues.config import checking, parsing
 
 URL = "http://127.0.0.1:8080"
@@ -19,8 +19,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 
 def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
-    """What the door shows; Unavailable where nobody answers, NotFound where there are no queues."""
-    connection = connected(url, ca)
+    """The page of the queues. Raises Unavailable without an answer, NotFound if the daemon has no queues."""
+    connection = connect(url, ca)
     try:
         connection.request("GET", queueing.PATH)
         answer = connection.getresponse()
@@ -40,8 +40,8 @@ def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
     return found
 
 
-def connected(url: str, ca: pathlib.Path | None, seconds: float = _SECONDS) -> http.client.HTTPConnection:
-    """To the door at this address, which is the only place that is asked: redirects are not followed."""
+def connect(url: str, ca: pathlib.Path | None, seconds: float = _SECONDS) -> http.client.HTTPConnection:
+    """A connection to this address; a redirect is never followed."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise errors.BadConfiguration(f"--url {url!r}: allowed is http:// or https:// and a host")
@@ -54,13 +54,8 @@ def connected(url: str, ca: pathlib.Path | None, seconds: float = _SECONDS) -> h
         raise errors.BadConfiguration(f"--url {url!r}: {error}") from error
 
 
-def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """For people."""
-    return text.lines(found)
-
-
 def problems(file: pathlib.Path) -> list[str]:
-    """What is wrong with a configuration of queues in a file, by the rules that the daemon has."""
+    """The errors in a file that configures queues, by the same rules as in the daemon."""
     try:
         parsed = parsing.parse(files.read(str(file)))
     except errors.BadConfiguration as error:

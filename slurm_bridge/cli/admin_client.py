@@ -1,4 +1,4 @@
-"""The admin service of the queues as an administrator asks it, with a token that nobody else gets to see."""
+"""The client of the admin API of the queues. The administrator's token is sent to the daemon and shown nowhere."""
 
 import dataclasses
 import http
@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from slurm_bridge import errors
-from slurm_bridge.daemon import queues
+from slurm_bridge.cli import queue_client
 from slurm_bridge.kube import config as kube_config
 from slurm_bridge.model.callers import Token
 from slurm_bridge.settings import kinds
 from slurm_bridge.web import administration, callers
 
-#: The variable that may hold the token.
+#: The environment variable that may hold the token.
 VARIABLE: Final = "SLURM_BRIDGE_TOKEN"
 
-#: A configuration that hooks need to see more for is in force when that has been listed.
+#: A reload answers after all objects that the hooks newly need have been listed.
 _SECONDS: Final = 60.0
 _MOST_BYTES: Final = 16 << 20
-_SAID: Final[Mapping[int, type[errors.BridgeError]]] = {
+_ERRORS: Final[Mapping[int, type[errors.BridgeError]]] = {
     http.HTTPStatus.UNAUTHORIZED: errors.NotAuthenticated,
     http.HTTPStatus.FORBIDDEN: errors.NotAuthorized,
     http.HTTPStatus.NOT_FOUND: errors.NotFound,
@@ -35,15 +35,15 @@ _SAID: Final[Mapping[int, type[errors.BridgeError]]] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Badge:
-    """Where an administrator's token is; the first that is given counts. Never a word of the command line."""
+class Credentials:
+    """Where the token is: the first source that is given counts. No flag takes the token itself."""
 
     token_file: pathlib.Path | None = None
     kubeconfig: pathlib.Path | None = None
     environ: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
 
     def token(self) -> Token:
-        """BadConfiguration says where none was found; it never says what was."""
+        """Read the token. BadConfiguration names the source that holds none, and never what it holds."""
         words, source = self._found()
         token = callers.token(words)
         if token is None:
@@ -69,11 +69,11 @@ class Badge:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
-    """The daemon that is asked, and by whom. `plain_http`: the token may go there in the clear."""
+class AdminClient:
+    """Asks the daemon at `url`. With `plain_http` the token may be sent without TLS."""
 
     url: str
-    badge: Badge
+    credentials: Credentials
     ca: pathlib.Path | None = None
     plain_http: bool = False
 
@@ -82,7 +82,7 @@ class Counter:
         return self._good(*self._ask("GET", administration.CONFIG))
 
     def problems(self, file: pathlib.Path) -> list[str]:
-        """What keeps this file from taking the place of the configuration in force."""
+        """The reasons why this file cannot replace the configuration in force."""
         try:
             body = file.read_bytes()
         except OSError as error:
@@ -90,7 +90,7 @@ class Counter:
         return self._problems(*self._ask("POST", administration.VALIDATE, body))
 
     def reload(self) -> tuple[str, list[str]]:
-        """What has become of it in words, and why it was not taken over; empty where it was."""
+        """The daemon's message, and why the stored configuration is not in force; empty if it is."""
         status, said = self._ask("POST", administration.RELOAD, b"")
         found = self._problems(status, said)
         version = f", version {said['version']}" if said.get("version") else ""
@@ -107,13 +107,13 @@ class Counter:
     def _good(self, status: int, said: Mapping[str, Any]) -> Mapping[str, Any]:
         if status == http.HTTPStatus.OK:
             return said
-        raise _SAID.get(status, errors.BadAnswer)(f"{self.url}: {said.get('message') or status}")
+        raise _ERRORS.get(status, errors.BadAnswer)(f"{self.url}: {said.get('message') or status}")
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Mapping[str, Any]]:
-        """Status and answer; the words of errors never have more than the address."""
-        self._private()
-        headers = {"Authorization": f"Bearer {self.badge.token().words}"}
-        connection = queues.connected(self.url, self.ca, _SECONDS)
+        """Status and answer. Errors contain the address and never the token."""
+        self._require_privacy()
+        headers = {"Authorization": f"Bearer {self.credentials.token().words}"}
+        connection = queue_client.connect(self.url, self.ca, _SECONDS)
         try:
             connection.request(method, path, body=body, headers=headers)
             answer = connection.getresponse()
@@ -122,9 +122,9 @@ class Counter:
             raise errors.Unavailable(f"{self.url}{path}: {type(error).__name__}: {error}") from error
         finally:
             connection.close()
-        return answer.status, _said(answer, text)
+        return answer.status, _document(answer, text)
 
-    def _private(self) -> None:
+    def _require_privacy(self) -> None:
         parts = urllib.parse.urlsplit(self.url)
         if parts.scheme == "http" and not self.plain_http and not kinds.loopback(parts.hostname or ""):
             raise errors.BadConfiguration(
@@ -133,8 +133,8 @@ class Counter:
             )
 
 
-def _said(answer: http.client.HTTPResponse, text: bytes) -> Mapping[str, Any]:
-    """What the JSON says; whatever else came is a message."""
+def _document(answer: http.client.HTTPResponse, text: bytes) -> Mapping[str, Any]:
+    """The JSON object of the answer; any other text becomes its message."""
     try:
         found = json.loads(text)
     except ValueError:
