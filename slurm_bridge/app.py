@@ -1,4 +1,4 @@
-"""The composition root: the only module that constructs the adapters, from settings."""
+"""The composition root: the only module that builds the adapters, from the settings."""
 
 import contextlib
 import dataclasses
@@ -13,15 +13,15 @@ from slurm_bridge import ports
 from slurm_bridge.agents.cache import Cache
 from slurm_bridge.agents.posting import Posting
 from slurm_bridge.agents.service import AgentService
-from slurm_bridge.checks import findings, gathering, table
+from slurm_bridge.checks import collector, findings, table
 from slurm_bridge.checks.facts import Expectations
 from slurm_bridge.daemon import agent as daemon_agent
 from slurm_bridge.daemon import configuration as daemon_configuration
-from slurm_bridge.daemon.process import Beside, Daemon
-from slurm_bridge.daemon.reload import Source
-from slurm_bridge.explain.asking import Means
+from slurm_bridge.daemon.process import Daemon, Extras
+from slurm_bridge.daemon.reload import SettingsSource
+from slurm_bridge.explain.cluster_view import CurrentSnapshot, Servers
+from slurm_bridge.explain.context import ExplainContext
 from slurm_bridge.explain.explainer import Explainer
-from slurm_bridge.explain.looking import Glance, Sides
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.kube import callers as kube_callers
 from slurm_bridge.kube import client as kube_client
@@ -40,30 +40,30 @@ from slurm_bridge.telemetry.agents import AgentMetrics
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """Where settings are written: one file, over it the environment, over both what the command line says."""
+    """The sources of the settings: one file, overridden by the environment, overridden by the command line."""
 
     path: pathlib.Path
     environ: Mapping[str, str]
     overrides: Sequence[str] = ()
 
     def load(self) -> Settings:
-        """Read it all again."""
+        """Read all sources again."""
         return loading.load(self.path, self.environ, self.overrides)
 
     def fingerprint(self) -> str:
-        """Changes whenever the file's content does."""
+        """Changes whenever the content of the file changes."""
         return sources.fingerprint(self.path)
 
 
 @contextlib.contextmanager
 def daemon(configuration: Configuration) -> Iterator[Daemon]:
-    """The daemon against the real servers that the settings name."""
+    """The daemon, connected to the servers in the settings."""
     settings, clock = configuration.load(), SystemClock()
     with contextlib.ExitStack() as stack:
         reading = kube_client.Reading(oddities=Oddities(clock.now))
         cluster, slurm = stack.enter_context(both(settings, clock, reading))
-        source = Source(fingerprint=configuration.fingerprint, load=configuration.load)
-        beside = Beside(
+        source = SettingsSource(fingerprint=configuration.fingerprint, load=configuration.load)
+        beside = Extras(
             check=lambda: _check(settings, cluster, slurm, clock),
             callers=_callers(stack, settings, clock) if _tokens(settings) else None,
             oddities=reading.oddities,
@@ -74,7 +74,7 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
 
 @contextlib.contextmanager
 def agent(configuration: Configuration) -> Iterator[AgentService]:
-    """An agent for the nodes that the settings name; Slurm is only asked when they name a partition."""
+    """An agent for the nodes in the settings. It asks Slurm only if the settings name a partition."""
     settings, clock = configuration.load(), SystemClock()
     dice, metrics = random.Random(), AgentMetrics(version=slurm_bridge.__version__)  # noqa: S311 - no secrets
     place, partition = daemon_agent.place(settings), settings.agent.shard.partition or ""
@@ -91,7 +91,7 @@ def agent(configuration: Configuration) -> Iterator[AgentService]:
 def both(
     settings: Settings, clock: ports.Clock, reading: kube_client.Reading | None = None
 ) -> Iterator[tuple[ports.Cluster, slurm_client.SlurmClient]]:
-    """Both adapters, until the block ends."""
+    """Both adapters; they are closed at the end of the block."""
     with contextlib.ExitStack() as stack:
         cluster = cluster_client(stack, _access(settings), clock, reading)
         oddities = reading.oddities if reading is not None else None
@@ -104,7 +104,7 @@ def _access(settings: Settings) -> kube_config.Access:
 
 
 def _tokens(settings: Settings) -> bool:
-    """Whether anybody hands us tokens."""
+    """Whether clients send tokens to us."""
     return settings.web.submission.enabled or settings.web.administration.enabled
 
 
@@ -115,7 +115,7 @@ def _callers(stack: contextlib.ExitStack, settings: Settings, clock: ports.Clock
 
 
 def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
-    """What the Slurm adapter needs to know. It keeps nothing: whoever asks for nodes wants them fresh."""
+    """The options of the Slurm adapter. It caches no nodes: callers that ask for nodes need current ones."""
     given = settings.slurm
     return slurm_settings.SlurmSettings(
         url=given.url,
@@ -135,21 +135,21 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
 
 @contextlib.contextmanager
 def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = None) -> Iterator[Explainer]:
-    """Explains what the daemon would do with these settings, at the clock's time; offline it asks no server.
+    """Explains what the daemon would do with these settings at the clock's time; offline it asks no server.
 
-    What hooks do beside the passes they do here within them, so that the answer is there at once.
+    Background work of hooks runs within the pass here, so that its results are complete.
     """
-    clock, glance = clock or SystemClock(), Glance()
+    clock, glance = clock or SystemClock(), CurrentSnapshot()
     reading = kube_client.Reading(oddities=Oddities(clock.now))
     limits = daemon_configuration.attempt_limits(settings)
     around = Surroundings(clock=clock, limits=limits, seen=glance, threads=False)
     with contextlib.ExitStack() as stack:
-        sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock(), reading)))
+        sides = None if offline else Servers(*stack.enter_context(both(settings, SystemClock(), reading)))
         if sides is not None:
             posting = Posting(SystemClock())
             stack.callback(posting.close)
             around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=posting)
-        means = Means(
+        means = ExplainContext(
             rules=daemon_configuration.rules(settings),
             chain=daemon_configuration.changeable(settings, around).chain,
             around=around,
@@ -165,7 +165,7 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
 
 
 def _submission(request: JobRequest) -> Mapping[str, object]:
-    """What is sent for one job, or for one of several components."""
+    """The JSON of a submission, of one job or of several components."""
     sent: Mapping[str, object] = json.loads(
         calls.submit([fields.submit(one) for one in (request, *request.components)]).body or b"{}"
     )
@@ -173,7 +173,7 @@ def _submission(request: JobRequest) -> Mapping[str, object]:
 
 
 def check(settings: Settings) -> tuple[findings.Finding, ...]:
-    """Look whether both servers are as scheduling through Slurm needs them."""
+    """Check whether both servers meet the requirements."""
     clock = SystemClock()
     with both(settings, clock) as (cluster, slurm):
         return _check(settings, cluster, slurm, clock)
@@ -183,12 +183,12 @@ def _check(
     settings: Settings, cluster: ports.Cluster, slurm: slurm_client.SlurmClient, clock: ports.Clock
 ) -> tuple[findings.Finding, ...]:
     wanted = expectations(settings)
-    facts = gathering.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
+    facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
     return table.findings(facts, wanted)
 
 
 def expectations(settings: Settings) -> Expectations:
-    """The part of the settings that the servers have to agree with."""
+    """The settings that have to match the servers."""
     given, ids = settings.defaults, settings.slurm.job_ids
     return Expectations(
         cluster_id=settings.cluster_id,

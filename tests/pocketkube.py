@@ -20,7 +20,7 @@ class Scene:
     def __init__(
         self,
         *,
-        rights: tuple[access.Rule, ...] | None = None,
+        rights: tuple[access.AccessRule, ...] | None = None,
         served: Mapping[str, tuple[str, ...]] = resources.SERVED,
     ) -> None:
         self.clock = VirtualClock()

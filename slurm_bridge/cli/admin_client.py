@@ -55,7 +55,7 @@ class Credentials:
             try:
                 return self.token_file.read_text(encoding="ascii"), f"--token-file {self.token_file}"
             except (OSError, UnicodeDecodeError) as error:
-                why = error.strerror if isinstance(error, OSError) else "is no text of a token"
+                why = error.strerror if isinstance(error, OSError) else "does not contain a token"
                 raise errors.BadConfiguration(f"--token-file {self.token_file}: {why}") from None
         if self.kubeconfig is not None:
             headers = kube_config.from_kubeconfig(self.kubeconfig).headers()
@@ -128,7 +128,7 @@ class AdminClient:
         parts = urllib.parse.urlsplit(self.url)
         if parts.scheme == "http" and not self.plain_http and not kinds.loopback(parts.hostname or ""):
             raise errors.BadConfiguration(
-                f"--url {self.url}: the token would travel in the clear; allowed are https://, an address of loopback, "
+                f"--url {self.url}: the token would be sent without TLS; allowed are https://, a loopback address, "
                 f"or --plain-http"
             )
 
@@ -144,5 +144,5 @@ def _document(answer: http.client.HTTPResponse, text: bytes) -> Mapping[str, Any
     if answer.status == http.HTTPStatus.OK:
         raise errors.BadAnswer("the daemon answered 200 without JSON")
     if answer.status == http.HTTPStatus.NOT_FOUND:
-        return {"message": "there is no admin service: web.administration.enabled is off there"}
+        return {"message": "the daemon has no admin API: web.administration.enabled is false"}
     return {"message": text[:200].decode(errors="replace").strip()}

@@ -14,7 +14,7 @@ from slurm_bridge.telemetry import logs
 def add(commands: "Commands[argparse.ArgumentParser]") -> None:
     """Add the command."""
     parser = commands.add_parser("demo", help="run the daemon between pocket servers; no cluster is needed")
-    usual = show.Options()
+    usual = show.DemoOptions()
     parser.add_argument(
         "--pods",
         type=functools.partial(_at_least, 1),
@@ -61,7 +61,7 @@ def _demo(options: argparse.Namespace) -> int:
     for name in options.faults:
         troubles.trouble(name)
     watched = sys.stdout.isatty()
-    wanted = show.Options(
+    wanted = show.DemoOptions(
         pods=options.pods, nodes=options.nodes, faults=tuple(options.faults), once=options.once or not watched
     )
     stop = threading.Event()
@@ -69,12 +69,12 @@ def _demo(options: argparse.Namespace) -> int:
     if watched:
         summary = _on_screen(wanted, stop, options)
     else:
-        summary = show.play(wanted, lines.Lines(functools.partial(print, flush=True)), stop)
+        summary = show.play(wanted, lines.LineDisplay(functools.partial(print, flush=True)), stop)
     print(summary)
     return 0 if summary.good or not wanted.once else 1
 
 
-def _on_screen(wanted: show.Options, stop: threading.Event, options: argparse.Namespace) -> show.Summary:
+def _on_screen(wanted: show.DemoOptions, stop: threading.Event, options: argparse.Namespace) -> show.Summary:
     """Draw on the terminal; the log becomes a part of the picture, because lines between would tear it."""
     corner = screen.LogCorner()
     logs.configure(verbosity=options.verbosity, sink=corner)

@@ -11,7 +11,7 @@ from slurm_bridge.cli import configured
 from slurm_bridge.cli.configured import Commands
 from slurm_bridge.explain import text
 from slurm_bridge.explain.explainer import Explainer
-from slurm_bridge.explain.explaining import Explanation
+from slurm_bridge.explain.explanation import Explanation
 from slurm_bridge.kube import manifests
 
 

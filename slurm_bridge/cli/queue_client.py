@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge import errors
-from slurm_bridge.daemon import queueing
+from slurm_bridge.daemon import queue_view
 from slurm_bridge.hooks.yunikorn import files
 from slurm_bridge.queues.config import checking, parsing
 
@@ -22,21 +22,21 @@ def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
     """The page of the queues. Raises Unavailable without an answer, NotFound if the daemon has no queues."""
     connection = connect(url, ca)
     try:
-        connection.request("GET", queueing.PATH)
+        connection.request("GET", queue_view.PATH)
         answer = connection.getresponse()
         body = answer.read(_MOST_BYTES)
     except (OSError, http.client.HTTPException) as error:
-        raise errors.Unavailable(f"{url}{queueing.PATH}: {type(error).__name__}: {error}") from error
+        raise errors.Unavailable(f"{url}{queue_view.PATH}: {type(error).__name__}: {error}") from error
     finally:
         connection.close()
     if answer.status == http.HTTPStatus.NOT_FOUND:
-        raise errors.NotFound(f"{url}{queueing.PATH}: {body.decode(errors='replace').strip()}")
+        raise errors.NotFound(f"{url}{queue_view.PATH}: {body.decode(errors='replace').strip()}")
     try:
         found = json.loads(body) if answer.status == http.HTTPStatus.OK else None
     except ValueError as error:
-        raise errors.BadAnswer(f"{url}{queueing.PATH}: {error}") from error
+        raise errors.BadAnswer(f"{url}{queue_view.PATH}: {error}") from error
     if not isinstance(found, dict):
-        raise errors.BadAnswer(f"{url}{queueing.PATH}: answered {answer.status}")
+        raise errors.BadAnswer(f"{url}{queue_view.PATH}: answered {answer.status}")
     return found
 
 

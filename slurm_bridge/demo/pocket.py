@@ -18,7 +18,7 @@ from slurm_bridge.sim.slurm import server as pocket_slurm_server
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PocketWorld:
-    """Both pocket servers, running, and what a daemon (or kubectl) needs to reach them over HTTP."""
+    """Both running pocket servers, and what a daemon or kubectl needs to reach them over HTTP."""
 
     cluster: ports.Cluster
     clock: ports.Clock
@@ -32,7 +32,7 @@ class PocketWorld:
 
     @property
     def kubeconfig(self) -> pathlib.Path:
-        """For kubectl, and for a daemon."""
+        """For kubectl and the daemon."""
         return self.folder / "kubeconfig"
 
     @property
@@ -42,7 +42,7 @@ class PocketWorld:
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """What a configuration has to say differently here, as `--set` would."""
+        """The configuration for these servers, as `--set` would give it."""
         return (
             f"slurm.url={self.slurm_url}",
             f"slurm.token_file={self.token_file}",
@@ -55,7 +55,7 @@ class PocketWorld:
 
 @contextlib.contextmanager
 def world(*, nodes: int, cpus: int = 64) -> Iterator[PocketWorld]:
-    """A pocket Kubernetes and a pocket Slurm with the same nodes, until the block ends."""
+    """A pocket Kubernetes and a pocket Slurm with the same nodes; they stop at the end of the block."""
     clock, machines = SystemClock(), defaults.nodes(nodes, cpus=cpus)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-bridge-")))

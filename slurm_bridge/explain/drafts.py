@@ -1,11 +1,11 @@
-"""What controllers make of an object, down to the pods: as the real ones do it, as far as anybody can tell beforehand.
+"""Draws the objects and pods that controllers would make from a manifest, as far as they can be known beforehand.
 
     Pod, Job, ReplicaSet, StatefulSet, DaemonSet     pods
     CronJob      one Job        Deployment       one ReplicaSet
-    JobSet       its Jobs       LeaderWorkerSet  for each group the leader, and of it the workers
+    JobSet       its Jobs       LeaderWorkerSet  for each group the leader, and its workers
     PodGroups, Workloads        nothing: pods name them
 
-Where names get a random end it is written `xxxxx`, or `xxxx` with a number where there are several.
+The random end of a name is written `xxxxx`, or `xxxx` with a number if there are several.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from slurm_bridge.model.groups import JobSet
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 
-#: Draws what becomes of one object.
+#: Draws what one object becomes.
 Maker = Callable[[Sketch, Manifest], None]
 
 Above = tuple[Kind[Any], Object]
@@ -25,12 +25,12 @@ Above = tuple[Kind[Any], Object]
 _JOBSET = "jobset.sigs.k8s.io/"
 _RANDOM = "xxxxx"
 
-#: How the origin of a pod begins that nobody makes.
+#: The origin of a pod without a controller begins with this.
 BARE = "Pod #"
 
 
 def draw(sketch: Sketch, manifest: Manifest) -> bool:
-    """Draw what becomes of this object; False for a kind that has no part in any workload."""
+    """Draw what this object becomes; False for a kind that has no part in any workload."""
     group = str(manifest.get("apiVersion", "")).rpartition("/")[0]
     maker = MAKERS.get((group, str(manifest.get("kind"))))
     if maker is None:
@@ -40,7 +40,7 @@ def draw(sketch: Sketch, manifest: Manifest) -> bool:
 
 
 def _pod(sketch: Sketch, manifest: Manifest) -> None:
-    """Made by nobody, and like no other."""
+    """A pod without a controller; it has an origin of its own."""
     sketch.pod(manifest, None, f"{BARE}{len(sketch.pods)}")
 
 
@@ -96,7 +96,7 @@ def _statefulset(sketch: Sketch, manifest: Manifest) -> None:
 
 
 def _daemonset(sketch: Sketch, manifest: Manifest) -> None:
-    """One for each node: they differ in nothing else."""
+    """One pod stands for all: they differ only in their node."""
     found, spec = sketch.add(kinds.DAEMONSETS, manifest), manifest.get("spec") or {}
     above: Above = (kinds.DAEMONSETS, found)
     _member(sketch, spec.get("template"), f"{found.metadata.name}-{_RANDOM}", above, ({}, {}), _title(*above))
@@ -123,7 +123,7 @@ def _jobset(sketch: Sketch, manifest: Manifest) -> None:
 
 
 def _job_of(found: JobSet, template: Manifest, name: str, marks: Mapping[str, str]) -> Manifest:
-    """Its marks are also on the pods."""
+    """A Job of a JobSet; its pods get the same labels and annotations."""
     made, spec = _child(found, template, name, marks), template.get("spec") or {}
     pods = marked(spec.get("template") or {}, "", marks, marks)
     return {**made, "spec": {"completionMode": "Indexed", **spec, "template": pods}}
@@ -171,13 +171,13 @@ def _title(kind: Kind[Any], found: Object) -> str:
 
 
 def _child(parent: Object, template: Manifest, name: str, marks: Mapping[str, str]) -> Manifest:
-    """An object that another one makes."""
+    """An object that another object creates."""
     made = marked(template, name, marks, marks)
     return {**made, "metadata": {**made["metadata"], "namespace": parent.metadata.namespace}}
 
 
 def _end(number: int, count: int) -> str:
-    """The end of a name that is drawn by lot."""
+    """The random end of a name."""
     return _RANDOM if count == 1 else f"{number:x>{len(_RANDOM)}}"
 
 
@@ -206,5 +206,5 @@ MAKERS: Mapping[tuple[str, str], Maker] = {
     (kind.group, kind.kind): maker for kind, maker in (*_ROWS, *((kind, _only(kind)) for kind in _SILENT))
 }
 
-#: For people.
+#: For messages.
 NAMES: tuple[str, ...] = tuple(kind.kind for kind, _ in _ROWS)

@@ -1,4 +1,4 @@
-"""What makes pods a gang, and where each of its numbers comes from."""
+"""Why pods are a gang, and the source of each of its numbers."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ from slurm_bridge.translate.translator import Value
 from slurm_bridge.workloads import base, voices
 from slurm_bridge.workloads.given import Given
 
-#: What of an object says how many pods belong together.
+#: The field that says how many pods belong together.
 _COUNTED: Final[Mapping[Kind[Any], str]] = {
     kinds.JOBS: "spec.parallelism and spec.completions",
     kinds.JOBSETS: "the Jobs of spec.replicatedJobs",
@@ -23,7 +23,7 @@ _WORDS: Final = {lost: word for word, lost in voices.MEMBER_LOST.items()} | {Mem
 
 
 def values(workload: Workload, given: Given) -> tuple[Value, ...]:
-    """Nothing for a single pod."""
+    """Empty for a single pod."""
     gang = workload.gang
     if gang is None:
         return ()

@@ -1,12 +1,12 @@
-"""The submission API: `POST /pods` takes a manifest and creates the pod, ours, with the rights of who hands it in.
+"""The submission API: `POST /pods` creates the pod in the body with the caller's own rights.
 
-    1 take a place       the bounded buffer is full: 429        5 the translator's words on it             400
-    2 no bearer token, or one that nobody owns: 401             6 ask the API server, with the caller's own token
-    3 read the manifest, JSON or YAML: 400                        created 201, exists 409, forbidden 403, wrong 400
-    4 one pod, for our scheduler, with a name: 400                not done 503, nobody knows 504
+    1 take a slot          the buffer is full: 429            5 the translator rejects it: 400
+    2 no bearer token, or an invalid one: 401                 6 ask the API server, with the caller's own token:
+    3 read the manifest, JSON or YAML: 400                      created 201, exists 409, forbidden 403, invalid 400
+    4 one pod, for our scheduler, with a name: 400              not done 503, unknown 504
 
-Nothing is scheduled here: the pod reaches the scheduler by the watch like any other, on whichever replica leads. So
-every replica may answer, and a pod that was created is not lost with the replica that took it in.
+Nothing is scheduled here: the pod reaches the scheduler through the watch like any other pod, on the leader. So every
+replica may answer, and a pod that was created does not depend on the replica that created it.
 """
 
 import dataclasses
@@ -22,24 +22,24 @@ from slurm_bridge.informers.source import Changed, PodSource
 from slurm_bridge.model.callers import Caller, Token
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.web import callers, drafts, places, refusals
+from slurm_bridge.web import buffer, callers, drafts, refusals
+from slurm_bridge.web.buffer import BufferSlot
 from slurm_bridge.web.drafts import Draft
-from slurm_bridge.web.places import Place
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request, Routes
 
 PODS: Final = ("POST", "/pods")
 
-#: So many names are tried where the caller leaves it to us.
+#: Attempts to find a free name if the name is generated.
 _NAMES: Final = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """What is needed to take pods in.
+class SubmissionBackend:
+    """What the daemon provides.
 
-    `read`: the one object in a body; BadConfiguration says why there is none. `judge`: what the translator finds wrong
-    with a pod, "" when nothing. `closing`: nobody is to begin anything. `count`: called with each request's status.
+    `read`: decodes the one object in a body, or raises BadConfiguration. `judge`: why the translator will reject a pod,
+    "" if it will not. `closing`: the daemon is stopping. `count`: called with the status of each answer.
     """
 
     callers: ports.Callers
@@ -50,15 +50,15 @@ class Desk:
     clock: ports.Clock
     dice: random.Random
     scheduler_names: Sequence[str]
-    limits: places.Limits
+    limits: buffer.BufferLimits
 
 
 class PodSubmissionApi:
-    """A PodSource that lets pods in over HTTP, and tells of them as soon as the source beneath it, the watch, does."""
+    """A PodSource with an HTTP API for submissions; its pods are those of the watch beneath it."""
 
-    def __init__(self, watched: PodSource, desk: Desk) -> None:
+    def __init__(self, watched: PodSource, desk: SubmissionBackend) -> None:
         self._watched, self._desk = watched, desk
-        self._places = places.Places(desk.limits, desk.clock)
+        self._places = buffer.SubmissionBuffer(desk.limits, desk.clock)
 
     def subscribe(self, changed: Changed) -> None:
         def told(old: Pod | None, new: Pod | None) -> None:
@@ -73,11 +73,11 @@ class PodSubmissionApi:
 
     @property
     def pending(self) -> int:
-        """Places that are taken."""
+        """The number of slots in use."""
         return len(self._places)
 
     def routes(self) -> Routes:
-        """For the door."""
+        """The routes for the web server."""
         return {PODS: self._counted}
 
     def _counted(self, request: Request) -> Reply:
@@ -89,16 +89,16 @@ class PodSubmissionApi:
         token = callers.bearer(request)
         if token is None:
             return callers.unknown("a bearer token of the Kubernetes cluster is required")
-        problem = "this replica is about to end" if self._desk.closing() else self.problem()
+        problem = "this replica is stopping" if self._desk.closing() else self.problem()
         if problem:
-            return refusals.later(f"no pod is taken in now: {problem}")
+            return refusals.later(f"no pod is accepted now: {problem}")
         with self._places.take() as place:
             if place is None:
                 return refusals.full(self._desk.limits.most)
             return self._within(request, token, place)
 
-    def _within(self, request: Request, token: Token, place: Place) -> Reply:
-        """With a place of the buffer, which bounds what is asked of the API server here."""
+    def _within(self, request: Request, token: Token, place: BufferSlot) -> Reply:
+        """Handle a request that has a slot; slots bound the calls to the API server."""
         try:
             caller = self._desk.callers.who(token)
         except errors.BridgeError as error:
@@ -129,7 +129,7 @@ class PodSubmissionApi:
             raise drafts.Unacceptable(wrong)
         return made
 
-    def _create(self, made: Draft, token: Token, place: Place) -> Reply:
+    def _create(self, made: Draft, token: Token, place: BufferSlot) -> Reply:
         namespace, name = made.key
         # The watch may be faster than the answer.
         self._places.name(place, made.key)
@@ -145,5 +145,5 @@ class PodSubmissionApi:
 
 def _told(reply: Reply, made: Draft, caller: Caller) -> Reply:
     journal = logger.bind(namespace=made.key[0], pod=made.key[1], caller=caller.name)
-    journal.info("a pod was handed in: {} {}", reply.status.value, reply.status.phrase)
+    journal.info("a pod was submitted: {} {}", reply.status.value, reply.status.phrase)
     return reply

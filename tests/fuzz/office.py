@@ -82,7 +82,7 @@ class Office:
                 state.Partition(name="batch", nodes=every),
             ),
             reservations=(),
-            config=state.Config(configuring_seconds=0.0),
+            config=state.PocketConfig(configuring_seconds=0.0),
         )
         self._spoiler: Spoiler | None = None
         self._target = ""

@@ -266,7 +266,7 @@ def _slurm(clock: ports.Clock, fleet: fleets.Fleet, *, configuring: float) -> Po
         state.Partition(name="debug", nodes=names_, default=True),
         state.Partition(name="batch", nodes=names_),
     )
-    config = state.Config(
+    config = state.PocketConfig(
         minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0, configuring_seconds=configuring, poison_on_shrink=True
     )
     return PocketSlurm(

@@ -44,7 +44,7 @@ class Accounts:
     def token(self, name: str, *, may_create: bool) -> Token:
         """A token of a new account."""
         if self._pocket is not None:
-            rules = (access.Rule(verbs=("create",), resources=("pods",), namespaces=(self._room.namespace,)),)
+            rules = (access.AccessRule(verbs=("create",), resources=("pods",), namespaces=(self._room.namespace,)),)
             token = secrets.token_urlsafe(16)
             self._pocket.access.grant(
                 token, access.User(name=self.user(name), rules=rules if may_create else (), uid=secrets.token_hex(8))

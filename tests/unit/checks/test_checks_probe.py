@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from slurm_bridge.checks import gathering, table
-from slurm_bridge.checks.facts import PROBE_KIND, Expectations, Facts
+from slurm_bridge.checks import collector, table
+from slurm_bridge.checks.facts import PROBE_KIND, CheckFacts, Expectations
 from slurm_bridge.checks.findings import Finding, Level
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model.job import Done, Refusal, Refused, Unknown
@@ -46,9 +46,9 @@ class World:
         """Jobs that have not ended."""
         return [job for job in self.slurm.world.jobs.values() if not job.over]
 
-    def gather(self, wanted: Expectations, conf: SlurmConf | None = None) -> Facts:
+    def gather(self, wanted: Expectations, conf: SlurmConf | None = None) -> CheckFacts:
         """What a check sees."""
-        return gathering.gather(
+        return collector.gather(
             self.jobs, self.cluster, clock=self.clock, dice=random.Random(1), wanted=wanted, conf=lambda: conf
         )
 

@@ -45,8 +45,8 @@ class Running:
         return self.join()
 
     def get(self, path: str) -> tuple[int, str]:
-        """What the door says."""
-        address = f"http://127.0.0.1:{self.daemon.door.port}{path}"
+        """The answer of the HTTP server."""
+        address = f"http://127.0.0.1:{self.daemon.server.port}{path}"
         try:
             with urllib.request.urlopen(address, timeout=waiting.PATIENCE) as answer:
                 return answer.status, answer.read().decode()

@@ -37,7 +37,7 @@ class Office:
     def __init__(self, daemon: Running, folder: pathlib.Path) -> None:
         self.daemon, self.folder, self.queues = daemon, folder, folder / "queues.yaml"
         self.tokens = {name: self._granted(name) for name in ("ann", "eve")}
-        self.url = f"http://127.0.0.1:{daemon.daemon.door.port}"
+        self.url = f"http://127.0.0.1:{daemon.daemon.server.port}"
 
     def _granted(self, name: str) -> str:
         token = secrets.token_urlsafe(24)
@@ -187,7 +187,7 @@ def test_without_the_hook_there_is_nothing_to_administer(office: Office, capsys:
     assert office.command("reload") == 0
     assert "has no queues any more" in capsys.readouterr().out
     assert office.command("config") == 1
-    assert "no hook that keeps some" in capsys.readouterr().err
+    assert "runs no hook with queues" in capsys.readouterr().err
 
 
 def test_it_is_not_there_unless_the_configuration_says_so(tmp_path: pathlib.Path) -> None:
@@ -195,15 +195,15 @@ def test_it_is_not_there_unless_the_configuration_says_so(tmp_path: pathlib.Path
     with pocket.world(nodes=1) as world, running(world, tmp_path / "bridge.json") as daemon:
         daemon.until_ready()
         for method, path in (("GET", "/queues/config"), ("POST", "/queues/validate"), ("POST", "/queues/reload")):
-            connection = http.client.HTTPConnection("127.0.0.1", daemon.daemon.door.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", daemon.daemon.server.port, timeout=20)
             with contextlib.closing(connection):
                 connection.request(method, path, body=b"")
                 assert connection.getresponse().status == 404
         (tmp_path / "token").write_text("words")
         credentials = admin_client.Credentials(token_file=tmp_path / "token")
-        with pytest.raises(errors.NotFound, match=r"web\.administration\.enabled is off"):
+        with pytest.raises(errors.NotFound, match=r"web\.administration\.enabled is false"):
             admin_client.AdminClient(
-                url=f"http://127.0.0.1:{daemon.daemon.door.port}", credentials=credentials
+                url=f"http://127.0.0.1:{daemon.daemon.server.port}", credentials=credentials
             ).config()
 
 
@@ -219,7 +219,7 @@ def test_tokens_of_administrators_do_not_travel_in_the_open(tmp_path: pathlib.Pa
 def test_the_command_does_not_send_a_token_in_the_clear(tmp_path: pathlib.Path) -> None:
     """Unless it is told to; nothing is read or asked before that."""
     credentials = admin_client.Credentials(token_file=tmp_path / "nothing")
-    with pytest.raises(errors.BadConfiguration, match="would travel in the clear"):
+    with pytest.raises(errors.BadConfiguration, match="would be sent without TLS"):
         admin_client.AdminClient(url="http://daemon.example:8080", credentials=credentials).config()
 
 

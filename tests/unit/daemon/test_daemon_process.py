@@ -85,7 +85,7 @@ def test_clients_that_fill_the_door_do_not_keep_probes_out(world: pocket.PocketW
         daemon.until_ready()
         assert daemon.daemon.probes is not None
         for _ in range(40):
-            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.door.port), waiting.PATIENCE))
+            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.server.port), waiting.PATIENCE))
         probes = http.client.HTTPConnection("127.0.0.1", daemon.daemon.probes.port, timeout=waiting.PATIENCE)
         for path_, status in [("/livez", 200), ("/readyz", 200)] * 10 + [("/metrics", 404)]:
             probes.request("GET", path_)
@@ -151,7 +151,7 @@ def test_status_limits_are_taken_over_by_a_running_daemon(world: pocket.PocketWo
         daemon._apply(settings)
         daemon.reporter.waiting(Pod(metadata=ObjectMeta(name="a", namespace="default", uid="u")), "Reason", "message")
         assert daemon.reporter.idle_for() == 0.0
-        daemon.door.close()
+        daemon.server.close()
         if daemon.probes is not None:
             daemon.probes.close()
 

@@ -1,4 +1,4 @@
-"""A daemon with queues, as it runs: the core has its own threads, and the door shows the tree."""
+"""A daemon with queues, as it runs: the core has its own threads, and the HTTP server shows the tree."""
 
 import json
 import pathlib

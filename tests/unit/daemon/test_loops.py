@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from slurm_bridge.daemon.loops import AHEAD, Loops, Pool
+from slurm_bridge.daemon.loops import AHEAD, Loops, WorkerPool
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.queue import WOKEN, Filed
 from slurm_bridge.sim import faults
@@ -32,7 +32,7 @@ class Workers:
 
     def __init__(self, number: int) -> None:
         self.core, self.stop = Acting(), threading.Event()
-        self.pool = Pool(self.core, number)  # type: ignore[arg-type]
+        self.pool = WorkerPool(self.core, number)  # type: ignore[arg-type]
         self.died: list[BaseException] = []
         self.threads = [threading.Thread(target=self._run) for _ in range(number)]
         for thread in self.threads:
@@ -101,7 +101,7 @@ class Desk:
         self.bridge, self.stop = bridge, threading.Event()
         self._script = iter(leading)
         self._leads = False
-        self.pool = Pool(bridge.core, 1)
+        self.pool = WorkerPool(bridge.core, 1)
         health = Health(bridge.clock.now)
         self.loops = Loops(bridge.core, self.pool, bridge.clock, health, self._leading)
         self.loops.when_synced(lambda: synced)

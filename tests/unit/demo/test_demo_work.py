@@ -41,7 +41,7 @@ def test_all_shipped_examples_are_shown_whose_controllers_are_there() -> None:
     """Each is a folder with a manifest, and the package of the one that brings a hook is installed for the tests."""
     programme = work.programme(0)
     assert {"job-sleep-single", "job-gang", "podgroup", "generic-group", "custom-hook"} <= set(programme.examples)
-    assert programme.left_out["jobset"] == "nobody makes pods of a JobSet in the pocket Kubernetes"
+    assert programme.left_out["jobset"] == "no controller makes pods of a JobSet in the pocket Kubernetes"
     without = {"cronjob", "deployment", "statefulset", "jobset", "jobset-in-order"}
     assert programme.left_out.keys() == without | {"leaderworkerset", "leaderworkerset-heterogeneous"}
     assert [hook["name"] for hook in work.hooks(programme.examples)] == ["office-hours"]

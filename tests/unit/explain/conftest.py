@@ -8,7 +8,7 @@ import pytest
 from slurm_bridge import app
 from slurm_bridge.demo import pocket
 from slurm_bridge.explain.explainer import Explainer
-from slurm_bridge.explain.explaining import Explanation
+from slurm_bridge.explain.explanation import Explanation
 from slurm_bridge.settings import loading
 from slurm_bridge.settings.model import Settings
 

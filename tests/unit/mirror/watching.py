@@ -58,7 +58,7 @@ class Watch:
     def __init__(self, folder: pathlib.Path, **rhythm: Any) -> None:
         self.clock = VirtualClock()
         nodes = [state.Node(name=name, cpus=64, memory_mib=64_000) for name in ("n1", "n2")]
-        config = state.Config(minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0)
+        config = state.PocketConfig(minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0)
         self.pocket = PocketSlurm(clock=self.clock, nodes=nodes, reservations=(), config=config)
         self.line = Line(self.pocket.handler, clock=self.clock)
         self.calls = self.line.faults

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slurm_bridge import ports
-from slurm_bridge.daemon import brain, observing
+from slurm_bridge.daemon import assembly, hook_observer
 from slurm_bridge.hooks import background, needs
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, names
@@ -93,7 +93,7 @@ class Bridge:
         dice = random.Random(7)
         self._groups = {kind: self._feed(cluster, kind, self._on_owner) for kind in known.GROUPING}
         metrics = Metrics(version="test")
-        around = observing.surroundings(self.settings, self.clock, dice, metrics, background.nowhere)
+        around = hook_observer.surroundings(self.settings, self.clock, dice, metrics, background.nowhere)
         # A hook's own thread would move the clock that stands still for everybody else.
         around = dataclasses.replace(around, threads=False)
         seen: dict[needs.Need, Feed[Any]] = {}
@@ -103,7 +103,7 @@ class Bridge:
             seen.update({need: self._feed(cluster, needs.KINDS[need], self._on_surroundings) for need in every})
             return {need: feed.store for need, feed in seen.items()}
 
-        outside = brain.Outside(
+        outside = assembly.CoreInputs(
             cluster=FencedCluster(cluster, lambda: self.leads),
             slurm=FencedSlurm(slurm, lambda: self.leads),
             clock=self.clock,
@@ -113,7 +113,7 @@ class Bridge:
             around=around,
             views=views,
         )
-        made = brain.build(self.settings, outside)
+        made = assembly.build(self.settings, outside)
         self.core, self.reporter = made.core, made.reporter
         self.feeds: tuple[Feed[Any], ...] = (
             *seen.values(),

@@ -14,10 +14,10 @@ from slurm_bridge.model.callers import Caller, Token
 from slurm_bridge.model.meta import Manifest, ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.web import places
+from slurm_bridge.web import buffer
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request
-from slurm_bridge.web.submission import PODS, Desk, PodSubmissionApi
+from slurm_bridge.web.submission import PODS, PodSubmissionApi, SubmissionBackend
 
 GOOD = "good-token"
 
@@ -89,7 +89,7 @@ def scene() -> Scene:
     """Two places, and a translator that finds everything good but pods called `bad`."""
     watched, callers, clock, statuses = Watched(), Callers(), VirtualClock(), list[int]()
     holder: list[Scene] = []
-    desk = Desk(
+    desk = SubmissionBackend(
         callers=callers,
         read=json.loads,
         judge=lambda pod: "it is bad" if pod.metadata.name == "bad" else "",
@@ -98,7 +98,7 @@ def scene() -> Scene:
         clock=clock,
         dice=random.Random(1),
         scheduler_names=("ours", "ours-too"),
-        limits=places.Limits(most=2, unseen=30.0),
+        limits=buffer.BufferLimits(most=2, unseen=30.0),
     )
     holder.append(Scene(PodSubmissionApi(watched, desk), watched, callers, clock, statuses))
     return holder[0]
@@ -249,4 +249,4 @@ def test_nothing_is_taken_in_by_who_ends_or_has_not_begun(scene: Scene) -> None:
     scene.watched.trouble, scene.closing = "", True
     reply = scene.send()
     assert (reply.status, reply.headers["Retry-After"], scene.callers.made) == (503, "1", [])
-    assert "about to end" in said(reply)["message"]
+    assert "stopping" in said(reply)["message"]

@@ -10,10 +10,10 @@ import pytest
 
 from slurm_bridge import cli, errors
 from slurm_bridge.cli import queue_client
-from slurm_bridge.daemon import queueing
+from slurm_bridge.daemon import queue_view
 from slurm_bridge.hooks.yunikorn import text
 from slurm_bridge.telemetry.metrics import Metrics
-from slurm_bridge.web.routes import Request, Table
+from slurm_bridge.web.routes import Request, RouteTable
 from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, queue
 from tests.unit.scheduler.bridging import Bridge
 
@@ -67,14 +67,14 @@ def test_people_see_a_tree(shown: Queues) -> None:
 
 def test_the_door_has_a_page(shown: Queues) -> None:
     """The same, as JSON."""
-    table = Table(queueing.routes(lambda: shown.bridge.core.tools.config.chain))
+    table = RouteTable(queue_view.routes(lambda: shown.bridge.core.tools.config.chain))
     reply = table.answer(Request(method="GET", path="/queues"))
     assert json.loads(reply.body) == json.loads(json.dumps(shown.hook.picture()))
 
 
 def test_without_queues_the_page_says_so(shown: Queues) -> None:
     """It is there all the same: configuration may bring some."""
-    table = Table(queueing.routes(lambda: shown.base.chain))
+    table = RouteTable(queue_view.routes(lambda: shown.base.chain))
     reply = table.answer(Request(method="GET", path="/queues"))
     assert reply.status == 404
     assert b"there are no queues" in reply.body
@@ -83,11 +83,11 @@ def test_without_queues_the_page_says_so(shown: Queues) -> None:
 def test_each_queue_has_metrics(shown: Queues) -> None:
     """Those of a queue that is gone are gone."""
     metrics = Metrics()
-    queueing.refresh(metrics, shown.bridge.core.tools.config.chain)
+    queue_view.refresh(metrics, shown.bridge.core.tools.config.chain)
     page = metrics.page()[0].decode()
     assert 'slurm_bridge_queue_used{queue="root.a",resource="vcore"} 2000.0' in page
     assert 'slurm_bridge_queue_waiting{queue="root.a"} 1.0' in page
-    queueing.refresh(metrics, shown.base.chain)
+    queue_view.refresh(metrics, shown.base.chain)
     assert "root.a" not in metrics.page()[0].decode()
 
 

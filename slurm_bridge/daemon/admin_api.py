@@ -1,0 +1,142 @@
+"""The admin API of the queues: connects the web server, the hook that keeps the queues, and the daemon's reload."""
+
+import dataclasses
+import http
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from slurm_bridge import errors, ports
+from slurm_bridge.daemon import reload
+from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.hooks.yunikorn import admin, files
+from slurm_bridge.overlays.metered import MeteredCallers
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.status.bucket import Bucket
+from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.web import administration
+from slurm_bridge.web.routes import Routes, bounded
+
+#: Requests allowed at once after a quiet time.
+_BURST: Final = 10.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AdminInputs:
+    """What the daemon provides. `chain` returns None unless this replica leads; `reload` None without a file."""
+
+    callers: ports.Callers | None
+    clock: ports.Clock
+    metrics: Metrics
+    chain: Callable[[], Chain | None]
+    reload: Callable[[], reload.Reload | None]
+    closing: Callable[[], bool]
+
+
+def routes(settings: Settings, means: AdminInputs) -> Routes:
+    """The routes of the admin API; empty unless it is enabled."""
+    given = settings.web.administration
+    if not given.enabled:
+        return {}
+    if means.callers is None:
+        raise errors.BadConfiguration("web.administration: the API server cannot be reached on behalf of callers")
+    desk = administration.AdminBackend(
+        callers=MeteredCallers(means.callers, means.clock, means.metrics.request_to_kubernetes),
+        leads=lambda: _leads(means),
+        queues=lambda: _queues(means),
+        refusal=lambda: _refusal(again) if (again := means.reload()) else None,
+        reload=lambda: _reloaded(means),
+        count=lambda what, status: _count(means.metrics, what, status),
+        busy=RequestPace(given.requests_per_second, means.clock),
+    )
+    return bounded(administration.QueueAdministration(desk).routes(), given.most_bytes)
+
+
+def stored(chain: Chain) -> Iterator[reload.StoredFile]:
+    """The files in which hooks of this chain store a part of their configuration."""
+    for desk in _desks(chain):
+        found = desk.stored
+        if found is not None:
+            file, read, now = found
+            yield reload.StoredFile(file=file, read=read, now=now)
+
+
+class RequestPace:
+    """Limits the rate of requests. Returns the seconds to wait; 0 takes one request out of the budget."""
+
+    def __init__(self, per_second: float, clock: ports.Clock) -> None:
+        self._clock = clock
+        self._bucket = Bucket(per_second=per_second, burst=_BURST, now=clock.now())
+
+    def __call__(self) -> float:
+        seconds = self._bucket.ready_in(self._clock.now())
+        if not seconds:
+            self._bucket.take()
+        return seconds
+
+
+class _Queues:
+    """Implements administration.Queues on the administration desk of a hook."""
+
+    def __init__(self, desk: admin.Desk) -> None:
+        self._desk = desk
+
+    def may(self, name: str, groups: Sequence[str]) -> bool:
+        return self._desk.may(name, groups)
+
+    def in_force(self) -> Mapping[str, Any]:
+        found = self._desk.in_force
+        return {
+            "version": found.version,
+            "since": found.since,
+            "file": found.file or None,
+            "mode": found.mode,
+            "partition": found.partition,
+            "configuration": found.text,
+        }
+
+    def problems(self, body: bytes) -> Sequence[str]:
+        try:
+            return self._desk.problems(body)
+        except files.Unreadable as problem:
+            raise administration.UnreadableConfiguration(str(problem)) from problem
+
+
+def _desks(chain: Chain) -> Iterator[admin.Desk]:
+    for hook in chain.hooks:
+        desk = getattr(hook.hook, "desk", None)
+        if isinstance(desk, admin.Desk):
+            yield desk
+
+
+def _leads(means: AdminInputs) -> str:
+    if means.closing():
+        return "this replica is stopping"
+    return "" if means.chain() is not None else "this replica is not the leader"
+
+
+def _queues(means: AdminInputs) -> administration.Queues | None:
+    chain = means.chain()
+    desk = next(_desks(chain), None) if chain is not None else None
+    return _Queues(desk) if desk is not None else None
+
+
+def _reloaded(means: AdminInputs) -> administration.RefusedConfiguration | None:
+    again = means.reload()
+    if again is None:
+        words = "this process has no configuration file to reload"
+        return administration.RefusedConfiguration(at=means.clock.wall(), problems=(words,))
+    again.now()
+    return _refusal(again)
+
+
+def _refusal(again: reload.Reload) -> administration.RefusedConfiguration | None:
+    found = again.refusal
+    return (
+        administration.RefusedConfiguration(at=found.at, problems=found.problem.splitlines())
+        if found is not None
+        else None
+    )
+
+
+def _count(metrics: Metrics, what: str, status: http.HTTPStatus) -> None:
+    metrics.queue_requests.labels(what, str(status.value)).inc()
