@@ -10,13 +10,14 @@ import sys
 from collections.abc import Iterator
 
 import docs_annotations
+import docs_decisions
 import docs_explained
 import docs_hooks
 import docs_metrics
 import docs_security
 import docs_settings
 
-from slurm_bridge.hooks.kubescheduler.options import ExtenderOptions
+from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
 EXPLAINED = "explained"
@@ -52,6 +53,9 @@ def pages() -> dict[pathlib.Path, str]:
         ("architecture.md", "rooms", rooms()),
         ("configuration.md", "settings", docs_settings.reference()),
         ("contract.md", "cases", cases()),
+        ("decisions-table.md", "states", docs_decisions.states()),
+        ("decisions-table.md", "rows", docs_decisions.rows()),
+        ("decisions-table.md", "actions", docs_decisions.actions()),
         ("hooks.md", "policy", docs_hooks.options("policy")),
         ("hooks.md", "eligibility", docs_hooks.options("eligibility")),
         ("kai.md", "options", docs_hooks.options("kai")),

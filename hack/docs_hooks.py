@@ -9,13 +9,13 @@ from typing import Any
 
 import docs_options
 
+from slurm_bridge.cluster.rules import attaching
+from slurm_bridge.families import policy
+from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES
+from slurm_bridge.families.kube_scheduler.predicates import nodes, resources, services, standard
+from slurm_bridge.families.kube_scheduler.priorities import table as priorities
+from slurm_bridge.families.vela import catalogue
 from slurm_bridge.hooks import registry
-from slurm_bridge.hooks.builtin import policy
-from slurm_bridge.hooks.kubescheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES
-from slurm_bridge.hooks.kubescheduler.predicates import nodes, resources, services, standard
-from slurm_bridge.hooks.kubescheduler.priorities import table as priorities
-from slurm_bridge.hooks.rules import attaching
-from slurm_bridge.hooks.vela import catalogue
 
 #: What each predicate keeps a pod away from.
 AWAY_FROM: Mapping[str, str] = {
@@ -100,7 +100,7 @@ APART = (catalogue.Filter, catalogue.Score, policy.Defaults)
 
 def options(hook: str, *more: docs_options.Model) -> str:
     """Of one hook that ships; `more` are groups that another page explains."""
-    model = getattr(registry.BUILTIN[hook], "Options")  # noqa: B009 - builders are any callables; those of ours have it
+    model = getattr(registry.shipped(hook), "Options")  # noqa: B009 - builders are any callables; those of ours have it
     return docs_options.table(model, leaves=(*APART, *more))
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.hooks.keeper import Keeper
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.informers.informer import Informer
 from slurm_bridge.informers.reflector import Subject
 from slurm_bridge.model import kinds

@@ -15,8 +15,8 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.agents.bearer import TokenFile
-from slurm_bridge.hooks.vela import pipeline, wire
-from slurm_bridge.hooks.vela.samples import SamplingRequest, SamplingResponse
+from slurm_bridge.families.vela import pipeline, wire
+from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.telemetry.agents import AgentMetrics
 from slurm_bridge.web.replies import JSON, Reply
 from slurm_bridge.web.routes import Request, Route, Routes

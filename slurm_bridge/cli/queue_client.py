@@ -10,8 +10,8 @@ from typing import Any
 
 from slurm_bridge import errors
 from slurm_bridge.daemon import queue_view
-from slurm_bridge.hooks.yunikorn import files
-from slurm_bridge.queues.config import checking, parsing
+from slurm_bridge.families.yunikorn import files
+from slurm_bridge.families.yunikorn.queues.config import checking, parsing
 
 URL = "http://127.0.0.1:8080"
 _SECONDS = 10.0

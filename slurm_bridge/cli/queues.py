@@ -8,7 +8,7 @@ import threading
 
 from slurm_bridge.cli import admin_client, queue_client
 from slurm_bridge.cli.configured import Commands
-from slurm_bridge.hooks.yunikorn import text
+from slurm_bridge.families.yunikorn import text
 
 
 def add(commands: "Commands[argparse.ArgumentParser]") -> None:

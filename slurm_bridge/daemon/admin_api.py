@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from slurm_bridge import errors, ports
 from slurm_bridge.daemon import reload
+from slurm_bridge.families.yunikorn import admin, files
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.yunikorn import admin, files
 from slurm_bridge.overlays.metered import MeteredCallers
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.status.bucket import Bucket

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from slurm_bridge import errors, ports
 from slurm_bridge.agents.service import Place
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
-from slurm_bridge.hooks.vela import pipeline
-from slurm_bridge.hooks.vela.options import PipelineOptions, ShardOptions
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.families.vela import pipeline
+from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.web import tls
 from slurm_bridge.web.server import Bounds

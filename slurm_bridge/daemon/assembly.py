@@ -5,8 +5,8 @@ import random
 from collections.abc import Callable, Mapping
 
 from slurm_bridge import ports
+from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.daemon import configuration
-from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.mirror.jobs import Mirror
@@ -87,6 +87,7 @@ def build(settings: Settings, outside: CoreInputs) -> Assembly:
         table=table,
         mirror=mirror,
         keeper=keeper,
+        census=census,
         voice=reporter,
         tally=outside.tally,
         gather=gather,

@@ -15,7 +15,7 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.scheduler.asking import Act
+from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.health import Health
 

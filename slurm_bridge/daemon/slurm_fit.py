@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from slurm_bridge.hooks import memo
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.cluster import memo
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate import limits
 from slurm_bridge.translate.shapes import Form

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge import errors, ports
-from slurm_bridge.hooks import packages, registry
+from slurm_bridge.hooks import registry
 from slurm_bridge.kube import manifests
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.runtime import packages
 
 #: The root of the repository, if the program runs from one.
 PROJECT = pathlib.Path(__file__).resolve().parents[2]

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from slurm_bridge import errors, ports
+from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.hooks import needs as needs_table
-from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import Job
 from slurm_bridge.model.job import JobView, Phase

@@ -4,9 +4,9 @@ import collections
 import dataclasses
 from collections.abc import Iterable, Mapping
 
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import emitter
 from slurm_bridge.hooks.base import Audience, Denied, Nodes
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobRequest
 
 #: Replaces a reason that only operators see.

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 
+from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.explain import cluster_view, context, nodes, slots, usage
 from slurm_bridge.explain.cluster_view import ClusterView, Servers
 from slurm_bridge.explain.context import Inquiry
@@ -17,7 +18,6 @@ from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.hooks.layers import Stopped
 from slurm_bridge.hooks.sieve import Sieved
-from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model.verdict import Obstacle, Wait
 from slurm_bridge.scheduler import wish as wishes
 from slurm_bridge.scheduler.state import Wish

@@ -9,9 +9,9 @@ from typing import Any
 
 from slurm_bridge.explain.cluster_view import ClusterView, Servers
 from slurm_bridge.explain.context import Inquiry
-from slurm_bridge.hooks.kubescheduler.preempting import hook as hooks
-from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption
-from slurm_bridge.hooks.kubescheduler.preempting.proposing import Proposal
+from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
+from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption
+from slurm_bridge.hooks.evictions import Proposal
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobView
@@ -96,7 +96,7 @@ def _proposal(
     for pod in crew:
         census.put(None, pod)
         census.move(pod.uid, root)
-    tools = _tools(asked, sides, scene, table)
+    tools = _tools(asked, sides, scene, table, census)
     tools.states.of(root.key).desired = asked.wish
     candidates = Candidates(tools, census)
     mine = next(iter(candidates.waiting(hook, ())), None)
@@ -108,7 +108,7 @@ def _placeholder(view: JobView) -> Placeholder:
     return Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=_LONG_AGO, view=view)
 
 
-def _tools(asked: Inquiry, sides: Servers, scene: ClusterView, table: Table) -> Tools:
+def _tools(asked: Inquiry, sides: Servers, scene: ClusterView, table: Table, census: Census) -> Tools:
     means = asked.means
     return Tools(
         cluster=sides.cluster,
@@ -117,6 +117,7 @@ def _tools(asked: Inquiry, sides: Servers, scene: ClusterView, table: Table) -> 
         table=table,
         mirror=Mirror(sides.slurm, means.clock, table, cluster_id=means.rules.cluster_id),
         keeper=scene.keeper,
+        census=census,
         voice=_Mute(),
         tally=_Mute(),
         gather=lambda *_, **__: None,

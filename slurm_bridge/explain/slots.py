@@ -4,8 +4,8 @@ import collections
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Nodes
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import Gres
 from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.translate.shapes import Shape

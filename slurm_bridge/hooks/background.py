@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from slurm_bridge import ports
+from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.hooks.base import Log
-from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model.names import WorkloadKey
 
 #: An answer that is longer than this is not read to its end.

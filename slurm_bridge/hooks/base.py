@@ -14,10 +14,10 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from slurm_bridge.hooks.columns import NodeColumns, Reasons
+from slurm_bridge.cluster.columns import NodeColumns, Reasons
+from slurm_bridge.cluster.outside import Outside
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.outside import Outside
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.features import Demand
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.pod import Pod

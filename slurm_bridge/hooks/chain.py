@@ -16,12 +16,15 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.hooks import attempts, base, bounding, choosing, emitter, explain, fewest, honouring, reach, sieve
+from slurm_bridge.cluster import fewest
+from slurm_bridge.cluster.fewest import Fewest
+from slurm_bridge.cluster.room import Rooms
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.hooks import attempts, base, bounding, choosing, emitter, explain, honouring, reach, sieve
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, Mode, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
 from slurm_bridge.hooks.evictions import Evicts
-from slurm_bridge.hooks.fewest import Fewest
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.layers import Layers, Stopped
 from slurm_bridge.hooks.needs import Need, View
@@ -29,10 +32,8 @@ from slurm_bridge.hooks.orderly import Orderly
 from slurm_bridge.hooks.planned import Plan
 from slurm_bridge.hooks.reach import Reach
 from slurm_bridge.hooks.reserving import Reserves
-from slurm_bridge.hooks.room import Rooms
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.sieve import Avoid, Sieved
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import Workload

@@ -2,10 +2,10 @@
 
 import zlib
 
+from slurm_bridge.cluster.room import Rooms
 from slurm_bridge.hooks.attempts import Attempt
 from slurm_bridge.hooks.base import Ask, Scores
 from slurm_bridge.hooks.rating import Ranking
-from slurm_bridge.hooks.room import Rooms
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.translate.translator import Translated, numbered

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_bridge.cluster.columns.coded import Mask
+from slurm_bridge.cluster.columns.members import MOST_SETS, Members
+from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Nodes
-from slurm_bridge.hooks.columns.coded import Mask
-from slurm_bridge.hooks.columns.members import MOST_SETS, Members
-from slurm_bridge.hooks.memo import Memo
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobRequest
 
 _Names = tuple[str, ...]

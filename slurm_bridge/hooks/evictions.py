@@ -12,7 +12,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
+from slurm_bridge.cluster.parties import Party
+from slurm_bridge.cluster.snapshot import Amounts
 from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.pod import Pod
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,31 @@ class Room:
 
     where: str
     victims: Mapping[WorkloadKey, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A node that could be cleared: what it has for those of whom we may dispose, and who of them is there.
+
+    Who is not among the parties stays in any case, and what he takes is not part of what it `has`.
+    """
+
+    node: str
+    has: Amounts
+    parties: tuple[Party, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A node for each pod (by uid); without victims there is room already."""
+
+    places: Mapping[str, str]
+    victims: tuple[Pod, ...]
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """The different ones."""
+        return frozenset(self.places.values())
 
 
 @runtime_checkable

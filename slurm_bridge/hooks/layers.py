@@ -3,10 +3,10 @@
 import random
 from collections.abc import Callable, Mapping
 
+from slurm_bridge.cluster.columns.members import MOST_SETS
+from slurm_bridge.cluster.memo import Memo
 from slurm_bridge.hooks.base import Denied, Log, Nodes, Phase
 from slurm_bridge.hooks.calls import Caller, Hook
-from slurm_bridge.hooks.columns.members import MOST_SETS
-from slurm_bridge.hooks.memo import Memo
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.verdict import Obstacle

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+from slurm_bridge.cluster.columns import NodeColumns
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Log, Mode
 from slurm_bridge.hooks.calls import Hook
-from slurm_bridge.hooks.columns import NodeColumns
 from slurm_bridge.hooks.layers import Layers, SessionOver
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 
 
 class Pass:

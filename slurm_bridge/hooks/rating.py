@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers
 from slurm_bridge.hooks.base import Nodes, Scores, Tiers
-from slurm_bridge.hooks.columns import Mask, NodeColumns, Numbers
 
 _Values = NDArray[np.float64]
 _Rows = NDArray[np.intp]

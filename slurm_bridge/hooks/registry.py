@@ -7,27 +7,21 @@ import dataclasses
 import difflib
 import enum
 import inspect
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import pydantic
 
 from slurm_bridge import errors
-from slurm_bridge.hooks import packages
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import Phase
-from slurm_bridge.hooks.builtin.eligibility import Eligibility
-from slurm_bridge.hooks.builtin.policy import Policy
 from slurm_bridge.hooks.calls import SHAPES, Hook, OnError, Worker
 from slurm_bridge.hooks.chain import Chain
-from slurm_bridge.hooks.kai.hook import Kai
-from slurm_bridge.hooks.kubescheduler.hook import KubeScheduler
-from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.surroundings import Surroundings
-from slurm_bridge.hooks.vela.hook import Vela
-from slurm_bridge.hooks.yunikorn.hook import Yunikorn
 from slurm_bridge.model.features import Feature
+from slurm_bridge.runtime import packages
 
 GROUP = "slurm_bridge.hooks"
 
@@ -38,15 +32,16 @@ Word = TypeVar("Word", bound=enum.Enum)
 #: `backstage = True` is given a second argument, what it needs to work beside the passes.
 Builder = Callable[..., object]
 
-#: The hooks that ship with the bridge. Policy first: what a user may not ask for needs no further look.
-BUILTIN: Mapping[str, Builder] = {
-    "policy": Policy,
-    "eligibility": Eligibility,
-    "vela": Vela,
-    "kube-scheduler": KubeScheduler,
-    "preemption": Preemption,
-    "kai": Kai,
-    "yunikorn": Yunikorn,
+#: The hooks that ship with the bridge, and where each is: imported when a chain with it is built, for families stand
+#: above the chain. Policy first: what a user may not ask for needs no further look.
+BUILTIN: Mapping[str, str] = {
+    "policy": "slurm_bridge.families.policy:Policy",
+    "eligibility": "slurm_bridge.families.eligibility:Eligibility",
+    "vela": "slurm_bridge.families.vela.hook:Vela",
+    "kube-scheduler": "slurm_bridge.families.kube_scheduler.hook:KubeScheduler",
+    "preemption": "slurm_bridge.families.kube_scheduler.preempting.hook:Preemption",
+    "kai": "slurm_bridge.families.kai.hook:Kai",
+    "yunikorn": "slurm_bridge.families.yunikorn.hook:Yunikorn",
 }
 
 #: Part of every chain, with their own defaults and before all others where configuration does not name them: a site
@@ -94,6 +89,12 @@ def build(
     return Chain(hooks, around)
 
 
+def shipped(name: str) -> Builder:
+    """What makes a hook that ships with the bridge."""
+    builder: Builder = pkgutil.resolve_name(BUILTIN[name])
+    return builder
+
+
 def complete(configured: Iterable[HookConfig], told: Told) -> tuple[HookConfig, ...]:
     """With the hooks that are always part of a chain, and the options that nobody should have to repeat."""
     configs = tuple(configured)
@@ -112,7 +113,7 @@ def _hook(config: HookConfig, offered: Mapping[str, Any], around: Surroundings) 
         if foreign:
             hook = _made(offered[config.name].load(), config.options)
         else:
-            builder = BUILTIN[config.name]
+            builder = shipped(config.name)
             behind = (around.backstage(config.name),) if getattr(builder, "backstage", False) else ()
             hook = _made(builder, config.options, *behind)
     except pydantic.ValidationError as error:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from slurm_bridge.cluster.outside import Outside
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import base, division, explain, honouring, rating
 from slurm_bridge.hooks.base import (
     Ask,
@@ -17,9 +19,7 @@ from slurm_bridge.hooks.base import (
 from slurm_bridge.hooks.calls import Answer, Hook, HookFailed, OnError
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.hooks.layers import Layers, Stopped
-from slurm_bridge.hooks.outside import Outside
 from slurm_bridge.hooks.passing import Pass
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload

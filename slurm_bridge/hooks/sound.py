@@ -8,9 +8,9 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from slurm_bridge.cluster.columns import Numbers, Reasons
+from slurm_bridge.cluster.outside import Outside
 from slurm_bridge.hooks import base
-from slurm_bridge.hooks.columns import Numbers, Reasons
-from slurm_bridge.hooks.outside import Outside
 from slurm_bridge.model.verdict import Reject, Wait
 
 #: Fields of a request that are whole numbers; all others are texts.

@@ -5,11 +5,11 @@ import random
 from collections.abc import Callable
 
 from slurm_bridge import ports
+from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.hooks import attempts, background, calls
 from slurm_bridge.hooks.background import Backstage, Heirloom, Post, Tally
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.layers import LogOf
-from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate.translator import Translated

@@ -7,17 +7,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from loguru import logger
 
+from slurm_bridge.cluster import imagining
+from slurm_bridge.cluster.parties import priority_of
+from slurm_bridge.cluster.rules.budgets import Budget
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.families.kube_scheduler.preempting import choosing, proposing
+from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
+from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption
 from slurm_bridge.hooks import chain
 from slurm_bridge.hooks.background import NotAnswered
 from slurm_bridge.hooks.base import Mode, Nodes, NodeSet, Phase
-from slurm_bridge.hooks.kubescheduler.preempting import choosing, imagining, proposing
-from slurm_bridge.hooks.kubescheduler.preempting import hook as hooks
-from slurm_bridge.hooks.kubescheduler.preempting.budgets import Budget
-from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption
-from slurm_bridge.hooks.kubescheduler.preempting.parties import priority_of
-from slurm_bridge.hooks.kubescheduler.preempting.proposing import Proposal
+from slurm_bridge.hooks.evictions import Proposal
 from slurm_bridge.hooks.layers import Stopped
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model import job
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.names import WorkloadKey

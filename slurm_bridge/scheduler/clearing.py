@@ -7,7 +7,7 @@ no longer than a while after the last one has gone: whoever asked may have got o
 import dataclasses
 from collections.abc import Iterable
 
-from slurm_bridge.hooks.kubescheduler.preempting.parties import priority_of
+from slurm_bridge.cluster.parties import priority_of
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import Crew, Standing

@@ -14,13 +14,13 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import held, news, telling
+from slurm_bridge.scheduler import held, news, telling, timers
 from slurm_bridge.scheduler import queue as queues
-from slurm_bridge.scheduler.asking import Act
+from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Cycle
-from slurm_bridge.scheduler.facts import Facts
-from slurm_bridge.scheduler.finding import root_of
+from slurm_bridge.scheduler.effects import look_up
+from slurm_bridge.scheduler.effects.look_up import root_of
 from slurm_bridge.scheduler.leftovers import Leftovers
 from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.preempting import Preempting
@@ -29,6 +29,7 @@ from slurm_bridge.scheduler.recalling import Recalling
 from slurm_bridge.scheduler.reserving import Reserving
 from slurm_bridge.scheduler.resizing import Resizes
 from slurm_bridge.scheduler.shares import Shares
+from slurm_bridge.scheduler.slurm_nodes import SlurmNodes
 from slurm_bridge.scheduler.tools import Config, Tools
 from slurm_bridge.workloads import voices
 
@@ -45,7 +46,7 @@ class Core:
 
     def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
         self.tools, self.census, self.queue = tools, census, queue
-        self.cycle = Cycle(tools, census, self._activate)
+        self.cycle = Cycle(tools, self._activate)
         self.preempting = Preempting(tools, census, queue)
         self.recalling = Recalling(tools, census, queue)
         self.reserving = Reserving(tools, census, queue)
@@ -55,7 +56,8 @@ class Core:
         self._pods_changed: float | None = None
         self._stirred = 0
         self._giving_back: list[WorkloadKey] = []
-        self._facts, self._waiters = Facts(tools, self.on_surroundings), telling.Waiters(tools.voice, census, queue)
+        self._slurm_nodes = SlurmNodes(tools, self.on_surroundings)
+        self._waiters = telling.Waiters(tools.voice, census, queue)
         tools.mirror.on_recovery(self.retry_all)
 
     # Feeds
@@ -89,7 +91,7 @@ class Core:
         if new is None or new.terminal:
             self.tools.voice.forget(pod.uid)
         if pod.bound:
-            self.cycle.binder.arrived(uid, pod.uid)
+            self.tools.states.arrived(uid, pod.uid)
             self._placed(uid, pod)
         if old is not None and old.bound and (new is None or new.terminal):
             self._vacated(old.spec.node_name)
@@ -101,8 +103,8 @@ class Core:
         crew = self.census.crew(uid)
         job_id = job_id_of(pod)
         placeholder = self.tools.table.get(job_id) if job_id is not None else None
-        if crew is not None and placeholder is not None:
-            self.cycle.ganger.placed(crew, placeholder)
+        if crew is not None and placeholder is not None and timers.is_complete(crew, placeholder):
+            self.tools.states.of(uid).leadership.starting = None
         if crew is None or not crew.count(Standing.WANTING):
             self.tools.forget(uid)
 
@@ -197,16 +199,16 @@ class Core:
 
     def _vacated(self, node: str) -> None:
         """Whoever waits for that node to be left looks again."""
-        for uid in self.cycle.binder.checker.vacated(node):
+        for uid in self.tools.node_waiters.take(node):
             self.queue.activate(uid, urgent=True)
 
     # Steps
 
     def recover(self) -> None:
         """Learn from both sides all that there is: at the start, and whenever we become the leader."""
-        self.cycle.begin()
+        self.tools.states.begin()
         self.resizes.begin()
-        self._facts.read()
+        self._slurm_nodes.read()
         self.tools.mirror.recover()
         self._rejoin()
         self.leftovers.begin(self._restore(self.tools.config, fresh=True))
@@ -233,7 +235,7 @@ class Core:
         pod = self.census.get(uid)
         job_id = job_id_of(pod) if pod is not None else None
         known = self.tools.table.get(job_id) if job_id is not None else None
-        if pod is not None and known is not None and self.cycle.finder.may_be_by(pod, known):
+        if pod is not None and known is not None and look_up.may_be_by(self.tools, pod, known):
             self.census.move(uid, root_of(known.owner))
 
     def schedule_step(self, run: Callable[[WorkloadKey, Act], None] | None = None) -> bool:
@@ -245,16 +247,17 @@ class Core:
         if popped is None:
             return False
         uid, turn = popped
+        self.tools.states.begin_look(uid)
         act = self._think(uid, turn=turn)
         if isinstance(act, Filed):
-            self.queue.done(uid, act)
+            self._file(uid, act)
         else:
             (run or self.carry_out)(uid, act)
         return True
 
     def _think(self, uid: WorkloadKey, *, turn: bool) -> Act | Filed:
         try:
-            return self.cycle.think(uid, turn=turn)
+            return self.cycle.look(uid, turn=turn)
         except errors.BridgeError as problem:
             return self._failed(uid, problem)
         except Exception as surprise:  # noqa: BLE001 - one workload that we cannot cope with must not stop the others
@@ -268,6 +271,10 @@ class Core:
             filed = self._failed(uid, problem)
         except Exception as surprise:  # noqa: BLE001 - likewise
             filed = self._surprised(uid, surprise)
+        self._file(uid, filed)
+
+    def _file(self, uid: WorkloadKey, filed: Filed) -> None:
+        self.tools.states.end_look(uid)
         self.queue.done(uid, filed)
 
     def _surprised(self, uid: WorkloadKey, surprise: Exception) -> Filed:
@@ -275,12 +282,12 @@ class Core:
         logger.bind(workload=uid).opt(exception=surprise).error("this workload could not be dealt with")
         self.tools.tally.attempt("error")
         self.tools.tally.surprise("scheduling")
-        return self.cycle.replacer.back_off(uid)
+        return self.tools.back_off(uid)
 
     def _failed(self, uid: WorkloadKey, problem: errors.BridgeError) -> Filed:
         logger.bind(workload=uid).info("not now: {}", problem)
         self.tools.tally.attempt("error")
-        return Filed(after=DISAGREED) if isinstance(problem, errors.Disagreement) else self.cycle.replacer.back_off(uid)
+        return Filed(after=DISAGREED) if isinstance(problem, errors.Disagreement) else self.tools.back_off(uid)
 
     @property
     def room(self) -> bool:
@@ -306,7 +313,7 @@ class Core:
 
     def facts_step(self) -> None:
         """Ask Slurm for its nodes and partitions, when it is time or somebody wants to know."""
-        self._facts.step()
+        self._slurm_nodes.step()
 
     def _nodes_step(self) -> None:
         """Nodes have changed, and have settled: whoever has no node yet is looked at, with what that means for him."""

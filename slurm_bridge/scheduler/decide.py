@@ -1,80 +1,403 @@
-"""What to do next with one workload: a pure function of how its pods and its placeholder stand.
+"""What to do next with one workload: a pure function of the facts about its pods, its job and its timers.
 
-              NONE     MAYBE    PENDING  STARTING RUNNING  STOPPED  ENDED    GONE
-    WAITING   SUBMIT   SUBMIT   KEEP     HOLD     BIND     HOLD     AGAIN    AGAIN
-    PARKED    HOLD     WITHDRAW WITHDRAW WITHDRAW WITHDRAW WITHDRAW HOLD     HOLD
-    JOINING   LOOK     LOOK     REST     REST     JOIN     REST     END      DOUBT
-    BOUND     LOOK     LOOK     REST     REST     REST     REST     END      DOUBT
-    LEAVING   LOOK     LOOK     REST     REST     REST     REST     REST     REST
-    OVER      FORGET   WITHDRAW WITHDRAW WITHDRAW WITHDRAW WITHDRAW FORGET   FORGET
+The facts choose a view, and each view has its rows: the first row that applies names the action. `ROWS` is the complete
+table, and docs/decisions-table.md is generated from it. In short, without the rows for exceptions:
 
-A SUBMIT looks for the job first when one may exist. The job of a bound pod that pends again was started by a
-slurmctld that crashed before it had saved that: it starts anew, and if it does so elsewhere, its details tell. One that
-is GONE all at once was forgotten in the same way, and is asked for again before its pods are doubted. What cannot be
-told (a state word that nobody knows) is a HOLD for pods that wait and a REST for pods that run: unknown is not gone.
+              NONE     MAYBE    PENDING  STARTING RUNNING  STOPPED  ENDED    GONE     UNKNOWN
+    WAITING   SUBMIT   SUBMIT   KEEP     WAIT     BIND     WAIT     ASK_WHY  ASK_WHY  WAIT
+    JOINING   LOOK_UP  LOOK_UP  REGAIN   REST     JOIN     REST     END      DOUBT    REST
+    BOUND     LOOK_UP  LOOK_UP  REGAIN   REST     REST     REST     END      DOUBT    REST
+    LEAVING   LOOK_UP  LOOK_UP  LEAVE    LEAVE    LEAVE    LEAVE    LEAVE    LEAVE    LEAVE
+    OVER      FORGET   WITHDRAW WITHDRAW WITHDRAW WITHDRAW WITHDRAW FORGET   FORGET   WITHDRAW
+
+Unknown is not gone: no pod ends for a job state that the bridge does not know, and a job that Slurm does not know is
+doubted before its pods end.
 """
 
 import enum
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
 
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.workload import MemberLost
 from slurm_bridge.scheduler.members import Crew, Standing
+
+#: Why the rest of a heterogeneous job is cancelled.
+TORN: Final = "a component of it has ended"
+#: Why a job is cancelled whose workload belongs elsewhere, or starts anew.
+ELSEWHERE: Final = "its pod waits as part of another workload now"
+ANEW: Final = "its pods are gone, and the group starts anew"
+OTHER_REQUEST: Final = "the pods that come now ask for something else"
 
 
 class Pods(enum.Enum):
-    """How the pods of a workload stand."""
+    """The pods of a workload, in one word."""
 
-    WAITING = "alive, ours, and without nodes"
-    PARKED = "waiting, but told not to be submitted until somebody changes something"
-    JOINING = "some have the nodes that the placeholder gave them, others want nodes"
-    BOUND = "on the nodes that the placeholder gave them"
-    LEAVING = "bound, and the deletion of all was asked for; they may run for long yet"
-    OVER = "finished, deleted, deleted before they had nodes, or bound by somebody else"
+    WAITING = "alive, of our scheduler, and without nodes"
+    JOINING = "some are on the nodes of the placeholder, others have no node"
+    BOUND = "on the nodes of the placeholder"
+    LEAVING = "on their nodes, and all of them are being deleted"
+    OVER = "finished, deleted, deleted before they had nodes, or bound by another scheduler"
 
 
 class Job(enum.Enum):
-    """How the placeholder stands."""
+    """The placeholder, in one word."""
 
     NONE = "there is none"
-    MAYBE = "there may be one"
+    MAYBE = "a submit was not answered: there may be one"
     PENDING = "in Slurm's queue"
-    STARTING = "its nodes are being prepared"
+    STARTING = "Slurm prepares its nodes"
     RUNNING = "it holds its nodes"
-    STOPPED = "it holds its nodes, but Slurm has suspended it"
+    STOPPED = "it holds its nodes, and Slurm has suspended it"
     ENDED = "Slurm says that it has ended"
     GONE = "Slurm does not know it"
-    UNKNOWN = "Slurm says something that nobody understands"
+    UNKNOWN = "Slurm reports a state that the bridge does not know"
 
 
-class Step(enum.Enum):
-    """What follows."""
+#: A cancel would end something.
+CANCELLABLE: Final = frozenset({Job.MAYBE, Job.PENDING, Job.STARTING, Job.RUNNING, Job.STOPPED})
+#: It has not ended, as far as the bridge knows.
+ALIVE: Final = CANCELLABLE | {Job.UNKNOWN}
 
-    SUBMIT = "ask Slurm for nodes"
-    KEEP = "wait for Slurm, and see whether the request is still what is wanted"
-    HOLD = "wait"
-    BIND = "give the pods their nodes"
-    JOIN = "give those who want nodes what the others have left"
-    AGAIN = "the placeholder ended before the pods had nodes: find out why, then submit again or park"
-    LOOK = "read the placeholder that the pod names"
+
+class Stray(enum.Enum):
+    """A job whose workload has no pods, by what its owner record says that it stands for."""
+
+    NO = "a workload"
+    CHECK = "a check of the installation"
+    OTHER = "something that a later version of the bridge makes"
+
+
+class Members(enum.Enum):
+    """The workload as gathered from its pods and owners."""
+
+    UNREAD = "not asked for"
+    COMPLETE = "all members are there, and their request is translated"
+    MISSING = "members are missing"
+    UNREADABLE = "an owner cannot be read"
+    BLOCKED = "the pod has to wait"
+    REJECTED = "the request cannot be met as it is"
+
+
+class View(enum.Enum):
+    """The table that a workload is looked up in."""
+
+    OVER = "no pod needs the job any more"
+    PLACED = "pods have nodes"
+    JOINING = "pods without nodes belong to a job that runs"
+    WAITING = "pods wait for nodes"
+
+
+class Action(enum.Enum):
+    """What the scheduler does."""
+
+    SEARCH = "find the job of a submit that was not answered"
+    CANCEL_SURPLUS = "cancel all jobs of the workload but one"
+    AWAIT_WATCH = "wait until the watch reports the bindings"
+    # For pods without nodes.
+    SETTLE = "wait for more members"
+    TELL = "tell the pods what keeps them from a job, and wait"
+    TELL_FOR_A_WHILE = "tell the pods what is wrong with them, and keep their job for a while"
+    TELL_AND_REPLACE = "tell the pods what keeps them from their job, and cancel it"
+    SPREAD_NOTE = "write the note of the parked pods on those that lack it"
+    TELL_PARKED = "tell the pods that they are parked or suspended"
+    PARK = "park the pods"
+    LINE_UP = "queue for a turn to submit"
+    SUBMIT = "plan the request, and submit it"
+    KEEP = "plan the request again, and update the pending job where it differs"
+    AWAIT_SLURM = "tell the pods the state of the job, and wait"
+    ASK_WHY = "find out why the job ended: submit again, or park the pods"
+    REFUSE_USER = "cancel the job: its user is a system account"
+    REPLACE = "cancel the job; the next one takes its place"
+    BIND = "bind the pods to the nodes of the job"
+    # For pods that join a job that runs.
+    FINISH_START = "bind the rest of the members"
+    JOIN = "bind the new members to what the job has left"
+    UNDO_START = "end the members that are bound: the others could not be bound in time"
+    TELL_MEMBERS = "tell the pods without nodes what keeps them from being bound, and wait"
+    AWAIT_GROUP = "tell the pods that they start with the whole group next time"
+    # For pods with nodes.
+    LOOK_UP = "read the job that the pods name"
+    LEAVE = "wait until the pods are deleted"
+    REGAIN = "wait until the job gets the nodes of its pods again"
+    RESTORE = "submit the job that Slurm has forgotten again"
+    DOUBT = "end the pods when it is certain that Slurm does not know their job"
+    END = "end the pods: their job has ended"
+    END_SHRUNK = "end the pods whose nodes the job no longer holds"
+    RESTART = "end all members: one was lost"
+    ANNOUNCE = "tell the group's object that enough members are bound"
     REST = "nothing"
-    END = "the placeholder ended: so do the pods"
-    DOUBT = "the placeholder is gone: end the pods only if that can be believed"
-    WITHDRAW = "the pods are over: so is the placeholder"
-    FORGET = "both are over"
+    # For pods that are over.
+    IGNORE = "leave the job of another version alone"
+    WITHDRAW = "cancel the jobs of the workload"
+    FORGET = "drop all that is known of the workload"
 
 
-S = Step
-_COLUMNS = (Job.NONE, Job.MAYBE, Job.PENDING, Job.STARTING, Job.RUNNING, Job.STOPPED, Job.ENDED, Job.GONE, Job.UNKNOWN)
-_OVER = (S.FORGET, *(S.WITHDRAW,) * 5, S.FORGET, S.FORGET, S.WITHDRAW)
-_ROWS = {
-    Pods.WAITING: (S.SUBMIT, S.SUBMIT, S.KEEP, S.HOLD, S.BIND, S.HOLD, S.AGAIN, S.AGAIN, S.HOLD),
-    Pods.PARKED: (S.HOLD, *(S.WITHDRAW,) * 5, S.HOLD, S.HOLD, S.HOLD),
-    Pods.JOINING: (S.LOOK, S.LOOK, S.REST, S.REST, S.JOIN, S.REST, S.END, S.DOUBT, S.REST),
-    Pods.BOUND: (S.LOOK, S.LOOK, *(S.REST,) * 4, S.END, S.DOUBT, S.REST),
-    Pods.LEAVING: (S.LOOK, S.LOOK, *(S.REST,) * 7),
-    Pods.OVER: _OVER,
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a decision depends on. Times are seconds that are left, None where nothing is timed.
+
+    What the workload's view does not need keeps its default, and is not worked out.
+    """
+
+    pods: Pods
+    job: Job
+    # The workload as a whole.
+    unanswered: bool = False
+    surplus: bool = False
+    watch_left: float | None = None
+    # Pods that are over.
+    stray: Stray = Stray.NO
+    check_left: float = 0.0
+    torn: bool = False
+    half_alive: bool = False
+    elsewhere: bool = False
+    # Pods with nodes.
+    outlived: bool = False
+    left_behind: bool = False
+    bound: bool = False
+    wanting: bool = False
+    shrunk: bool = False
+    restorable: bool = False
+    lost: bool = False
+    restarts: bool = False
+    unannounced: bool = False
+    # Pods that join.
+    start_left: float | None = None
+    policy: MemberLost | None = None
+    starting: bool = False
+    on_job: bool = True
+    same_request: bool = True
+    # Pods without nodes.
+    members: Members = Members.UNREAD
+    obstacle: str = ""
+    retry_left: float | None = None
+    never_started: bool = False
+    settle_left: float | None = None
+    incomplete_left: float = 0.0
+    cancelled: bool = False
+    suspended: str = ""
+    parked: bool = False
+    unspread: bool = False
+    improper_user: bool = False
+    taken_back: str = ""
+    anew: bool = False
+    held: str = ""
+    noted: bool = False
+    turn: bool = False
+    explained: bool = False
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """The action, why, where the action cancels or parks, and after how many seconds to look again at the latest."""
+
+    action: Action
+    why: str = ""
+    after: float | None = None
+
+
+class Row(NamedTuple):
+    """One line of the table: in words, as a condition, and what follows. `why` and `after` are taken from the facts."""
+
+    says: str
+    applies: Callable[[Facts], bool]
+    action: Action
+    why: Callable[[Facts], str] = lambda _: ""
+    after: Callable[[Facts], float | None] = lambda _: None
+
+
+def _sooner(facts: Facts) -> float:
+    left = facts.incomplete_left
+    return left if facts.retry_left is None else min(left, facts.retry_left)
+
+
+def _stops(facts: Facts) -> bool:
+    return bool(facts.suspended) or facts.parked
+
+
+def _why_stopped(facts: Facts) -> str:
+    return f"{facts.suspended} is suspended" if facts.suspended else "the pods are parked"
+
+
+def _asks(facts: Facts) -> bool:
+    """A job may be submitted: there is none, or it is known why the last one ended."""
+    return facts.job in (Job.NONE, Job.MAYBE) or (facts.job in (Job.ENDED, Job.GONE) and facts.explained)
+
+
+def _is_cancellable(facts: Facts) -> bool:
+    return facts.job in ALIVE or facts.half_alive
+
+
+def _lacks_members(facts: Facts) -> bool:
+    return facts.members in (Members.MISSING, Members.UNREADABLE)
+
+
+def _is_incomplete(facts: Facts) -> bool:
+    """A job is there for members that are missing."""
+    return facts.members is Members.MISSING and facts.job in ALIVE
+
+
+def _is_spoilt(facts: Facts) -> bool:
+    """A job holds nodes for pods that cannot be bound as they are."""
+    return facts.members is Members.REJECTED and facts.job is Job.RUNNING
+
+
+A = Action
+#: Before any view.
+FIRST: Final = (
+    Row("a submit was not answered", lambda f: f.unanswered, A.SEARCH),
+    Row(
+        "several jobs live",
+        lambda f: f.surplus and f.pods is not Pods.OVER,
+        A.CANCEL_SURPLUS,
+    ),
+    Row(
+        "the watch has not reported a binding",
+        lambda f: f.watch_left is not None and f.pods is not Pods.OVER,
+        A.AWAIT_WATCH,
+        after=lambda f: f.watch_left,
+    ),
+)
+_OVER: Final = (
+    Row("the job stands for something of a later version", lambda f: f.stray is Stray.OTHER, A.IGNORE),
+    Row(
+        "a check is under way",
+        lambda f: f.stray is Stray.CHECK and f.job in ALIVE and f.check_left > 0,
+        A.REST,
+        after=lambda f: f.check_left,
+    ),
+    Row("a check was interrupted, and its job lives", lambda f: f.stray is Stray.CHECK and f.job in ALIVE, A.WITHDRAW),
+    Row("a check was interrupted", lambda f: f.stray is Stray.CHECK, A.FORGET),
+    Row(
+        "the job lives, and its pod belongs to another workload",
+        lambda f: _is_cancellable(f) and f.elsewhere,
+        A.REPLACE,
+        why=lambda _: ELSEWHERE,
+    ),
+    Row("the job, or a component of it, lives", _is_cancellable, A.WITHDRAW),
+    Row("otherwise", lambda _: True, A.FORGET),
+)
+_PLACED: Final = (
+    Row("the job is not known", lambda f: f.job in (Job.NONE, Job.MAYBE), A.LOOK_UP),
+    Row("all pods with nodes are being deleted", lambda f: not f.bound, A.LEAVE),
+    Row("the job has ended", lambda f: f.job is Job.ENDED, A.END),
+    Row("Slurm has forgotten the job, and ids can be chosen", lambda f: f.job is Job.GONE and f.restorable, A.RESTORE),
+    Row("Slurm does not know the job", lambda f: f.job is Job.GONE, A.DOUBT),
+    Row("the job pends again", lambda f: f.job is Job.PENDING, A.REGAIN),
+    Row("the job no longer holds all nodes of its pods", lambda f: f.shrunk, A.END_SHRUNK),
+    Row("other members have no node", lambda f: f.wanting, A.REST),
+    Row("a member was lost, and the group restarts", lambda f: f.lost and f.restarts, A.RESTART),
+    Row("the group's object has not been told", lambda f: f.unannounced and not f.lost, A.ANNOUNCE),
+    Row("otherwise", lambda _: True, A.REST),
+)
+_JOINING: Final = (
+    Row("the job no longer holds all nodes of its pods", lambda f: f.shrunk, A.END_SHRUNK),
+    Row("the start takes too long", lambda f: f.start_left is not None and f.start_left <= 0, A.UNDO_START),
+    Row("something keeps the members from being bound", lambda f: f.members is not Members.COMPLETE, A.TELL_MEMBERS),
+    Row("all members are new, and the group starts anew", lambda f: f.anew, A.REPLACE, why=lambda _: ANEW),
+    Row(
+        "no member is on the job, and the members ask for something else",
+        lambda f: not f.on_job and not f.same_request,
+        A.REPLACE,
+        why=lambda _: OTHER_REQUEST,
+    ),
+    Row("the workload is a single pod", lambda f: f.policy is None, A.REST),
+    Row("the start is under way", lambda f: f.starting, A.FINISH_START),
+    Row("members may be replaced one by one", lambda f: f.policy is MemberLost.KEEP or not f.lost, A.JOIN),
+    Row("a member was lost, and the group restarts", lambda f: f.policy is MemberLost.RESTART, A.RESTART),
+    Row("otherwise", lambda _: True, A.AWAIT_GROUP),
+)
+_WAITING: Final = (
+    Row("more members may come", lambda f: f.settle_left is not None, A.SETTLE, after=lambda f: f.settle_left),
+    Row(
+        "a component has ended, and pods have run on the job or cannot be gathered",
+        lambda f: f.torn and not f.never_started,
+        A.REPLACE,
+        why=lambda _: TORN,
+    ),
+    Row(
+        "members are missing, and the job was cancelled",
+        lambda f: _lacks_members(f) and f.cancelled,
+        A.ASK_WHY,
+        after=lambda f: f.retry_left,
+    ),
+    Row(
+        "members have been missing for too long, and there is a job",
+        lambda f: _is_incomplete(f) and f.incomplete_left <= 0,
+        A.TELL_AND_REPLACE,
+        why=lambda f: f.obstacle,
+    ),
+    Row("members are missing, and there is a job", _is_incomplete, A.TELL_FOR_A_WHILE, after=_sooner),
+    Row(
+        "the pods have kept the nodes of the job unused for too long",
+        lambda f: _is_spoilt(f) and f.incomplete_left <= 0,
+        A.TELL_AND_REPLACE,
+        why=lambda f: f.obstacle,
+    ),
+    Row("the pods cannot use the nodes of the job", _is_spoilt, A.TELL_FOR_A_WHILE, after=lambda f: f.incomplete_left),
+    Row("something keeps the pods from a job", lambda f: f.members is not Members.COMPLETE, A.TELL),
+    Row(
+        "the pods may not have a job, and part of it lives",
+        lambda f: _stops(f) and f.torn,
+        A.REPLACE,
+        why=lambda _: TORN,
+    ),
+    Row("some pods lack the note", lambda f: f.parked and not f.suspended and f.unspread, A.SPREAD_NOTE),
+    Row("the pods may not have a job", lambda f: _stops(f) and f.job in CANCELLABLE, A.REPLACE, why=_why_stopped),
+    Row("the pods are suspended or parked", _stops, A.TELL_PARKED),
+    Row("the user of the job is a system account", lambda f: f.improper_user and f.job in ALIVE, A.REFUSE_USER),
+    Row(
+        "the job has to make way",
+        lambda f: bool(f.taken_back) and f.job in CANCELLABLE,
+        A.REPLACE,
+        why=lambda f: f.taken_back,
+    ),
+    Row(
+        "the controller is held after a time limit",
+        lambda f: _asks(f) and bool(f.held) and not f.noted,
+        A.PARK,
+        why=lambda f: f.held,
+    ),
+    Row("it is not the turn of the workload", lambda f: _asks(f) and not f.turn, A.LINE_UP),
+    Row("it is the turn of the workload", _asks, A.SUBMIT),
+    Row("the job has ended", lambda f: f.job in (Job.ENDED, Job.GONE), A.ASK_WHY),
+    Row(
+        "the job runs, and the group starts anew",
+        lambda f: f.job is Job.RUNNING and f.anew,
+        A.REPLACE,
+        why=lambda _: ANEW,
+    ),
+    Row("the job runs", lambda f: f.job is Job.RUNNING, A.BIND),
+    Row("the job pends", lambda f: f.job is Job.PENDING, A.KEEP),
+    Row("otherwise", lambda _: True, A.AWAIT_SLURM),
+)
+ROWS: Final[Mapping[View, Sequence[Row]]] = {
+    View.OVER: _OVER,
+    View.PLACED: _PLACED,
+    View.JOINING: _JOINING,
+    View.WAITING: _WAITING,
 }
-TABLE = {(pods, job): step for pods, row in _ROWS.items() for job, step in zip(_COLUMNS, row, strict=True)}
+
+
+def view(facts: Facts) -> View:
+    """The table in which the facts are looked up."""
+    if facts.pods is Pods.OVER:
+        return View.OVER
+    if facts.pods is Pods.WAITING:
+        return View.JOINING if facts.outlived else View.WAITING
+    if facts.pods is Pods.JOINING and facts.left_behind:
+        return View.WAITING
+    joining = facts.pods is Pods.JOINING and facts.bound and facts.job is Job.RUNNING
+    return View.JOINING if joining else View.PLACED
+
+
+def decide(facts: Facts) -> Decision:
+    """The action of the first row that applies."""
+    row = next(one for one in (*FIRST, *ROWS[view(facts)]) if one.applies(facts))
+    return Decision(action=row.action, why=row.why(facts), after=row.after(facts))
+
 
 _PHASES = {
     Phase.PENDING: Job.PENDING,
@@ -86,13 +409,8 @@ _PHASES = {
 }
 
 
-def decide(pods: Pods, job: Job) -> Step:
-    """The next step, from the table above."""
-    return TABLE[pods, job]
-
-
 def pods_of(crew: Crew | None) -> Pods:
-    """How the pods stand; PARKED needs more than the pods, and is decided by whoever knows what they ask for."""
+    """The pods of a workload, in one word."""
     if crew is None:
         return Pods.OVER
     if crew.count(Standing.BOUND, Standing.LEAVING):
@@ -103,7 +421,7 @@ def pods_of(crew: Crew | None) -> Pods:
 
 
 def job_of(placeholder: Placeholder | None) -> Job:
-    """How a placeholder stands."""
+    """A placeholder, in one word."""
     if placeholder is None:
         return Job.NONE
     if placeholder.certainty is Certainty.SEEN:

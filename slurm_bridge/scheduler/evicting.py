@@ -13,8 +13,8 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import withdrawing
 from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.effects import cancel
 from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.tools import Tools
 
@@ -107,7 +107,7 @@ class Evictor:
         for uid, jobs in sorted(self._groups(victims).items()):
             living = [one for one in self._tools.table.of(uid) if one.alive and one.job_id in jobs]
             why = f"preempted by {whom}"
-            over = [withdrawing.withdraw(self._tools, one, why, noted=True) for one in living]
+            over = [cancel.withdraw(self._tools, one, why, noted=True) for one in living]
             yield uid, all(over)
 
     def _groups(self, victims: Victims) -> Mapping[WorkloadKey, set[names.JobId]]:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from loguru import logger
 
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.scheduler.cycle import WORKLOADS
+from slurm_bridge.scheduler.facts import WORKLOADS
 from slurm_bridge.scheduler.tools import Tools
 
 #: Some are left alone although nobody of theirs is seen: they must not keep everybody out for ever.

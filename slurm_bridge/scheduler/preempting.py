@@ -21,10 +21,10 @@ from typing import TypeVar
 from loguru import logger
 
 from slurm_bridge import errors
-from slurm_bridge.hooks.kubescheduler.preempting import hook as hooks
-from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption
-from slurm_bridge.hooks.kubescheduler.preempting.parties import priority_of
-from slurm_bridge.hooks.kubescheduler.preempting.proposing import Proposal
+from slurm_bridge.cluster.parties import priority_of
+from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
+from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption
+from slurm_bridge.hooks.evictions import Proposal
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod

@@ -3,22 +3,16 @@
 from slurm_bridge.mirror import table
 from slurm_bridge.model import names
 from slurm_bridge.model.job import Phase
-from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.model.verdict import Reject, Wait
-from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import records
+from slurm_bridge.scheduler import records, words
 from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of, slurm_node_of
+from slurm_bridge.scheduler.state import Wish
 
 
 def on(node: str, crew: Crew) -> tuple[Pod, ...]:
     """The members that are there."""
     return tuple(pod for pod in crew.pods(*PLACED) if pod.spec.node_name == node)
-
-
-def never_started(crew: Crew, placeholder: Placeholder, gathered: Workload | Wait | Reject) -> bool:
-    """A component ended before these pods had nodes: whether that was somebody's wish is to be asked."""
-    return isinstance(gathered, Workload) and placeholder.job_id not in crew.served
 
 
 def outlived(crew: Crew, placeholder: Placeholder) -> bool:
@@ -85,3 +79,17 @@ def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
         for pod in crew.pods(Standing.BOUND)
         if job_id_of(pod) == placeholder.job_id and slurm_node_of(pod) not in held
     )
+
+
+def is_unexplained(wish: Wish, placeholder: Placeholder) -> bool:
+    """It is not known yet why the job ended, or it was cancelled.
+
+    Not where the job stood for other pods: then these replace the pods that were ended with it.
+    """
+    if placeholder.certainty is Certainty.GONE or placeholder.owner.note:
+        return False
+    gang = wish.workload.gang is not None
+    if gang and placeholder.started and not records.stands_for(placeholder.owner, wish.workload.pods):
+        return False
+    read = placeholder.read is not None and placeholder.read >= placeholder.since
+    return not read or placeholder.torn or words.end_word(placeholder) == "CANCELLED"

@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from slurm_bridge.hooks import columns
+from slurm_bridge.cluster import columns
+from slurm_bridge.cluster.parties import Party, priority_of
+from slurm_bridge.cluster.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
 from slurm_bridge.hooks.base import Nodes
-from slurm_bridge.hooks.kubescheduler.preempting.parties import Party, priority_of
-from slurm_bridge.hooks.kubescheduler.preempting.proposing import Site
-from slurm_bridge.hooks.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
+from slurm_bridge.hooks.evictions import Site
 from slurm_bridge.model.job import Gres, JobRequest, MemoryPer, Phase
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod

@@ -9,9 +9,9 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import emitter
-from slurm_bridge.hooks.facts import NOTHING, Amounts, NodeFacts
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobView, MemoryPer, Phase
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler import candidates, sites

@@ -4,6 +4,8 @@ A restart loses all of it: what has to outlive the process is written on the pod
 """
 
 import dataclasses
+import threading
+from collections import OrderedDict
 
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.model.names import JobId, WorkloadKey
@@ -12,6 +14,9 @@ from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.translator import Translated
+
+#: How many groups are remembered by their last attempt.
+MOST_ATTEMPTS = 10_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,14 @@ class Search:
     scans: int = 0
 
 
+@dataclasses.dataclass(slots=True)
+class Scans:
+    """The last scan of all jobs for submits that were not answered; one at a time."""
+
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    last: float = float("-inf")
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Leadership:
     """What was measured and decided in one leadership; the next one begins anew."""
@@ -67,7 +80,10 @@ class Leadership:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class WorkloadState:
-    """Written by the thread that carries out a step of this workload; `sent` and `starting` by its watch, too."""
+    """Written while the workload is looked at, by one thread at a time; its watch writes `sent` and `starting`, too."""
+
+    #: The workload is being looked at, or its action is under way.
+    in_flight: bool = False
 
     #: As translated last, and by which rules.
     desired: Wish | Untranslatable | None = None
@@ -84,6 +100,8 @@ class WorkloadState:
     returned: JobId | None = None
     #: Pods that were bound when, and of which no watch has told yet.
     sent: dict[str, float] = dataclasses.field(default_factory=dict)
+    #: Pods that count on their nodes since they were placed, and whose binding has not been tried since.
+    claimed: set[str] = dataclasses.field(default_factory=set)
     #: Its object was told that enough of its pods have nodes.
     announced: bool = False
     #: Since when each of its pods has been leaving; how many there were at the last look, and when the next is due.
@@ -99,6 +117,10 @@ class WorkloadStore:
 
     def __init__(self) -> None:
         self._states: dict[WorkloadKey, WorkloadState] = {}
+        #: Workloads whose job was forgotten by Slurm, was submitted again, and may not hold its nodes yet.
+        self.regaining: set[WorkloadKey] = set()
+        #: The last attempt of groups, which may start anew: Slurm remembers the jobs of earlier attempts for a while.
+        self.attempts: OrderedDict[WorkloadKey, int] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._states)
@@ -121,6 +143,24 @@ class WorkloadStore:
         """The workloads with pods that wait, as far as they have been translated."""
         return tuple(key for key, state in tuple(self._states.items()) if state.desired is not None)
 
+    def arrived(self, key: WorkloadKey, pod_uid: str) -> None:
+        """The watch has reported the binding of this pod."""
+        state = self._states.get(key)
+        if state is not None:
+            state.sent.pop(pod_uid, None)
+
+    def begin_look(self, key: WorkloadKey) -> None:
+        """The workload is looked at from now on, and its record is written by that look alone."""
+        state = self.of(key)
+        assert not state.in_flight, f"workload {key} is looked at twice at the same time"
+        state.in_flight = True
+
+    def end_look(self, key: WorkloadKey) -> None:
+        """The look is over; its record may have been dropped by it."""
+        state = self._states.get(key)
+        if state is not None:
+            state.in_flight = False
+
     def settle(self, key: WorkloadKey) -> None:
         """No pod of this workload waits any more: what it wanted is of no use now."""
         state = self._states.get(key)
@@ -130,6 +170,13 @@ class WorkloadStore:
     def drop(self, key: WorkloadKey) -> None:
         """The workload is over."""
         self._states.pop(key, None)
+        self.regaining.discard(key)
+
+    def remember_attempt(self, key: WorkloadKey, attempt: int) -> None:
+        """The group has a job of this attempt; of many groups, the attempts of the latest are known."""
+        self.attempts[key] = attempt
+        while len(self.attempts) > MOST_ATTEMPTS:
+            self.attempts.popitem(last=False)
 
     def begin(self) -> None:
         """A leadership begins: how long something lasted in an earlier one is no measure of it now."""

@@ -1,11 +1,13 @@
 """What every step of the scheduler works with: both sides, time, what is known, and what is configured."""
 
 import dataclasses
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from slurm_bridge import ports
-from slurm_bridge.hooks import chain, keeper
+from slurm_bridge.cluster import keeper
+from slurm_bridge.hooks import chain
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.jobs import Mirror
 from slurm_bridge.mirror.table import Table
@@ -16,11 +18,14 @@ from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
+from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.guarding import Guard
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.members import Crew, Standing
+from slurm_bridge.scheduler.node_waiters import NodeWaiters
 from slurm_bridge.scheduler.promised import Promised
-from slurm_bridge.scheduler.state import WorkloadStore
+from slurm_bridge.scheduler.queue import Filed
+from slurm_bridge.scheduler.state import Scans, WorkloadStore
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.workloads.base import Moved
 
@@ -135,6 +140,7 @@ class Tools:
     table: Table
     mirror: Mirror
     keeper: keeper.Keeper
+    census: Census
     voice: Voice
     tally: Tally
     gather: Gather
@@ -148,6 +154,11 @@ class Tools:
     states: WorkloadStore = dataclasses.field(default_factory=WorkloadStore)
     #: Nodes that are cleared for somebody.
     promised: Promised = dataclasses.field(default_factory=Promised)
+    #: Workloads that wait for other pods to leave nodes.
+    node_waiters: NodeWaiters = dataclasses.field(default_factory=NodeWaiters)
+    #: One at a time: of two allocations that are placed at the same moment the second has to see the first.
+    placing: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    scans: Scans = dataclasses.field(default_factory=Scans)
     #: Slurm's nodes and partitions are read again when this time has come.
     facts_due: float = 0.0
     #: When they were read last.
@@ -188,6 +199,10 @@ class Tools:
             self.voice.waiting(workload.lead, reason, message, key=key)
         else:
             self.voice.waiting_together(workload.root, Waiting(workload.pods), reason, message, key=key or message)
+
+    def back_off(self, uid: WorkloadKey) -> Filed:
+        """Look at this workload again later, and later each time in a row that something goes wrong with it."""
+        return Filed(after=self.pause(uid))
 
     def pause(self, uid: WorkloadKey) -> float:
         """How long to wait after something went wrong with this workload: longer each time in a row."""

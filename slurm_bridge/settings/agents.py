@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import AfterValidator, Field
 
-from slurm_bridge.hooks.rules import selectors
-from slurm_bridge.hooks.vela.options import PipelineOptions
+from slurm_bridge.cluster.rules import selectors
+from slurm_bridge.families.vela.options import PipelineOptions
 from slurm_bridge.settings import kinds
 from slurm_bridge.settings.kinds import File, Group, Label, Name, Seconds
 

@@ -4,14 +4,14 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from slurm_bridge.families.kai import allocating, fairshare
+from slurm_bridge.families.kai.allocating import Group
+from slurm_bridge.families.kai.bench import Bench, Machine, Task
+from slurm_bridge.families.kai.fairshare import Claim, Divided
+from slurm_bridge.families.kai.topology import GPU, WHOLE
 from slurm_bridge.hooks.background import Silent
 from slurm_bridge.hooks.base import Ask, NodeSet, Subsets
 from slurm_bridge.hooks.calls import Caller, Hook, Unobserved
-from slurm_bridge.hooks.kai import allocating, fairshare
-from slurm_bridge.hooks.kai.allocating import Group
-from slurm_bridge.hooks.kai.bench import Bench, Machine, Task
-from slurm_bridge.hooks.kai.fairshare import Claim, Divided
-from slurm_bridge.hooks.kai.topology import GPU, WHOLE
 from slurm_bridge.hooks.layers import Layers, Stopped
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.job import JobRequest, Memory

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from slurm_bridge.hooks.columns import Whole
-from slurm_bridge.hooks.kai import fitting, nodesets, ordering, scoring, topology
-from slurm_bridge.hooks.kai.fitting import Demand, Room, Scope
-from slurm_bridge.hooks.kai.nodesets import Question
-from slurm_bridge.hooks.kai.ordering import Branch
-from slurm_bridge.hooks.kai.scoring import Has
-from slurm_bridge.hooks.kai.stock import Node, Nodes
-from slurm_bridge.hooks.kai.topology import WHOLE, Amounts, Constraint, Domain, InvalidConstraint, Job, Topology
-from slurm_bridge.hooks.kai.tree import Tree
+from slurm_bridge.cluster.columns import Whole
+from slurm_bridge.families.kai import fitting, nodesets, ordering, scoring, topology
+from slurm_bridge.families.kai.fitting import Demand, Room, Scope
+from slurm_bridge.families.kai.nodesets import Question
+from slurm_bridge.families.kai.ordering import Branch
+from slurm_bridge.families.kai.scoring import Has
+from slurm_bridge.families.kai.stock import Node, Nodes
+from slurm_bridge.families.kai.topology import WHOLE, Amounts, Constraint, Domain, InvalidConstraint, Job, Topology
+from slurm_bridge.families.kai.tree import Tree
 from tests.conformance.fields import Fields
 
 Result = Mapping[str, Any]

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.hooks.keeper import Keeper
-from slurm_bridge.hooks.kubescheduler import filtering, fiterror, scene
-from slurm_bridge.hooks.kubescheduler.predicates import resources as fitting
-from slurm_bridge.hooks.kubescheduler.predicates import standard
-from slurm_bridge.hooks.kubescheduler.predicates.base import Failures
-from slurm_bridge.hooks.kubescheduler.scene import Scene
+from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.families.kube_scheduler import filtering, fiterror, scene
+from slurm_bridge.families.kube_scheduler.predicates import resources as fitting
+from slurm_bridge.families.kube_scheduler.predicates import standard
+from slurm_bridge.families.kube_scheduler.predicates.base import Failures
+from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.meta import Condition, ObjectMeta
 from slurm_bridge.model.node import Node, NodeSpec, NodeStatus, Taint
 from slurm_bridge.model.pod import Container, ContainerPort, Pod, PodSpec, ResourceNeeds, Toleration

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from slurm_bridge.cluster import parties
+from slurm_bridge.cluster.parties import Fits, Party, Victims
+from slurm_bridge.cluster.rules import budgets
+from slurm_bridge.cluster.rules.budgets import Budget
+from slurm_bridge.families.kube_scheduler.preempting import choosing, room
 from slurm_bridge.hooks.background import NotAnswered
-from slurm_bridge.hooks.kubescheduler.preempting import budgets, choosing, parties, room
-from slurm_bridge.hooks.kubescheduler.preempting.budgets import Budget
-from slurm_bridge.hooks.kubescheduler.preempting.parties import Fits, Party, Victims
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Container, Pod, PodSpec, PodStatus, ResourceNeeds
 from slurm_bridge.translate import resources

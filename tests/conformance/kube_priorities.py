@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from slurm_bridge.cluster.facts import NodeFacts
+from slurm_bridge.cluster.rules import volumes
+from slurm_bridge.families.kube_scheduler import scene, scheduling, selecting
+from slurm_bridge.families.kube_scheduler.extenders import asking
+from slurm_bridge.families.kube_scheduler.fiterror import FitError
+from slurm_bridge.families.kube_scheduler.matrix import Prioritized
+from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
+from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Predicate
+from slurm_bridge.families.kube_scheduler.priorities import allocation, images, numbers, shape, table
+from slurm_bridge.families.kube_scheduler.priorities.rule import BadPriority, HostPriority, PriorityConfig
+from slurm_bridge.families.kube_scheduler.prioritizing import PrioritiesFailed, Prioritizer
+from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
+from slurm_bridge.families.kube_scheduler.selecting import NothingToSelect, Turns
 from slurm_bridge.hooks.background import NotAnswered, Post, Target
-from slurm_bridge.hooks.facts import NodeFacts
-from slurm_bridge.hooks.kubescheduler import scene, scheduling, selecting
-from slurm_bridge.hooks.kubescheduler.extenders import asking
-from slurm_bridge.hooks.kubescheduler.fiterror import FitError
-from slurm_bridge.hooks.kubescheduler.matrix import Prioritized
-from slurm_bridge.hooks.kubescheduler.options import ExtenderOptions
-from slurm_bridge.hooks.kubescheduler.predicates.base import Failures, Predicate
-from slurm_bridge.hooks.kubescheduler.priorities import allocation, images, numbers, shape, table
-from slurm_bridge.hooks.kubescheduler.priorities.rule import BadPriority, HostPriority, PriorityConfig
-from slurm_bridge.hooks.kubescheduler.prioritizing import PrioritiesFailed, Prioritizer
-from slurm_bridge.hooks.kubescheduler.scene import Lookup, Scene
-from slurm_bridge.hooks.kubescheduler.selecting import NothingToSelect, Turns
-from slurm_bridge.hooks.rules import volumes
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.pod import Pod
 from tests.conformance import kube_records

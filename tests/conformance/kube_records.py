@@ -5,12 +5,12 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.background import Silent
 from slurm_bridge.hooks.calls import Caller, Unobserved
-from slurm_bridge.hooks.keeper import Keeper
 from slurm_bridge.hooks.layers import Layers
 from slurm_bridge.hooks.session import Session
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.meta import ObjectMeta, OwnerReference
 from slurm_bridge.model.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
 from slurm_bridge.model.pod import Container, Pod, PodSpec, ResourceNeeds, Toleration

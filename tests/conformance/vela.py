@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from slurm_bridge.hooks.columns import NodeColumns, Whole
-from slurm_bridge.hooks.vela import commit, dice, loop, scoring, smart, sorting, strategies
-from slurm_bridge.hooks.vela.dice import Places
-from slurm_bridge.hooks.vela.plugins import battery, fit, geo, recency
-from slurm_bridge.hooks.vela.queue import Empty, Entry, SamplingQueue
-from slurm_bridge.hooks.vela.samples import SamplingResponse
-from slurm_bridge.hooks.vela.scene import Scene
-from slurm_bridge.hooks.vela.scoring import Weighted
-from slurm_bridge.hooks.vela.smart import Failure
+from slurm_bridge.cluster.columns import NodeColumns, Whole
+from slurm_bridge.families.vela import commit, dice, loop, scoring, smart, sorting, strategies
+from slurm_bridge.families.vela.dice import Places
+from slurm_bridge.families.vela.plugins import battery, fit, geo, recency
+from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
+from slurm_bridge.families.vela.samples import SamplingResponse
+from slurm_bridge.families.vela.scene import Scene
+from slurm_bridge.families.vela.scoring import Weighted
+from slurm_bridge.families.vela.smart import Failure
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Container, Pod, PodSpec, ResourceNeeds
 from tests.conformance.fields import Fields

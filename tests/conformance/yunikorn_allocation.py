@@ -4,15 +4,15 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from slurm_bridge.queues import allocating, nodes, records, tree
-from slurm_bridge.queues.applications import Waiting
-from slurm_bridge.queues.nodes import Nodes
-from slurm_bridge.queues.partition import Partition
-from slurm_bridge.queues.passing import Passing
-from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode
-from slurm_bridge.queues.rules import Rules
-from slurm_bridge.queues.settings import Settings, SortPolicy
-from slurm_bridge.queues.tree import Queue
+from slurm_bridge.families.yunikorn.queues import allocating, nodes, records, tree
+from slurm_bridge.families.yunikorn.queues.applications import Waiting
+from slurm_bridge.families.yunikorn.queues.nodes import Nodes
+from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.passing import Passing
+from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode
+from slurm_bridge.families.yunikorn.queues.rules import Rules
+from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.conformance.fields import Fields, Malformed
 
 _PARTITION = "default"

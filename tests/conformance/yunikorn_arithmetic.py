@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from slurm_bridge.queues import amounts, quantities, sorting
-from slurm_bridge.queues.amounts import Amount, Known
-from slurm_bridge.queues.settings import Settings, SortPolicy
-from slurm_bridge.queues.tree import Queue, State
+from slurm_bridge.families.yunikorn.queues import amounts, quantities, sorting
+from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
+from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 from tests.conformance.fields import Fields
 
 Result = Mapping[str, Any]

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_bridge.queues import acl, placement, tree
-from slurm_bridge.queues.config import checking, documents, parsing
-from slurm_bridge.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues import acl, placement, tree
+from slurm_bridge.families.yunikorn.queues.config import checking, documents, parsing
+from slurm_bridge.families.yunikorn.queues.settings import Settings
 from tests.conformance.fields import Fields, Malformed
 
 Result = Mapping[str, Any]

@@ -7,13 +7,21 @@ here are not guarded.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.queues import amounts, tree
-from slurm_bridge.queues.preempting import attempts, balance, candidates, facts, quota, required, units
-from slurm_bridge.queues.preempting.balance import Balance
-from slurm_bridge.queues.preempting.facts import Asker, Planned, Refused, Rooms, Scene, Standing
-from slurm_bridge.queues.priorities import PriorityPolicy
-from slurm_bridge.queues.settings import PreemptionPolicy, Settings
-from slurm_bridge.queues.tree import Queue
+from slurm_bridge.families.yunikorn.queues import amounts, tree
+from slurm_bridge.families.yunikorn.queues.preempting import (
+    attempts,
+    balance,
+    candidates,
+    facts,
+    quota,
+    required,
+    units,
+)
+from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Planned, Refused, Rooms, Scene, Standing
+from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
+from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, Settings
+from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.conformance.fields import Fields
 
 Result = Mapping[str, Any]

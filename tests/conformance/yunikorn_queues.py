@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slurm_bridge.errors import BadConfiguration
-from slurm_bridge.queues import acl, priorities, tree
-from slurm_bridge.queues.amounts import Known
-from slurm_bridge.queues.priorities import PriorityPolicy
-from slurm_bridge.queues.settings import Settings
-from slurm_bridge.queues.tree import Queue
+from slurm_bridge.families.yunikorn.queues import acl, priorities, tree
+from slurm_bridge.families.yunikorn.queues.amounts import Known
+from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
+from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.conformance.fields import Fields
 
 Result = Mapping[str, Any]

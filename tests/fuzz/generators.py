@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from slurm_bridge.hooks.kai import wishes
+from slurm_bridge.families.kai import wishes
 from slurm_bridge.model import names
 from slurm_bridge.translate import annotations
 

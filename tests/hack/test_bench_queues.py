@@ -5,7 +5,7 @@ from hooksbench import admission, queue_report
 from hooksbench.admission import Admitted, Broken, Gate
 from hooksbench.queues import QUOTAS, SHORTAGES, Crowd, Shortage, Timing
 
-from slurm_bridge.queues.settings import SortPolicy
+from slurm_bridge.families.yunikorn.queues.settings import SortPolicy
 
 pytestmark = pytest.mark.thorough
 

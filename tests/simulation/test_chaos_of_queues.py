@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.hooks.yunikorn.hook import Yunikorn
-from slurm_bridge.hooks.yunikorn.manager import Manager
-from slurm_bridge.hooks.yunikorn.members import Stage
-from slurm_bridge.queues import amounts
+from slurm_bridge.families.yunikorn.hook import Yunikorn
+from slurm_bridge.families.yunikorn.manager import Manager
+from slurm_bridge.families.yunikorn.members import Stage
+from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.scheduler.members import PLACED
 from tests.simulation import chaos, daemon, families, fleet, machine, neighbours

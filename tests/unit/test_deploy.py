@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from slurm_bridge import errors
+from slurm_bridge.families import policy
+from slurm_bridge.families.yunikorn import hook as yunikorn
 from slurm_bridge.hooks import needs, registry
-from slurm_bridge.hooks.builtin import policy
 from slurm_bridge.hooks.surroundings import Surroundings
-from slurm_bridge.hooks.yunikorn import hook as yunikorn
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime.clock import VirtualClock

@@ -12,40 +12,40 @@ from typing import Any
 import pytest
 import yaml
 
+from slurm_bridge.families.kube_scheduler import filtering
+from slurm_bridge.families.kube_scheduler.predicates import own, reasons, standard
+from slurm_bridge.families.kube_scheduler.priorities import table
+from slurm_bridge.families.kube_scheduler.priorities.table import ALIASES, PRIORITIES
+from slurm_bridge.families.vela import catalogue, decision, hook, office, sorting, strategies
 from slurm_bridge.hooks import registry, session
-from slurm_bridge.hooks.kubescheduler import filtering
-from slurm_bridge.hooks.kubescheduler.predicates import own, reasons, standard
-from slurm_bridge.hooks.kubescheduler.priorities import table
-from slurm_bridge.hooks.kubescheduler.priorities.table import ALIASES, PRIORITIES
-from slurm_bridge.hooks.vela import catalogue, decision, hook, office, sorting, strategies
 from slurm_bridge.scheduler import promised
-from tests.unit.hooks.kubescheduler import scenes
+from tests.unit.families.kube_scheduler import scenes
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-HOOKS = "slurm_bridge.hooks"
+FAMILIES = "slurm_bridge.families"
 
 #: The page on which what a module says to people is explained.
 SPEAKERS: Mapping[str, str] = {
-    f"{HOOKS}.kubescheduler.predicates.reasons": "kube-scheduler.md",
-    f"{HOOKS}.kubescheduler.extenders.desk": "kube-scheduler.md",
-    f"{HOOKS}.kubescheduler.extenders.wire": "kube-scheduler.md",
-    f"{HOOKS}.kubescheduler.hook": "kube-scheduler.md",
-    f"{HOOKS}.kubescheduler.verifying": "kube-scheduler.md",
-    f"{HOOKS}.vela.agents": "vela.md",
-    f"{HOOKS}.vela.conflict": "vela.md",
-    f"{HOOKS}.vela.decision": "vela.md",
-    f"{HOOKS}.vela.hook": "vela.md",
-    f"{HOOKS}.vela.loop": "vela.md",
-    f"{HOOKS}.vela.note": "vela.md",
-    f"{HOOKS}.vela.office": "vela.md",
-    f"{HOOKS}.vela.pipeline": "vela.md",
-    f"{HOOKS}.vela.samplers": "vela.md",
-    f"{HOOKS}.kai.wishes": "kai.md",
-    f"{HOOKS}.yunikorn.hook": "yunikorn.md",
-    f"{HOOKS}.yunikorn.reasons": "yunikorn.md",
-    "slurm_bridge.queues.placement": "yunikorn.md",
-    "slurm_bridge.queues.limits": "yunikorn.md",
-    **{f"{HOOKS}.vela.plugins.{name}": "vela.md" for name in ("battery", "fit", "geo", "rules")},
+    f"{FAMILIES}.kube_scheduler.predicates.reasons": "kube-scheduler.md",
+    f"{FAMILIES}.kube_scheduler.extenders.desk": "kube-scheduler.md",
+    f"{FAMILIES}.kube_scheduler.extenders.wire": "kube-scheduler.md",
+    f"{FAMILIES}.kube_scheduler.hook": "kube-scheduler.md",
+    f"{FAMILIES}.kube_scheduler.verifying": "kube-scheduler.md",
+    f"{FAMILIES}.vela.agents": "vela.md",
+    f"{FAMILIES}.vela.conflict": "vela.md",
+    f"{FAMILIES}.vela.decision": "vela.md",
+    f"{FAMILIES}.vela.hook": "vela.md",
+    f"{FAMILIES}.vela.loop": "vela.md",
+    f"{FAMILIES}.vela.note": "vela.md",
+    f"{FAMILIES}.vela.office": "vela.md",
+    f"{FAMILIES}.vela.pipeline": "vela.md",
+    f"{FAMILIES}.vela.samplers": "vela.md",
+    f"{FAMILIES}.kai.wishes": "kai.md",
+    f"{FAMILIES}.yunikorn.hook": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.reasons": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.queues.placement": "yunikorn.md",
+    f"{FAMILIES}.yunikorn.queues.limits": "yunikorn.md",
+    **{f"{FAMILIES}.vela.plugins.{name}": "vela.md" for name in ("battery", "fit", "geo", "rules")},
 }
 
 #: For the log or for whoever configures, and never on a pod.
@@ -168,7 +168,7 @@ def test_the_least_configuration_of_a_page_is_accepted(name: str) -> None:
     """As it stands there; every hook in it ships with the bridge."""
     configured = yaml.safe_load(blocks(name, "yaml")[0])["hooks"]
     for one in configured:
-        registry.BUILTIN[one["name"]].Options.model_validate(one.get("options", {}))  # type: ignore[attr-defined]
+        registry.shipped(one["name"]).Options.model_validate(one.get("options", {}))  # type: ignore[attr-defined]
 
 
 def blocks(name: str, language: str) -> list[str]:

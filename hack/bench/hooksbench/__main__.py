@@ -23,7 +23,7 @@ from hooksbench.passes import Passes
 from hooksbench.queues import Timing
 from hooksbench.workloads import Asked
 from hooksbench.world import World
-from slurm_bridge.queues.settings import SortPolicy
+from slurm_bridge.families.yunikorn.queues.settings import SortPolicy
 from slurm_bridge.runtime import garbage
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]

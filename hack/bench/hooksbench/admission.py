@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hooksbench.queues import APPLICATIONS, PARTITION, QUEUES
-from slurm_bridge.queues import records
-from slurm_bridge.queues.config import checking
-from slurm_bridge.queues.config.documents import Document
-from slurm_bridge.queues.core import Core
-from slurm_bridge.queues.records import (
+from slurm_bridge.families.yunikorn.queues import records
+from slurm_bridge.families.yunikorn.queues.config import checking
+from slurm_bridge.families.yunikorn.queues.config.documents import Document
+from slurm_bridge.families.yunikorn.queues.core import Core
+from slurm_bridge.families.yunikorn.queues.records import (
     Allocation,
     Ask,
     AskId,

@@ -8,8 +8,8 @@ from typing import Any
 from hooksbench.contestants import FRAMEWORK, Contestant
 from hooksbench.workloads import Asked
 from hooksbench.world import World
-from slurm_bridge.hooks.facts import Amounts, NodeFacts
-from slurm_bridge.hooks.kai import wishes
+from slurm_bridge.cluster.facts import Amounts, NodeFacts
+from slurm_bridge.families.kai import wishes
 from slurm_bridge.hooks.registry import HookConfig
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import ObjectMeta

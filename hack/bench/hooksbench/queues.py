@@ -7,17 +7,17 @@ import statistics
 import time
 from collections.abc import Callable
 
-from slurm_bridge.queues import amounts, records
-from slurm_bridge.queues.allocating import May
-from slurm_bridge.queues.applications import Waiting
-from slurm_bridge.queues.config import documents
-from slurm_bridge.queues.nodes import Node, sorts
-from slurm_bridge.queues.partition import Partition
-from slurm_bridge.queues.passing import Allocated, Passing
-from slurm_bridge.queues.records import Allocation, Ask, AskId, Mode
-from slurm_bridge.queues.rules import Rules
-from slurm_bridge.queues.settings import Settings, SortPolicy
-from slurm_bridge.queues.tree import Queue
+from slurm_bridge.families.yunikorn.queues import amounts, records
+from slurm_bridge.families.yunikorn.queues.allocating import May
+from slurm_bridge.families.yunikorn.queues.applications import Waiting
+from slurm_bridge.families.yunikorn.queues.config import documents
+from slurm_bridge.families.yunikorn.queues.nodes import Node, sorts
+from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.passing import Allocated, Passing
+from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode
+from slurm_bridge.families.yunikorn.queues.rules import Rules
+from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 #: What there is of each on every cluster.
 APPLICATIONS, QUEUES = 10_000, 500

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 from slurm_port import Port
 
+from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import attempts
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Chain, Plan
-from slurm_bridge.hooks.keeper import Keeper
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model import meta, node, pod
 from slurm_bridge.model.job import Done, JobRequest

@@ -9,7 +9,7 @@ from slurm_bridge.model import meta, names, pod
 from slurm_bridge.model.job import Allocation, Done, JobRequest, NodeShare
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Gang, Root, Source, Workload
-from slurm_bridge.scheduler import place
+from slurm_bridge.scheduler.placement import place
 from slurm_bridge.translate import limits, translator
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.shapes import Form, Shape

@@ -11,8 +11,8 @@ import pytest
 
 from slurm_bridge.agents.bearer import TokenFile
 from slurm_bridge.agents.desk import Desk
-from slurm_bridge.hooks.vela.pipeline import Busy, PipelineFailed, UnknownStrategy
-from slurm_bridge.hooks.vela.samples import SamplingRequest, SamplingResponse
+from slurm_bridge.families.vela.pipeline import Busy, PipelineFailed, UnknownStrategy
+from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.telemetry.agents import AgentMetrics
 from slurm_bridge.web.replies import Reply

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.hooks.vela import wire
+from slurm_bridge.families.vela import wire
 
 PAGE = (pathlib.Path(__file__).resolve().parents[3] / "docs" / "agents.md").read_text()
 EXAMPLES: list[Any] = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]

@@ -16,9 +16,9 @@ from slurm_bridge import app, errors
 from slurm_bridge.agents.posting import Posting
 from slurm_bridge.agents.service import AgentService
 from slurm_bridge.demo import pocket
+from slurm_bridge.families.vela import wire
+from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.hooks.background import NotAnswered, Target
-from slurm_bridge.hooks.vela import wire
-from slurm_bridge.hooks.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod

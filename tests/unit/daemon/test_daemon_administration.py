@@ -19,7 +19,7 @@ from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube.access import User
 from tests import waiting
 from tests.unit.daemon.running import Running, configuration, running
-from tests.unit.hooks.yunikorn.yunikorn_scenes import document, queue
+from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
 
 ON = {"administration": {"enabled": True, "requests_per_second": 100}}
 

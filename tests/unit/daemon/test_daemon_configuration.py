@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from slurm_bridge import app, errors
+from slurm_bridge.cluster.snapshot import EMPTY
 from slurm_bridge.daemon import configuration
-from slurm_bridge.hooks.snapshot import EMPTY
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.slurmnode import Partition
 from slurm_bridge.runtime.clock import VirtualClock

@@ -11,7 +11,7 @@ from slurm_bridge.demo import pocket
 from slurm_bridge.model import kinds
 from tests import waiting
 from tests.unit.daemon.running import NAMESPACE, Running, configuration, running
-from tests.unit.hooks.yunikorn.yunikorn_scenes import document, queue
+from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
 
 PODS = ("one", "two", "three", "four")
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.daemon import slurm_fit
-from slurm_bridge.hooks.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model.slurmnode import Partition
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.translate.shapes import Form

@@ -13,7 +13,7 @@ from slurm_bridge.explain.explanation import Explanation
 from slurm_bridge.model import kinds, names
 from slurm_bridge.settings.model import Settings
 from tests.unit.explain import explained
-from tests.unit.hooks.yunikorn.yunikorn_scenes import document, queue
+from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
 
 Explain = Callable[..., Explanation]
 QUEUE = {"queue": "root.a"}

@@ -11,7 +11,7 @@ from slurm_bridge.hooks import attempts, bounding
 from slurm_bridge.hooks.attempts import Course, Limits, PlanState, Then
 from slurm_bridge.hooks.base import NodeSet, Scores, Tiers
 from slurm_bridge.hooks.rating import Ranking
-from tests.unit.hooks.conftest import cluster, node
+from tests.unit.hooks.builders import cluster, node
 
 ALL = frozenset(f"n{number}" for number in range(40))
 SEEN = cluster([node(name) for name in sorted(ALL)])

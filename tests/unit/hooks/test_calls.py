@@ -13,7 +13,7 @@ from slurm_bridge.hooks.calls import Caller, HookFailed, OnError, Outcome
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.runtime.clock import VirtualClock
 from tests import waiting
-from tests.unit.hooks.conftest import Around, Counted, Says
+from tests.unit.hooks.builders import Around, Counted, Says
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from slurm_bridge.hooks.layers import SessionOver
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate.translator import Translated, Value
-from tests.unit.hooks.conftest import Around, cluster, hook, node, partition, pod, translated, workload
+from tests.unit.hooks.builders import Around, cluster, hook, node, partition, pod, translated, workload
 
 FOUR = cluster([node(name) for name in ("a", "b", "c", "d")])
 

@@ -14,7 +14,7 @@ from slurm_bridge.hooks.base import Ask, Audience, Mode, NodeSet, Session, Subse
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.reach import Reach
 from slurm_bridge.model.verdict import Wait
-from tests.unit.hooks.conftest import Around, cluster, hook, node, translated, workload
+from tests.unit.hooks.builders import Around, cluster, hook, node, translated, workload
 
 ABCD = frozenset("abcd")
 FOUR = cluster([node(name) for name in "abcd"])

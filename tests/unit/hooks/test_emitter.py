@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import emitter
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model import names
 from slurm_bridge.model.job import JobRequest
-from tests.unit.hooks.conftest import cluster, node, partition, request
+from tests.unit.hooks.builders import cluster, node, partition, request
 
 FIVE = cluster([node(f"n{number}") for number in range(1, 6)])
 ALL = FIVE.names

@@ -2,18 +2,18 @@
 
 import dataclasses
 
+from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.base import Denied, NodeSet, Subsets
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain, Plan
-from slurm_bridge.hooks.keeper import Keeper
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.surroundings import Settle
 from slurm_bridge.translate import digest, resources
 from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Translated
-from tests.unit.hooks import conftest
-from tests.unit.hooks.conftest import Around, hook, node, partition, pod, shape, slurm_node, workload
+from tests.unit.hooks import builders
+from tests.unit.hooks.builders import Around, hook, node, partition, pod, shape, slurm_node, workload
 
 PODS = tuple(pod(f"w-{number}", requests={"cpu": "1"}) for number in range(8))
 FRAGMENTS = (4, 4, 4, 8, 16)
@@ -48,8 +48,8 @@ def plan(
 ) -> Plan:
     """The plan of the gang."""
     chain = Chain(hooks, around.make(settle=settle or settles()))
-    asked = conftest.translated(shapes=(shape(*PODS),), **fields)
-    found = chain.plan(conftest.gang(*PODS), asked, where, now=100.0, previous=previous)
+    asked = builders.translated(shapes=(shape(*PODS),), **fields)
+    found = chain.plan(builders.gang(*PODS), asked, where, now=100.0, previous=previous)
     assert isinstance(found, Plan), found
     return found
 
@@ -116,7 +116,7 @@ def test_single_pods_and_other_forms_are_not_looked_at(around: Around) -> None:
     for form in (Form.SINGLE, Form.PER_NODE, Form.SUM, Form.HET):
         assert plan(around, seen(*FRAGMENTS), settle=settles(form)).request.maximum_nodes is None
     chain = Chain([], around.make(settle=settles(Form.SINGLE, tasks=1)))
-    asked = conftest.translated()
+    asked = builders.translated()
     alone = chain.plan(workload(), asked, seen(*FRAGMENTS), now=100.0)
     assert isinstance(alone, Plan)
     assert alone.request.maximum_nodes is None

@@ -6,19 +6,19 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.families.eligibility import Eligibility, EligibilityOptions
 from slurm_bridge.hooks import attempts, base, calls
 from slurm_bridge.hooks.base import Ask, Denied, Nodes, NodeSet, Phase, Scores, Session, Subsets
-from slurm_bridge.hooks.builtin.eligibility import Eligibility, EligibilityOptions
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain, Plan
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.surroundings import Settle
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Translated
 from tests.effort import Work
-from tests.unit.hooks.conftest import Around, cluster, gang, hook, node, pod, request, shape, translated
+from tests.unit.hooks.builders import Around, cluster, gang, hook, node, pod, request, shape, translated
 
 LEADER = pod("leader", node_selector={"kind": "big"})
 WORKERS = tuple(pod(f"worker-{number}", node_selector={"rack": "r"}) for number in range(3))

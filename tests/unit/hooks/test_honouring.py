@@ -11,7 +11,7 @@ from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.registry import HookConfig
 from slurm_bridge.model.features import Demand, Feature
 from slurm_bridge.model.verdict import Reject, Wait
-from tests.unit.hooks.conftest import Around, cluster, hook, node, translated, workload
+from tests.unit.hooks.builders import Around, cluster, hook, node, translated, workload
 from tests.unit.hooks.test_registry import Plain, built, wrong
 
 ONE = cluster([node("a")])
@@ -88,7 +88,7 @@ def test_the_message_names_each_field_and_some_of_many(around: Around) -> None:
 def test_every_feature_has_its_advice(feature: Feature) -> None:
     """Of a hook that ships and honours it as it is by default, or of none."""
     name = honouring.ADVICE[feature].hook.partition(" ")[0]
-    shipped = [registry.BUILTIN[name]] if name else []
+    shipped = [registry.shipped(name)] if name else []
     assert all(one.__name__ == "KubeScheduler" for one in shipped)
 
 

@@ -7,7 +7,7 @@ import pytest
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks import registry
 from slurm_bridge.settings import loading
-from tests.unit.hooks.conftest import Around
+from tests.unit.hooks.builders import Around
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 FILES = sorted((PROJECT / "examples" / "hooks").glob("*.yaml"))

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 import yaml
 
+from slurm_bridge.families.eligibility import EligibilityOptions
+from slurm_bridge.families.policy import Defaults
 from slurm_bridge.hooks import calls, registry
 from slurm_bridge.hooks.base import Phase
-from slurm_bridge.hooks.builtin.eligibility import EligibilityOptions
-from slurm_bridge.hooks.builtin.policy import Defaults
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.needs import KINDS, Need
 from slurm_bridge.model.pod import Container, ResourceNeeds
-from tests.unit.hooks.conftest import Around, cluster, gang, node, pod, shape, translated, workload
+from tests.unit.hooks.builders import Around, cluster, gang, node, pod, shape, translated, workload
 
 PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "hooks.md").read_text()
 

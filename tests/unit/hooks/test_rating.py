@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_bridge.cluster.columns import Numbers
 from slurm_bridge.hooks import rating
 from slurm_bridge.hooks.base import Scores, Tiers
-from slurm_bridge.hooks.columns import Numbers
 from slurm_bridge.hooks.rating import Ranking
-from tests.unit.hooks.conftest import cluster, node
+from tests.unit.hooks.builders import cluster, node
 
 NAMES = [f"n{number:02}" for number in range(12)]
 EVERY = frozenset(NAMES)

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import reach
 from slurm_bridge.hooks.base import Denied, Nodes
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.reach import Reach
 from slurm_bridge.hooks.sieve import Sieved
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Wait
-from tests.unit.hooks.conftest import Around, cluster, node, partition, request
+from tests.unit.hooks.builders import Around, cluster, node, partition, request
 
 ABCD = [node(name) for name in "abcd"]
 FOUR = cluster(ABCD)

@@ -8,13 +8,14 @@ import pydantic
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.hooks import base, calls, packages, registry
+from slurm_bridge.hooks import base, calls, registry
 from slurm_bridge.hooks.calls import OnError
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.registry import HookConfig
 from slurm_bridge.model.verdict import Reject
-from tests.unit.hooks.conftest import Around, cluster, node, translated, workload
+from slurm_bridge.runtime import packages
+from tests.unit.hooks.builders import Around, cluster, node, translated, workload
 
 
 class Point:

@@ -10,7 +10,7 @@ from slurm_bridge.hooks.sieve import Avoid, Sieved
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.translate.shapes import Shape
-from tests.unit.hooks.conftest import Around, cluster, gang, hook, node, pod, request, shape
+from tests.unit.hooks.builders import Around, cluster, gang, hook, node, pod, request, shape
 
 FOUR = cluster([node(name) for name in "abcd"])
 

@@ -9,7 +9,7 @@ from slurm_bridge.hooks.base import Admit, Denied, Fields, NodeSet, Rank, Sample
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.orderly import Orderly
 from slurm_bridge.model.verdict import Reject, Wait
-from tests.unit.hooks.conftest import Around, cluster, hook, node, pod, translated, workload
+from tests.unit.hooks.builders import Around, cluster, hook, node, pod, translated, workload
 
 ANY: Any = None
 NONSENSE = (

@@ -8,9 +8,9 @@ from typing import Any
 from slurm_bridge.hooks import base, chain
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler.asking import Act
+from slurm_bridge.scheduler.actions import Act
 from tests import waiting
-from tests.unit.hooks.conftest import hook
+from tests.unit.hooks.builders import hook
 from tests.unit.scheduler.bridging import Bridge
 
 #: The other thread would be done by then, if it was not kept waiting.

@@ -14,7 +14,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.weather import Side
-from tests.unit.hooks.conftest import hook
+from tests.unit.hooks.builders import hook
 from tests.unit.scheduler.bridging import Bridge
 
 

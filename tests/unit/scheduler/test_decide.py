@@ -1,9 +1,13 @@
-"""The table in the docstring is the table that is used, and every way of standing has a step."""
+"""Every combination of facts has one action, and no action that would do harm."""
 
 import itertools
+import random
+from collections.abc import Sequence
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from slurm_bridge.mirror import readings
 from slurm_bridge.model import names
@@ -11,48 +15,135 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import NamedThing, Pod, PodSpec, PodStatus
-from slurm_bridge.model.workload import Root
+from slurm_bridge.model.workload import MemberLost, Root
 from slurm_bridge.scheduler import decide
-from slurm_bridge.scheduler.decide import Job, Pods, Step
+from slurm_bridge.scheduler.decide import Action, Facts, Job, Members, Pods, View
 from slurm_bridge.scheduler.members import Crew, Standing, standing
 from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 
+#: The plainest facts of each state: nothing is missing, and nothing has gone wrong.
+PLAIN = Facts(
+    pods=Pods.WAITING,
+    job=Job.NONE,
+    members=Members.COMPLETE,
+    policy=MemberLost.KEEP,
+    bound=True,
+    turn=True,
+    never_started=True,
+)
 
-def written() -> dict[tuple[Pods, Job], Step]:
-    """The table as people read it."""
+
+def plain(pods: Pods, job: Job) -> Facts:
+    """These pods and this job, and else what is plain."""
+    living = {"bound": pods is not Pods.LEAVING, "wanting": pods in (Pods.WAITING, Pods.JOINING)}
+    return msgspec.structs.replace(PLAIN, pods=pods, job=job, **living)
+
+
+def written() -> dict[tuple[Pods, Job], Action]:
+    """The table of the docstring, where WAIT stands for AWAIT_SLURM."""
     lines = [line.split() for line in (decide.__doc__ or "").splitlines() if line.startswith("    ")]
     head, *rows = lines
-    return {(Pods[row[0]], Job[column]): Step[step] for row in rows for column, step in zip(head, row[1:], strict=True)}
+    return {
+        (Pods[row[0]], Job[column]): Action[action.replace("WAIT", "AWAIT_SLURM")]
+        for row in rows
+        for column, action in zip(head, row[1:], strict=True)
+    }
 
 
-def test_the_table_in_the_docstring_is_the_table() -> None:
-    """All that is written is done; what is not written is a state that nobody understands."""
+def test_the_table_in_the_docstring_is_what_is_decided_for_plain_facts() -> None:
+    """Every pair of states is in it."""
     shown = written()
-    assert {pair: step for pair, step in decide.TABLE.items() if pair[1] is not Job.UNKNOWN} == shown
+    assert set(shown) == set(itertools.product(Pods, Job))
+    assert {pair: decide.decide(plain(*pair)).action for pair in shown} == shown
 
 
-def test_every_pair_has_a_step() -> None:
-    """However they stand."""
-    assert set(decide.TABLE) == set(itertools.product(Pods, Job))
-    assert all(decide.decide(pods, job) is step for (pods, job), step in decide.TABLE.items())
+def _values(field: msgspec.structs.FieldInfo) -> Sequence[object]:
+    """Representatives of a field: each word, both truths, times that are over and that are not."""
+    known: dict[object, Sequence[object]] = {
+        bool: (False, True),
+        str: ("", "a reason"),
+        float: (-1.0, 0.0, 2.0),
+        float | None: (None, 0.0, 2.0),
+        MemberLost | None: (None, *MemberLost),
+    }
+    return known[field.type] if field.type in known else tuple(field.type)
 
 
-@pytest.mark.parametrize("job", [Job.NONE, Job.MAYBE, Job.PENDING, Job.GONE, Job.UNKNOWN, Job.STOPPED])
-def test_no_pod_ends_for_a_job_that_is_not_known_to_have_ended(job: Job) -> None:
-    """END needs Slurm's own word; DOUBT asks for more evidence first."""
-    assert all(decide.decide(pods, job) is not Step.END for pods in Pods)
+FIELDS = {field.name: _values(field) for field in msgspec.structs.fields(Facts)}
+FACTS = st.builds(Facts, **{name: st.sampled_from(values) for name, values in FIELDS.items()})
+ENDS_PODS = {Action.END, Action.END_SHRUNK, Action.DOUBT, Action.RESTART, Action.UNDO_START, Action.RESTORE}
+FOR_PODS_WITHOUT_NODES = {Action.SUBMIT, Action.BIND, Action.KEEP, Action.LINE_UP, Action.PARK, Action.ASK_WHY}
 
 
-def test_nothing_is_submitted_for_pods_that_do_not_wait() -> None:
-    """Only WAITING asks for nodes; who joins takes what is there."""
-    asking = {pods for (pods, _), step in decide.TABLE.items() if step in (Step.SUBMIT, Step.AGAIN, Step.BIND)}
-    assert asking == {Pods.WAITING}
-    assert {pods for (pods, _), step in decide.TABLE.items() if step is Step.JOIN} == {Pods.JOINING}
+@given(FACTS)
+def test_any_facts_have_one_action(facts: Facts) -> None:
+    """The last row of each view applies to all facts, and the first row that applies counts."""
+    found = decide.decide(facts)
+    rows = [*decide.FIRST, *decide.ROWS[decide.view(facts)]]
+    assert found.action is next(row for row in rows if row.applies(facts)).action
+    assert rows[-1].applies(facts)
 
 
-def test_every_step_is_taken_somewhere() -> None:
-    """A step that never follows would be a word without a meaning."""
-    assert set(decide.TABLE.values()) == set(Step)
+@given(FACTS)
+def test_the_same_facts_have_the_same_decision(facts: Facts) -> None:
+    """Nothing but the facts counts."""
+    assert decide.decide(facts) == decide.decide(msgspec.structs.replace(facts))
+
+
+@given(FACTS)
+def test_no_pod_ends_for_a_job_whose_state_nobody_knows(facts: Facts) -> None:
+    """Unknown is not gone: Slurm's own word, or a job that runs without a node, or no such job."""
+    action, known = decide.decide(facts).action, facts.job
+    assert action is not Action.END or known is Job.ENDED
+    assert action not in (Action.DOUBT, Action.RESTORE) or known is Job.GONE
+    # A group of which some pods run may restart, or lose a node, whatever Slurm says of the job besides.
+    assert action not in ENDS_PODS or known not in (Job.NONE, Job.MAYBE, Job.PENDING) or facts.outlived
+
+
+@given(FACTS)
+def test_pods_with_nodes_are_never_submitted_or_bound(facts: Facts) -> None:
+    """Only pods that wait, and those that a job which ended has left behind."""
+    if decide.decide(facts).action in FOR_PODS_WITHOUT_NODES:
+        assert facts.pods is Pods.WAITING or (facts.pods is Pods.JOINING and facts.left_behind)
+
+
+@given(FACTS)
+def test_a_living_job_is_never_joined_by_a_second_one(facts: Facts) -> None:
+    """A submit follows only where there is no job, where there may be one, and where it is known why one ended."""
+    if decide.decide(facts).action is Action.SUBMIT:
+        assert facts.job in (Job.NONE, Job.MAYBE, Job.ENDED, Job.GONE)
+        assert facts.turn
+        assert not facts.parked
+        assert not facts.suspended
+
+
+@given(FACTS)
+def test_only_a_job_that_runs_gives_nodes(facts: Facts) -> None:
+    """One that starts, or is suspended, has nodes and gives none."""
+    if decide.decide(facts).action is Action.BIND:
+        assert facts.job is Job.RUNNING
+
+
+_MOST_ASKED = ("policy", "lost", "members", "incomplete_left")
+#: Rows before the view that do not apply to pods that are over.
+_BEFORE_THE_VIEW = {(View.OVER, row.says) for row in decide.FIRST if row.action is not Action.SEARCH}
+
+
+def test_every_row_applies_to_some_facts_first() -> None:
+    """A row that never counts would be a line without a meaning; so would an action that never follows."""
+    dice = random.Random(16)
+    left = {(where, row.says) for where in View for row in (*decide.FIRST, *decide.ROWS[where])}
+    for _ in range(100_000):
+        # Few facts differ from the plainest ones at a time: then late rows come up, too.
+        few = (*_MOST_ASKED[: dice.randint(0, len(_MOST_ASKED))], *dice.sample(list(FIELDS), dice.randint(0, 3)))
+        changes = {name: dice.choice(FIELDS[name]) for name in few}
+        facts = msgspec.structs.replace(plain(dice.choice(list(Pods)), dice.choice(list(Job))), **changes)
+        where = decide.view(facts)
+        left.discard((where, next(row for row in (*decide.FIRST, *decide.ROWS[where]) if row.applies(facts)).says))
+        if len(left) == len(_BEFORE_THE_VIEW):
+            break
+    assert left == _BEFORE_THE_VIEW
+    assert {row.action for rows in (decide.FIRST, *decide.ROWS.values()) for row in rows} == set(Action)
 
 
 def pod(node: str = "", *, phase: str = "Pending", deleted: bool = False, job: str = "", gated: bool = False) -> Pod:

@@ -14,7 +14,7 @@ from slurm_bridge.scheduler import notes
 from slurm_bridge.scheduler.guarding import Guard
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.wish import Parked
-from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, queue
+from tests.unit.families.yunikorn.yunikorn_scenes import Queues, queue
 from tests.unit.scheduler.bridging import Bridge
 from tests.unit.scheduler.test_preempting import preemptive
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.scheduler import withdrawing
+from slurm_bridge.scheduler.effects import cancel
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.broken import Broken
@@ -111,8 +111,8 @@ def test_a_pod_that_cannot_be_read_may_be_one_that_its_job_has_bound(bridge: Bri
 
     bridge.kube_calls.plan(faults.Garble(changed), method="GET", target="labelSelector")
     with pytest.raises(errors.Unreadable, match="a pod of job"):
-        withdrawing.bound_by(bridge.core.tools, placeholder)
-    assert [pod.metadata.name for pod in withdrawing.bound_by(bridge.core.tools, placeholder)] == ["a"]
+        cancel.bound_by(bridge.core.tools, placeholder)
+    assert [pod.metadata.name for pod in cancel.bound_by(bridge.core.tools, placeholder)] == ["a"]
 
 
 def garble(bridge: Bridge, job_id: int, change: Callable[[Row], Row], times: int = 10**6) -> None:

@@ -9,7 +9,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler import records
-from slurm_bridge.scheduler.place import first_node
+from slurm_bridge.scheduler.placement.place import first_node
 from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 
 ROOT = Root(kind="Pod", namespace="team", name="u", uid="u")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from slurm_bridge.model.job import Gres, NodeShare
 from slurm_bridge.model.verdict import Reject
-from slurm_bridge.scheduler import place
-from slurm_bridge.scheduler.place import Member, Part
+from slurm_bridge.scheduler.placement import place
+from slurm_bridge.scheduler.placement.place import Member, Part
 from slurm_bridge.translate.shapes import Needs
 from tests.effort import Work
 

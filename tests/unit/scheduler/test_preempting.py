@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from slurm_bridge.daemon import configuration
+from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption, PreemptionOptions
 from slurm_bridge.hooks import calls, chain, needs, registry
 from slurm_bridge.hooks.background import Backstage, NotAnswered, Post, Target
-from slurm_bridge.hooks.kubescheduler.preempting.hook import Preemption, PreemptionOptions
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model import kinds, names

@@ -21,7 +21,7 @@ from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, Queue
 from tests.examples import examples
-from tests.unit.hooks.conftest import hook, workload
+from tests.unit.hooks.builders import hook, workload
 
 UIDS = st.sampled_from("abcdef")
 FILED = st.one_of(st.sampled_from((WOKEN, FORGET, LINE_UP, AT_ONCE)), st.floats(0.1, 9).map(lambda s: Filed(after=s)))

@@ -12,7 +12,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
 from tests.simulation.weather import Killed, Odds
 from tests.simulation.world import NAMESPACE, World
-from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, document, queue
+from tests.unit.families.yunikorn.yunikorn_scenes import Queues, document, queue
 from tests.unit.scheduler.bridging import Bridge
 
 pytestmark = pytest.mark.thorough

@@ -19,7 +19,7 @@ from slurm_bridge.sim.slurm import state
 from tests.simulation.observer import CLUSTER_ID
 from tests.simulation.weather import Killed, Odds
 from tests.simulation.world import NAMESPACE, World
-from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, queue
+from tests.unit.families.yunikorn.yunikorn_scenes import Queues, queue
 from tests.unit.scheduler.bridging import Bridge
 
 pytestmark = pytest.mark.thorough

@@ -4,9 +4,9 @@ import pathlib
 
 import pytest
 
-from slurm_bridge.hooks.yunikorn import scoring
+from slurm_bridge.families.yunikorn import scoring
 from slurm_bridge.model import kinds
-from tests.unit.hooks.yunikorn.yunikorn_scenes import Queues, queue, until
+from tests.unit.families.yunikorn.yunikorn_scenes import Queues, queue, until
 from tests.unit.scheduler.bridging import Bridge
 from tests.unit.scheduler.test_reserving import OPTIONS, emptied, reserved
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.hooks.facts import NodeFacts
-from slurm_bridge.hooks.keeper import Keeper
-from slurm_bridge.hooks.snapshot import ClusterSnapshot
+from slurm_bridge.cluster.facts import NodeFacts
+from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import Memory, MemoryPer
 from slurm_bridge.scheduler import soonest
 from slurm_bridge.translate import resources
-from tests.unit.hooks.conftest import node, partition, pod, shape, slurm_node
+from tests.unit.hooks.builders import node, partition, pod, shape, slurm_node
 from tests.unit.mirror.watching import view
 
 #: Nodes of 16 cpus and 64 000 MiB, of which so many cpus are used.

@@ -11,7 +11,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.model.workload import Root
-from slurm_bridge.scheduler.finding import AT_A_TIME
+from slurm_bridge.scheduler.effects.look_up import AT_A_TIME
 from slurm_bridge.scheduler.members import MOST_JOBS, Crew
 from slurm_bridge.sim.slurm import state
 from tests.effort import Work

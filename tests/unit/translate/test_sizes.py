@@ -8,7 +8,7 @@ from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod, PodSpec, Toleration
 from slurm_bridge.translate import annotations, sizes, translator
 from tests.effort import Work
-from tests.unit.hooks.conftest import pod, workload
+from tests.unit.hooks.builders import pod, workload
 from tests.unit.translate.translating import configured
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -1,0 +1,26 @@
+"""The cluster as NumPy columns: one row for each node (or pod), one array for each thing that rules look at.
+
+Here belong the columns, how they follow a cluster that changes, and answers about nodes that are kept by row. Not here:
+any rule about placement. Arrays that are given out are shared: nobody writes into them.
+"""
+
+from slurm_bridge.cluster.columns.answers import Numbers, Reasons
+from slurm_bridge.cluster.columns.coded import Coded, Codes, Mask, Whole, units
+from slurm_bridge.cluster.columns.kept import Kept
+from slurm_bridge.cluster.columns.nodes import NodeColumns
+from slurm_bridge.cluster.columns.pods import PodColumns
+from slurm_bridge.cluster.columns.ruling import Ruling
+
+__all__ = [
+    "Coded",
+    "Codes",
+    "Kept",
+    "Mask",
+    "NodeColumns",
+    "Numbers",
+    "PodColumns",
+    "Reasons",
+    "Ruling",
+    "Whole",
+    "units",
+]

@@ -1,0 +1,202 @@
+"""Which nodes have room for a pod now, as far as both sides have told: only these are worth preferring.
+
+A node that is full, drained or reserved may be the best of all by some score, and a job that waits for it while others
+are idle waits for nothing. It is no reason to exclude it: the job may have it when its turn comes.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole, units
+from slurm_bridge.cluster.columns.coded import units_given
+from slurm_bridge.cluster.columns.kept import Kept
+from slurm_bridge.cluster.facts import NOTHING, NodeFacts
+from slurm_bridge.cluster.fewest import takes
+from slurm_bridge.cluster.memo import ByPod
+from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.model.job import JobRequest, MemoryPer
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.slurmnode import SlurmNode
+from slurm_bridge.translate import resources
+
+#: For so many kinds of pods it is remembered which nodes have room: a byte for each node.
+MOST_KINDS = 64
+
+#: So many kinds are sorted out once, whoever asks: more than anybody remembers, or what he remembers is lost to him.
+_MOST_SORTED = 16 * MOST_KINDS
+
+#: More than one node in so many are many: one pass over the arrays takes no longer then.
+_MANY = 8
+
+#: Before the name and the type of a generic resource.
+_GRES = "room gres "
+
+Rows = NDArray[np.intp]
+
+#: What there is and what is used of it, by node, and how much of the rest is wanted.
+_Enough = tuple[Whole, Whole | None, int]
+
+#: A resource of Kubernetes, or what Slurm calls so, and how much of it is wanted.
+_Wanted = tuple[tuple[str, int], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Kind:
+    """What is wanted, sorted out once: what Slurm's node is asked for, and what Kubernetes' node.
+
+    One object for each, so that to look it up takes no time.
+    """
+
+    wanted: _Wanted
+    slurm: tuple[tuple[Callable[[SlurmNode | None], int], int], ...]
+    kube: _Wanted
+
+
+def now(columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
+    """The nodes that could take one such pod of this request at this moment."""
+    return _now(columns, _kind(pod, request))
+
+
+def among(columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
+    """The same of the nodes in these rows, by place."""
+    return _among(columns, rows, _kind(pod, request))
+
+
+class Rooms:
+    """The same for all nodes, of which only those that changed are looked at again; used from any thread."""
+
+    def __init__(self) -> None:
+        self._kept: Kept[_Kind] = Kept(MOST_KINDS)
+        #: What was asked about some nodes only.
+        self._once: Recent[_Kind, bool] = Recent(MOST_KINDS)
+
+    def now(self, columns: NodeColumns, pod: Pod, request: JobRequest) -> Mask:
+        """As `room.now`."""
+        return self._now(columns, _kind(pod, request))
+
+    def among(self, columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Mask:
+        """As `room.among`. All nodes are looked at for many of them, and for pods of a kind that came before."""
+        kind = _kind(pod, request)
+        if len(rows) * _MANY >= len(columns) or self._once.get(kind):
+            return self._now(columns, kind)[rows]
+        self._once.put(kind, True)
+        return _among(columns, rows, kind)
+
+    def _now(self, columns: NodeColumns, kind: _Kind) -> Mask:
+        return self._kept.get(kind, columns, lambda: _now(columns, kind), lambda facts: _fits(facts, kind))
+
+
+def _now(columns: NodeColumns, kind: _Kind) -> Mask:
+    room: Mask = columns.present
+    for there, used, least in _enough(columns, kind.wanted):
+        room = room & ((there if used is None else there - used) >= least)
+    return room
+
+
+def _among(columns: NodeColumns, rows: Rows, kind: _Kind) -> Mask:
+    room: Mask = columns.present[rows]
+    for there, used, least in _enough(columns, kind.wanted):
+        room = room & ((there[rows] if used is None else there[rows] - used[rows]) >= least)
+    return room
+
+
+def _kind(pod: Pod, request: JobRequest) -> _Kind:
+    return _sorted_out(_wanted(pod, request))
+
+
+@functools.lru_cache(maxsize=_MOST_SORTED)
+def _sorted_out(wanted: _Wanted) -> _Kind:
+    slurm = tuple((of, least) for name, least in wanted if (of := _slurm(name)) is not None)
+    return _Kind(wanted, slurm, tuple((name, least) for name, least in wanted if _slurm(name) is None))
+
+
+def _fits(facts: NodeFacts, kind: _Kind) -> bool:
+    """Counted as columns count."""
+    slurm, there, used = facts.slurm, facts.allocatable, facts.used
+    for of, least in kind.slurm:
+        if of(slurm) < least:
+            return False
+    for name, least in kind.kube:
+        if units_given(name, there.get(name, NOTHING)) - units(name, used.get(name, NOTHING)) < least:
+            return False
+    return True
+
+
+def _enough(columns: NodeColumns, wanted: _Wanted) -> Iterator[_Enough]:
+    for name, least in wanted:
+        of = _slurm(name)
+        if of is None:
+            yield columns.allocatable(name), columns.used(name), least
+        else:
+            yield columns.of_slurm(name, of), None, least
+
+
+def _wanted(pod: Pod, request: JobRequest) -> _Wanted:
+    """Who may use a reservation finds its nodes reserved, and that is where the job belongs."""
+    found = [("room known" if request.reservation else "room open", 1)]
+    found += [(name, amount) for name, amount in requested(pod).items() if amount > 0]
+    found.append(("room cpus", request.cpus_per_task))
+    if request.tasks == 1:
+        found.append(("room memory", _mib(request)))
+    found += [(f"{_GRES}{one.name}:{one.type}", one.count) for one in request.gres]
+    return tuple(found)
+
+
+def _requested(pod: Pod) -> Mapping[str, int]:
+    return MappingProxyType({name: units(name, amount) for name, amount in resources.requests_of(pod).items()})
+
+
+#: What a pod asks for in all, in the units of columns.
+requested: ByPod[Mapping[str, int]] = ByPod(_requested)
+
+
+def _slurm(name: str) -> Callable[[SlurmNode | None], int] | None:
+    """How Slurm's nodes are asked for it, None for a resource of Kubernetes: those have no space in their names."""
+    return functools.partial(_free, name) if name.startswith(_GRES) else _SLURM.get(name)
+
+
+def _open(slurm: SlurmNode | None) -> int:
+    return int(slurm is not None and takes(slurm))
+
+
+def _known(slurm: SlurmNode | None) -> int:
+    return int(slurm is not None)
+
+
+def _cpus(slurm: SlurmNode | None) -> int:
+    return slurm.cpus - slurm.used_cpus if slurm is not None else 0
+
+
+def _memory(slurm: SlurmNode | None) -> int:
+    return slurm.memory_mib - slurm.used_memory_mib if slurm is not None else 0
+
+
+def _mib(request: JobRequest) -> int:
+    per_cpu = request.memory.per is MemoryPer.CPU
+    return request.memory.mib * (request.cpus_per_task if per_cpu else 1)
+
+
+def _free(written: str, slurm: SlurmNode | None) -> int:
+    """How many of a generic resource, as it is written in the column's name, are not given away."""
+    if slurm is None:
+        return 0
+    name, _, kind = written.removeprefix(_GRES).rpartition(":")
+    there, used = (
+        sum(has.count for has in every if has.name == name and kind in ("", has.type))
+        for every in (slurm.gres, slurm.used_gres)
+    )
+    return there - used
+
+
+#: Columns over what Slurm says.
+_SLURM: Mapping[str, Callable[[SlurmNode | None], int]] = {
+    "room known": _known,
+    "room open": _open,
+    "room cpus": _cpus,
+    "room memory": _memory,
+}

@@ -1,0 +1,107 @@
+"""Claims by how far they are: bound to a volume, or waiting for their first pod, which volumes they could take then."""
+
+import dataclasses
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from slurm_bridge.cluster.rules import selectors, volumes
+from slurm_bridge.cluster.rules.selectors import Requirement
+from slurm_bridge.cluster.rules.volumes import Storage
+from slurm_bridge.model import quantity
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.storage import NO_PROVISIONER, WAIT_FOR_FIRST_CONSUMER, Claim, Volume
+
+_STORAGE = "storage"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """A pod's claims.
+
+    `missing`: one that nobody knows, is on its way out, or has lost its volume. `immediate`: one that waits for its
+    volume whatever pods there are.
+    """
+
+    bound: tuple[Volume, ...]
+    waiting: tuple[Claim, ...]
+    missing: bool
+    immediate: bool
+
+
+def sort(pod: Pod, storage: Storage) -> Claims:
+    """All claims of a pod."""
+    found = [storage.claim(pod.metadata.namespace, name) for name in volumes.claims(pod)]
+    known = [claim for claim in found if claim is not None and claim.metadata.deletion_timestamp is None]
+    named = [claim for claim in known if claim.spec.volume_name]
+    behind = [storage.volume(claim.spec.volume_name) for claim in named]
+    unbound = [claim for claim in known if not claim.spec.volume_name]
+    waiting = tuple(claim for claim in unbound if _waits(claim, storage))
+    return Claims(
+        bound=tuple(volume for volume in behind if volume is not None),
+        waiting=waiting,
+        missing=len(known) < len(found) or None in behind,
+        immediate=len(waiting) < len(unbound),
+    )
+
+
+def size(claim: Claim) -> Fraction:
+    """How much a claim asks for."""
+    return quantity.parse(claim.spec.resources.requests.get(_STORAGE, 0))
+
+
+def takes(claim: Claim, volume: Volume) -> bool:
+    """Whether a volume is free and of the kind that the claim asks for."""
+    asked, there = claim.spec, volume.spec
+    return (
+        _free_for(claim, volume)
+        and there.storage_class_name == (asked.storage_class_name or "")
+        and there.volume_mode == asked.volume_mode
+        and set(asked.access_modes) <= set(there.access_modes)
+        and size(claim) <= quantity.parse(there.capacity.get(_STORAGE, 0))
+        and (asked.selector is None or _selects(asked.selector, volume))
+    )
+
+
+def _selects(selector: Mapping[str, Any], volume: Volume) -> bool:
+    wanted = selectors.read(selector)
+    return wanted is not None and selectors.all_hold(wanted, volume.metadata.labels)
+
+
+def place(volume: Volume) -> Requirement | None:
+    """The one label by which a volume says from where it is reached, as local volumes do; None: it says more."""
+    required = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
+    terms = _list(required or {}, "nodeSelectorTerms")
+    rows = _list(terms[0], "matchExpressions") if len(terms) == 1 and not terms[0].get("matchFields") else []
+    if len(rows) != 1 or rows[0].get("operator") != "In":
+        return None
+    return selectors.requirement(rows[0])
+
+
+def topologies(claim: Claim, storage: Storage) -> tuple[tuple[Requirement, ...], ...] | None:
+    """Labels of nodes for which a volume can be made, one set of which has to be met; None: it is made nowhere."""
+    of = storage.storage_class(claim.spec.storage_class_name or "")
+    if of is None or of.provisioner in ("", NO_PROVISIONER):
+        return None
+    return tuple(
+        tuple(Requirement(row["key"], "In", tuple(row["values"])) for row in _list(term, "matchLabelExpressions"))
+        for term in of.allowed_topologies
+    )
+
+
+def _waits(claim: Claim, storage: Storage) -> bool:
+    of = storage.storage_class(claim.spec.storage_class_name or "")
+    return of is not None and of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def _free_for(claim: Claim, volume: Volume) -> bool:
+    if volume.metadata.deletion_timestamp is not None:
+        return False
+    kept = volume.spec.claim_ref
+    if kept is not None:
+        return (kept.namespace, kept.name) == claim.key
+    return volume.status.phase == "Available"
+
+
+def _list(written: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    return list(written.get(key) or ())

@@ -1,0 +1,151 @@
+"""The hook "kai": a workload is tried in one domain of a topology after the other, as its annotations ask for."""
+
+import functools
+from collections.abc import Sequence
+from typing import ClassVar
+
+from slurm_bridge.cluster.columns import NodeColumns, Numbers
+from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.families.kai import asking, files, memo, wishes
+from slurm_bridge.families.kai.choosing import Choice, Chooser
+from slurm_bridge.families.kai.memo import Memo
+from slurm_bridge.families.kai.nodesets import Found
+from slurm_bridge.families.kai.options import KaiOptions
+from slurm_bridge.families.kai.present import Forest, Place, Trees
+from slurm_bridge.families.kai.wishes import Wishes
+from slurm_bridge.hooks.base import GO, Admit, Ask, Mode, Nodes, NodeSet, Scores, Session, Subsets, Tiers
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Reject
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate import annotations
+
+#: Of so many workloads it is remembered what they ask for.
+MOST_READ = 4096
+
+#: So many levels have their last scores remembered.
+MOST_SCORED = 4
+
+#: Scores are shown, and lead other hooks' tiers; the sets themselves are the tiers of this one.
+_SHOWN = Tiers(count=1)
+_NO_SCORES = Scores(nodes={})
+_NOT_ASKED = Subsets(relevant=False)
+
+
+class Kai:
+    """`admit` reads the annotations, `subset` divides the nodes, `score` says which domain fills up first."""
+
+    name = "kai"
+    Options: ClassVar = KaiOptions
+
+    def __init__(self, options: KaiOptions) -> None:
+        self._options = options
+        places = [Place.of(one, files.copy_of(one)) for one in options.topologies]
+        self._topologies = {one.topology.name: one.topology for one in places}
+        self._forest = Forest(places)
+        self._read: Recent[str, tuple[Workload, Wishes]] = Recent(MOST_READ)
+        self._scored: Recent[str, tuple[Found, Numbers]] = Recent(MOST_SCORED)
+
+    def admit(self, _session: Session, ask: Ask) -> Admit | Reject:
+        """What cannot be understood is refused: a workload that asked for one rack must not be spread over two."""
+        problems = self._wishes(ask.workload).problems
+        return Reject(reason="InvalidTopology", message=annotations.together(problems)) if problems else GO
+
+    def score(self, session: Session, ask: Ask, nodes: Nodes) -> Scores:
+        """By the preferred level, where it is all pods' and no domain of it can take them alone: more of them do."""
+        wish = self._wishes(ask.workload).whole
+        if wish is None or not wish.constraint.preferred:
+            return _NO_SCORES
+        asked, trees = asking.asked(session.columns, ask, ask.workload.pods), self._trees(session)
+        found = Chooser(trees, asked, self._options.candidates).found(wish, nodes)
+        scores = self._scores(session.columns, found, wish.constraint.preferred)
+        depth = self._topologies[wish.constraint.topology or ""].depth(wish.constraint.preferred)
+        if not scores or any(len(one.domain) == depth for one in found.sets):
+            return Scores(nodes=scores, tiers=_SHOWN)
+        first = asking.enough(session.columns, trees.free[wish.constraint.topology or ""].stock, scores, asked)
+        return Scores(nodes=scores, tiers=Tiers(count=2, first=first))
+
+    def subset(self, session: Session, ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
+        """The domains that are tried, the same ones in the same order for as long as the job waits."""
+        wished = self._wishes(ask.workload)
+        if wished.problems:
+            return Subsets(note=annotations.together(wished.problems))
+        if not wished.every:
+            return _NOT_ASKED
+        asked = asking.asked(session.columns, ask, tasks)
+        chooser = Chooser(self._trees(session), asked, self._options.candidates)
+        tag = memo.tag([repr(one.constraint) for one in wished.every])
+        before = Memo.parse(session.memo, tag) if session.placed and session.mode is Mode.REAL else None
+        found = chooser.fresh(wished, nodes)
+        for error in found.errors:
+            session.log.debug(error)
+        kept = _followed(chooser, wished, nodes, before) if before else ()
+        if before is None or not kept or _another(before, found.choices, session.attempt):
+            before, kept = _noted(tag, found.choices, before), found.choices
+        return Subsets(
+            sets=tuple(_set(one, wished, ask) for one in kept),
+            note="; ".join(found.errors),
+            wanted=tuple(wishes.spoken(wished.required)),
+            memo=before.text,
+            # Who waits for one of several domains is tried in another that has room by then.
+            moving=bool(wished.required) and len(kept) > 1,
+        )
+
+    def _wishes(self, workload: Workload) -> Wishes:
+        known = self._read.get(workload.root.key)
+        if known is not None and known[0] is workload:
+            return known[1]
+        read = wishes.read(workload, self._topologies, self._options.default)
+        self._read.put(workload.root.key, (workload, read))
+        return read
+
+    def _scores(self, columns: NodeColumns, found: Found, level: str) -> Numbers:
+        """In a burst of equal workloads the same ones again: there may be a score for each of many nodes."""
+        known = self._scored.get(level)
+        if known is not None and known[0].tree is found.tree and known[0].cut is found.cut:
+            return known[1]
+        scores = asking.by_row(columns, found.scores(level))
+        self._scored.put(level, (found, scores))
+        return scores
+
+    def _trees(self, session: Session) -> Trees:
+        return self._forest.at(session.columns, keep=session.mode is Mode.REAL)
+
+
+def _followed(chooser: Chooser, wished: Wishes, nodes: Nodes, before: Memo) -> tuple[Choice, ...]:
+    """The sets of the plan that is carried out, those that could still take the workload."""
+    wanted = set(before.keys)
+    there = {key: one for one in chooser.every(wished, nodes) if (key := _key(one)) in wanted}
+    return tuple(there[key] for key in before.keys if key in there)
+
+
+def _another(before: Memo, now: Sequence[Choice], attempt: int) -> bool:
+    """All sets were tried, and there is room in one that had none then."""
+    tried = set(before.keys[: before.roomy])
+    return attempt >= len(before.keys) and any(one.roomy and one.name and _key(one) not in tried for one in now)
+
+
+def _noted(tag: str, chosen: Sequence[Choice], before: Memo | None) -> Memo:
+    roomy = sum(one.roomy for one in chosen)
+    turn = before.turn + 1 if before is not None else 0
+    return Memo(tag=tag, keys=tuple(map(_key, chosen)), roomy=roomy, turn=turn)
+
+
+def _key(one: Choice) -> str:
+    return memo.key(f"{one.name} {len(one.parts)}")
+
+
+def _set(one: Choice, wished: Wishes, ask: Ask) -> NodeSet:
+    """With parts only where a job can have them: each shape has the nodes that all parts of its pods may have."""
+    required = bool(wished.required)
+    if not one.parts:
+        return NodeSet(nodes=one.nodes, name=one.name, required=required)
+    nodes_of = dict(one.parts)
+    parts = tuple(
+        functools.reduce(
+            frozenset.intersection,
+            (nodes_of.get(part, one.nodes) for part in map(wishes.part_of, shape.pods)),
+            one.nodes,
+        )
+        for shape in ask.shapes
+    )
+    return NodeSet(nodes=one.nodes, name=one.name, required=required, parts=parts)

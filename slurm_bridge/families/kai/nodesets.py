@@ -1,0 +1,168 @@
+"""From a workload's constraint to the node sets it is tried on, one after the other.
+
+1 no constraint, or no tasks      the incoming set           5 the smallest domain around all must take it
+2 the topology is unknown         no set                     6 sort the domains within, the fullest first
+4 the levels are not its levels   InvalidConstraint          7 those that fit, on the relevant levels
+                                                             8 the deepest level first, in that order
+"""
+
+import dataclasses
+from collections.abc import Hashable, Mapping
+
+from slurm_bridge.families.kai import fitting, ordering, topology
+from slurm_bridge.families.kai.fitting import Demand, Room, Scope
+from slurm_bridge.families.kai.ordering import Branch
+from slurm_bridge.families.kai.topology import WHOLE, Amounts, Constraint, Domain, Job, Topology
+from slurm_bridge.families.kai.tree import Cut, Tree
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Tasks of a workload, or of one of its subgroups; on `active_nodes` others of it run already."""
+
+    job: Job
+    tasks: tuple[Amounts, ...]
+    constraint: Constraint | None = None
+    subgroup: str = WHOLE
+    active_nodes: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A domain that has room for all tasks."""
+
+    domain: Domain
+    nodes: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Found:
+    """The node sets in the order in which they are tried, or why there are none, which is for operators.
+
+    Not relevant: nothing asks for a topology, the one set is the incoming one. `tree` are the domains in their order.
+    """
+
+    relevant: bool
+    sets: tuple[Candidate, ...] = ()
+    errors: tuple[str, ...] = ()
+    tree: Branch | None = None
+    cut: Cut | None = None
+
+    def scores(self, preferred: str) -> Mapping[str, int]:
+        """The roomiest domain of the preferred level first, by node."""
+        if self.cut is None:
+            return {}
+        scores = ordering.domain_scores(self.tree, preferred)
+        return {name: score for number, score in scores.items() for name in self.cut.nodes(number)}
+
+
+def node_sets(trees: Mapping[str, Tree], question: Question, incoming: frozenset[str]) -> Found:
+    """The sets of one workload within the incoming one."""
+    constraint = question.constraint
+    if constraint is None or not constraint.topology:
+        return _whole(incoming)
+    tree = trees.get(constraint.topology)
+    if tree is None:
+        return Found(relevant=True, errors=(f"Requested topology {constraint.topology} does not exist",))
+    if not question.tasks:
+        return _whole(incoming)
+    levels = topology.relevant_levels(tree.topology, constraint, question.subgroup)
+    active = [(domain, (name,)) for name in question.active_nodes if (domain := tree.domain(name)) is not None]
+    held = fitting.binding(tree.topology, constraint, active, question.active_nodes)
+    scope = Scope(topology=tree.topology, levels=levels, held=held)
+    cut = tree.cut(incoming, tree.topology.depth(levels[0]))
+    answer = _answer(tree, cut, _Asked(constraint=constraint, scope=scope, demand=Demand.of(question.tasks)))
+    errors = () if answer.sets else no_room(tree.topology, question, answer.lines, answer.full)
+    return Found(relevant=True, sets=answer.sets, errors=errors, tree=answer.tree, cut=cut)
+
+
+def no_room(
+    where: Topology, question: Question, lines: tuple[str, ...] = (), full: Domain | None = None
+) -> tuple[str, ...]:
+    """Why no domain takes the tasks: what each is short of, or that all of them together (`full`) are."""
+    required = question.constraint.required if question.constraint else None
+    said = f"topology {where.name}, requirement {required or ''} couldn't be satisfied for job {question.job}"
+    if full is not None:
+        around = topology.spelled(full) if full else "the cluster"
+        return (f"{said}: not enough resources in {around} to allocate the job",)
+    return (*lines, said if question.subgroup == WHOLE else f"{said}, subgroup {question.subgroup}")
+
+
+def room_in(tree: Tree, cut: Cut, demand: Demand) -> Room:
+    """What the nodes of each domain have free, and how many of the tasks they take where that can be counted."""
+    stock = tree.stock
+    free = {kind: cut.sums(stock.free(kind)) for kind in demand.requested}
+    if not demand.by_pods:
+        return Room(number=len(cut.counts), free=free)
+    copies = fitting.copies(demand, stock.free, stock.free_pods(), len(cut.leaf))
+    return Room(number=len(cut.counts), free=free, pods=cut.sums(copies))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """All that an answer depends on, but for names that are only in messages."""
+
+    constraint: Constraint
+    scope: Scope
+    demand: Demand
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal questions."""
+        demand = self.demand
+        amounts = (*demand.requested.items(), *demand.largest.items())
+        return self.constraint, self.scope.held, demand.count, demand.by_pods, amounts
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Answer:
+    """The sets; without any, the domain that is too full as a whole, or what the domains are short of."""
+
+    sets: tuple[Candidate, ...] = ()
+    tree: Branch | None = None
+    full: Domain | None = None
+    lines: tuple[str, ...] = ()
+
+
+def _whole(incoming: frozenset[str]) -> Found:
+    return Found(relevant=False, sets=(Candidate(domain=(), nodes=incoming),))
+
+
+def _answer(tree: Tree, cut: Cut, asked: _Asked) -> _Answer:
+    """As it was given to an equal question about the same nodes."""
+    key = asked.key
+    known: _Answer | None = cut.answers.get(key)
+    if known is None:
+        known = _work_out(tree, cut, asked)
+        cut.answers.put(key, known)
+    return known
+
+
+def _work_out(tree: Tree, cut: Cut, asked: _Asked) -> _Answer:
+    scope, demand, outline = asked.scope, asked.demand, cut.outline
+    room = room_in(tree, cut, demand)
+    fits = room.fits(demand).tolist()
+    start = topology.lowest_common_domain(tree.topology, cut.ends(), asked.constraint)
+    if not fits[outline.index[start]]:
+        return _Answer(full=start)
+    within = _sorted(_within(cut, start), room, asked)
+    order = ordering.reverse_level_order(within)
+    taking = frozenset(fitting.candidates(scope, [one.domain for one in order], [fits[one.number] for one in order]))
+    if not taking:
+        numbers = [one.number for one in order]
+        return _Answer(lines=fitting.shortages(scope, [one.domain for one in order], room.of(numbers), demand))
+    sets = (Candidate(domain=one.domain, nodes=cut.nodes(one.number)) for one in order if one.domain in taking)
+    return _Answer(sets=tuple(sets), tree=within)
+
+
+def _within(cut: Cut, start: Domain) -> Branch:
+    """The domains with nodes below the start, which itself is there without any."""
+    branch = cut.outline.branch
+    for end in range(1, len(start) + 1):
+        branch = next(one for one in branch.children if one.domain == start[:end])
+    return branch if cut.counts.all() else ordering.kept(branch, lambda one: bool(cut.counts[one.number]))
+
+
+def _sorted(branch: Branch, room: Room, asked: _Asked) -> Branch | None:
+    ratios = room.ratios(asked.demand.requested).tolist()
+    return ordering.sort_tree(branch, lambda one: ratios[one.number], asked.constraint.finest)

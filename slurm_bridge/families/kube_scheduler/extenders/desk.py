@@ -1,0 +1,110 @@
+"""Extenders asked beside the passes: a pass takes the answer that is there, or waits to be woken by it.
+
+no answer, or an old one, or about other nodes ─► asked backstage, Wait     the answer wakes the workload
+answer about at least these nodes, still fresh ─► taken
+an extender that counts did not answer         ─► Wait, asked again once it is old
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+
+from slurm_bridge.cluster.columns import NodeColumns
+from slurm_bridge.cluster.facts import NodeFacts
+from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.families.kube_scheduler.extenders import asking
+from slurm_bridge.families.kube_scheduler.extenders.asking import Said
+from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
+from slurm_bridge.hooks.background import Backstage, Desk
+from slurm_bridge.hooks.base import Nodes
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+
+REASON = "Extender"
+
+#: An answer is about the cluster of the moment at which it was asked for; it is used for as long as this.
+FRESH_SECONDS = 30.0
+
+#: After a failure, and when there are too many questions already.
+RETRY_SECONDS = 15.0
+
+#: So many questions wait at most, and so many answers are kept.
+MOST_QUESTIONS = 256
+MOST_ANSWERS = 1024
+
+WORKERS = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What was said, of which nodes, and when."""
+
+    said: Said
+    nodes: Nodes
+    at: float
+
+
+class ExtenderDesk:
+    """The extenders of one configuration."""
+
+    def __init__(self, extenders: Sequence[ExtenderOptions], backstage: Backstage) -> None:
+        self._extenders = tuple(extenders)
+        self._backstage = backstage
+        self._desk = Desk("extenders", backstage, workers=WORKERS, most=MOST_QUESTIONS)
+        self._answers: Recent[str, _Answer] = Recent(MOST_ANSWERS)
+
+    def said(self, workload: WorkloadKey, key: bytes, pod: Pod, nodes: Nodes, columns: NodeColumns) -> Said | Wait:
+        """What they say of these nodes. `workload` is the uid to wake, `key` tells its shapes apart."""
+        caring = [extender for extender in self._extenders if asking.interested(extender, pod)]
+        if not caring or not nodes:
+            return Said()
+        name = _name(workload, key)
+        answer = self._usable(name, nodes)
+        if answer is None:
+            facts = [one for row in columns.mask(nodes).nonzero()[0].tolist() if (one := columns.facts[row])]
+            if not self._desk.submit(name, lambda: self._ask(name, workload, pod, nodes, facts)):
+                return _wait("too many questions wait for the extenders already", RETRY_SECONDS)
+            answer = self._usable(name, nodes)
+        if answer is None:
+            return _wait(f"waits for {', '.join(extender.url for extender in caring)}")
+        if answer.said.failure:
+            return _wait(answer.said.failure, RETRY_SECONDS)
+        return answer.said
+
+    def known(self, workload: WorkloadKey, key: bytes) -> Said:
+        """What they said last, however long ago: for the later phases of a pass that has found it fresh before."""
+        answer = self._answers.get(_name(workload, key))
+        return answer.said if answer is not None else Said()
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        self._desk.close()
+
+    def _usable(self, name: str, nodes: Nodes) -> _Answer | None:
+        answer = self._answers.get(name)
+        if answer is None or self._backstage.clock.now() - answer.at > _lasts(answer.said):
+            return None
+        return answer if answer.nodes is nodes or nodes <= answer.nodes else None
+
+    def _ask(self, name: str, workload: WorkloadKey, pod: Pod, nodes: Nodes, facts: Sequence[NodeFacts]) -> None:
+        try:
+            said = asking.ask(self._extenders, self._backstage.post, pod, facts)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, somebody waits for this answer
+            said = Said(failure=f"extenders could not be asked: {type(error).__name__}: {error}")
+        for problem in (*said.passed_over, *([said.failure] if said.failure else [])):
+            self._backstage.log.warning(problem)
+        self._answers.put(name, _Answer(said=said, nodes=nodes, at=self._backstage.clock.now()))
+        self._backstage.wake(workload)
+
+
+def _name(workload: WorkloadKey, key: bytes) -> str:
+    return f"{workload}/{hashlib.blake2s(key, digest_size=8).hexdigest()}"
+
+
+def _lasts(said: Said) -> float:
+    return RETRY_SECONDS if said.failure else FRESH_SECONDS
+
+
+def _wait(message: str, retry_after: float | None = None) -> Wait:
+    return Wait(reason=REASON, message=message, retry_after=retry_after)

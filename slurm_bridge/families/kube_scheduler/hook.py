@@ -1,0 +1,232 @@
+"""The hook "kube-scheduler": predicates deny nodes, priorities rate the others, and both look again at the end."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from slurm_bridge.cluster.columns import Reasons
+from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.families.kube_scheduler import classes, filtering, prioritizing, selecting, verifying
+from slurm_bridge.families.kube_scheduler.extenders.desk import ExtenderDesk
+from slurm_bridge.families.kube_scheduler.looking import Looking
+from slurm_bridge.families.kube_scheduler.matrix import Prioritized
+from slurm_bridge.families.kube_scheduler.options import Capacity, KubeSchedulerOptions
+from slurm_bridge.families.kube_scheduler.predicates import own, standard
+from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Failures, Rule
+from slurm_bridge.families.kube_scheduler.resting import Barred, Known, Resting, Restless
+from slurm_bridge.families.kube_scheduler.scene import Scene, scene
+from slurm_bridge.families.kube_scheduler.verifying import Standing
+from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Scores, Session, Tiers
+from slurm_bridge.model.features import Feature
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.runtime import packages
+
+#: Of so many shapes the last scores are kept; at twenty thousand nodes each takes a megabyte.
+MOST_LATEST = 16
+
+
+class KubeScheduler:
+    """`filter` denies with kube-scheduler's words, `score` rates as it does, `verify` asks again at the end."""
+
+    name = "kube-scheduler"
+    Options: ClassVar = KubeSchedulerOptions
+    backstage = True
+
+    def __init__(self, options: KubeSchedulerOptions, backstage: Backstage) -> None:
+        self._options, self._backstage = options, backstage
+        self._rules = rules(options)
+        self._prioritizer = prioritizing.of(options, backstage.finest)
+        self.needs = self._prioritizer.needs.union(*(rule.needs for rule in self._rules.values()))
+        #: What predicates as configured see to.
+        self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
+        self._own = any(rule.own for rule in self._rules.values())
+        #: Somebody else's code is part of it, which may hang: it is called as a foreign hook is.
+        self.foreign = self._prioritizer.foreign or self._own
+        self._looking = Looking(self.needs)
+        self._extenders = ExtenderDesk(options.extenders, backstage)
+        self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
+        self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
+        self._resting = Resting(self._rules)
+        self._still: Memo[Known, Denied] = Memo()
+        self._moving: Memo[Known, Denied] = Memo()
+
+    def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
+        """Predicates, and then what extenders say of the nodes that these leave."""
+        denied = self._by_predicates(session, ask)
+        if not self._options.extenders:
+            return denied
+        uid, pod = ask.workload.root.key, _first(ask)
+        said = self._extenders.said(uid, classes.key(pod), pod, denied.left(nodes), session.columns)
+        if isinstance(said, Wait) or not said.denied:
+            return said if isinstance(said, Wait) else denied
+        by_extenders = {name: (reason,) for name, reason in said.denied.items()}
+        return dataclasses.replace(denied, nodes={**by_extenders, **denied.nodes})
+
+    def score(self, session: Session, ask: Ask, nodes: Nodes) -> Scores:
+        """As for the pods of the largest shape."""
+        pod = _first(ask)
+        key = self._key(session, pod)
+        found = self._lately(session, key, nodes)
+        if found is None:
+            seen = self._scene(session, pod, self._options.capacity)
+            said = self._extenders.known(ask.workload.root.key, classes.key(pod)).rows
+            found = self._prioritizer.run(seen, session, self._rated(seen, nodes), key=key, extended=said)
+            self._latest.put(key, (session.snapshot.version, nodes, self._backstage.clock.now(), found))
+        else:
+            self._backstage.finest(functools.partial(found.lines, pod))
+        return Scores(nodes=found.numbers(), tiers=self._tiers, matrix=found.matrix())
+
+    def _lately(self, session: Session, key: bytes, nodes: Nodes) -> Prioritized | None:
+        """What was said of an equal pod a moment ago: in a burst the scores of one stand for the next few of them.
+
+        They are a preference; which of the nodes have room is looked at for each.
+        """
+        known = None if self.foreign or self._options.extenders else self._latest.get(key)
+        if known is None:
+            return None
+        version, before, since, found = known
+        fresh = self._backstage.clock.now() - since < self._options.score_seconds
+        return found if fresh and version == session.snapshot.version and _same(before, nodes) else None
+
+    def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
+        """By what is free now: whoever is there counts, but for the pod itself."""
+        facts, seen = session.snapshot.nodes, self._scene(session, workload.pods[0], "free")
+        if verifying.stands(seen, facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
+            return GO
+        wrong = verifying.wrong(seen, facts, workload.pods, nodes, self._rules)
+        if not wrong:
+            return GO
+        told = "; ".join(f"{name}: {', '.join(reasons)}" for name, reasons in sorted(wrong.items()))
+        return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated cannot take the pods: {told}")
+
+    def close(self) -> None:
+        """Nobody is asked any more."""
+        self._extenders.close()
+
+    def _by_predicates(self, session: Session, ask: Ask) -> Denied:
+        """Of several shapes it is enough when a node can take one."""
+        alike = [shape.pods for shape in ask.shapes] or [ask.workload.pods]
+        first, *others = (self._denied(session, pods) for pods in alike)
+        if not others:
+            return first
+        by_all = frozenset(first.nodes).intersection(*(other.nodes for other in others))
+        moving = any(one.moving for one in (first, *others))
+        return Denied(nodes={name: first.nodes[name] for name in by_all}, moving=moving)
+
+    def _denied(self, session: Session, alike: Sequence[Pod]) -> Denied:
+        """Pods of one shape can differ in their volumes: each node has to be right for all of them."""
+        different = {classes.key(pod): pod for pod in alike}
+        first, *others = (self._of(session, pod) for pod in different.values())
+        if not others:
+            return first
+        merged: dict[str, tuple[str, ...]] = {}
+        for one in reversed((first, *others)):
+            merged.update(one.nodes)
+        return Denied(nodes=merged, moving=any(one.moving for one in (first, *others)))
+
+    def _of(self, session: Session, pod: Pod) -> Denied:
+        """Equal pods get the same record, until the nodes change; where it matters who runs, until that changes too.
+
+        A site's own predicates may look at anything, the pod's name or the time: they are asked each time.
+        """
+        if self._own:
+            return Denied(nodes=self._evaluate(session, pod), moving=True)
+        known = self._known(session, pod)
+        restless = self._restless(session, pod, known)
+        return self._moved(session, pod, known, restless) if restless else self._settled(session, pod, known)
+
+    def _standing(self, session: Session, pod: Pod) -> Standing | None:
+        """What such a pod is denied whatever runs, and who has to be asked again; None where that is everybody."""
+        if self._own or self._options.capacity == "free":
+            return None
+        known = self._known(session, pod)
+        restless = self._restless(session, pod, known)
+        if restless.rivals:
+            return None
+        if not restless:
+            return Standing(self._settled(session, pod, known).nodes, {})
+        said = self._said(session, pod, known, restless)
+        asked = {name: rule for name, rule in self._rules.items() if name in restless.rules}
+        return Standing(Barred(session.columns, said.values()), asked)
+
+    def _known(self, session: Session, pod: Pod) -> Known:
+        return (
+            classes.key(pod),
+            filtering.promised(pod, session.snapshot.nominated),
+            self._looking.versions(session, pod),
+        )
+
+    def _restless(self, session: Session, pod: Pod, known: Known) -> Restless:
+        """What runs, or is about to, has a say in it."""
+
+        def look() -> tuple[Scene, bool]:
+            seen = self._scene(session, pod, self._options.capacity)
+            return seen, bool(filtering.rivals(seen, session.snapshot.nominated))
+
+        return self._resting.restless(session.snapshot.company_version, known, look)
+
+    def _settled(self, session: Session, pod: Pod, known: Known) -> Denied:
+        return self._still.get(
+            session.snapshot.version, known, lambda: Denied(nodes=self._evaluate(session, pod), moving=False)
+        )
+
+    def _moved(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Denied:
+        def asked() -> Denied:
+            said = self._said(session, pod, known, restless)
+            return Denied(nodes=self._evaluate(session, pod, said), moving=True)
+
+        return self._moving.get(session.snapshot.use_version, known, asked)
+
+    def _said(self, session: Session, pod: Pod, known: Known, restless: Restless) -> Mapping[str, Failures]:
+        seen = self._scene(session, pod, self._options.capacity)
+        return self._resting.said(session.snapshot.version, known, seen, restless)
+
+    def _evaluate(self, session: Session, pod: Pod, said: Mapping[str, Failures] | None = None) -> Reasons:
+        seen, nominated = self._scene(session, pod, self._options.capacity), session.snapshot.nominated
+        check_all = self._options.always_check_all
+        return filtering.evaluate(seen, self._rules, always_check_all=check_all, nominated=nominated, said=said or {})
+
+    def _scene(self, session: Session, pod: Pod, capacity: Capacity) -> Scene:
+        return scene(session.snapshot, pod, capacity=capacity, lookup=self._looking.at(session))
+
+    def _key(self, session: Session, pod: Pod) -> bytes:
+        return classes.key(pod) + repr(self._looking.versions(session, pod)).encode()
+
+    def _rated(self, seen: Scene, nodes: Nodes) -> Nodes:
+        """All, or as many as are enough, others each time."""
+        enough = selecting.num_feasible_nodes(self._options.percentage_of_nodes, len(nodes))
+        if enough >= len(nodes):
+            return nodes
+        columns = seen.columns
+        start = self._backstage.dice.randrange(len(columns))
+        return columns.nodes(selecting.some(columns.mask(nodes), enough, start))
+
+
+def _same(one: Nodes, other: Nodes) -> bool:
+    """Identity first: a set is compared even with itself name by name."""
+    return one is other or one == other
+
+
+def _first(ask: Ask) -> Pod:
+    """The first pod of the largest shape stands for all."""
+    return max((shape.pods for shape in ask.shapes), key=len, default=ask.workload.pods)[0]
+
+
+def rules(options: KubeSchedulerOptions) -> Mapping[str, Rule]:
+    """The predicates as configured; raises BadPredicate with all that is wrong."""
+    offered, found, problems = packages.offered(own.GROUP), dict[str, Rule](), list[str]()
+    for one in options.predicates:
+        try:
+            found[one.name] = standard.build(one.name, one.args, offered)
+        except BadPredicate as bad:
+            problems.append(str(bad))
+    names = [one.name for one in options.predicates]
+    problems += [f"predicate {name}: is configured twice" for name in sorted(set(names)) if names.count(name) > 1]
+    if problems:
+        raise BadPredicate("\n".join(problems))
+    return found

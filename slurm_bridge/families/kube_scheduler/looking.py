@@ -1,0 +1,119 @@
+"""What a hook's needs let predicates and priorities look up, put in order once for as long as it stays the same."""
+
+import collections
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.rules import selectors, volumes
+from slurm_bridge.cluster.rules.selectors import Requirement
+from slurm_bridge.families.kube_scheduler.scene import Labels, Lookup
+from slurm_bridge.hooks.base import Session
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.services import Controller, Service
+from slurm_bridge.model.storage import Claim, CsiNode, StorageClass, Volume
+
+T = TypeVar("T", bound=Object)
+V = TypeVar("V")
+
+#: What decides about pods with claims only.
+STORAGE = (Need.PVCS, Need.PVS, Need.STORAGECLASSES, Need.CSINODES)
+
+_Limits = Mapping[str, Mapping[str, int]]
+
+
+class Looking:
+    """What is not among the needs is as if there were none of it."""
+
+    def __init__(self, needs: frozenset[Need]) -> None:
+        self._needs = needs
+        #: What is looked up for pods without claims, and for those with.
+        self._plain = tuple(need for need in Need if need in needs - {Need.PODS, *STORAGE})
+        self._claiming = tuple(need for need in Need if need in needs - {Need.PODS})
+        self._services: Memo[Need, Mapping[str, Sequence[Labels]]] = Memo()
+        self._controllers: Memo[Need, Mapping[str, Sequence[tuple[Requirement, ...]]]] = Memo()
+        self._limits: Memo[Need, _Limits] = Memo()
+
+    def at(self, session: Session) -> Lookup:
+        """For one pass; what is looked up is read when somebody asks."""
+
+        def storage(need: Need, kind: type[T], namespace: str, name: str) -> T | None:
+            found = session.view(need).get(namespace, name) if need in self._needs else None
+            return found if isinstance(found, kind) else None
+
+        return Lookup(
+            storage=volumes.Storage(
+                claim=lambda namespace, name: storage(Need.PVCS, Claim, namespace, name),
+                volume=lambda name: storage(Need.PVS, Volume, "", name),
+                storage_class=lambda name: storage(Need.STORAGECLASSES, StorageClass, "", name),
+            ),
+            all_volumes=lambda: _all(session, self._needs, Need.PVS, Volume),
+            volume_limits=lambda driver: self._limits_now(session).get(driver, {}),
+            namespace_labels=lambda name: self._namespace(session, name),
+            service_selectors=lambda namespace: self._services_now(session).get(namespace, ()),
+            controller_selectors=lambda namespace: self._controllers_now(session).get(namespace, ()),
+        )
+
+    def versions(self, session: Session, pod: Pod) -> tuple[int, ...]:
+        """Moves when something changes that can be looked up for this pod."""
+        seen = self._claiming if volumes.claimed(pod) else self._plain
+        return tuple(session.view(need).version for need in seen)
+
+    def _namespace(self, session: Session, name: str) -> Labels | None:
+        if Need.NAMESPACES not in self._needs:
+            return None
+        found = session.view(Need.NAMESPACES).get("", name)
+        return found.metadata.labels if found is not None else None
+
+    def _services_now(self, session: Session) -> Mapping[str, Sequence[Labels]]:
+        every = _all(session, self._needs, Need.SERVICES, Service)
+        version = _version(session, self._needs, (Need.SERVICES,))
+        selected = ((one.metadata.namespace, one.spec.selector) for one in every if one.spec.selector)
+        return self._services.get(version, Need.SERVICES, lambda: _grouped(selected))
+
+    def _controllers_now(self, session: Session) -> Mapping[str, Sequence[tuple[Requirement, ...]]]:
+        kinds = (Need.REPLICASETS, Need.STATEFULSETS)
+        every = (one for need in kinds for one in _all(session, self._needs, need, Controller))
+        version = _version(session, self._needs, kinds)
+        return self._controllers.get(version, kinds[0], lambda: _grouped(_controlled(every)))
+
+    def _limits_now(self, session: Session) -> _Limits:
+        every = _all(session, self._needs, Need.CSINODES, CsiNode)
+        version = _version(session, self._needs, (Need.CSINODES,))
+        return self._limits.get(version, Need.CSINODES, lambda: _limits(every))
+
+
+def _all(session: Session, needs: frozenset[Need], need: Need, kind: type[T]) -> Iterator[T]:
+    """Read only when they are gone through."""
+    if need in needs:
+        yield from (one for one in session.view(need).all() if isinstance(one, kind))
+
+
+def _version(session: Session, needs: frozenset[Need], kinds: Iterable[Need]) -> int:
+    """Each version only grows, so their sum moves when one of them does."""
+    return sum(session.view(need).version for need in kinds if need in needs)
+
+
+def _controlled(every: Iterable[Controller]) -> Iterator[tuple[str, tuple[Requirement, ...]]]:
+    for one in every:
+        selector = selectors.read(one.spec.selector)
+        if selector:
+            yield one.metadata.namespace, selector
+
+
+def _grouped(pairs: Iterable[tuple[str, V]]) -> Mapping[str, Sequence[V]]:
+    found: dict[str, list[V]] = collections.defaultdict(list)
+    for namespace, value in pairs:
+        found[namespace].append(value)
+    return dict(found)
+
+
+def _limits(every: Iterable[CsiNode]) -> _Limits:
+    found: dict[str, dict[str, int]] = collections.defaultdict(dict)
+    for node in every:
+        for driver in node.spec.drivers:
+            if driver.allocatable.count is not None:
+                found[driver.name][node.metadata.name] = driver.allocatable.count
+    return dict(found)

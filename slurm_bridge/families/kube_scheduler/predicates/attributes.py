@@ -1,0 +1,101 @@
+"""What columns are made of: one function for each name under which a column is kept."""
+
+from collections.abc import Sequence
+
+from slurm_bridge.cluster.columns import Coded, NodeColumns, PodColumns
+from slurm_bridge.cluster.rules import attaching, disks, neighbours, ports
+from slurm_bridge.families.kube_scheduler import hearing
+from slurm_bridge.model.node import Node, Taint
+from slurm_bridge.model.pod import Pod
+
+#: Conditions that predicates look at, with the status that is no trouble.
+_FINE = {
+    "Ready": "True",
+    "NetworkUnavailable": "False",
+    "MemoryPressure": "False",
+    "DiskPressure": "False",
+    "PIDPressure": "False",
+}
+
+_FORBIDDEN = (("podAntiAffinity", neighbours.REQUIRED),)
+
+Conditions = tuple[tuple[str, str], ...]
+
+
+def taints(columns: NodeColumns) -> Coded[tuple[Taint, ...]]:
+    """All taints of each node."""
+    return columns.of_node("kube taints", _taints)
+
+
+def unschedulable(columns: NodeColumns) -> Coded[bool]:
+    """Which nodes are cordoned."""
+    return columns.of_node("kube unschedulable", _unschedulable)
+
+
+def troubles(columns: NodeColumns) -> Coded[Conditions]:
+    """Conditions that are not as they should be; the few distinct values make every question about them cheap."""
+    return columns.of_node("kube troubles", _troubles)
+
+
+def namespaces(pods: PodColumns) -> Coded[str]:
+    """Whose pods they are."""
+    return pods.attribute("kube namespace", _namespace)
+
+
+def terminating(pods: PodColumns) -> Coded[bool]:
+    """Which pods are on their way out."""
+    return pods.attribute("kube terminating", _terminating)
+
+
+def host_ports(pods: PodColumns) -> Coded[frozenset[ports.HostPort]]:
+    """What pods claim of their hosts."""
+    return pods.attribute("kube host ports", ports.of)
+
+
+def named_disks(pods: PodColumns) -> Coded[frozenset[disks.Disk]]:
+    """The disks that pods name without a claim."""
+    return pods.attribute("kube disks", disks.of)
+
+
+def claims(pods: PodColumns) -> Coded[frozenset[attaching.ClaimKey]]:
+    """The claims that pods use."""
+    return pods.attribute("kube claims", attaching.claims)
+
+
+def shunning(columns: NodeColumns) -> Coded[bool]:
+    """On which nodes is any pod that does not want others near: where there is none, pods cost nothing."""
+    return columns.of_pods("kube shunning", _shunning)
+
+
+def shunned(pods: PodColumns) -> Coded[hearing.Said | None]:
+    """Whom pods do not want near."""
+    return pods.attribute("kube shunned", _shunned)
+
+
+def _taints(node: Node) -> tuple[Taint, ...]:
+    return node.spec.taints
+
+
+def _unschedulable(node: Node) -> bool:
+    return node.spec.unschedulable
+
+
+def _troubles(node: Node) -> Conditions:
+    found = ((line.type, line.status) for line in node.status.conditions)
+    return tuple(sorted((name, status) for name, status in found if _FINE.get(name, status) != status))
+
+
+def _shunning(there: Sequence[Pod]) -> bool:
+    return hearing.speaks(there, _FORBIDDEN)
+
+
+def _shunned(pod: Pod) -> hearing.Said | None:
+    return hearing.said(pod, _FORBIDDEN)
+
+
+def _namespace(pod: Pod) -> str:
+    return pod.metadata.namespace
+
+
+def _terminating(pod: Pod) -> bool:
+    return pod.terminating

@@ -1,0 +1,120 @@
+"""CheckVolumeBinding and NoVolumeZoneConflict: the pod's volumes can be reached, or made, from the node."""
+
+import collections
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
+from slurm_bridge.cluster.rules import provisioning, volumes
+from slurm_bridge.cluster.rules.selectors import Requirement
+from slurm_bridge.families.kube_scheduler.predicates import reasons
+from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures, failing
+from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.model.storage import Claim, Volume
+
+#: Labels by which a volume says where it is, and a node too; a volume can be in several zones.
+ZONES = (
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+_BETWEEN_ZONES = "__"
+
+
+def volume_binding(scene: Scene) -> Failures:
+    """Volumes that are there are in reach; those that wait for their first pod can be found or made."""
+    if not volumes.claimed(scene.pod):
+        return PASSED
+    found = provisioning.sort(scene.pod, scene.lookup.storage)
+    everywhere = scene.columns.present
+    if found.missing:
+        return failing(everywhere, reasons.VOLUME_BIND)
+    if found.immediate:
+        return failing(everywhere, reasons.UNBOUND)
+    return (
+        *failing(
+            everywhere & ~_all(scene.columns, (_reached(scene.columns, one) for one in found.bound)),
+            reasons.VOLUME_NODE,
+        ),
+        *failing(everywhere & ~_all(scene.columns, _found_or_made(scene, found.waiting)), reasons.VOLUME_BIND),
+    )
+
+
+def volume_zone(scene: Scene) -> Failures:
+    """Where a volume names its zone, nodes that name theirs have to be in it."""
+    if not volumes.claimed(scene.pod):
+        return PASSED
+    columns = scene.columns
+    wanted = list(_zones(provisioning.sort(scene.pod, scene.lookup.storage).bound))
+    if not wanted:
+        return PASSED
+    somewhere = functools.reduce(
+        np.logical_or,
+        (selecting.meets(columns.label(key), columns.present, Requirement(key, "Exists")) for key in ZONES),
+    )
+    met = _all(columns, (selecting.meets(columns.label(one.key), columns.present, one) for one in wanted))
+    return failing(somewhere & ~met, reasons.VOLUME_ZONE)
+
+
+def _zones(bound: Iterable[Volume]) -> Iterator[Requirement]:
+    for volume in bound:
+        for key in ZONES:
+            zones = volume.metadata.labels.get(key)
+            if zones is not None:
+                yield Requirement(key, "In", tuple(zones.split(_BETWEEN_ZONES)))
+
+
+def _all(columns: NodeColumns, masks: Iterable[Mask]) -> Mask:
+    """Where all of them hold; everywhere when there is none."""
+    return functools.reduce(np.logical_and, masks, columns.present)
+
+
+def _reached(columns: NodeColumns, volume: Volume) -> Mask:
+    reach = volume.spec.node_affinity
+    if reach is None or reach.required is None:
+        return columns.present
+    return selecting.selected(columns, reach.required)
+
+
+def _found_or_made(scene: Scene, waiting: tuple[Claim, ...]) -> Iterator[Mask]:
+    """Of claims that could take the same volumes, the one that asks for most chooses first."""
+    ordered = sorted(waiting, key=provisioning.size, reverse=True)
+    before: collections.Counter[str] = collections.Counter()
+    for claim in ordered:
+        name = claim.spec.storage_class_name or ""
+        before[name] += 1
+        free = [volume for volume in scene.lookup.all_volumes() if provisioning.takes(claim, volume)]
+        found = _reaching(scene.columns, free) >= before[name]
+        yield found | _made(scene, claim)
+
+
+def _reaching(columns: NodeColumns, free: Iterable[Volume]) -> Whole:
+    """How many of these volumes each node reaches. Those of one node each are looked up by its label, all at once."""
+    count = np.zeros(len(columns), np.int64)
+    local: dict[str, collections.Counter[str]] = {}
+    for volume in free:
+        place = provisioning.place(volume)
+        if place is None:
+            count += _reached(columns, volume)
+        else:
+            local.setdefault(place.key, collections.Counter()).update(set(place.values))
+    for key, often in local.items():
+        count += columns.label(key).whole(functools.partial(_often, often))
+    return count
+
+
+def _often(often: Mapping[str, int], value: str | None) -> int:
+    return often.get(value, 0) if value is not None else 0
+
+
+def _made(scene: Scene, claim: Claim) -> Mask:
+    """Where a volume for the claim would be made."""
+    allowed = provisioning.topologies(claim, scene.lookup.storage)
+    if allowed is None:
+        return np.zeros(len(scene.columns), np.bool_)
+    masks = [selecting.all_met(scene.columns, one) for one in allowed]
+    return functools.reduce(np.logical_or, masks) if masks else scene.columns.present

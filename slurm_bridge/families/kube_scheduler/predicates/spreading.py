@@ -1,0 +1,76 @@
+"""EvenPodsSpread: no domain gets too many more of some pods than the emptiest one has."""
+
+import functools
+
+import numpy as np
+
+from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
+from slurm_bridge.cluster.rules import spreading, taints
+from slurm_bridge.cluster.rules.spreading import Constraint
+from slurm_bridge.families.kube_scheduler.predicates import attributes, matching, reasons
+from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures
+from slurm_bridge.families.kube_scheduler.predicates.topology import Domains, placed
+from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.model.node import Taint
+from slurm_bridge.model.pod import Pod
+
+
+def constrained(scene: Scene) -> bool:
+    """Whether the pod says how evenly it has to lie."""
+    return bool(spreading.constraints(scene.pod, hard=True))
+
+
+def even_pods_spread(scene: Scene) -> Failures:
+    """Constraints in their order: the first that a node does not meet gives the reason."""
+    constraints = spreading.constraints(scene.pod, hard=True)
+    if not constraints:
+        return PASSED
+    found: list[tuple[Mask, str]] = []
+    left = scene.columns.present
+    for one in constraints:
+        outside = left & ~placed(scene.columns, one.topology_key)
+        skewed = left & ~outside & _skewed(scene, one, constraints)
+        found += [(mask, reason) for mask, reason in _named(outside, skewed) if mask.any()]
+        left = left & ~outside & ~skewed
+    return tuple(found)
+
+
+def _named(outside: Mask, skewed: Mask) -> Failures:
+    return (outside, reasons.SPREAD_LABEL), (skewed, reasons.SPREAD)
+
+
+def _skewed(scene: Scene, one: Constraint, all_of_them: tuple[Constraint, ...]) -> Mask:
+    """Where there would be too many with this pod."""
+
+    def among(columns: NodeColumns) -> Mask:
+        return _eligible(columns, scene.pod, one, all_of_them)
+
+    found = Domains.of(scene, one.topology_key, functools.partial(_counted, scene.pod, one), among)
+    fewest = found.fewest if found.number >= one.minimum_domains else 0
+    itself = 1 if one.selects(scene.pod.metadata.labels) else 0
+    return found.at(scene.columns) + itself - fewest > one.max_skew
+
+
+def _counted(pod: Pod, one: Constraint, columns: NodeColumns) -> Whole:
+    """Pods of the same namespace that are meant, and not on their way out."""
+    if one.selector is None:
+        return np.zeros(len(columns), np.int64)
+    pods = columns.pods
+    here = matching.in_namespaces(pods, lambda namespace: namespace == pod.metadata.namespace)
+    leaving = attributes.terminating(pods).where(bool)
+    return pods.count(here & ~leaving & selecting.all_met(pods, one.selector))
+
+
+def _eligible(columns: NodeColumns, pod: Pod, one: Constraint, all_of_them: tuple[Constraint, ...]) -> Mask:
+    """Nodes that are in a domain of every constraint, and that the pod could come to as far as this one cares."""
+    masks = [placed(columns, each.topology_key) for each in all_of_them]
+    if one.honor_affinity:
+        masks.append(selecting.accepting(columns, pod))
+    if one.honor_taints:
+        masks.append(attributes.taints(columns).where(functools.partial(_tolerated, pod)))
+    return functools.reduce(np.logical_and, masks)
+
+
+def _tolerated(pod: Pod, found: tuple[Taint, ...]) -> bool:
+    return taints.untolerated(found, pod.spec.tolerations) is None

@@ -1,0 +1,117 @@
+"""All predicates by name; those that a site has installed stand beside them."""
+
+import importlib.metadata
+from collections.abc import Mapping
+from typing import Any
+
+import pydantic
+
+from slurm_bridge.cluster.rules import taints
+from slurm_bridge.cluster.rules.attaching import TAKEN_OVER
+from slurm_bridge.families.kube_scheduler.predicates import (
+    attaching,
+    binding,
+    disks,
+    neighbours,
+    nodes,
+    own,
+    ports,
+    resources,
+    services,
+    spreading,
+)
+from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Builder, Failures, Rule
+from slurm_bridge.families.kube_scheduler.predicates.own import GROUP
+from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.model.features import Feature
+
+_STORAGE = frozenset({Need.PVCS, Need.PVS, Need.STORAGECLASSES})
+
+_PORTS = frozenset({Feature.HOST_PORTS})
+_NEIGHBOURS = frozenset({Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY})
+_SPREAD = frozenset({Feature.TOPOLOGY_SPREAD})
+
+
+def plain(rule: Rule) -> Builder:
+    """Of a rule without arguments."""
+
+    def build(args: Mapping[str, Any]) -> Rule:
+        if args:
+            raise BadPredicate(f"takes no args, and was given {', '.join(sorted(args))}")
+        return rule
+
+    return build
+
+
+def general(args: Mapping[str, Any]) -> Rule:
+    """GeneralPredicates: the four that every pod has to pass, all asked, so that all reasons are told."""
+    fits_resources = resources.build(args)
+    parts = (fits_resources, nodes.host_name, ports.host_ports, nodes.node_selector)
+
+    def all_of_them(scene: Scene) -> Failures:
+        return tuple(failure for part in parts for failure in part(scene))
+
+    return Rule(
+        failures=all_of_them,
+        moving=lambda scene: fits_resources.moving(scene) or ports.claims(scene),
+        honours=_PORTS,
+    )
+
+
+_LIMITED = _STORAGE | {Need.CSINODES}
+
+_ATTACHING = {
+    name: plain(Rule(failures=attaching.volume_count((driver,)), needs=_LIMITED, moving=attaching.claims))
+    for name, driver in TAKEN_OVER.items()
+}
+
+#: Names are kube-scheduler's.
+PREDICATES: Mapping[str, Builder] = {
+    "CheckNodeCondition": plain(Rule(failures=nodes.condition, moving=nodes.ill("NetworkUnavailable"))),
+    "CheckNodeUnschedulable": plain(Rule(failures=nodes.unschedulable)),
+    "GeneralPredicates": general,
+    "HostName": plain(Rule(failures=nodes.host_name)),
+    "PodFitsHostPorts": plain(Rule(failures=ports.host_ports, moving=ports.claims, honours=_PORTS)),
+    "MatchNodeSelector": plain(Rule(failures=nodes.node_selector)),
+    "PodFitsResources": resources.build,
+    "NoDiskConflict": plain(Rule(failures=disks.disk_conflict, moving=disks.names)),
+    "PodToleratesNodeTaints": plain(Rule(failures=nodes.tolerating(*taints.HARD))),
+    "PodToleratesNodeNoExecuteTaints": plain(Rule(failures=nodes.tolerating("NoExecute"))),
+    "CheckNodeLabelPresence": nodes.label_presence,
+    "CheckServiceAffinity": services.build,
+    "MaxCSIVolumeCount": plain(Rule(failures=attaching.volume_count(), needs=_LIMITED, moving=attaching.claims)),
+    **_ATTACHING,
+    "CheckVolumeBinding": plain(Rule(failures=binding.volume_binding, needs=_STORAGE, moving=attaching.claims)),
+    "NoVolumeZoneConflict": plain(Rule(failures=binding.volume_zone, needs=_STORAGE, moving=attaching.claims)),
+    "CheckNodeMemoryPressure": plain(Rule(failures=nodes.memory_pressure, moving=nodes.ill("MemoryPressure"))),
+    "CheckNodePIDPressure": plain(Rule(failures=nodes.pid_pressure, moving=nodes.ill("PIDPressure"))),
+    "CheckNodeDiskPressure": plain(Rule(failures=nodes.disk_pressure, moving=nodes.ill("DiskPressure"))),
+    "EvenPodsSpread": plain(Rule(failures=spreading.even_pods_spread, moving=spreading.constrained, honours=_SPREAD)),
+    "MatchInterPodAffinity": plain(
+        Rule(
+            failures=neighbours.inter_pod_affinity,
+            needs=frozenset({Need.NAMESPACES}),
+            moving=neighbours.neighbourly,
+            honours=_NEIGHBOURS,
+        )
+    ),
+}
+
+
+def build(name: str, args: Mapping[str, Any], offered: Mapping[str, importlib.metadata.EntryPoint]) -> Rule:
+    """The rule of this name; raises BadPredicate saying what there is, or which arguments it takes."""
+    if name not in PREDICATES and name not in offered:
+        every = ", ".join(sorted({*PREDICATES, *offered}))
+        raise BadPredicate(
+            f"predicate {name}: neither built in nor installed (entry point group {GROUP}); there are {every}"
+        )
+    try:
+        return PREDICATES[name](args) if name in PREDICATES else plain(own.load(name, offered[name]))(args)
+    except pydantic.ValidationError as error:
+        wrong = (
+            f"predicate {name}: {'.'.join(['args', *map(str, row['loc'])])}: {row['msg']}" for row in error.errors()
+        )
+        raise BadPredicate("\n".join(wrong)) from error
+    except BadPredicate as bad:
+        raise BadPredicate(f"predicate {name}: {bad}") from bad

@@ -1,0 +1,115 @@
+"""Where preemption might help, where it costs least, and whose word counts about that."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from slurm_bridge.cluster import parties
+from slurm_bridge.cluster.parties import Fits, Guarded, Party, Victims, priority_of
+from slurm_bridge.hooks.background import NotAnswered
+from slurm_bridge.model.pod import Pod
+
+#: Failures that nobody's leaving changes.
+UNRESOLVABLE = frozenset(
+    {
+        "NodeSelectorNotMatch",
+        "PodAffinityRulesNotMatch",
+        "PodNotMatchHostName",
+        "TaintsTolerationsNotMatch",
+        "NodeLabelPresenceViolated",
+        "NodeNotReady",
+        "NodeNetworkUnavailable",
+        "NodeUnderDiskPressure",
+        "NodeUnderPIDPressure",
+        "NodeUnderMemoryPressure",
+        "NodeUnschedulable",
+        "NodeUnknownCondition",
+        "VolumeZoneConflict",
+        "VolumeNodeConflict",
+        "VolumeBindConflict",
+    }
+)
+
+#: Makes sums of priorities grow with every victim, even with those whose priority is negative.
+LIFT = 2**31
+
+#: What an extender leaves of the candidates; it may know other victims.
+Verb = Callable[[Mapping[str, Victims]], Mapping[str, Victims]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Extender:
+    """Somebody outside who has a say, where he is interested in the pod; `ask` raises NotAnswered.
+
+    One that is ignorable may fail.
+    """
+
+    name: str
+    ask: Verb
+    interested: bool = True
+    ignorable: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The node that is taken, and who goes."""
+
+    node: str
+    victims: Victims
+
+
+def eligible(priority: int, nominated: str | None, on_node: Callable[[str], Iterable[Pod]]) -> bool:
+    """Not again while somebody of a lower priority is still leaving the node that the pod was promised."""
+    if not nominated:
+        return True
+    return not any(pod.terminating and priority_of(pod) < priority for pod in on_node(nominated))
+
+
+def might_help(nodes: Iterable[str], failures: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Nodes without a failure that would remain whoever goes."""
+    return tuple(node for node in nodes if UNRESOLVABLE.isdisjoint(failures.get(node, ())))
+
+
+def pick(candidates: Mapping[str, Victims]) -> str | None:
+    """The node where it costs least; of equal ones the first."""
+    return min(candidates, key=lambda node: cost(candidates[node]), default=None)
+
+
+def cost(victims: Victims) -> tuple[int, ...]:
+    """Compared from left to right; a node that nobody has to leave costs least of all."""
+    priorities = [priority_of(pod) for pod in victims.pods]
+    if not priorities:
+        return ()
+    return victims.violations, max(priorities), sum(one + LIFT for one in priorities), len(priorities)
+
+
+def extended(candidates: Mapping[str, Victims], extenders: Iterable[Extender]) -> Mapping[str, Victims]:
+    """What the extenders leave, each seeing what those before it left; raises NotAnswered of one that counts."""
+    for extender in extenders:
+        if not candidates:
+            break
+        if not extender.interested:
+            continue
+        try:
+            candidates = dict(extender.ask(candidates))
+        except NotAnswered:
+            if not extender.ignorable:
+                raise
+    return candidates
+
+
+def preempt(
+    priority: int,
+    by_node: Mapping[str, Sequence[Party]],
+    fits: Fits,
+    guarded: Guarded = parties.nobody,
+    extenders: Iterable[Extender] = (),
+) -> Choice | None:
+    """Among nodes where it might help: who would go, what extenders say, and where it costs least."""
+    candidates = extended(parties.select_all(priority, by_node, fits, guarded), extenders)
+    node = pick(candidates)
+    return Choice(node=node, victims=candidates[node]) if node is not None else None
+
+
+def nominations_to_clear(priority: int, nominated: Iterable[Pod]) -> tuple[Pod, ...]:
+    """Pods that were promised the node and have to look elsewhere: those of a lower priority."""
+    return tuple(pod for pod in nominated if priority_of(pod) < priority)

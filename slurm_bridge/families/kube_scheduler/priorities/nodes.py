@@ -1,0 +1,134 @@
+"""What nodes are: their labels, their taints, and whom their owners would rather not have there."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
+from slurm_bridge.cluster.rules import taints
+from slurm_bridge.families.kube_scheduler.priorities import numbers
+from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.model.node import Node, Taint
+from slurm_bridge.model.pod import Pod, Toleration
+from slurm_bridge.runtime import written
+
+#: What a node without a preference says; also the score of every node where nobody prefers anything.
+EQUAL = 1
+
+#: The effect of a taint that is only a wish.
+SOFT = "PreferNoSchedule"
+
+#: Where a node's owner lists the controllers whose pods it would rather not run.
+PREFER_AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+
+#: Whose pods can be avoided.
+AVOIDABLE = frozenset({"ReplicationController", "ReplicaSet"})
+
+Controllers = frozenset[tuple[str, str]]
+
+#: Letters of that list: longer ones avoid nobody.
+_MOST_AVOIDED: Final = 65_536
+
+
+class _Controller(msgspec.Struct, frozen=True):
+    kind: str
+    uid: str
+
+
+class _Signature(msgspec.Struct, frozen=True, rename="camel"):
+    pod_controller: _Controller
+
+
+class _Avoid(msgspec.Struct, frozen=True, rename="camel"):
+    pod_signature: _Signature
+
+
+class _Avoids(msgspec.Struct, frozen=True, rename="camel"):
+    prefer_avoid_pods: list[_Avoid] | None = None
+
+
+def equal(scene: Scene) -> Whole:
+    """All alike."""
+    return numbers.constant(len(scene.columns), EQUAL)
+
+
+def node_affinity(scene: Scene) -> Whole:
+    """The weights of all preferences that hold on a node."""
+    total = numbers.constant(len(scene.columns), 0)
+    for weight, preference in _preferences(scene.pod):
+        total = total + weight * _holds(scene.columns, preference)
+    return total
+
+
+def taint_toleration(scene: Scene) -> Whole:
+    """How many of a node's wishes to be left alone the pod does not tolerate; fewer are better."""
+    tolerations = tuple(one for one in scene.pod.spec.tolerations if one.effect in ("", SOFT))
+    tainted = scene.columns.of_node("kube soft taints", _soft)
+    if not any(tainted.values):
+        return numbers.constant(len(scene.columns), 0)
+    return tainted.whole(lambda soft: _untolerated(soft, tolerations))
+
+
+def node_label(label: str, maximum: int, *, presence: bool) -> Callable[[Scene], Whole]:
+    """Whether a node has a label, whatever its value, is what counts."""
+
+    def rated(scene: Scene) -> Whole:
+        return scene.columns.label(label).whole(lambda value: maximum * ((value is not None) is presence))
+
+    return rated
+
+
+def prefer_avoid(maximum: int) -> Callable[[Scene], Whole]:
+    """Nothing where the node's owner would rather not have the pods of this pod's controller."""
+
+    def rated(scene: Scene) -> Whole:
+        controller = _controller(scene.pod)
+        if controller is None:
+            return numbers.constant(len(scene.columns), maximum)
+        avoided = scene.columns.of_node("kube avoided controllers", _avoided)
+        return np.where(avoided.where(lambda listed: controller in listed), 0, maximum).astype(np.int64)
+
+    return rated
+
+
+def _preferences(pod: Pod) -> list[tuple[int, Mapping[str, Any]]]:
+    affinity = (pod.spec.affinity or {}).get("nodeAffinity")
+    written = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") if isinstance(affinity, Mapping) else None
+    return [(int(row["weight"]), row.get("preference") or {}) for row in written or () if row.get("weight")]
+
+
+def _holds(nodes: NodeColumns, preference: Mapping[str, Any]) -> Mask:
+    """Where a preference holds; unlike a required term, one without conditions holds everywhere."""
+    if not preference.get("matchExpressions") and not preference.get("matchFields"):
+        return nodes.present
+    return selecting.selected(nodes, {"nodeSelectorTerms": (preference,)})
+
+
+def _soft(node: Node) -> tuple[Taint, ...]:
+    return tuple(taint for taint in node.spec.taints if taint.effect == SOFT)
+
+
+def _untolerated(soft: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
+    return sum(not any(taints.tolerates(toleration, taint) for toleration in tolerations) for taint in soft)
+
+
+def _controller(pod: Pod) -> tuple[str, str] | None:
+    owners = pod.metadata.owner_references
+    return next(((one.kind, one.uid) for one in owners if one.controller and one.kind in AVOIDABLE), None)
+
+
+def _avoided(node: Node) -> Controllers:
+    return _listed(node.metadata.annotations.get(PREFER_AVOID, ""))
+
+
+@functools.lru_cache(maxsize=1024)
+def _listed(annotation: str) -> Controllers:
+    """What cannot be read avoids nobody, as in kube-scheduler: one odd annotation must not stop every pod."""
+    found = written.read(annotation, _Avoids, most=_MOST_AVOIDED) if annotation else None
+    rows = found.prefer_avoid_pods or () if isinstance(found, _Avoids) else ()
+    makers = (row.pod_signature.pod_controller for row in rows)
+    return frozenset((one.kind, one.uid) for one in makers)

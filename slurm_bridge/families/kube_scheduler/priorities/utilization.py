@@ -1,0 +1,90 @@
+"""Least, most and evenly requested CPU and memory on the scale from 0 to 10, as the policies of old count them.
+
+A pod that would not fit makes a node worth nothing, except where an administrator's shape says otherwise.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_bridge.cluster.columns import Whole
+from slurm_bridge.families.kube_scheduler.priorities import demand, numbers, volumes
+from slurm_bridge.families.kube_scheduler.priorities.shape import FULL, Shape
+from slurm_bridge.families.kube_scheduler.scene import Scene
+
+MOST = 10
+
+Shares = NDArray[np.float64]
+
+
+def least_requested(scene: Scene) -> Whole:
+    """The more is left the better."""
+    return _both(scene, _left)
+
+
+def most_requested(scene: Scene) -> Whole:
+    """The fuller the better, as long as it fits."""
+    return _both(scene, _taken)
+
+
+def by_shape(shape: Shape) -> Callable[[Scene], Whole]:
+    """What the shape says of the utilization; more than there is counts as full."""
+    values = shape.table()
+
+    def rated(scene: Scene) -> Whole:
+        return _both(scene, lambda requested, capacity: values[_utilization(requested, capacity)])
+
+    return rated
+
+
+def balanced(scene: Scene) -> Whole:
+    """CPU and memory used to the same degree is best, so that neither is left over; volumes too where counted."""
+    cpu, memory = (_share(*_amounts(scene, name)) for name in ("cpu", "memory"))
+    full = (cpu >= 1) | (memory >= 1)
+    evenness = 1 - np.abs(cpu - memory)
+    limits, attached = volumes.limits(scene.columns), None
+    if limits.any():
+        attached = volumes.attached(scene) / np.maximum(limits, 1)
+        full |= (limits > 0) & (attached >= 1)
+        evenness = np.where(limits > 0, 1 - _variance(cpu, memory, attached), evenness)
+    return np.where(full, 0, np.trunc(evenness * MOST)).astype(np.int64)
+
+
+def _both(scene: Scene, rate: Callable[[Whole, Whole], Whole]) -> Whole:
+    cpu, memory = (rate(*_amounts(scene, name)) for name in ("cpu", "memory"))
+    together: Whole = (cpu + memory) // 2
+    return together
+
+
+def _amounts(scene: Scene, resource: str) -> tuple[Whole, Whole]:
+    """What would be requested with the pod there, and what there is."""
+    requested = demand.there(scene.columns, resource) + demand.counted(scene.pod, resource)
+    return requested, scene.columns.allocatable(resource)
+
+
+def _left(requested: Whole, capacity: Whole) -> Whole:
+    room = np.maximum(capacity - requested, 0)
+    return numbers.shares(room * MOST, capacity)
+
+
+def _taken(requested: Whole, capacity: Whole) -> Whole:
+    fitting = np.where(requested > capacity, 0, requested)
+    return numbers.shares(fitting * MOST, capacity)
+
+
+def _utilization(requested: Whole, capacity: Whole) -> Whole:
+    """In percent, rounded up."""
+    room = np.maximum(capacity - requested, 0)
+    percent: Whole = FULL - room * FULL // np.maximum(capacity, 1)
+    return percent
+
+
+def _share(requested: Whole, capacity: Whole) -> Shares:
+    shares: Shares = np.where(capacity > 0, requested / np.maximum(capacity, 1), 1.0)
+    return shares
+
+
+def _variance(*shares: Shares) -> Shares:
+    spread: Shares = np.var(np.array(shares), axis=0)
+    return spread

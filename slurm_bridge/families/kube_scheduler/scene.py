@@ -1,0 +1,106 @@
+"""What predicates and priorities look at: one pod, the nodes to judge, and all others where rules look beyond a node.
+
+Usually every node of the cluster is judged. To try out what would be if some pods went or came (a nominated pod, a
+preemption, the check of an allocation), only those nodes are judged whose pods then differ: `at`.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from slurm_bridge.cluster.columns import Mask, NodeColumns
+from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
+from slurm_bridge.cluster.rules import volumes
+from slurm_bridge.cluster.rules.selectors import Requirement
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.families.kube_scheduler.options import Capacity
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.storage import Volume
+from slurm_bridge.translate import resources
+
+Labels = Mapping[str, str]
+
+_NO_STORAGE = volumes.Storage(
+    claim=lambda _namespace, _name: None, volume=lambda _name: None, storage_class=lambda _name: None
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """Where to find objects that rules speak of; a hook gives what its needs let it see.
+
+    `namespace_labels`: None for a namespace that nobody knows. `service_selectors`: those of a namespace.
+    `volume_limits`: how many volumes of a driver nodes can attach, for those of which it is known.
+    `controller_selectors`: those of the replica sets and stateful sets of a namespace.
+    """
+
+    storage: volumes.Storage = _NO_STORAGE
+    all_volumes: Callable[[], Iterable[Volume]] = tuple
+    volume_limits: Callable[[str], Mapping[str, int]] = lambda _driver: {}
+    namespace_labels: Callable[[str], Labels | None] = lambda _namespace: None
+    service_selectors: Callable[[str], Sequence[Labels]] = lambda _namespace: ()
+    controller_selectors: Callable[[str], Sequence[tuple[Requirement, ...]]] = lambda _namespace: ()
+
+
+NOWHERE = Lookup()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scene:
+    """One pod in one pass. `columns` are the nodes that are judged.
+
+    `parts` are all nodes, each once: columns with the rows of them that count. What differs from the cluster stands in
+    columns of its own.
+    """
+
+    pod: Pod
+    columns: NodeColumns
+    parts: tuple[tuple[NodeColumns, Mask], ...]
+    capacity: Capacity = "free"
+    lookup: Lookup = NOWHERE
+
+    def at(self, nodes: Mapping[str, NodeFacts], beside: Mapping[str, NodeFacts] | None = None) -> "Scene":
+        """Judge only these nodes of the cluster, with these facts; `beside` are others that differ from it too."""
+        changed = [NodeColumns.of(nodes), *([NodeColumns.of(beside)] if beside else [])]
+        names = nodes.keys() | (beside or {}).keys()
+        parts = [(part, mask & ~part.mask(names)) for part, mask in self.parts]
+        parts += [(part, part.present) for part in changed]
+        return dataclasses.replace(self, columns=changed[0], parts=tuple(parts))
+
+    def of(self, pod: Pod) -> "Scene":
+        """The same for another pod."""
+        return dataclasses.replace(self, pod=pod)
+
+
+def scene(snapshot: ClusterSnapshot, pod: Pod, *, capacity: Capacity = "free", lookup: Lookup = NOWHERE) -> Scene:
+    """All nodes of the cluster are judged, as they are."""
+    columns = snapshot.columns
+    return Scene(pod=pod, columns=columns, parts=((columns, columns.present),), capacity=capacity, lookup=lookup)
+
+
+def with_pods(facts: NodeFacts, pods: Iterable[Pod]) -> NodeFacts:
+    """The node as if exactly these pods were on it."""
+    now = tuple(pods)
+    before, after = {pod.uid: pod for pod in facts.pods}, {pod.uid: pod for pod in now}
+    used = dict(facts.used)
+    for sign, some in ((-1, _missing(before, after)), (1, _missing(after, before))):
+        for pod in some:
+            _count(used, pod, sign)
+    return dataclasses.replace(facts, pods=now, used=used)
+
+
+def _missing(some: Mapping[str, Pod], others: Mapping[str, Pod]) -> Iterator[Pod]:
+    return (pod for uid, pod in some.items() if uid not in others)
+
+
+def _count(used: dict[str, Fraction], pod: Pod, sign: int) -> None:
+    for name, amount in _requests_of(pod).items():
+        used[name] = used.get(name, NOTHING) + sign * amount
+
+
+def _requests_of(pod: Pod) -> Amounts:
+    """Amounts that nobody can read count as nothing, here as in what is used already."""
+    try:
+        return resources.requests_of(pod)
+    except ValueError:
+        return {}

@@ -1,0 +1,1 @@
+"""What several families use, and no other hook needs. Nothing here knows a family."""

@@ -1,0 +1,67 @@
+"""The sampling loop: draw what is missing, keep what passes, until there is enough or it has gone on for too long."""
+
+import dataclasses
+import enum
+from collections.abc import Callable
+
+import numpy as np
+
+from slurm_bridge.families.vela import dice
+from slurm_bridge.families.vela.dice import Places
+
+#: How often at most a strategy is asked for one sample.
+MAX_ROUNDS = 4
+
+NOTHING_LEFT = "no candidates left after Filter plugins"
+
+
+class Status(enum.Enum):
+    """How it ended, in the words of the wire."""
+
+    SUCCESS = "Success"
+    UNSCHEDULABLE = "Unschedulable"
+    INTERNAL_ERROR = "InternalError"
+
+
+_NONE: Places = np.zeros(0, np.intp)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Collected:
+    """What was found, in the order in which it was drawn; `asked` is how many were wanted in each round."""
+
+    asked: tuple[int, ...]
+    found: Places
+    status: Status
+    reason: str = ""
+
+
+def collect(
+    draw: Callable[[int], Places],
+    keep: Callable[[Places], Places],
+    size: int,
+    *,
+    max_rounds: int = MAX_ROUNDS,
+    repeats: bool = True,
+    expired: Callable[[], bool] = lambda: False,
+) -> Collected:
+    """So many places that pass, as far as the rounds and the time go; there is always one round.
+
+    `repeats`: one draw may give a place more than once. A strategy or a filter that raises (which is no rejection) ends
+    it at once, and nothing of it is kept.
+    """
+    asked: list[int] = []
+    found, number = _NONE, 0
+    while number < size and len(asked) < max_rounds and not (asked and expired()):
+        missing = size - number
+        asked.append(missing)
+        try:
+            kept = keep(draw(missing)[:missing])
+        except Exception as error:  # noqa: BLE001 - plugins are foreign code: the error is the answer, and names what was wrong
+            wrong = f"{type(error).__name__}: {error}"
+            return Collected(asked=tuple(asked), found=_NONE, status=Status.INTERNAL_ERROR, reason=wrong)
+        if number or repeats:
+            kept = dice.firsts(np.concatenate([found, kept]))
+        found, number = kept, len(kept)
+    status = Status.SUCCESS if number else Status.UNSCHEDULABLE
+    return Collected(asked=tuple(asked), found=found, status=status, reason="" if number else NOTHING_LEFT)

@@ -1,0 +1,49 @@
+"""What users and operators read of it."""
+
+from slurm_bridge.families.vela import commit
+from slurm_bridge.families.vela.cases import Case, Pace, Turn
+from slurm_bridge.families.vela.decision import Decision
+from slurm_bridge.families.vela.office import Unavailable
+from slurm_bridge.model.verdict import Wait
+
+SAMPLING = "Sampling"
+UNSCHEDULABLE = "Unschedulable"
+UNAVAILABLE = "AgentsUnavailable"
+
+#: A pass looks again by itself should an answer be lost.
+LOOK_AGAIN_SECONDS = 15.0
+#: The sampling queue has no room: it empties quickly.
+CROWDED_SECONDS = 1.0
+
+
+def waiting(case: Case, turn: Turn, now: float, pace: Pace) -> Wait:
+    """Why a pass ends here."""
+    if turn.outcome is None:
+        return Wait(reason=SAMPLING, message="nodes are being sampled for it", retry_after=LOOK_AGAIN_SECONDS)
+    why, after = _why(turn), max(0.0, turn.due - now)
+    if case.parked:
+        text = f"{why}; it was tried {pace.max_retries + 1} times, and is tried again when nodes or agents change"
+        return Wait(reason=commit.FAILED, message=text, retry_after=after, warning=True)
+    if isinstance(turn.outcome, Unavailable):
+        return Wait(reason=UNAVAILABLE, message=f"{why}; they are asked again", retry_after=after)
+    text = f"{why}; it is sampled again, {case.retries} of {pace.max_retries} times"
+    return Wait(reason=UNSCHEDULABLE, message=text, retry_after=after)
+
+
+def crowded() -> Wait:
+    """There is no room in the sampling queue."""
+    return Wait(reason=SAMPLING, message="too many pods wait to be sampled", retry_after=CROWDED_SECONDS)
+
+
+def sampled(decision: Decision) -> str:
+    """For operators: from whom, and what was left out."""
+    parts = [f"{len(decision.nodes)} of {decision.sampled} sampled nodes are left, from {', '.join(decision.answered)}"]
+    parts += [f"agent {name} is left out: {why}" for name, why in decision.failed.items()]
+    parts += [f"{number} nodes were {reason}" for reason, number in decision.dropped.items()]
+    return "; ".join(parts)
+
+
+def _why(turn: Turn) -> str:
+    if isinstance(turn.outcome, Decision) or turn.outcome is None:
+        return "no node that was sampled can take it"
+    return turn.outcome.message

@@ -1,0 +1,202 @@
+"""What happens beside the passes: from the sampling queue through samplers and the decision queue to an outcome.
+
+ask ─► sampling queue ─► sampler pool ─► decision queue ─► decision pipelines ─► told(question, outcome)
+       (sort plugin)     (as many pods     (bounded)        (snapshot only)
+                          at once)
+"""
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+
+from slurm_bridge.families.shared.lending import Lending
+from slurm_bridge.families.vela import loop, sorting
+from slurm_bridge.families.vela.counts import HOOK
+from slurm_bridge.families.vela.decision import DROPPED, Decider, Decision
+from slurm_bridge.families.vela.options import VelaOptions
+from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
+from slurm_bridge.families.vela.samplers import SampleNodesPlugin
+from slurm_bridge.families.vela.samples import SamplingRequest
+from slurm_bridge.families.vela.scene import Scene
+from slurm_bridge.families.vela.smart import Merged
+from slurm_bridge.families.vela.sorting import Moment
+from slurm_bridge.hooks.background import Backstage, Desk
+from slurm_bridge.hooks.emitter import Emitter
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.pod import Pod
+
+#: Pods that wait to be sampled; whoever comes when it is full is told to come again.
+MOST_WAITING = 100_000
+
+#: Of nodes that no filter here rejects.
+NOT_SAMPLED = "could take it, and were not sampled or not offered"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """For which pod of which workload nodes are wanted: it stands for all that are alike. `number` is never reused.
+
+    `partition` is what its job is asked for, None: the default one of Slurm.
+    """
+
+    workload: WorkloadKey
+    pod: Pod
+    priority: int
+    created: Moment
+    nodes_bp: int
+    number: int
+    partition: str | None = None
+
+    @property
+    def key(self) -> str:
+        """In the queue."""
+        return f"{self.pod.metadata.namespace}.{self.pod.metadata.name}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Nowhere:
+    """Agents answered, and had no node (or none that is of use here)."""
+
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """No agent answered."""
+
+    message: str
+
+
+Outcome = Decision | Nowhere | Unavailable
+Told = Callable[[Question, Outcome], None]
+
+
+class Office:
+    """Queues and pools; without threads everything is done within `ask`."""
+
+    def __init__(self, options: VelaOptions, backstage: Backstage, sampler: SampleNodesPlugin, told: Told) -> None:
+        self._backstage = backstage
+        self._sampler = sampler
+        self._told = told
+        self._decider = Decider(options.decision)
+        self._emitter = Emitter()
+        self._queue: SamplingQueue[Question] = SamplingQueue(sorting.SORTS[options.sort[0]]())
+        self._samplers = Desk("vela-sampler", backstage, workers=options.sampling_at_once, most=MOST_WAITING)
+        self._deciders = Desk(
+            "vela-decision", backstage, workers=options.decision.pipelines, most=options.decision.queue
+        )
+        self._numbers = itertools.count()
+        self._lending = Lending(backstage.clock)
+
+    def ask(self, question: Question) -> bool:
+        """Let it wait for its turn, where nobody has time for it at once; False when there is no room."""
+        number = str(next(self._numbers))
+        if self._lends and self._samplers.lend(number, lambda: self._sampled_here(question)):
+            return True
+        entry = Entry(key=question.key, priority=question.priority, created=question.created, item=question)
+        if len(self._queue) >= MOST_WAITING:
+            return False
+        self._queue.enqueue(entry)
+        # A piece of work takes whoever is first by then, not necessarily the one that it was made for.
+        return self._samplers.submit(number, self._sample_first)
+
+    @property
+    def _lends(self) -> bool:
+        """Whoever asks has the sample sooner if he draws it himself, and takes nobody's turn with it."""
+        return self._sampler.near and not self._queue and self._lending.pays
+
+    def _sampled_here(self, question: Question) -> None:
+        with self._lending.measured(), self._guarded(question):
+            self._sample(question)
+
+    def close(self) -> None:
+        """Nobody is told anything from now on."""
+        self._queue.close()
+        self._sampler.close()
+        self._samplers.close()
+        self._deciders.close()
+
+    def _sample_first(self) -> None:
+        try:
+            entry = self._queue.dequeue(seconds=0)
+        except Empty:
+            # Its entry was replaced by a younger one, which another piece of work has taken.
+            return
+        if entry is not None:
+            self._sampled_here(entry.item)
+
+    def _sample(self, question: Question) -> None:
+        merged = self._sampler.sample(SamplingRequest(pod=question.pod, nodes_bp=question.nodes_bp))
+        self._report(merged)
+        if not merged.answered:
+            self._told(question, Unavailable(message=f"no agent answered: {_failures(merged.failed)}"))
+        elif not merged.nodes:
+            self._told(question, Nowhere(message=self._nothing(question, merged)))
+        else:
+            self._hand_on(str(question.number), lambda: self._decide(question, merged))
+
+    def _hand_on(self, key: str, decide: Callable[[], None]) -> None:
+        """To a decision pipeline: to one that is idle in this very thread, else to the first that will be.
+
+        Where even the decision queue is full the sampler decides itself, and takes no other pod meanwhile.
+        """
+        if not self._deciders.lend(key, decide) and not self._deciders.submit(key, decide):
+            decide()
+
+    def _decide(self, question: Question, merged: Merged) -> None:
+        with self._guarded(question):
+            self._told(question, self._decided(question, merged))
+
+    def _decided(self, question: Question, merged: Merged) -> Outcome:
+        decision = self._decider.decide(merged, self._scene(question))
+        for reason, number in decision.dropped.items():
+            self._count(DROPPED[reason], number)
+            self._backstage.log.info(f"{number} nodes that agents named were dropped: {reason}")
+        return decision if decision.nodes else Nowhere(message=_useless(decision))
+
+    def _nothing(self, question: Question, merged: Merged) -> str:
+        """Agents do not say why: what the filters of the decision say of all nodes here is the nearest there is."""
+        counts = self._decider.reasons(self._scene(question))
+        every = sum(counts.values())
+        said = [f"{number} {words or NOT_SAMPLED}" for words, number in counts.items()]
+        parts = [
+            f"no node of {', '.join(merged.answered)}: {loop.NOTHING_LEFT}",
+            f"of {every} nodes here {', '.join(said)}",
+        ]
+        return "; ".join([*parts[: 1 + bool(every)], *([_failures(merged.failed)] if merged.failed else [])])
+
+    def _scene(self, question: Question) -> Scene:
+        snapshot, now = self._backstage.snapshot(), self._backstage.clock.wall()
+        return Scene(question.pod, snapshot.columns, now, self._emitter.inside(question.partition, snapshot))
+
+    @contextlib.contextmanager
+    def _guarded(self, question: Question) -> Iterator[None]:
+        """A plugin that raises costs its pod a try, and never the pod itself."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - plugins are foreign code
+            wrong = f"{type(error).__name__}: {error}"
+            self._backstage.log.warning(f"sampling for {question.key} failed: {wrong}")
+            self._told(question, Nowhere(message=f"sampling failed: {wrong}"))
+
+    def _report(self, merged: Merged) -> None:
+        self._count("sampled")
+        self._count("agents-failed", len(merged.failed))
+        for name, why in merged.failed.items():
+            self._backstage.log.debug(f"agent {name} is left out: {why}")
+
+    def _count(self, what: str, amount: int = 1) -> None:
+        if amount:
+            self._backstage.tally.happened(HOOK, what, amount)
+
+
+def _failures(failed: Mapping[str, str]) -> str:
+    return "; ".join(f"agent {name}: {why}" for name, why in failed.items())
+
+
+def _useless(decision: Decision) -> str:
+    dropped = [f"{number} were {reason}" for reason, number in decision.dropped.items()]
+    kept = decision.sampled - sum(decision.dropped.values())
+    told = [*dropped, *([f"{kept} cannot take the pod"] if kept else [])]
+    return f"none of {decision.sampled} sampled nodes is left: {', '.join(told)}"

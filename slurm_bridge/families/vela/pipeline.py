@@ -1,0 +1,158 @@
+"""An agent: a shard of the nodes, strategies, and pipelines that draw, filter and score.
+
+    request ─► an idle pipeline ─► strategy ─► filters ─► … until there is enough ─► scores ─► response
+
+The same class samples in the daemon and in the service of its own: `Agent.sample` may be called from any thread.
+"""
+
+import random
+from collections.abc import Callable
+
+from slurm_bridge import ports
+from slurm_bridge.cluster.columns import NodeColumns, Whole
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.families.vela import catalogue, loop, samples, scoring, smart, strategies
+from slurm_bridge.families.vela.idle import Idle
+from slurm_bridge.families.vela.loop import Collected, Status
+from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
+from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
+from slurm_bridge.families.vela.scene import Known, Rows, Scene
+from slurm_bridge.families.vela.scoring import Weighted
+from slurm_bridge.families.vela.shard import Shard, alike
+from slurm_bridge.families.vela.sifting import Sift
+from slurm_bridge.families.vela.strategies import Shared
+
+
+class NotSampled(Exception):
+    """An agent has no sample to give; the message says why."""
+
+
+class UnknownStrategy(NotSampled):
+    """Nobody has such a strategy; the message has those that there are."""
+
+
+class Busy(NotSampled):
+    """No pipeline became idle in time."""
+
+
+class PipelineFailed(NotSampled):
+    """A strategy or a plugin raised."""
+
+
+class Pipeline:
+    """One set of plugins, used for one request at a time."""
+
+    def __init__(self, options: PipelineOptions, clock: ports.Clock) -> None:
+        self._sift = Sift(catalogue.filters(options.filters))
+        self._scorers = catalogue.scorers(options.scores)
+        self._max_rounds = options.max_rounds
+        self._timeout = options.timeout_ms / 1000
+        self._clock = clock
+
+    @property
+    def plugins(self) -> int:
+        """How many of them score."""
+        return len(self._scorers)
+
+    def collect(self, scene: Scene, shard: Rows, strategy: Shared, size: int) -> Collected:
+        """The rows of so many nodes of the shard that pass, as far as rounds and time go."""
+        until, every, sieve = self._clock.now() + self._timeout, False, self._sift.of(scene)
+        total, whole = len(shard), len(shard) == len(scene.nodes)
+
+        def draw(missing: int) -> Rows:
+            nonlocal every
+            places = strategy.sample(total, missing)
+            every = len(places) == total
+            # Where there is every row places are rows.
+            return places if whole else shard[places]
+
+        return loop.collect(
+            draw,
+            sieve.kept,
+            size,
+            max_rounds=self._max_rounds,
+            repeats=strategy.repeats,
+            # After the whole shard there is nothing new to draw.
+            expired=lambda: every or self._clock.now() >= until,
+        )
+
+    def scores(self, scene: Scene, rows: Rows) -> Whole:
+        """What the plugins say of these nodes together, with their weights."""
+        if len(self._scorers) == 1 == self._scorers[0].weight:
+            return self._scorers[0].plugin.score(scene, rows)
+        said = [Weighted(weight=one.weight, scores=one.plugin.score(scene, rows)) for one in self._scorers]
+        return scoring.accumulated(said, len(rows))
+
+
+class Agent:
+    """See above. `cluster` is the name under which its nodes are returned, `snapshot` its own view of them.
+
+    ValueError names a strategy that is configured and cannot be had.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        snapshot: Callable[[], ClusterSnapshot],
+        *,
+        clock: ports.Clock,
+        options: PipelineOptions | None = None,
+        shard: ShardOptions | None = None,
+        dice: random.Random | None = None,
+    ) -> None:
+        chosen = options or PipelineOptions()
+        self.cluster = cluster
+        self._snapshot = snapshot
+        self._clock = clock
+        self._wait_seconds = chosen.wait_seconds
+        self._shard = Shard(shard or ShardOptions())
+        self._rows: Known[str, Rows] = Known(alike)
+        self._strategies = strategies.load(chosen.strategies, dice or random.Random())  # noqa: S311 - no secret
+        self._idle: Idle[Pipeline] = Idle(Pipeline(chosen, clock) for _ in range(chosen.parallel_sampling_pipelines))
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """What can be asked for."""
+        return tuple(self._strategies)
+
+    @property
+    def nodes_count(self) -> int:
+        """How many nodes its shard has now."""
+        return len(self._covered(self._snapshot().columns))
+
+    def sample(self, request: SamplingRequest, strategy: str) -> SamplingResponse:
+        """Nodes that pass, in the order in which they were found; none is an answer too. Raises NotSampled."""
+        shared = self._strategies.get(strategy)
+        if shared is None:
+            raise UnknownStrategy(f"strategy {strategy!r} is not offered here; there are {', '.join(self.strategies)}")
+        nodes = self._snapshot().columns
+        pipeline = self._idle.take(self._wait_seconds)
+        if pipeline is None:
+            raise Busy(f"no pipeline became idle within {self._wait_seconds:g} s")
+        try:
+            return self._sample(request, shared, nodes, pipeline)
+        finally:
+            self._idle.give(pipeline)
+
+    def _sample(
+        self, request: SamplingRequest, strategy: Shared, nodes: NodeColumns, pipeline: Pipeline
+    ) -> SamplingResponse:
+        scene, shard = Scene(request.pod, nodes, self._clock.wall()), self._covered(nodes)
+        found = pipeline.collect(scene, shard, strategy, smart.sample_size(len(shard), request.nodes_bp))
+        if found.status is Status.INTERNAL_ERROR:
+            raise PipelineFailed(found.reason)
+        rows = found.found
+        try:
+            accumulated = pipeline.scores(scene, rows)
+        except Exception as error:  # a plugin: its failure is the answer
+            raise PipelineFailed(f"{type(error).__name__}: {error}") from error
+        return SamplingResponse(
+            cluster=self.cluster,
+            nodes=samples.names(nodes, rows),
+            uids=samples.uids(nodes, rows),
+            accumulated=accumulated,
+            plugins=scoring.alike(pipeline.plugins, len(rows)),
+        )
+
+    def _covered(self, nodes: NodeColumns) -> Rows:
+        return self._rows.get(nodes, "", lambda: self._shard.rows(nodes))

@@ -1,0 +1,44 @@
+"""LeastRecentlyUsed: the node that has got no pod for the longest time is the best."""
+
+import datetime as dt
+
+import numpy as np
+
+from slurm_bridge.cluster.columns import NodeColumns, Whole
+from slurm_bridge.families.vela import scoring
+from slurm_bridge.families.vela.scene import Known, Rows, Scene
+from slurm_bridge.model.pod import Pod
+
+
+def unused(now: int, last_added: Whole) -> Whole:
+    """For how many seconds each node has got no pod."""
+    return now - last_added
+
+
+def score(now: int, last_added: Whole) -> Whole:
+    """The longest unused node has 100."""
+    return scoring.normalized(unused(now, last_added))
+
+
+class LeastRecentlyUsed:
+    """By the pods on the nodes; a node without any was never used."""
+
+    def __init__(self) -> None:
+        self._last: Known[str, Whole] = Known()
+
+    def score(self, scene: Scene, rows: Rows) -> Whole:
+        last = self._last.get(scene.nodes, "", lambda: _last_added(scene.nodes))
+        return score(int(scene.now), last[rows])
+
+
+def _last_added(nodes: NodeColumns) -> Whole:
+    pods = nodes.pods
+    last: Whole = np.zeros(len(nodes), np.int64)
+    np.maximum.at(last, pods.node_rows[pods.present], pods.whole("added", _added)[pods.present])
+    return last
+
+
+def _added(pod: Pod) -> int:
+    """When a pod began on its node, or at least appeared; Unix time, 0 where nobody says."""
+    written = pod.status.start_time or pod.metadata.creation_timestamp
+    return int(dt.datetime.fromisoformat(written).timestamp()) if written else 0

@@ -1,0 +1,54 @@
+"""NodeRules: Kubernetes' own rules about a node and a pod, so that what is sampled can be used."""
+
+from typing import ClassVar
+
+import msgspec
+
+from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster.columns import Mask, NodeColumns
+from slurm_bridge.cluster.memo import ByPod
+from slurm_bridge.cluster.rules import affinity, taints
+from slurm_bridge.families.vela.scene import Known, Rows, Scene, same_node
+from slurm_bridge.model.node import Node, Taint
+from slurm_bridge.model.pod import Pod
+
+
+class NodeRules:
+    """Ready, not being deleted, not cordoned, taints tolerated, node selector and required affinity met."""
+
+    rejects: ClassVar = "are not ready, cordoned, tainted, or not what its node selector and affinity ask for"
+
+    def fits(self, scene: Scene, rows: Rows) -> Mask:
+        return self.every(scene)[rows]
+
+    def every(self, scene: Scene) -> Mask:
+        """The same of all nodes."""
+        pod, nodes = scene.pod, scene.nodes
+        # Agents and the decision ask about the same pod one after the other.
+        known: Known[bytes, Mask] = nodes.past.shared("vela-rules", lambda: Known(same_node))
+        return known.get(nodes, _key(pod), lambda: _allowed(pod, nodes))
+
+
+def _written(pod: Pod) -> bytes:
+    return msgspec.json.encode((pod.spec.node_selector, pod.spec.tolerations, affinity.required(pod)))
+
+
+#: All that these rules look at of a pod.
+_key: ByPod[bytes] = ByPod(_written)
+
+
+def _allowed(pod: Pod, nodes: NodeColumns) -> Mask:
+    standing = nodes.of_node("vela standing", _standing).among((True,))
+    marked = nodes.of_node("vela taints", _taints)
+    tolerated = marked.where(lambda marks: taints.untolerated(marks, pod.spec.tolerations) is None)
+    return standing & tolerated & selecting.accepting(nodes, pod)
+
+
+def _standing(node: Node) -> bool:
+    return node.ready and node.metadata.deletion_timestamp is None
+
+
+def _taints(node: Node) -> tuple[Taint, ...]:
+    """A cordoned node counts as tainted, which some pods tolerate."""
+    spec = node.spec
+    return (*spec.taints, taints.UNSCHEDULABLE) if spec.unschedulable else spec.taints

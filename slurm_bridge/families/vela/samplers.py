@@ -1,0 +1,161 @@
+"""The sampling plugins: 2-Smart over agents, or the snapshot itself."""
+
+import random
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from slurm_bridge import ports
+from slurm_bridge.families.vela import dice, smart
+from slurm_bridge.families.vela.agents import Member, Patience, RemoteAgent
+from slurm_bridge.families.vela.options import AgentOptions, ShardOptions, VelaOptions
+from slurm_bridge.families.vela.pipeline import Agent, NotSampled
+from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
+from slurm_bridge.families.vela.smart import Failure, Merged
+from slurm_bridge.hooks.background import Backstage, Desk
+
+#: Calls that wait for their turn, for each that may run: more of them would only be late.
+WAITING = 20
+
+
+class SampleNodesPlugin(Protocol):
+    """Nodes for one pod; called from several threads."""
+
+    def sample(self, request: SamplingRequest, /) -> Merged: ...
+
+    @property
+    def share(self) -> float:
+        """Which part of all nodes is asked for one pod."""
+
+    @property
+    def near(self) -> bool:
+        """Nobody is asked who is not in this process: a sample takes no longer than it takes the processor."""
+
+    def close(self) -> None: ...
+
+
+class LocalNodesSampler:
+    """The snapshot is one shard, and nobody else is asked."""
+
+    def __init__(self, options: VelaOptions, backstage: Backstage) -> None:
+        self._strategy = options.strategy
+        self._agent = _in_process(AgentOptions(name="local"), options, backstage)
+        self.share, self.near = 1.0, True
+
+    def sample(self, request: SamplingRequest) -> Merged:
+        try:
+            return smart.merge({self._agent.cluster: self._agent.sample(request, self._strategy)})
+        except NotSampled as error:
+            return smart.merge({self._agent.cluster: Failure(why=str(error))})
+
+    def close(self) -> None:
+        """Nothing runs beside the sampler."""
+
+
+class RemoteNodesSampler:
+    """2-Smart sampling. Agents over HTTP are asked at once, each with its own deadline, the others here meanwhile."""
+
+    def __init__(self, options: VelaOptions, backstage: Backstage, patience: Patience) -> None:
+        self._options = options
+        self._backstage = backstage
+        self._members = tuple(_member(one, options, backstage, patience) for one in options.agents)
+        self.near = not any(member.remote for member in self._members)
+        self._dice = dice.throw(_own(backstage.dice))
+        self._turn = threading.Lock()
+        self._numbers = 0
+        calls = options.concurrent_calls
+        self._desk = Desk("vela-call", backstage, workers=calls, most=calls * WAITING)
+
+    @property
+    def share(self) -> float:
+        number = len(self._members)
+        return smart.cluster_count(number, self._options.clusters_percent) / number
+
+    def sample(self, request: SamplingRequest) -> Merged:
+        chosen = self._chosen()
+        if self.near or not any(member.remote for member in chosen):
+            return smart.merge({member.name: member.ask(request, self._options.strategy) for member in chosen})
+        gathering = _Gathering(chosen, self._backstage.clock)
+        for member in chosen:
+            if member.remote:
+                self._call(gathering, member, request)
+        for member in chosen:
+            if not member.remote:
+                gathering.put(member, member.ask(request, self._options.strategy))
+        return smart.merge(gathering.answers())
+
+    def close(self) -> None:
+        self._desk.close()
+
+    def _chosen(self) -> tuple[Member, ...]:
+        """Whoever is left out for a while is not drawn: the pod would wait for nothing while others have nodes."""
+        with self._turn:
+            return smart.choose_clusters(self._members, self._options.clusters_percent, self._dice, Member.willing)
+
+    def _call(self, gathering: "_Gathering", member: Member, request: SamplingRequest) -> None:
+        with self._turn:
+            self._numbers += 1
+            key = f"{member.name}/{self._numbers}"
+
+        # Without threads one is asked after the other, which is no reason to leave out those who come later.
+        in_turn = not self._backstage.threads
+
+        def call() -> None:
+            if in_turn or gathering.waits_for(member):
+                gathering.put(member, member.ask(request, self._options.strategy))
+
+        if not self._desk.submit(key, call):
+            gathering.put(member, Failure(why="too many calls wait for agents already"))
+
+
+class _Gathering:
+    """The answers of some agents, for as long as each of them has time."""
+
+    def __init__(self, members: Sequence[Member], clock: ports.Clock) -> None:
+        self._members = members
+        self._clock = clock
+        self._began = clock.now()
+        self._lock = threading.Lock()
+        self._answers: dict[str, SamplingResponse | Failure] = {}
+        self._complete = threading.Event()
+
+    def put(self, member: Member, answer: SamplingResponse | Failure) -> None:
+        """What comes after the end is not looked at."""
+        with self._lock:
+            self._answers.setdefault(member.name, answer)
+            if len(self._answers) == len(self._members):
+                self._complete.set()
+
+    def waits_for(self, member: Member) -> bool:
+        """Its time has not passed yet: a call that had to wait for its turn may come too late to be made."""
+        return self._clock.now() < self._began + member.seconds
+
+    def answers(self) -> dict[str, SamplingResponse | Failure]:
+        """All, in the order of the members; who is late has failed."""
+        for member in sorted(self._members, key=lambda one: one.seconds):
+            self._clock.wait(self._complete, self._began + member.seconds - self._clock.now())
+            self.put(member, member.late())
+        with self._lock:
+            return {member.name: self._answers[member.name] for member in self._members}
+
+
+def _member(one: AgentOptions, options: VelaOptions, backstage: Backstage, patience: Patience) -> Member:
+    agent = RemoteAgent(one, backstage.post) if one.url else _in_process(one, options, backstage)
+    return Member(agent, one, backstage.clock, patience=patience)
+
+
+def _in_process(one: AgentOptions, options: VelaOptions, backstage: Backstage) -> Agent:
+    shard: ShardOptions = one.shard
+    return Agent(
+        one.name,
+        backstage.snapshot,
+        clock=backstage.clock,
+        options=options.sampling,
+        shard=shard,
+        dice=_own(backstage.dice),
+    )
+
+
+def _own(shared: random.Random) -> random.Random:
+    """Dice for one user: which threads throw first must not change what others throw."""
+    return random.Random(shared.getrandbits(64))  # noqa: S311 - no secret

@@ -1,0 +1,114 @@
+"""Which nodes are looked at next: one strategy of each name for a whole agent, whoever of its pipelines asks.
+
+A strategy keeps a state that all pipelines share: two round-robin requests at once get different nodes, until the list
+wraps. Packages add strategies by entry point; the name of the entry point is the name of the strategy.
+"""
+
+import random
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from slurm_bridge.families.vela import dice
+from slurm_bridge.families.vela.dice import Dice, Places
+from slurm_bridge.runtime import packages
+
+GROUP = "slurm_bridge.vela_strategies"
+
+
+class SamplingStrategy(Protocol):
+    """Called by one thread at a time."""
+
+    def sample(self, total: int, count: int, /) -> Sequence[int] | Places:
+        """At most so many different places in a list of `total` nodes, in the order in which they are to be tried."""
+
+
+#: Makes a strategy for one agent, with dice of its own.
+Builder = Callable[[Dice], SamplingStrategy]
+
+
+class RandomStrategy:
+    """Any nodes, none of them twice in one sample."""
+
+    def __init__(self, draw: Dice) -> None:
+        self._draw = draw
+
+    def sample(self, total: int, count: int) -> Places:
+        return dice.distinct(total, count, self._draw)
+
+
+class RoundRobin:
+    """The next ones, and from the first again after the last."""
+
+    def __init__(self, _draw: Dice | None = None, *, last: int = -1) -> None:
+        #: The place that was given out last.
+        self.last = last
+
+    def sample(self, total: int, count: int) -> Places:
+        taken = min(count, total)
+        if taken <= 0:
+            return np.zeros(0, np.intp)
+        start = self.last + 1 if self.last + 1 < total else 0
+        self.last = (start + taken - 1) % total
+        return np.arange(start, start + taken) % total
+
+
+BUILTIN: Mapping[str, Builder] = {"random": RandomStrategy, "round-robin": RoundRobin}
+
+
+class Shared:
+    """One strategy for all pipelines of an agent; what it answers is looked at before anybody uses it."""
+
+    def __init__(self, name: str, strategy: SamplingStrategy) -> None:
+        self.name = name
+        #: One of ours never gives a place twice in one answer.
+        self.repeats = not isinstance(strategy, RandomStrategy | RoundRobin)
+        self._strategy = strategy
+        self._lock = threading.Lock()
+
+    def sample(self, total: int, count: int) -> Places:
+        """At most so many different places; ValueError when the strategy names others."""
+        with self._lock:
+            answer = self._strategy.sample(total, count)
+        places = _places(answer)[:count]
+        if self.repeats and len(places) and not 0 <= places.min() <= places.max() < total:
+            raise ValueError(f"strategy {self.name} named a place outside of 0..{total - 1}")
+        return places
+
+
+def _places(answer: Sequence[int] | Places) -> Places:
+    return answer.astype(np.intp, copy=False) if isinstance(answer, np.ndarray) else np.fromiter(answer, np.intp)
+
+
+def load(
+    names: Iterable[str], seed: random.Random, offered: Mapping[str, Callable[[], Builder]] | None = None
+) -> Mapping[str, Shared]:
+    """One of each of these for one agent; ValueError names the one that cannot be had. Others are not even loaded."""
+    beside = {name: found.load for name, found in packages.offered(GROUP).items()} if offered is None else offered
+    return {name: Shared(name, _build(name, _builder(name, beside), seed)) for name in names}
+
+
+def _builder(name: str, offered: Mapping[str, Callable[[], Builder]]) -> Builder:
+    if name in BUILTIN:
+        return BUILTIN[name]
+    if name not in offered:
+        known = ", ".join(sorted({*BUILTIN, *offered}))
+        raise ValueError(
+            f"strategy {name}: neither built in nor installed (entry point group {GROUP}); there are {known}"
+        )
+    try:
+        return offered[name]()
+    except Exception as error:  # foreign code: whatever its import raises makes only it unusable
+        raise ValueError(f"strategy {name}: cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _build(name: str, build: Builder, seed: random.Random) -> SamplingStrategy:
+    try:
+        made = build(dice.throw(seed))
+    except Exception as error:  # likewise for its constructor
+        raise ValueError(f"strategy {name}: cannot be built: {type(error).__name__}: {error}") from error
+    if not callable(getattr(made, "sample", None)):
+        raise ValueError(f"strategy {name}: has no method sample(total, count)")  # noqa: TRY004 - one kind for whoever configures
+    return made

@@ -1,0 +1,98 @@
+"""What administrators of the queues may ask for: the configuration in force, and whether another could take its place.
+
+Who is one, the root's adminacl says. Nothing here changes anything: a configuration comes from its storage alone, by
+the way that all configurations of the daemon come.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from slurm_bridge.errors import BadConfiguration
+from slurm_bridge.families.yunikorn import files, people, setup
+from slurm_bridge.families.yunikorn.manager import Manager
+from slurm_bridge.families.yunikorn.queues import acl
+from slurm_bridge.families.yunikorn.queues.config import checking, parsing
+from slurm_bridge.families.yunikorn.queues.config.problems import Refused
+from slurm_bridge.families.yunikorn.setup import Setup
+from slurm_bridge.hooks.background import Heirloom
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """A configuration as it was read; `file` is empty where it stands in the daemon's own."""
+
+    version: str
+    since: float
+    file: str
+    mode: str
+    partition: str
+    text: str
+
+
+class Desk:
+    """Of one configuration. Safe to use from any thread.
+
+    It is refused where it cannot take the place of the one in force; one that is the same has been there all the time.
+    """
+
+    def __init__(self, made: Setup, heirloom: Heirloom) -> None:
+        self._heirloom = heirloom
+        self._check(made)
+        before = self._before()
+        same = before is not None and before.setup.text == made.text
+        self.setup = dataclasses.replace(made, since=before.setup.since) if before is not None and same else made
+
+    def may(self, name: str, groups: Sequence[str]) -> bool:
+        """Whether whom the API server knows by this name and in these groups administers the root."""
+        user, theirs = people.caller(name, groups, self.setup.options.users)
+        return acl.parse(self.setup.written.root.admin_acl).allows(user, theirs)
+
+    @property
+    def in_force(self) -> InForce:
+        """What is decided by."""
+        options = self.setup.options
+        return InForce(
+            version=files.version(self.setup.text),
+            since=self.setup.since,
+            file=options.file,
+            mode=options.mode,
+            partition=options.partition,
+            text=self.setup.text,
+        )
+
+    @property
+    def stored(self) -> tuple[str, str, str] | None:
+        """The file, its version as it was read and as it is now; None where there is no file."""
+        name = self.setup.options.file
+        if not name:
+            return None
+        try:
+            now = files.version(files.text(name))
+        except BadConfiguration as error:
+            now = str(error)
+        return name, files.version(self.setup.text), now
+
+    def problems(self, body: bytes) -> tuple[str, ...]:
+        """All that keeps this from taking the place of the one in force; Unreadable where it is no YAML."""
+        given = files.handed_in(body)
+        found = tuple(map(str, checking.problems(parsing.parse(given))))
+        if found:
+            return found
+        options = self.setup.options.model_copy(update={"configuration": given, "file": ""})
+        try:
+            self._check(setup.make(options))
+        except Refused as refused:
+            return tuple(map(str, refused.problems))
+        except BadConfiguration as error:
+            return tuple(str(error).splitlines())
+        return ()
+
+    def _check(self, made: Setup) -> None:
+        before = self._before()
+        if before is not None:
+            before.check(made)
+
+    def _before(self) -> Manager | None:
+        """The queues as they are, where this process has any."""
+        found = self._heirloom.value
+        return found if isinstance(found, Manager) else None

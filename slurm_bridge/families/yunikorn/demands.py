@@ -1,0 +1,152 @@
+"""What a workload is to the core: how much of what, for whom, and where it wants to go."""
+
+import dataclasses
+import datetime as dt
+import functools
+from collections.abc import Mapping
+
+from slurm_bridge.families.yunikorn import people
+from slurm_bridge.families.yunikorn.options import YunikornOptions
+from slurm_bridge.families.yunikorn.queues.quantities import VCORE
+from slurm_bridge.hooks.base import Ask
+from slurm_bridge.hooks.needs import View
+from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate import resources
+
+MEMORY = "memory"
+_MIB = 1 << 20
+#: The preemption policy of pods that have nobody go for them.
+_NEVER = "Never"
+#: What annotations may ask of Slurm in the place of the pods' own amounts.
+_AMOUNTS = frozenset({"cpus_per_task", "memory", "gres"})
+#: Of so many it is remembered when that was: pods come in bursts, and are asked about again and again.
+_MOST_TIMES = 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Everything that the core is told. `title` is for people; `created` is Unix time."""
+
+    uid: WorkloadKey
+    title: str
+    total: Mapping[str, int]
+    priority: int
+    created: float
+    queue: str
+    user: str
+    groups: tuple[str, ...]
+    tags: Mapping[str, str]
+    node_sort: str
+    #: Others may have to go for it.
+    preempts: bool = True
+
+    def same(self, other: "Demand") -> bool:
+        """The core would be told the same; tags and users may move, and count for what comes anew."""
+        return _told(self) == _told(other)
+
+
+def _told(one: Demand) -> tuple[object, ...]:
+    return one.total, one.priority, one.queue, one.node_sort, one.preempts
+
+
+def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> Demand:
+    """Of this workload as it is asked for."""
+    workload = ask.workload
+    user, groups = people.user_of(workload, options.users)
+    return Demand(
+        uid=workload.root.key,
+        title=f"{workload.root.namespace}/{workload.root.name}",
+        total=total(ask, options.gres),
+        priority=workload.priority,
+        created=_unix(workload.created),
+        queue=ask.hints.get("queue", ""),
+        user=user,
+        groups=groups,
+        tags=people.tags_of(workload, namespaces),
+        node_sort=ask.hints.get("node-sort-policy", ""),
+        preempts=all(pod.spec.preemption_policy != _NEVER for pod in workload.pods),
+    )
+
+
+def total(ask: Ask, gres: Mapping[str, str]) -> dict[str, int]:
+    """Of all pods: cpu as vcore in thousandths, memory in bytes, everything else by its name in Kubernetes.
+
+    What an annotation asks of Slurm in the place of the pods' own amounts counts in their place here, too.
+    """
+    found: dict[str, int] = {}
+    for pod in ask.workload.pods:
+        for name, amount in resources.requests_of(pod).items():
+            kind, factor = (VCORE, 1000) if name == "cpu" else (name, 1)
+            # Rounded up; as whole numbers, which costs a fifth of what fractions do.
+            found[kind] = found.get(kind, 0) - (-amount.numerator * factor // amount.denominator)
+    if not _is_annotated(ask):
+        return found
+    parts = (ask.request, *ask.request.components)
+    if _annotated(ask, "cpus_per_task"):
+        found[VCORE] = sum(1000 * part.tasks * part.cpus_per_task for part in parts)
+    if _annotated(ask, "memory"):
+        found[MEMORY] = sum(_MIB * part.memory.mib * _units(part) for part in parts)
+    if _annotated(ask, "gres"):
+        for part in parts:
+            for one in part.gres:
+                kind = gres.get(one.name, f"gres/{one.name}")
+                count = one.count * (part.tasks if part.gres_per is GresPer.TASK else _nodes(part))
+                found[kind] = max(found.get(kind, 0), count)
+    return found
+
+
+def _is_annotated(ask: Ask) -> bool:
+    """One of its amounts may be."""
+    for value in ask.values:  # noqa: SIM110 - every pass asks it, and `any` takes three times as long
+        if value.key and value.field in _AMOUNTS:
+            return True
+    return False
+
+
+def _annotated(ask: Ask, field: str) -> bool:
+    value = ask.value(field)
+    return value is not None and bool(value.key)
+
+
+def _nodes(part: JobRequest) -> int:
+    return max(1, part.minimum_nodes or 1)
+
+
+def _units(part: JobRequest) -> int:
+    """How often the amount of memory counts."""
+    if part.memory.per is MemoryPer.CPU:
+        return part.tasks * part.cpus_per_task
+    if part.memory.per is MemoryPer.GPU:
+        each = part.tasks if part.gres_per is GresPer.TASK else _nodes(part)
+        return max(1, each * sum(one.count for one in part.gres))
+    return _nodes(part)
+
+
+@functools.lru_cache(maxsize=_MOST_TIMES)
+def _unix(created: str) -> float:
+    """When the first pod came; 0 where nobody says."""
+    return dt.datetime.fromisoformat(created).timestamp() if created else 0.0
+
+
+class Demands:
+    """The last one is remembered: a pass asks at its begin and at its end."""
+
+    def __init__(self, options: YunikornOptions) -> None:
+        self._options = options
+        #: What it was made of, and what came of it.
+        self._last: tuple[Workload, Mapping[str, str], Object | None, Demand] | None = None
+
+    def of(self, ask: Ask, namespaces: View) -> Demand:
+        """Of this workload as it is asked for."""
+        if _is_annotated(ask):
+            # Then it depends on the request, which becomes another one during the pass.
+            return demand(ask, self._options, namespaces)
+        last, namespace = self._last, namespaces.get("", ask.workload.root.namespace)
+        if last is not None and last[0] is ask.workload and last[1] == ask.hints and last[2] is namespace:
+            return last[3]
+        found = demand(ask, self._options, namespaces)
+        self._last = ask.workload, ask.hints, namespace, found
+        return found

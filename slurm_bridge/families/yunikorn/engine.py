@@ -1,0 +1,126 @@
+"""The core with its one thread, and the one node that stands for all of Slurm."""
+
+import functools
+from collections.abc import Callable, Mapping
+
+from slurm_bridge.families.shared.lending import Lending
+from slurm_bridge.families.yunikorn.queues import naming
+from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.config.documents import Document
+from slurm_bridge.families.yunikorn.queues.core import Core
+from slurm_bridge.families.yunikorn.queues.ledger import RejectedApplication
+from slurm_bridge.families.yunikorn.queues.ports import Callback
+from slurm_bridge.families.yunikorn.queues.quantities import LARGEST
+from slurm_bridge.families.yunikorn.queues.records import Mode, Node, Registration, Update
+from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
+from slurm_bridge.families.yunikorn.turns import PATIENCE, Turns
+from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.runtime.threads import Supervisor
+
+RM = "slurm-bridge"
+#: The one node.
+SLURM = "slurm"
+
+
+class Engine:
+    """The core works when it is told something, where that is quickly done. Without threads it always does."""
+
+    def __init__(self, backstage: Backstage, lending: Lending | None = None) -> None:
+        self._backstage = backstage
+        self._core = Core(backstage.clock, self._report)
+        self._kinds: set[str] = set()
+        self._size: Mapping[str, int] = {}
+        failed = functools.partial(self._report, "pass")
+        self._turns = Turns(self._core.settle, failed, backstage.clock, threads=backstage.threads, lending=lending)
+        self._threads: Supervisor | None = None
+        self._began = False
+
+    def begin(self, document: Document, manager: Callback, known: Update) -> None:
+        """Register with all that is known already; it has come to something before anybody else is heard."""
+        registration = Registration(rm=RM, configuration=document, mode=Mode.ALLOCATABLE, predicates=True)
+        self._core.register_resource_manager(registration, manager)
+        self._core.update(known)
+        self._core.settle()
+        self._began = True
+        if self._backstage.threads:
+            self._threads = Supervisor(lambda name, error: self._report(name, error or RuntimeError("it ended")))
+            self._threads.add("queue core", self._turns.serve)
+            self._threads.start()
+
+    def close(self) -> None:
+        """The thread ends; nothing is decided any more, whoever still tells something."""
+        self._began = False
+        if self._threads is not None:
+            self._threads.stop.set()
+            self._turns.wake()
+
+    def send(self, update: Update) -> None:
+        """Tell the core, and let it work."""
+        self._core.update(update)
+        self.turn()
+
+    def ask(self, update: Update) -> None:
+        """Tell the core, and have its answer where that is quick. The caller holds no lock that a callback takes."""
+        self._core.update(update)
+        if self._began:
+            self._turns.take(PATIENCE)
+
+    def leave(self, update: Update) -> None:
+        """Tell the core what nobody waits for."""
+        self._core.update(update)
+        if self._began:
+            self._turns.leave()
+
+    def turn(self) -> None:
+        """Let it do what there is to do, also because time has passed."""
+        if self._began:
+            self._turns.take()
+
+    # -- the node ----------------------------------------------------------------------------------------------------
+
+    def widened(self, total: Mapping[str, int]) -> tuple[Node, ...]:
+        """The node, where it has to hold something that it did not before."""
+        if total.keys() <= self._kinds:
+            return ()
+        self._kinds |= total.keys()
+        return (self._node(),)
+
+    def measure(self, size: Mapping[str, int]) -> bool:
+        """So large is the cluster; whether that is news."""
+        changed = size != self._size
+        self._size = size
+        return changed
+
+    @property
+    def is_measured(self) -> bool:
+        """It is known how large the cluster is: who makes room for somebody then makes it there, too."""
+        return bool(self._size)
+
+    def nudge(self) -> None:
+        """Have the core look again at those who found nobody's place."""
+        self.leave(Update(rm=RM, nodes=(self._node(),)))
+
+    def _node(self) -> Node:
+        capacity = dict.fromkeys(self._kinds, LARGEST)
+        return Node(name=SLURM, partition=PARTITION, capacity=capacity, size=self._size)
+
+    # -- what is shown -----------------------------------------------------------------------------------------------
+
+    def check(self, setup: Setup) -> None:
+        """Refused where this configuration cannot take the place of the one in force."""
+        self.committed(lambda known: known.check(setup.partition))
+
+    def committed(self, look: Callable[[Partition], object]) -> object:
+        """What somebody sees who looks at the committed state; None before there is any."""
+        with self._core.cache.ledger.lock:
+            known = self._core.cache.ledger.partitions.get(naming.normalised(RM, PARTITION))
+            return look(known) if known is not None else None
+
+    @property
+    def rejected(self) -> tuple[RejectedApplication, ...]:
+        """The last ones that no queue took."""
+        return self._core.cache.rejected
+
+    def _report(self, name: str, error: Exception) -> None:
+        self._backstage.tally.happened("yunikorn", "error")
+        self._backstage.log.warning(f"queue core: {name}: {type(error).__name__}: {error}")

@@ -1,0 +1,91 @@
+"""Who is to make room for whom, from the core's order to its end.
+
+A recall ends when its workload has left its queue, or is spared. A room is kept on record until whoever it is made for
+has a job: until then a restart has to know that what has become free is not for everybody.
+"""
+
+import threading
+from collections.abc import Mapping
+
+from slurm_bridge.families.yunikorn.members import Member
+from slurm_bridge.hooks.evictions import Recall, Room
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+
+
+class Evictions:
+    """All of one manager, changed under its lock, a plan at a time; what is shown are copies."""
+
+    def __init__(self, lock: threading.RLock) -> None:
+        self._lock = lock
+        self._recalls: dict[WorkloadKey, Recall] = {}
+        self._rooms: dict[WorkloadKey, Room] = {}
+        #: Since when, as far as this process knows: by whoever asked, and by victims for whom nobody did.
+        self._since: dict[WorkloadKey, float] = {}
+
+    def order(self, victim: Member, asker: Member | None, message: str, now: float) -> None:
+        """The core wants it gone; without an asker its queue is over a maximum, as the message says."""
+        uid = victim.demand.uid
+        if asker is None:
+            self._since.setdefault(uid, now)
+            self._recalls[uid] = Recall(victim=uid, asker=NO_WORKLOAD, whom=message.removeprefix("preempted by "))
+            return
+        # First for whom: one that goes for nobody who waits would be spared by whoever looks just then.
+        self.add(asker, {uid: victim.demand.title}, now)
+        self._recalls[uid] = Recall(victim=uid, asker=asker.demand.uid, whom=asker.demand.title)
+
+    def add(self, asker: Member, victims: Mapping[WorkloadKey, str], now: float) -> None:
+        """These go, or have gone, for it."""
+        self._since.setdefault(asker.demand.uid, now)
+        known = self._rooms.get(asker.demand.uid)
+        already = known.victims if known is not None else {}
+        self._rooms[asker.demand.uid] = Room(where=asker.queue, victims={**already, **victims})
+
+    def call_off(self) -> None:
+        """Nobody is to go for anybody any more; the scheduler sees who is leaving already, and goes to the end."""
+        for uid in tuple(self._rooms):
+            self.served(uid)
+
+    def spared(self, uid: WorkloadKey) -> bool:
+        """The victim stays, and makes no room; whether there was one."""
+        recall = self._recalls.get(uid)
+        room = self._rooms.get(recall.asker) if recall is not None else None
+        if recall is not None and room is not None:
+            rest = {one: name for one, name in room.victims.items() if one != uid}
+            if rest:
+                self._rooms[recall.asker] = Room(where=room.where, victims=rest)
+            else:
+                self.served(recall.asker)
+        return self.over(uid)
+
+    def over(self, uid: WorkloadKey) -> bool:
+        """The victim has gone; whether there was one."""
+        recall = self._recalls.pop(uid, None)
+        if recall is not None and not recall.asker:
+            self._since.pop(uid, None)
+        return recall is not None
+
+    def served(self, uid: WorkloadKey) -> None:
+        """Whoever asked has a job, or does not wait any more."""
+        if self._rooms.pop(uid, None) is not None:
+            self._since.pop(uid, None)
+
+    def recall(self, uid: WorkloadKey) -> Recall | None:
+        """Who is to go, and for whom."""
+        return self._recalls.get(uid)
+
+    def has_room(self, uid: WorkloadKey) -> bool:
+        """Others go, or have gone, for it."""
+        return uid in self._rooms
+
+    def recalls(self) -> Mapping[WorkloadKey, Recall]:
+        """All that are under way, plan by plan: whoever acted on a part of one would have it forgotten by a restart."""
+        with self._lock:
+            return dict(self._recalls)
+
+    def rooms(self) -> Mapping[WorkloadKey, Room]:
+        """All that somebody waits for."""
+        return dict(self._rooms)
+
+    def since(self) -> Mapping[WorkloadKey, float]:
+        """Since when somebody goes for a workload, by its uid, or by that of the victim where nobody asked."""
+        return dict(self._since)

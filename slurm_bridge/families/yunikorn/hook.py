@@ -1,0 +1,292 @@
+"""The hook "yunikorn": workloads wait in queues until these let them in, and go to what their queue is in Slurm.
+
+admit    known to no queue: it enters one, and waits      commit   one that was held up by another hook before
+         no queue takes it: refused                                enters its queue only now
+         its queue has not let it in: waits, and why      order    as the queues have let them in
+         let in, or in Slurm already: goes on             express  account, qos and partition of the queue
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from slurm_bridge.families.yunikorn import admin, demands, people, picture, restoring, scoring, setup, waiting
+from slurm_bridge.families.yunikorn.manager import Manager
+from slurm_bridge.families.yunikorn.members import Member, Stage
+from slurm_bridge.families.yunikorn.options import YunikornOptions
+from slurm_bridge.families.yunikorn.picture import Picture
+from slurm_bridge.families.yunikorn.queues.sorting import NodePolicy, node_policy
+from slurm_bridge.families.yunikorn.reserving import Passed
+from slurm_bridge.families.yunikorn.restoring import Known
+from slurm_bridge.families.yunikorn.setup import LOCAL, OFF
+from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Nodes, Rank, Scores, Session
+from slurm_bridge.hooks.evictions import Recall, Room
+from slurm_bridge.hooks.held import Held
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Workload
+
+#: Whether any node would take one that waits is asked no more often.
+_LOOK_AGAIN = 60.0
+_NO_SCORES = Scores(nodes={})
+_NO_FIELDS = Fields()
+_HELD = Admit(note="held by another hook before; it enters its queue when no other holds it")
+_SOON = 1.0
+
+
+class Yunikorn:
+    """What is known outlives it: the hook of the next configuration takes over the manager, and with it the queues."""
+
+    name = "yunikorn"
+    Options: ClassVar = YunikornOptions
+    backstage = True
+    needs = frozenset({Need.NAMESPACES})
+
+    def __init__(self, options: YunikornOptions, backstage: Backstage) -> None:
+        self.desk = admin.Desk(setup.make(options, backstage.clock.wall()), backstage.heirloom)
+        self._setup = self.desk.setup
+        self.evict_seconds, self.reserve_seconds = options.evict_seconds, options.reserve_seconds
+        #: Where Slurm decides who is next, nobody is passed.
+        self.reservations = options.reservations if options.mode == LOCAL else 0
+        self._passed = Passed(options.reserve_after)
+        self._backstage = backstage
+        self._manager: Manager | None = None
+        self._lock = threading.Lock()
+        self._sizes = scoring.Measure(self._setup.partition)
+        self._demands = demands.Demands(options)
+        #: Whom this hook has let go on in a pass that has not come to its end, as far as is known.
+        self._trying = NO_WORKLOAD
+        #: Whom other hooks have stopped after that: they enter a queue when nothing else holds them.
+        self._stopped: set[WorkloadKey] = set()
+        if options.order and options.mode == LOCAL:
+            self.order = self._rank
+
+    # -- what the framework tells ------------------------------------------------------------------------------------
+
+    def restored(self, held: Sequence[Held], views: Mapping[Need, View], *, fresh: bool) -> None:
+        """Whoever has a job or runs counts before anybody else is let in."""
+        namespaces = views.get(Need.NAMESPACES)
+        options = self._setup.options
+        known = [restoring.known(one, demands.demand(one.ask, options, namespaces)) for one in held]
+        with self._lock:
+            inherited = self._backstage.heirloom.value
+            if isinstance(inherited, Manager) and not fresh:
+                inherited.follow(self._setup, known)
+                self._manager = inherited
+                return
+            if isinstance(inherited, Manager):
+                inherited.close()
+            self._manager = self._begun(known)
+
+    def _begun(self, known: Sequence[Known]) -> Manager:
+        manager = Manager(self._setup, self._backstage)
+        self._backstage.heirloom.value = manager
+        manager.begin(known)
+        return manager
+
+    def forget(self, workload: WorkloadKey) -> None:
+        """All its pods have nodes, or none of them wants one."""
+        if self._manager is not None:
+            self._manager.started(workload)
+
+    def ended(self, workload: WorkloadKey) -> None:
+        """It keeps nothing, in Slurm or on a node."""
+        self._stopped.discard(workload)
+        if self._manager is not None:
+            self._manager.leave(workload)
+
+    def close(self) -> None:
+        """Where no other hook has taken over, the core ends."""
+        manager = self._manager
+        if manager is not None and manager.setup is self._setup:
+            manager.close()
+            self._backstage.heirloom.value = None
+
+    def picture(self) -> Picture | None:
+        """The queues as they are shown; None before it is known what runs in them."""
+        manager = self._manager
+        return picture.picture(manager, self._backstage.clock.wall()) if manager is not None else None
+
+    # -- who has to go -----------------------------------------------------------------------------------------------
+
+    def recalls(self) -> Mapping[WorkloadKey, Recall]:
+        """As the queues want it."""
+        if self._manager is None:
+            return {}
+        self._manager.engine.turn()
+        return self._manager.evictions.recalls()
+
+    def recalled(self, workload: WorkloadKey) -> Recall | None:
+        """The same of one workload."""
+        return self._manager.evictions.recall(workload) if self._manager is not None else None
+
+    def rooms(self) -> Mapping[WorkloadKey, Room]:
+        """For whom that is."""
+        return self._manager.evictions.rooms() if self._manager is not None else {}
+
+    def gone(self, workload: WorkloadKey) -> None:
+        """What it used is for whom it was made free."""
+        if self._manager is not None:
+            self._manager.gone(workload)
+
+    def spared(self, workload: WorkloadKey, *, refused: bool) -> None:
+        """The queues may want somebody else to go."""
+        if self._manager is not None:
+            self._manager.spared(workload, refused=refused)
+
+    def count(self, what: str, amount: int = 1) -> None:
+        """In the metric of what hooks do beside the passes."""
+        self._backstage.tally.happened(self.name, what, amount)
+
+    # -- for whom nodes are kept -------------------------------------------------------------------------------------
+
+    def passed(self) -> Sequence[str]:
+        """Those that wait in Slurm while smaller ones, which queues let in later, have started."""
+        if self._manager is None or not self.reservations:
+            return ()
+        return self._passed.now(self._manager, self._backstage.clock.now())
+
+    def keeps(self, nodes: frozenset[str]) -> None:
+        """For its size the cluster has them all the same."""
+        self._sizes.keeps(nodes)
+
+    # -- phases ------------------------------------------------------------------------------------------------------
+
+    def admit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:
+        """Whether its queue has let it in."""
+        uid, manager = ask.workload.root.key, self._at_work(session)
+        if manager is None:
+            return _not_yet()
+        self._conclude(manager, session)
+        self._measure(manager, session)
+        mixed = people.several(ask.workload)
+        if mixed and self._setup.options.mode != OFF:
+            return Reject(
+                reason="QueueRejected",
+                message=f"its pods run under several service accounts ({', '.join(mixed)}); "
+                f"a queue is entered by one: give all of them the same",
+            )
+        member = self._member(manager, session, ask)
+        if member is None:
+            return _HELD
+        answer = self._answer(manager, member, session)
+        if isinstance(answer, Wait) and self._goes_nowhere(manager, member, session, ask):
+            self._stopped.add(uid)
+            manager.leave(uid)
+            return _HELD
+        if isinstance(answer, Admit) and not session.placed and session.mode is Mode.REAL:
+            self._trying = uid
+        return answer
+
+    def commit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:
+        """No other hook holds it: whoever has not entered a queue yet does so now."""
+        uid, manager = ask.workload.root.key, self._at_work(session)
+        if manager is None:
+            return _not_yet()
+        self._trying = NO_WORKLOAD
+        self._stopped.discard(uid)
+        member = self._member(manager, session, ask)
+        return GO if member is None else self._answer(manager, member, session)
+
+    def _rank(self, workload: Workload) -> Rank:
+        """In the order in which queues let them in; after these those that are new or wait."""
+        manager = self._manager
+        member = manager.members.get(workload.root.key) if manager is not None else None
+        if member is not None and member.stage is Stage.GIVEN:
+            return Rank(key=(0, member.turn, ""))
+        return Rank(key=(1, -workload.priority, workload.created))
+
+    def express(self, _session: Session, ask: Ask) -> Fields:
+        """What its queue is in Slurm."""
+        manager = self._manager
+        member = manager.members.get(ask.workload.root.key) if manager is not None else None
+        if self._setup.options.mode == OFF or member is None or not member.queue:
+            return _NO_FIELDS
+        return self._setup.fields(member.queue)
+
+    def score(self, session: Session, ask: Ask, _nodes: Nodes) -> Scores:
+        """By the order of nodes that the application chose, or its partition; none where nobody chose."""
+        sort = self._setup.partition.node_sort
+        chosen = ask.hints.get("node-sort-policy", "") or sort.policy
+        if not chosen or self._setup.options.mode == OFF or chosen not in tuple(NodePolicy):
+            return _NO_SCORES
+        return Scores(nodes=scoring.scores(session.columns, node_policy(chosen), sort.weights))
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _at_work(self, session: Session) -> Manager | None:
+        """None before it is known who runs; whoever only tries out has nobody to tell it."""
+        with self._lock:
+            if self._manager is None and session.mode is Mode.SIMULATED:
+                self._manager = self._begun(())
+            return self._manager
+
+    def _conclude(self, manager: Manager, session: Session) -> None:
+        """The pass before has ended without a job: what its workload was given is others'.
+
+        One that no node can take must not use up its queue. It is asked again when whatever holds it changes.
+        """
+        stopped, self._trying = self._trying, NO_WORKLOAD
+        if stopped and session.mode is Mode.REAL:
+            self._stopped.add(stopped)
+            manager.leave(stopped)
+
+    def _measure(self, manager: Manager, session: Session) -> None:
+        version, now = session.snapshot.use_version, session.now
+        # Mostly it is not, and whoever waits in a queue needs no columns.
+        size = self._sizes.news(version, session.columns, now) if self._sizes.is_due(version, now) else None
+        if size is not None:
+            manager.measure(size)
+
+    def _member(self, manager: Manager, session: Session, ask: Ask) -> Member | None:
+        """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""
+        uid = ask.workload.root.key
+        wanted = self._demands.of(ask, session.view(Need.NAMESPACES))
+        member = manager.members.get(uid)
+        if member is None and session.placed:
+            return manager.adopt(wanted, started=False)
+        if member is None and uid in self._stopped:
+            return None
+        if member is None or not _holds(member, wanted) or self._has_made_room(manager, session, uid):
+            member = manager.enter(wanted, placed=session.placed)
+        elif session.placed:
+            manager.seen(member)
+        return member
+
+    def _goes_nowhere(self, manager: Manager, member: Member, session: Session, ask: Ask) -> bool:
+        """Others might have to go for it, although no node would take it then: what keeps it is not its queue."""
+        due = session.mode is Mode.REAL and not session.placed and session.now >= member.looked + _LOOK_AGAIN
+        if not due or not waiting.may_preempt(manager, member):
+            return False
+        member.looked = session.now
+        return not session.filter_nodes(ask, session.snapshot.names)
+
+    def _has_made_room(self, manager: Manager, session: Session, uid: WorkloadKey) -> bool:
+        """It had to go, and has no job any more, or not yet: it lines up anew, behind the one that it made room for."""
+        return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
+
+    def _answer(self, manager: Manager, member: Member, session: Session) -> Admit | Wait | Reject:
+        """By how far it has come."""
+        if self._setup.options.mode == OFF:
+            note = f"queue {member.queue}" if member.queue else "in no queue"
+            return Admit(note=f"{note}, for information only", audience=Audience.OPERATOR)
+        if member.stage is Stage.REFUSED:
+            return Reject(reason="QueueRejected", message=f"no queue takes it: {member.why}")
+        if member.stage is Stage.GIVEN and member.queue:
+            return Admit(note=f"queue {member.queue}")
+        if session.mode is Mode.SIMULATED:
+            # Who only tries out wants to know what comes after the queue.
+            return GO
+        manager.look_around()
+        return waiting.waits(manager, member, session.now)
+
+
+def _holds(member: Member, wanted: demands.Demand) -> bool:
+    """What the core knows is still true; one that was refused is asked for again with whatever has changed."""
+    return member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
+
+
+def _not_yet() -> Wait:
+    return Wait(reason="QueueWaiting", message="it is not known yet what runs in the queues", retry_after=_SOON)

@@ -1,0 +1,299 @@
+"""The daemon as one resource manager of the core: what it tells of workloads, and what it hears of them.
+
+To the core the whole of Slurm is one node that takes everything: which nodes there are and who has them is Slurm's
+business, and what holds a workload here are its queues alone, and how many others are ahead.
+
+    enter    an application with one ask for all pods      leave    the application goes, and what it used is free
+    adopt    one that has a job already, whatever the limits
+    recalls  those whom the core wants gone; each leaves, which confirms it, or is spared
+
+Each time a workload enters it is another application: what leaves needs a while, and two must not be confused.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+from slurm_bridge.families.shared.lending import Lending
+from slurm_bridge.families.yunikorn import restoring, telling
+from slurm_bridge.families.yunikorn.demands import Demand
+from slurm_bridge.families.yunikorn.engine import RM, Engine
+from slurm_bridge.families.yunikorn.evicting import Evictions
+from slurm_bridge.families.yunikorn.members import Ahead, Member, Stage, pass_by
+from slurm_bridge.families.yunikorn.queues import records
+from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.records import Allocation, Named, News, Question, Release, Thing, Update, Why
+from slurm_bridge.families.yunikorn.restoring import Known
+from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
+from slurm_bridge.hooks.background import Backstage
+from slurm_bridge.model.names import WorkloadKey
+
+
+class Manager:
+    """Called by the passes and by the core, which works in the thread that has told it something, or in its own."""
+
+    def __init__(self, setup: Setup, backstage: Backstage, lending: Lending | None = None) -> None:
+        self.setup = setup
+        self.lock = threading.RLock()
+        self.members: dict[WorkloadKey, Member] = {}
+        self.ahead = Ahead()
+        self._backstage = backstage
+        self.engine = Engine(backstage, lending)
+        self.evictions = Evictions(self.lock)
+        self._by_name: dict[str, Member] = {}
+        self._entered, self._turns = 0, itertools.count(1)
+        self._woken: list[WorkloadKey] = []
+        self._quiet = ""
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    def begin(self, known: Iterable[Known]) -> None:
+        """Register, with what runs, pends or has others go for it already; all of it is known when this returns."""
+        with self.lock:
+            pairs = [(one, self._restored(one)) for one in known]
+            update = restoring.update(pairs, nodes=self.engine.widened(restoring.kinds(pairs)))
+            for eviction in update.evicting:
+                self._order(eviction)
+            for one, member in restoring.askers(pairs, update):
+                self.evictions.add(member, one.room_made_by, self._backstage.clock.wall())
+            self.engine.begin(self.setup.document, self, update)
+
+    def _restored(self, one: Known) -> Member:
+        member = self._member(one.demand)
+        if not one.waits:
+            self._in_slurm(member, started=one.started)
+        return member
+
+    def _in_slurm(self, member: Member, *, started: bool) -> None:
+        member.placed, member.stage = True, Stage.GIVEN
+        member.turn, member.started = next(self._turns), started
+        if not started:
+            self.ahead.seen(member.name)
+
+    def follow(self, setup: Setup, known: Iterable[Known]) -> None:
+        """The configuration is another one: limits hold from now on, and whoever was refused may try again."""
+        with self.lock:
+            self.setup = setup
+            if not setup.preempts:
+                self.evictions.call_off()
+            for uid in [uid for uid, one in self.members.items() if one.stage is Stage.REFUSED]:
+                self._drop(self.members.pop(uid))
+            self.engine.send(Update(rm=RM, configuration=setup.document))
+            for one in known:
+                if not one.waits and one.demand.uid not in self.members:
+                    self.adopt(one.demand, started=one.started)
+            self.engine.nudge()
+
+    def check(self, setup: Setup) -> None:
+        """Refused where this configuration cannot take the place of the one in force."""
+        self.engine.check(setup)
+
+    def close(self) -> None:
+        """Nothing is decided any more."""
+        self.engine.close()
+
+    # -- workloads ---------------------------------------------------------------------------------------------------
+
+    def enter(self, demand: Demand, *, placed: bool = False) -> Member:
+        """Let it wait in its queue; what it was to the core before is over."""
+        with self.lock:
+            member = self._member(demand)
+            member.placed = placed
+            self._quiet = demand.uid
+            nodes, applications = self.engine.widened(demand.total), (telling.application(member),)
+        self.engine.ask(Update(rm=RM, nodes=nodes, applications=applications, asks=(telling.ask(member),)))
+        with self.lock:
+            # What comes of it from now on wakes it; what has come of it already, the pass sees.
+            self._quiet = ""
+        return member
+
+    def adopt(self, demand: Demand, *, started: bool) -> Member:
+        """It has a job: it counts, in its queue or in the one for those that no queue takes."""
+        with self.lock:
+            member = self._member(demand)
+            self._in_slurm(member, started=started)
+            self.engine.send(
+                Update(
+                    rm=RM,
+                    nodes=self.engine.widened(demand.total),
+                    applications=(telling.forced(member),),
+                    standing=(telling.standing(member),),
+                    started=(telling.id_of(member.name),) if started else (),
+                )
+            )
+            return member
+
+    def _member(self, demand: Demand) -> Member:
+        self.leave(demand.uid)
+        self._entered += 1
+        member = Member(demand=demand, name=f"{demand.title}#{self._entered}", since=self._backstage.clock.wall())
+        self.members[demand.uid] = self._by_name[member.name] = member
+        return member
+
+    def leave(self, uid: WorkloadKey) -> None:
+        """It is over, or no longer what it was: what it used is free."""
+        with self.lock:
+            member = self.members.pop(uid, None)
+            if member is not None:
+                self._drop(member)
+
+    def _drop(self, member: Member) -> None:
+        """What was asked to go is confirmed with it: only then is its room free for whom it was made."""
+        del self._by_name[member.name]
+        was_ahead = self.ahead.leave(member.name)
+        self.evictions.served(member.demand.uid)
+        evicted = self.evictions.over(member.demand.uid) and member.stage is Stage.GIVEN
+        if evicted:
+            self._backstage.tally.happened("yunikorn", "made room")
+        if member.queue or member.stage is not Stage.REFUSED:
+            named = Named(partition=PARTITION, name=member.name)
+            release = Release(id=telling.id_of(member.name), why=Why.PREEMPTED)
+            self.engine.leave(Update(rm=RM, releases=(release,) if evicted else (), removed_applications=(named,)))
+        if was_ahead:
+            self._room_ahead()
+
+    def started(self, uid: WorkloadKey) -> None:
+        """All its pods have nodes: somebody else may go ahead."""
+        with self.lock:
+            member = self.members.get(uid)
+            if member is None:
+                return
+            if member.stage is Stage.ASKED and member.placed:
+                # Its job of before has started while it waited to be let in as what it has become.
+                self.adopt(member.demand, started=True)
+                return
+            self.evictions.served(uid)
+            if not member.started and member.stage is Stage.GIVEN:
+                member.started = True
+                self.engine.leave(Update(rm=RM, started=(telling.id_of(member.name),)))
+            if self.ahead.leave(member.name):
+                pass_by(member, map(self._by_name.get, self.ahead.names))
+                self._room_ahead()
+
+    def seen(self, member: Member) -> None:
+        """Slurm has a job of it."""
+        with self.lock:
+            member.placed = True
+            if member.stage is Stage.GIVEN:
+                self.ahead.seen(member.name)
+                self.evictions.served(member.demand.uid)
+
+    def measure(self, size: Mapping[str, int]) -> None:
+        """So large is the cluster: where nothing is guaranteed, shares of queues are parts of it."""
+        with self.lock:
+            if self.engine.measure(size):
+                self.engine.nudge()
+
+    def look_around(self) -> None:
+        """Those of whom nobody has seen a job do not hold up others any longer."""
+        with self.lock:
+            if self.ahead.expire(self._backstage.clock.wall()):
+                self._room_ahead()
+
+    def _room_ahead(self) -> None:
+        """Who found the places ahead taken may find one now; where any number may be ahead nobody has waited for it."""
+        if self.setup.ahead:
+            self.engine.nudge()
+
+    # -- the callback ------------------------------------------------------------------------------------------------
+
+    def update(self, news: News, /) -> None:
+        """What the core has decided; whoever it concerns is looked at again."""
+        with self.lock:
+            for accepted in news.accepted:
+                self._accepted(accepted)
+            for rejected in news.rejected:
+                self._rejected(rejected)
+            for allocation in news.new:
+                self._given(allocation)
+            for eviction in news.evictions:
+                self._order(eviction)
+            woken, self._woken = self._woken, []
+        for uid in woken:
+            self._backstage.wake(uid)
+
+    def _accepted(self, accepted: records.Accepted) -> None:
+        member = self._by_name.get(accepted.subject.name)
+        if member is not None and accepted.subject.thing is Thing.APPLICATION:
+            member.queue = accepted.queue
+            if member.stage is Stage.ASKED:
+                # The pass in which it entered could not say yet what it waits for.
+                self._wake(member)
+
+    def _rejected(self, rejected: records.Rejected) -> None:
+        subject, member = rejected.subject, self._by_name.get(rejected.subject.name)
+        self._backstage.tally.happened("yunikorn", "rejected")
+        if member is None or subject.thing not in (Thing.APPLICATION, Thing.ASK):
+            if subject.thing is Thing.CONFIGURATION or member is not None:
+                self._backstage.log.warning(f"the core rejected {subject.thing.value}: {rejected.reason}")
+            return
+        if member.stage is Stage.ASKED and not member.why:
+            member.why = rejected.reason.removeprefix(f"application {member.name}: ")
+            member.stage = Stage.REFUSED
+            self._wake(member)
+
+    def _given(self, allocation: Allocation) -> None:
+        member = self._by_name.get(allocation.ask.application)
+        if member is not None and member.stage is Stage.ASKED:
+            member.stage, member.turn = Stage.GIVEN, next(self._turns)
+            if member.placed:
+                self.ahead.seen(member.name)
+            self._backstage.tally.happened("yunikorn", "let in")
+            self._wake(member)
+
+    def _wake(self, member: Member) -> None:
+        """Not whom a pass is looking at just now: it sees the answer itself."""
+        if member.demand.uid != self._quiet:
+            self._woken.append(member.demand.uid)
+
+    def predicate(self, question: Question, /) -> str:
+        """Whether there is a place ahead; nothing is ever held for anybody, because the one node is never full.
+
+        Nobody has to go for one who would then wait for nodes. Whoever others went for has a place in any case.
+        """
+        if question.reserving and not question.preempting:
+            return "nothing is held for anybody"
+        with self.lock:
+            now, most, name = self._backstage.clock.wall(), self.setup.ahead, question.ask.application
+            if question.preempting:
+                there = self.ahead.count(now, {one.application for one in question.without})
+                return f"{there} are ahead" if most and there >= most and not self.engine.is_measured else ""
+            member = self._by_name.get(name)
+            awaited = member is not None and self.evictions.has_room(member.demand.uid)
+            if self.ahead.enter(name, now, 0 if awaited else most):
+                return ""
+            return f"{most} are ahead"
+
+    # -- who has to go -----------------------------------------------------------------------------------------------
+
+    def _order(self, eviction: records.Eviction) -> None:
+        """Who is not there any more has left already, and the core hears of that. Nobody goes for one that has."""
+        victim = self._by_name.get(eviction.victim.application)
+        asker = self._by_name.get(eviction.asker.application) if eviction.asker else None
+        if victim is not None and eviction.asker and asker is None:
+            self.engine.send(Update(rm=RM, excused=(telling.id_of(victim.name),)))
+        elif victim is not None:
+            self.evictions.order(victim, asker, eviction.message, self._backstage.clock.wall())
+            self._wake(victim)
+
+    def gone(self, uid: WorkloadKey) -> None:
+        """The victim keeps nothing any more; where it is to come back it enters its queue anew, unless it has."""
+        with self.lock:
+            if self.evictions.recall(uid) is None:
+                return
+            self.leave(uid)
+        self._backstage.wake(uid)
+
+    def spared(self, uid: WorkloadKey, *, refused: bool = True) -> None:
+        """It stays, and the core may think of somebody else."""
+        with self.lock:
+            member = self.members.get(uid)
+            if self.evictions.spared(uid) and member is not None:
+                one = (telling.id_of(member.name),)
+                self.engine.send(Update(rm=RM, spared=one) if refused else Update(rm=RM, excused=one))
+
+    # -- what is shown -----------------------------------------------------------------------------------------------
+
+    def committed(self, look: Callable[[Partition], object]) -> object:
+        """What somebody sees who looks at the committed state; None before there is any."""
+        return self.engine.committed(look)

@@ -1,0 +1,91 @@
+"""The workloads that the core knows of us, how each of them stands, and which of them count as being ahead."""
+
+import dataclasses
+import enum
+import math
+from collections.abc import Collection, Iterable
+
+from slurm_bridge.families.yunikorn.demands import Demand
+
+#: A workload that was let in, and of which nobody has seen a job by then, is not counted as being ahead any more: Slurm
+#: refuses it, or somebody else holds it, and the others must not wait for that.
+UNSEEN_SECONDS = 60.0
+
+
+class Stage(enum.Enum):
+    """How far a workload has come with the core."""
+
+    ASKED = "it waits in its queue, or for the answer which one that is"
+    GIVEN = "it may be submitted; its queue counts it as in use"
+    REFUSED = "no queue takes it"
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Member:
+    """One workload. `name` is its application's in the core, `turn` says as the how manieth it was let in."""
+
+    demand: Demand
+    name: str
+    #: When the core was first told of it, by the clock of this machine.
+    since: float = math.inf
+    stage: Stage = Stage.ASKED
+    queue: str = ""
+    why: str = ""
+    turn: int = 0
+    #: Slurm has, or had, a job of it.
+    placed: bool = False
+    #: All its pods have nodes, as the core has been told.
+    started: bool = False
+    #: When it was asked whether any node would take it, by Unix time.
+    looked: float = -math.inf
+    #: One that came later and asks for less has started before it.
+    passed: bool = False
+
+
+def pass_by(started: Member, waiting: Iterable[Member | None]) -> None:
+    """Those that were let in before it, and ask for more of something, see it come by.
+
+    Whom equal ones pass Slurm has put behind them: for that there are priorities.
+    """
+    for one in waiting:
+        if one is not None and one.turn < started.turn:
+            less = started.demand.total
+            one.passed = one.passed or any(less.get(kind, 0) < most for kind, most in one.demand.total.items())
+
+
+class Ahead:
+    """Who is with Slurm, or on the way there, and has not started: by application, and how long that is believed."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def enter(self, name: str, now: float, most: int) -> bool:
+        """Whether there is a place for one more, which it then has; 0 is any number."""
+        if name not in self._until and most and self.count(now) >= most:
+            return False
+        self._until.setdefault(name, now + UNSEEN_SECONDS)
+        return True
+
+    def seen(self, name: str) -> None:
+        """Slurm has a job of it: it is ahead until that starts."""
+        self._until[name] = math.inf
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(self._until)
+
+    def leave(self, name: str) -> bool:
+        """It has started, or is gone; whether it was there."""
+        return self._until.pop(name, None) is not None
+
+    def expire(self, now: float) -> bool:
+        """Those of whom nobody has seen anything leave; whether there are any."""
+        late = [name for name, until in self._until.items() if until <= now]
+        for name in late:
+            del self._until[name]
+        return bool(late)
+
+    def count(self, now: float, but: Collection[str] = ()) -> int:
+        """How many there are beside these."""
+        return sum(until > now and name not in but for name, until in tuple(self._until.items()))

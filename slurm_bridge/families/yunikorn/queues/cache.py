@@ -1,0 +1,85 @@
+"""The cache: the committed state of all partitions under one lock, and the two queues of events that change it.
+
+Adding goes from resource managers through here to the schedulers. Removing passes through here to the schedulers first,
+so that nothing new comes of what goes, and is done here once all of them have let go. Proposals are accepted or refused
+one by one, each against the state that the one before it has left.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from slurm_bridge.families.yunikorn.queues import committing, ledger
+from slurm_bridge.families.yunikorn.queues.committing import Committing
+from slurm_bridge.families.yunikorn.queues.configuring import Configuring
+from slurm_bridge.families.yunikorn.queues.entering import Entering
+from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, EventQueue, Registered, Told
+from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Post
+from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
+
+E = TypeVar("E")
+
+_LOOK_AROUND = 0.5
+
+
+class Cache:
+    """One queue for what resource managers send and one for what schedulers do, so that neither waits for the other."""
+
+    def __init__(self, clock: Clock, report: Report, sorts: Collection[str]) -> None:
+        self.from_managers: EventQueue[CacheEvent] = EventQueue()
+        self.from_schedulers: EventQueue[CommitEvent] = EventQueue()
+        self.ledger = Ledger(clock)
+        self._report = report
+        self._configuring = Configuring(self.ledger)
+        self._entering = Entering(self.ledger, self._configuring, sorts)
+        self._committing = Committing(self.ledger)
+
+    def connect(self, schedulers: Sequence[Post], tell: Callable[[Told], None]) -> None:
+        """Whom it speaks to; once, before the first event."""
+        self.ledger.connect(schedulers, tell)
+
+    @property
+    def rejected(self) -> tuple[ledger.RejectedApplication, ...]:
+        """The applications that were rejected last, the oldest first."""
+        with self.ledger.lock:
+            return tuple(self.ledger.rejected)
+
+    @property
+    def has_events(self) -> bool:
+        """One of the queues holds something."""
+        return bool(self.from_managers or self.from_schedulers)
+
+    def handle(self) -> None:
+        """All events of both queues."""
+        self._handle(self.from_managers, self._from_manager)
+        self._handle(self.from_schedulers, self._from_scheduler)
+
+    def serve_managers(self, stop: threading.Event) -> None:
+        """Requests of resource managers, until it is told to stop."""
+        self._serve(stop, self.from_managers, self._from_manager)
+
+    def serve_schedulers(self, stop: threading.Event) -> None:
+        """What schedulers propose and let go, until it is told to stop."""
+        self._serve(stop, self.from_schedulers, self._from_scheduler)
+
+    def _serve(self, stop: threading.Event, queue: EventQueue[E], handle: Callable[[E], None]) -> None:
+        while not stop.is_set():
+            queue.wait(_LOOK_AROUND)
+            self._handle(queue, handle)
+
+    def _handle(self, queue: EventQueue[E], handle: Callable[[E], None]) -> None:
+        for event in queue.take():
+            try:
+                with self.ledger.lock:
+                    handle(event)
+            except Exception as error:  # noqa: BLE001 - one event must not take those behind it along
+                self._report(f"cache: {type(event).__name__}", error)
+
+    def _from_manager(self, event: CacheEvent) -> None:
+        if isinstance(event, Registered):
+            self._configuring.register(event)
+        else:
+            self._entering.update(event.update)
+
+    def _from_scheduler(self, event: CommitEvent) -> None:
+        committing.handle(self._committing, event)

@@ -1,0 +1,160 @@
+"""The cache and what schedulers propose: bundles are committed proposal by proposal, and what has left them goes."""
+
+from collections.abc import Callable, Mapping
+
+from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.events import (
+    Answer,
+    Bundle,
+    CommitEvent,
+    Evicting,
+    Held,
+    HeldElsewhere,
+    Leave,
+    Leaving,
+    Removed,
+    ToGo,
+)
+from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Telling
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Subject, Thing, Why
+
+
+class Committing:
+    """Under the lock of the ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        #: Which schedulers have let go of what is to leave.
+        self._let_go: dict[Leaving, set[int]] = {}
+
+    # -- proposals ---------------------------------------------------------------------------------------------------
+
+    def bundle(self, bundle: Bundle) -> None:
+        """Each proposal is accepted or refused for itself; the scheduler is told which, the others what they count."""
+        partition, telling = self._current(bundle), Telling()
+        for allocation in bundle.proposals:
+            gone = f"partition {bundle.partition} is not the one any more for which it was proposed"
+            refused = partition.obstacle(allocation) if partition else gone
+            if partition is not None and not refused:
+                partition.commit(allocation)
+                telling.allocate(allocation)
+            self._answer(bundle, allocation, refused)
+        if partition is not None:
+            self._ledger.tell(partition.origin.rm, telling)
+
+    def _answer(self, bundle: Bundle, allocation: Allocation, refused: str) -> None:
+        answer = Answer(
+            partition=bundle.partition,
+            incarnation=bundle.incarnation,
+            by=bundle.by,
+            allocation=allocation,
+            refused=refused,
+        )
+        for number, post in enumerate(self._ledger.schedulers):
+            if number == bundle.by or not refused:
+                post(answer)
+
+    def _current(self, event: Bundle | Evicting | Leaving) -> Partition | None:
+        partition = self._ledger.partitions.get(event.partition)
+        return partition if partition is not None and partition.origin.incarnation == event.incarnation else None
+
+    # -- preemption --------------------------------------------------------------------------------------------------
+
+    def evict(self, event: Evicting) -> None:
+        """The resource manager is asked; whoever is gone, or is wanted gone already, is passed over.
+
+        Nobody goes for an asker that waits no longer.
+        """
+        partition, telling = self._current(event), Telling()
+        if partition is None:
+            return
+        for eviction in event.evictions:
+            ask = partition.waiting(eviction.asker) if eviction.asker else None
+            if eviction.asker is not None and ask is None:
+                if not partition.is_to_go(eviction.victim):
+                    self._ledger.broadcast(ToGo(partition=partition.name, id=eviction.victim, spared=True))
+            elif partition.evict(eviction.victim):
+                telling.evict(eviction)
+                self._ledger.broadcast(
+                    ToGo(partition=partition.name, id=eviction.victim, ask=ask, nodes=eviction.nodes)
+                )
+        self._ledger.tell(partition.origin.rm, telling)
+
+    def held(self, event: Held) -> None:
+        """Schedulers leave out what another one holds."""
+        for number, post in enumerate(self._ledger.schedulers):
+            if number != event.by:
+                post(HeldElsewhere(partition=event.partition, by=event.by, nodes=event.nodes))
+
+    # -- what goes ---------------------------------------------------------------------------------------------------
+
+    def removed(self, event: Removed) -> None:
+        """Once every scheduler has let go of it, it goes from here, and the resource manager is told."""
+        done = self._let_go.setdefault(event.leaving, set())
+        done.add(event.by)
+        if len(done) < len(self._ledger.schedulers):
+            return
+        del self._let_go[event.leaving]
+        partition, telling = self._current(event.leaving), Telling()
+        if partition is not None:
+            _GO[event.leaving.leave](partition, event.leaving, telling)
+            self._ledger.tell(partition.origin.rm, telling)
+
+
+def _application(partition: Partition, leaving: Leaving, telling: Telling) -> None:
+    if leaving.name not in partition.applications:
+        return
+    for allocation in partition.remove_application(leaving.name):
+        telling.free(partition.name, allocation, Why.APPLICATION_REMOVED)
+    telling.release(Subject(thing=Thing.APPLICATION, partition=partition.name, name=leaving.name), leaving.why)
+
+
+def _ask(partition: Partition, leaving: Leaving, telling: Telling) -> None:
+    application = partition.applications.get(leaving.name)
+    if application is None:
+        return
+    application.going.discard(leaving.key)
+    if application.asks.pop(leaving.key, None) is not None:
+        subject = Subject(thing=Thing.ASK, partition=partition.name, name=leaving.name, key=leaving.key)
+        telling.release(subject, leaving.why)
+
+
+def _allocation(partition: Partition, leaving: Leaving, telling: Telling) -> None:
+    """It may have gone with its node meanwhile, and that has been told."""
+    application = partition.applications.get(leaving.name)
+    if application is None:
+        return
+    application.going.discard(leaving.key)
+    gone = AskId(partition=partition.name, application=leaving.name, key=leaving.key)
+    if leaving.key in application.allocations:
+        telling.free(partition.name, partition.release(gone), leaving.why)
+
+
+def _node(partition: Partition, leaving: Leaving, telling: Telling) -> None:
+    if leaving.name not in partition.nodes:
+        return
+    for allocation in partition.remove_node(leaving.name):
+        lost = tuple(node for node in allocation.nodes if node == leaving.name)
+        telling.free(partition.name, allocation, Why.NODE_REMOVED, lost)
+    telling.release(Subject(thing=Thing.NODE, partition=partition.name, name=leaving.name), leaving.why)
+
+
+_GO: Mapping[Leave, Callable[[Partition, Leaving, Telling], None]] = {
+    Leave.APPLICATION: _application,
+    Leave.ASK: _ask,
+    Leave.ALLOCATION: _allocation,
+    Leave.NODE: _node,
+}
+
+
+def handle(committing: Committing, event: CommitEvent) -> None:
+    """Whatever a scheduler sends."""
+    match event:
+        case Bundle():
+            committing.bundle(event)
+        case Removed():
+            committing.removed(event)
+        case Evicting():
+            committing.evict(event)
+        case Held():
+            committing.held(event)

@@ -1,0 +1,46 @@
+"""Whether a configuration can be used: everything that is wrong with it, in a fixed order."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from slurm_bridge.families.yunikorn.queues.config import documents, parsing
+from slurm_bridge.families.yunikorn.queues.config.checks import beyond, limits, resources, rules, structure
+from slurm_bridge.families.yunikorn.queues.config.problems import Problem, Refused
+
+Check = Callable[[documents.Partition], Iterable[Problem]]
+
+#: From what others rest on to what rests on it: a name that is twice there explains a sum that is too large.
+BASE: tuple[Check, ...] = (structure.partition, resources.partition, limits.partition, rules.partition)
+
+#: What a partition may have and still be read as it was meant: none of these hides a value from the checks.
+_HARMLESS = frozenset({"unknown_field", "property_unknown", "property_value"})
+
+
+def load(mapping: object) -> documents.Document:
+    """The configuration of a plain mapping; Refused carries all that is wrong with it."""
+    parsed = parsing.parse(mapping)
+    found = tuple(problems(parsed))
+    if found:
+        raise Refused(found)
+    return parsed.document
+
+
+def problems(parsed: parsing.Parsed, *, ours: bool = True) -> Iterator[Problem]:
+    """What could not be read, then what YuniKorn's rules forbid, then what `ours` do.
+
+    A partition of which something could not be read is not checked any further: what is missing would be missed.
+    """
+    yield from parsed.problems
+    yield from structure.partition_names(parsed.document)
+    readable = [one for one in parsed.document.partitions if not _is_broken(one, parsed.problems)]
+    for partition in readable:
+        for check in BASE:
+            yield from check(partition)
+    if ours:
+        for partition in readable:
+            yield from beyond.partition(partition)
+        yield from beyond.places(documents.Document(partitions=tuple(readable)))
+
+
+def _is_broken(partition: documents.Partition, found: Iterable[Problem]) -> bool:
+    """Something within the partition could not be read."""
+    return any(one.field.startswith(f"{partition.where}.") and one.code not in _HARMLESS for one in found)

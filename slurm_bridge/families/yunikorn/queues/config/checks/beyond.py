@@ -1,0 +1,77 @@
+"""What this program asks of a configuration beyond YuniKorn's rules: they are checked after those, not instead."""
+
+import dataclasses
+from collections.abc import Iterator
+
+from slurm_bridge.families.yunikorn.queues.config import documents
+from slurm_bridge.families.yunikorn.queues.config.documents import Queue
+from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+
+RULES = ("user", "fixed", "provided", "tag")
+
+_WITH_VALUE = ("fixed", "tag")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a name of a queue stands: below which one, in which partition, and where in the document."""
+
+    parent: str
+    path: str
+    partition: str
+    where: str
+
+
+def places(document: documents.Document) -> Iterator[Problem]:
+    """The name of a queue has one place: it is below the same parent in every partition that has it.
+
+    A partition need not have it, which is as if nobody might submit to it there. Whatever is below a queue that
+    stands elsewhere stands elsewhere too; only the topmost is told.
+    """
+    known: dict[str, _Place] = {}
+    for partition in document.partitions:
+        for name, place in _places(partition):
+            first = known.setdefault(name, place)
+            if first.parent != place.parent:
+                there = f"{name} is {place.path} in partition {place.partition}"
+                allowed = (
+                    f"a name has one place, and {first.where} has it as {first.path} in partition {first.partition}"
+                )
+                yield Problem(code="queue_place", field=f"{place.where}.name", there=there, allowed=allowed)
+
+
+def _places(partition: documents.Partition) -> Iterator[tuple[str, _Place]]:
+    for path, queue in documents.walk(partition.root):
+        above, _, name = path.rpartition(".")
+        parent = above.rpartition(".")[2]
+        yield name, _Place(parent=parent, path=path, partition=partition.name, where=queue.where)
+
+
+def partition(checked: documents.Partition) -> Iterator[Problem]:
+    """The rules that exist, lists that mean one thing only, and templates where children can come to be."""
+    for rule in checked.rules:
+        for part in rule.chain():
+            yield from _rule(part)
+    for _, queue in documents.walk(checked.root):
+        yield from _acls(queue)
+        if queue.leaf and queue.template is not None:
+            where, there = queue.template.where, "stands on a leaf"
+            allowed = "a template is for children, and `parent: true` allows some"
+            yield Problem(code="template_on_leaf", field=where, there=there, allowed=allowed)
+
+
+def _rule(rule: documents.Rule) -> Iterator[Problem]:
+    if rule.kind not in RULES:
+        there, allowed = f"is {rule.name!r}", f"allowed are {', '.join(RULES)}"
+        yield Problem(code="rule_unknown", field=f"{rule.where}.name", there=there, allowed=allowed)
+    elif rule.kind in _WITH_VALUE and not rule.value:
+        allowed = "it is the queue" if rule.kind == "fixed" else "it is the name of the tag"
+        yield Problem(code="rule_value", field=f"{rule.where}.value", there="is missing", allowed=allowed)
+
+
+def _acls(queue: Queue) -> Iterator[Problem]:
+    for field, text in (("submitacl", queue.submit_acl), ("adminacl", queue.admin_acl)):
+        name = text.strip()
+        if " " not in name and text.startswith("  ") and name:
+            allowed = f"with so many spaces {name!r} may be users or groups: '{name}' or ' {name}'"
+            yield Problem(code="acl_spaces", field=f"{queue.where}.{field}", there=f"is {text!r}", allowed=allowed)

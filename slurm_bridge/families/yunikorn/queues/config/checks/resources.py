@@ -1,0 +1,87 @@
+"""Guarantees, maxima and numbers of applications of a queue against its parent and its children."""
+
+import functools
+from collections.abc import Iterator
+
+from slurm_bridge.families.yunikorn.queues import amounts
+from slurm_bridge.families.yunikorn.queues.amounts import Known
+from slurm_bridge.families.yunikorn.queues.config import documents, records
+from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+
+
+def partition(checked: documents.Partition) -> Iterator[Problem]:
+    """Every queue of the partition."""
+    yield from _queue(checked.root, None)
+
+
+def said(kind: str, amount: int) -> str:
+    """An amount as it could be written in the configuration."""
+    return f"{amount}m" if kind == "vcore" else str(amount)
+
+
+def _queue(queue: documents.Queue, above: Known) -> Iterator[Problem]:
+    """`above` is the effective maximum of the parent."""
+    yield from _own(queue, above)
+    here = amounts.smaller(queue.max, above)
+    yield from _guaranteed(queue, here)
+    yield from _applications(queue)
+    for child in queue.queues:
+        yield from _queue(child, here)
+
+
+def _own(queue: documents.Queue, above: Known) -> Iterator[Problem]:
+    for one in (queue, queue.template) if queue.template else (queue,):
+        for kind, amount in _exceeding(one.guaranteed, one.max):
+            where = _at(one.where, "guaranteed", kind)
+            allowed = f"allowed is its maximum, {said(kind, (one.max or {})[kind])}"
+            yield _problem("guaranteed_above_max", where, f"is {said(kind, amount)}", allowed)
+    for kind, amount in _exceeding(queue.max, above):
+        allowed = f"allowed is what the queues above it allow, {said(kind, (above or {})[kind])}"
+        yield _problem("max_above_parent", _at(queue.where, "max", kind), f"is {said(kind, amount)}", allowed)
+
+
+def _guaranteed(queue: documents.Queue, maximum: Known) -> Iterator[Problem]:
+    wanted = _of_children(queue)
+    names = ", ".join(child.name for child in queue.queues)
+    for kind, amount in _exceeding(wanted, queue.guaranteed):
+        there = f"is {said(kind, (queue.guaranteed or {})[kind])}"
+        allowed = f"its children {names} are guaranteed {said(kind, amount)} together"
+        yield _problem("children_guaranteed_above_parent", _at(queue.where, "guaranteed", kind), there, allowed)
+    for kind, amount in _exceeding(wanted, maximum):
+        there = f"is {said(kind, (maximum or {})[kind])}, with the maxima above it"
+        allowed = f"its children {names} are guaranteed {said(kind, amount)} together"
+        yield _problem("children_guaranteed_above_max", _at(queue.where, "max", kind), there, allowed)
+
+
+def _applications(queue: documents.Queue) -> Iterator[Problem]:
+    most = queue.max_applications
+    for child in queue.queues if most else ():
+        where = f"{child.where}.maxapplications"
+        if not child.max_applications:
+            allowed = f"allowed are 1 to {most}, because {queue.name} allows {most}"
+            yield _problem("maxapplications_missing", where, "is missing or 0, which is no limit", allowed)
+        elif child.max_applications > most:
+            allowed = f"allowed are those of {queue.name}, {most}"
+            yield _problem("maxapplications_above_parent", where, f"is {child.max_applications}", allowed)
+
+
+def _effective(queue: documents.Queue) -> Known:
+    """What it is guaranteed; a queue that says nothing is guaranteed what its children are."""
+    return _of_children(queue) if amounts.is_empty(queue.guaranteed) else queue.guaranteed
+
+
+def _of_children(queue: documents.Queue) -> Known:
+    return functools.reduce(amounts.plus, map(_effective, queue.queues), None)
+
+
+def _exceeding(amount: Known, most: Known) -> Iterator[tuple[str, int]]:
+    """What is above, of the types that are defined there."""
+    return ((kind, one) for kind, one in (amount or {}).items() if most and one > most.get(kind, one))
+
+
+def _at(where: str, field: str, kind: str) -> str:
+    return records.field(f"{where}.resources.{field}", kind)
+
+
+def _problem(code: str, field: str, there: str, allowed: str) -> Problem:
+    return Problem(code=code, field=field, there=there, allowed=allowed)

@@ -1,0 +1,74 @@
+"""Names, access control lists, and what is said of a partition as a whole."""
+
+from collections.abc import Iterable, Iterator
+
+from slurm_bridge.families.yunikorn.queues.config import documents, names, records
+from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+
+#: Users, then groups.
+_ACL_FIELDS = 2
+
+NODE_SORTS = ("fair", "binpacking")
+
+
+def partition_names(document: documents.Document) -> Iterator[Problem]:
+    """Two partitions differ in more than their case."""
+    seen: dict[str, documents.Partition] = {}
+    for partition in document.partitions:
+        first = seen.setdefault(partition.name.lower(), partition)
+        if first is not partition:
+            there = f"is {partition.name!r}, as {first.where} is ignoring case"
+            yield _problem("duplicate_partition", f"{partition.where}.name", there, "every partition has its own name")
+
+
+def partition(checked: documents.Partition) -> Iterator[Problem]:
+    """The root, the names and lists of all queues, the limits on the partition, and its order of nodes."""
+    root = checked.root
+    if root.guaranteed or root.max:
+        there = f"has {' and '.join(word for word in ('guaranteed', 'max') if getattr(root, word))}"
+        yield _problem("root_resources", f"{root.where}.resources", there, "the root has what the cluster has")
+    for _, queue in documents.walk(root):
+        yield from _children(queue)
+        yield from _acls(queue)
+    if checked.limits and checked.limits != root.limits:
+        there = f"differ from those of the root, {root.where}.limits"
+        yield _problem(
+            "partition_and_root_limits_differ", f"{checked.where}.limits", there, "say them once, or equally"
+        )
+    yield from _node_sort(checked.node_sort)
+
+
+def _children(queue: documents.Queue) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for child in queue.queues:
+        if not names.QUEUE.fullmatch(child.name):
+            allowed = f"allowed are 1 to 64 {names.IN_QUEUES}"
+            yield _problem("queue_name", f"{child.where}.name", f"is {child.name!r}", allowed)
+        first = seen.setdefault(child.name.lower(), child.where)
+        if first != child.where:
+            there = f"is {child.name!r}, as {first} is ignoring case"
+            yield _problem(
+                "duplicate_queue", f"{child.where}.name", there, "every queue below a parent has its own name"
+            )
+
+
+def _acls(queue: documents.Queue) -> Iterator[Problem]:
+    for field, text in (("submitacl", queue.submit_acl), ("adminacl", queue.admin_acl)):
+        fields = text.strip().split(" ")
+        if len(fields) > _ACL_FIELDS:
+            there = f"is {text!r}, {len(fields)} fields"
+            yield _problem("acl_fields", f"{queue.where}.{field}", there, "allowed are 'users groups', or '*' for all")
+
+
+def _node_sort(sort: documents.NodeSort) -> Iterable[Problem]:
+    if sort.policy and sort.policy not in NODE_SORTS:
+        allowed = f"allowed are {' and '.join(NODE_SORTS)}"
+        yield _problem("unknown_node_sort_policy", f"{sort.where}.type", f"is {sort.policy!r}", allowed)
+    for kind, weight in sort.weights.items():
+        if weight < 0:
+            where = records.field(f"{sort.where}.resourceweights", kind)
+            yield _problem("negative_node_weight", where, f"is {weight:g}", "allowed is 0 or more")
+
+
+def _problem(code: str, field: str, there: str, allowed: str) -> Problem:
+    return Problem(code=code, field=field, there=there, allowed=allowed)

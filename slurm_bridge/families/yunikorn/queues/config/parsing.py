@@ -1,0 +1,175 @@
+"""From a plain mapping to the records of a configuration; all that cannot be read is told at once."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from slurm_bridge.families.yunikorn.queues.config import documents, properties
+from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.records import Record
+
+#: The name of a partition that has none.
+DEFAULT = "default"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """What could be read, and what was wrong with it."""
+
+    document: documents.Document
+    problems: tuple[Problem, ...]
+
+
+def parse(mapping: object) -> Parsed:
+    """The document as it is given, a root put above queues that have none."""
+    problems: list[Problem] = []
+    record = Record(mapping, "", problems)
+    partitions = tuple(map(_partition, record.records("partitions")))
+    record.finish()
+    if not partitions and not record.is_noted("partitions"):
+        record.note("partitions_missing", "partitions", "has no partitions", "there is at least one")
+    return Parsed(document=documents.Document(partitions=partitions), problems=tuple(problems))
+
+
+def _partition(record: Record) -> documents.Partition:
+    limits = tuple(map(_limit, record.records("limits")))
+    queues = tuple(map(_queue, record.records("queues")))
+    read = documents.Partition(
+        name=record.text("name") or DEFAULT,
+        root=_rooted(queues, limits, f"{record.where}.queues"),
+        limits=limits,
+        rules=tuple(map(_rule, record.records("placementrules"))),
+        node_sort=_node_sort(record.record("nodesortpolicy")),
+        preemption=_preemption(record.record("preemption")),
+        where=record.where,
+    )
+    record.finish()
+    if not queues and not record.is_noted("queues"):
+        record.note("queues_missing", f"{record.where}.queues", "has no queues", "there is at least a root")
+    return read
+
+
+def _rooted(queues: tuple[documents.Queue, ...], limits: tuple[documents.Limit, ...], where: str) -> documents.Queue:
+    """The one queue that is called root, or a root above all; it has the limits of the partition if it has none."""
+    if len(queues) == 1 and queues[0].name.lower() == documents.ROOT:
+        root = dataclasses.replace(queues[0], name=documents.ROOT, parent=True)
+    else:
+        root = documents.Queue(name=documents.ROOT, parent=True, queues=queues, where=where)
+    return root if root.limits else dataclasses.replace(root, limits=limits)
+
+
+def _queue(record: Record) -> documents.Queue:
+    guaranteed, maximum = _resources(record.record("resources"))
+    read = documents.Queue(
+        name=record.text("name"),
+        parent=record.flag("parent"),
+        submit_acl=record.text("submitacl"),
+        admin_acl=record.text("adminacl"),
+        guaranteed=guaranteed,
+        max=maximum,
+        max_applications=record.count("maxapplications"),
+        properties=_properties(record.record("properties")),
+        template=_template(record.record("childtemplate")),
+        limits=tuple(map(_limit, record.records("limits"))),
+        queues=tuple(map(_queue, record.records("queues"))),
+        where=record.where,
+    )
+    record.finish()
+    return read
+
+
+def _resources(record: Record | None) -> tuple[Mapping[str, int] | None, Mapping[str, int] | None]:
+    if record is None:
+        return None, None
+    read = record.amount("guaranteed"), record.amount("max")
+    record.finish()
+    return read
+
+
+def _template(record: Record | None) -> documents.Template | None:
+    if record is None:
+        return None
+    guaranteed, maximum = _resources(record.record("resources"))
+    read = documents.Template(
+        guaranteed=guaranteed,
+        max=maximum,
+        max_applications=record.count("maxapplications"),
+        properties=_properties(record.record("properties")),
+        where=record.where,
+    )
+    record.finish()
+    return read
+
+
+def _properties(record: Record | None) -> properties.Stated:
+    """The properties that a queue states; values may be written as numbers, as in YuniKorn's own files."""
+    said = {}
+    for name, where, value in record.items() if record else ():
+        known = properties.PROPERTIES.get(name)
+        if record and known is None:
+            record.note("property_unknown", where, "is no property", f"there are {', '.join(properties.PROPERTIES)}")
+        elif record and known:
+            try:
+                said[known.field] = known.read(value if isinstance(value, str) else repr(value))
+            except ValueError:
+                record.note("property_value", where, f"is {value!r}", f"allowed is {known.allowed}")
+    return properties.Stated(**said)
+
+
+def _limit(record: Record) -> documents.Limit:
+    read = documents.Limit(
+        note=record.text("limit"),
+        users=record.texts("users"),
+        groups=record.texts("groups"),
+        max_resources=record.amount("maxresources", signed=True),
+        max_applications=record.count("maxapplications"),
+        where=record.where,
+    )
+    record.finish()
+    return read
+
+
+def _rule(record: Record) -> documents.Rule:
+    parent = record.record("parent")
+    read = documents.Rule(
+        name=record.text("name"),
+        value=record.text("value"),
+        create=record.flag("create"),
+        parent=_rule(parent) if parent else None,
+        filter=_filter(record.record("filter")),
+        where=record.where,
+    )
+    record.finish()
+    return read
+
+
+def _filter(record: Record | None) -> documents.Filter:
+    if record is None:
+        return documents.Filter()
+    read = documents.Filter(
+        kind=record.text("type"), users=record.texts("users"), groups=record.texts("groups"), where=record.where
+    )
+    record.finish()
+    return read
+
+
+def _node_sort(record: Record | None) -> documents.NodeSort:
+    if record is None:
+        return documents.NodeSort()
+    weights = record.record("resourceweights")
+    read = documents.NodeSort(policy=record.text("type"), weights=_weights(weights), where=record.where)
+    record.finish()
+    return read
+
+
+def _weights(record: Record | None) -> Mapping[str, float]:
+    return {kind: record.number(where, value) for kind, where, value in record.items()} if record else {}
+
+
+def _preemption(record: Record | None) -> documents.Preemption:
+    if record is None:
+        return documents.Preemption()
+    read = documents.Preemption(
+        enabled=record.flag("enabled", default=True), quota=record.flag("quotapreemptionenabled")
+    )
+    record.finish()
+    return read

@@ -1,0 +1,303 @@
+"""One scheduler's part in one partition: its events, its passes, and what it proposes.
+
+Each lane has its own lock and its own thread: a pass that is slow or fails holds up no other partition. What a pass
+gives counts here at once, so that the next step knows of it, and is proposed; the answer leaves it or takes it back.
+"""
+
+import dataclasses
+import math
+import threading
+import zlib
+from collections.abc import Callable, Mapping
+
+from slurm_bridge.families.yunikorn.queues import events, nodes, recalling, records, rules
+from slurm_bridge.families.yunikorn.queues.applications import Waiting
+from slurm_bridge.families.yunikorn.queues.config import building, documents, reloading
+from slurm_bridge.families.yunikorn.queues.events import Answer, CommitEvent, EventQueue, Leave, Leaving, SchedulerEvent
+from slurm_bridge.families.yunikorn.queues.nodes import Node, NodeSort
+from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.passing import Allocated, Passing
+from slurm_bridge.families.yunikorn.queues.plans import Plan, Preemptor
+from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
+from slurm_bridge.families.yunikorn.queues.preemption import Preemption
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Origin, Question
+from slurm_bridge.families.yunikorn.queues.rules import Rules
+from slurm_bridge.families.yunikorn.queues.tree import Queue, find
+
+#: So many results one pass gives at most, before it listens again.
+MOST_RESULTS = 1_000
+#: A pass that failed is tried again after so many seconds.
+_AFTER_FAILURE = 1.0
+#: An application that is refused again and again is asked for less and less often, at last every so many seconds.
+_LONGEST_PAUSE = 32.0
+#: Without any event a pass looks whether time alone has changed something, and whether it is to stop.
+_LOOK_AROUND = 0.5
+
+#: Whether a node may take the ask: the question of the partition of a resource manager, "" or the reason.
+Predicate = Callable[[str, Question], str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What all lanes of a scheduler share. `number` is the scheduler's, of so many in `schedulers`."""
+
+    clock: Clock
+    sorts: Mapping[str, NodeSort]
+    rules: Rules
+    send: Callable[[CommitEvent], None]
+    predicate: Predicate
+    preemptor: Preemptor | None
+    report: Report
+    number: int = 0
+    schedulers: int = 1
+
+
+class Lane:
+    """Events come in from any thread; one thread at a time handles and passes."""
+
+    def __init__(self, name: str, origin: Origin, settings: documents.Partition, setting: Setting) -> None:
+        self.name = name
+        self.origin = origin
+        #: Held while events are handled and during a pass; whoever looks at `partition` takes it.
+        self.lock = threading.RLock()
+        self.inbox: EventQueue[SchedulerEvent] = EventQueue()
+        self._setting = setting
+        self._plan = building.plan(settings)
+        self.partition = Partition(
+            building.build(self._plan), self._sorts(settings), self._rules(settings), settings.root
+        )
+        self._preemption = Preemption(settings.preemption, self._would_do)
+        self._passing = Passing(self.partition, self._may if origin.predicates else None)
+        #: Proposed and not answered; the ask that is to wait if it is refused.
+        self._flying: dict[AskId, records.Ask | None] = {}
+        self._held: frozenset[str] = frozenset()
+        #: Another pass would come to nothing now: the last one has come to its end, and nothing has happened since.
+        self.settled = False
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def handle(self) -> None:
+        """All that has come in. An event that fails is reported, and the others are handled."""
+        with self.lock:
+            for event in self.inbox.take():
+                self.settled = self.settled and self._is_expected(event)
+                try:
+                    self._handle(event)
+                except Exception as error:  # noqa: BLE001 - one event must not take the partition with it
+                    self._setting.report(f"partition {self.name}: {type(event).__name__}", error)
+
+    def _is_expected(self, event: SchedulerEvent) -> bool:
+        """What was proposed here stands, as it has counted since: no further pass comes to anything by that."""
+        return isinstance(event, Answer) and event.by == self._setting.number and not event.refused
+
+    def _handle(self, event: SchedulerEvent) -> None:
+        match event:
+            case events.Configured():
+                self._configure(event.settings)
+            case events.Put():
+                self.partition.put_node(event.node)
+            case events.Added():
+                self.partition.add_application(event.application, self._leaf(event.queue))
+            case events.Asked():
+                self._ask(event.ask)
+            case events.Standing():
+                self._adopt(event.allocation)
+            case Leaving():
+                self._let_go(event)
+            case Answer():
+                self._answered(event)
+            case events.ToGo() | events.Started():
+                self._heard_of(event)
+            case events.HeldElsewhere():
+                self._leave_out(event)
+
+    def _heard_of(self, event: events.ToGo | events.Started) -> None:
+        """What stands has its nodes, or is to go."""
+        if isinstance(event, events.Started):
+            self.partition.standing.start(event.id)
+        else:
+            is_mine = event.ask is not None and self._is_mine(event.ask.application)
+            recalling.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
+
+    def _configure(self, settings: documents.Partition) -> None:
+        self._plan = building.plan(settings)
+        busy = {application.queue.path for application in self.partition.applications.values()}
+        changes, gone = reloading.reload(self.partition.root, self._plan, busy)
+        for queue in gone:
+            self.partition.forget(queue)
+        self.partition.follow(self._rules(settings), self._sorts(settings), settings.root)
+        lowered = [one for path in changes.lowered if (one := find(self.partition.root, path)) is not None]
+        self._preemption.follow(settings.preemption, lowered, self._setting.clock.wall())
+
+    def _rules(self, settings: documents.Partition) -> Rules:
+        return rules.configured(self._setting.rules, settings, self.origin, plans=self._setting.preemptor is None)
+
+    def _sorts(self, settings: documents.Partition) -> Mapping[str, NodeSort]:
+        """The orders that are built in, with the partition's weights, and the others."""
+        return {**nodes.sorts(settings.node_sort.weights or None), **self._setting.sorts}
+
+    def _leaf(self, path: str) -> Queue:
+        return find(self.partition.root, path) or building.create(self.partition.root, self._plan, path)
+
+    def _ask(self, ask: records.Ask) -> None:
+        """Asks of the other schedulers' applications are theirs. One that is proposed is not proposed a second time.
+
+        The cache refuses what has been asked for otherwise since, and then this one waits.
+        """
+        if ask.id in self._flying:
+            self._flying[ask.id] = ask
+        elif self._is_mine(ask.application):
+            self.partition.add_ask(ask)
+
+    def _is_mine(self, application: str) -> bool:
+        count = self._setting.schedulers
+        return count == 1 or zlib.crc32(application.encode()) % count == self._setting.number
+
+    def _adopt(self, allocation: Allocation) -> None:
+        """Count what is committed, as far as its application and its nodes have not left already."""
+        here = tuple(name for name in allocation.nodes if self.partition.nodes.get(name) is not None)
+        if here and allocation.ask.application in self.partition.applications:
+            self.partition.adopt(dataclasses.replace(allocation, nodes=here))
+            application = self.partition.applications[allocation.ask.application]
+            application.ran = True
+            self._preemption.quotas.noticed(application.queue, self._setting.clock.wall())
+
+    def _answered(self, answer: Answer) -> None:
+        if answer.by != self._setting.number:
+            self._adopt(answer.allocation)
+            return
+        again = self._flying.pop(answer.allocation.ask.id, None)
+        application = self.partition.applications.get(answer.allocation.ask.application)
+        if application is None:
+            return
+        if not answer.refused:
+            application.refusals, application.ran = 0, True
+            return
+        self.partition.undo(answer.allocation, again=again)
+        # What refuses once is a change that has been told by now; what refuses again will not go away by asking.
+        application.refusals += 1
+        pause = min(_LONGEST_PAUSE, 2.0 ** (application.refusals - 2)) if application.refusals > 1 else -math.inf
+        application.refused_until = self._setting.clock.wall() + pause
+
+    def _let_go(self, leaving: Leaving) -> None:
+        """It goes from here first; then the cache is told that it may go there."""
+        one = AskId(partition=self.name, application=leaving.name, key=leaving.key)
+        application = self.partition.applications.get(leaving.name)
+        if leaving.leave is Leave.APPLICATION and application is not None:
+            self.partition.remove_application(leaving.name)
+            self._retire(application.queue)
+        elif leaving.leave is Leave.NODE:
+            self.partition.remove_node(leaving.name)
+        elif leaving.leave is Leave.ALLOCATION:
+            self.partition.release(one)
+        elif application is not None:
+            self.partition.withdraw(application, leaving.key)
+            if one in self._flying:
+                self._flying[one] = None
+        self._setting.send(events.Removed(by=self._setting.number, leaving=leaving))
+
+    def _retire(self, leaf: Queue) -> None:
+        """A queue that drains, or that nobody configured, goes with its last application."""
+        for queue in reloading.retire(leaf, (leaf.path,) if len(self.partition.leaf(leaf)) else ()):
+            self.partition.forget(queue)
+
+    def _leave_out(self, event: events.HeldElsewhere) -> None:
+        """Nodes of other schedulers are no candidates; where two hold the same one, the first scheduler keeps it."""
+        for node in self.partition.nodes:
+            node.elsewhere.discard(event.by)
+            if node.name in event.nodes:
+                node.elsewhere.add(event.by)
+                if event.by < self._setting.number:
+                    self.partition.give_up(node.name)
+        self.partition.unsettle()
+
+    # -- passes ------------------------------------------------------------------------------------------------------
+
+    def run(self, most: int = MOST_RESULTS) -> int:
+        """One pass; the number of its results. What was decided before it fails is proposed all the same."""
+        with self.lock:
+            now, self.settled = self._setting.clock.wall(), False
+            proposals: list[Allocation] = []
+            try:
+                count = self._steps(proposals, most, now)
+            finally:
+                self._propose(proposals)
+            # What was just proposed may have to go: the cache has to know it before.
+            followed = self._preempt(now) if count < most else 0
+            self.settled = count < most and not followed
+            return count + followed
+
+    def _steps(self, proposals: list[Allocation], most: int, now: float) -> int:
+        for count in range(most):
+            result = self._passing.step(now)
+            if result is None:
+                return count
+            if isinstance(result, Allocated):
+                proposals.append(result.allocation)
+                self._flying[result.allocation.ask.id] = result.allocation.ask
+        return most
+
+    def _propose(self, proposals: list[Allocation]) -> None:
+        self._tell_held()
+        if proposals:
+            bundle = events.Bundle(
+                partition=self.name,
+                incarnation=self.origin.incarnation,
+                by=self._setting.number,
+                proposals=tuple(proposals),
+            )
+            self._setting.send(bundle)
+
+    def _tell_held(self) -> None:
+        """The other schedulers leave out what is held here."""
+        if self._setting.schedulers == 1:
+            return
+        held = frozenset(node for waiting in self.partition.holders.values() for node in waiting.on)
+        if held != self._held:
+            self._held = held
+            self._setting.send(events.Held(partition=self.name, by=self._setting.number, nodes=held))
+
+    def _may(self, waiting: Waiting, node: Node, reserving: bool) -> bool:
+        question = Question(ask=waiting.ask, node=node.name, reserving=reserving)
+        return not self._setting.predicate(self.origin.rm, question)
+
+    # -- preemption --------------------------------------------------------------------------------------------------
+
+    def _preempt(self, now: float) -> int:
+        landed, plan_all = self.partition.land(), self._setting.preemptor or self._preemption
+        before = self.partition.grown
+        planned = sum(self._carry_out(plan, now) for plan in plan_all(self.partition, now))
+        # Whoever was kept back for nothing may be let in now.
+        return landed + planned + self.partition.grown - before
+
+    def _carry_out(self, plan: Plan, now: float) -> bool:
+        evictions = recalling.carry_out(self.partition, plan, now)
+        if not evictions:
+            return False
+        self._tell_held()
+        self._setting.send(
+            events.Evicting(partition=self.name, incarnation=self.origin.incarnation, evictions=evictions)
+        )
+        return True
+
+    def _would_do(self, waiting: Waiting, node: str, without: tuple[AskId, ...]) -> bool:
+        if not self.origin.predicates:
+            return True
+        question = Question(ask=waiting.ask, node=node, reserving=True, preempting=True, without=without)
+        return not self._setting.predicate(self.origin.rm, question)
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    def serve(self, stop: threading.Event) -> None:
+        """Events and passes, until it is told to stop; a pass that fails is reported and tried again later."""
+        while not stop.is_set():
+            self.inbox.wait(_LOOK_AROUND)
+            self.handle()
+            try:
+                more = not stop.is_set() and self.run() == MOST_RESULTS
+            except Exception as error:  # noqa: BLE001 - whatever fails here, the other partitions go on
+                self._setting.report(f"partition {self.name}: pass", error)
+                self._setting.clock.wait(stop, _AFTER_FAILURE)
+            else:
+                if more:
+                    self.inbox.wake()

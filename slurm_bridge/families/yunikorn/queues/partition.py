@@ -1,0 +1,298 @@
+"""The scheduler's state of one partition: its queues, applications, nodes and reservations, with what is in flight.
+
+Everything here has its inverse. `grown` counts what may have made something possible: as long as it stays the same,
+what could not be placed cannot be placed now either, and need not be looked at again. `unsettled` counts what may have
+done so in any way; else only those are looked at again for whom something has changed.
+"""
+
+import dataclasses
+from collections.abc import Hashable, Mapping
+
+from slurm_bridge.families.yunikorn.queues import amounts, applications, records
+from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
+from slurm_bridge.families.yunikorn.queues.config import documents
+from slurm_bridge.families.yunikorn.queues.flights import Flights
+from slurm_bridge.families.yunikorn.queues.leaves import Leaf
+from slurm_bridge.families.yunikorn.queues.limits import Limits
+from slurm_bridge.families.yunikorn.queues.nodes import Nodes, NodeSort
+from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode
+from slurm_bridge.families.yunikorn.queues.rules import Rules
+from slurm_bridge.families.yunikorn.queues.standings import Standings
+from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
+
+_UNLIMITED = documents.Queue(name=documents.ROOT)
+
+
+class Partition:
+    """One thread at a time changes it."""
+
+    def __init__(
+        self, root: Queue, sorts: Mapping[str, NodeSort], rules: Rules, configured: documents.Queue | None = None
+    ) -> None:
+        self.root = root
+        self.rules = rules
+        self.limits = Limits(configured or _UNLIMITED)
+        # Most partitions need not ask for every application.
+        self.limited = bool(self.limits)
+        self.nodes = Nodes(sorts, rules.mode)
+        self.applications: dict[str, Application] = {}
+        #: Asks that hold nodes.
+        self.holders: dict[AskId, Waiting] = {}
+        self.standing = Standings(behind=rules.mode is Mode.ALLOCATABLE)
+        self.flights = Flights()  # for whom somebody is to go
+        self.vain: dict[Hashable, float] = {}  # kinds of asks for which nobody can make room, until when
+        self.grown = self.unsettled = 0
+        self._leaves: dict[Queue, Leaf] = {}
+
+    def follow(self, rules: Rules, sorts: Mapping[str, NodeSort], configured: documents.Queue) -> None:
+        """It is configured so from now on; its tree has been changed already."""
+        self.rules = rules
+        self.nodes.sort_by(sorts)
+        self.limits.configure(configured)
+        self.limited = bool(self.limits)
+        self.unsettle()
+
+    # -- nodes -------------------------------------------------------------------------------------------------------
+
+    def put_node(self, record: records.Node) -> None:
+        """A new node, or other facts about a known one."""
+        self.nodes.put(record)
+        self._resize()
+
+    def remove_node(self, name: str) -> None:
+        """Forget it with all that is on it and whoever holds it; a gang keeps its other members."""
+        node = self.nodes.get(name)
+        if node is None:
+            return
+        self.give_up(name)
+        on_it = tuple(node.allocations.values())
+        for allocation in on_it:
+            self.release(allocation.ask.id)
+        self.nodes.remove(name)
+        for allocation in on_it:
+            rest = tuple(one for one in allocation.nodes if one != name)
+            if rest:
+                self.adopt(dataclasses.replace(allocation, nodes=rest))
+        self._resize()
+
+    def _resize(self) -> None:
+        if self.rules.mode is Mode.FREE:
+            self.root.resize(self.nodes.total)
+        elif self.nodes.total != self.root.measured:
+            self.root.measure(self.nodes.total)
+        self.unsettle()
+
+    # -- applications ------------------------------------------------------------------------------------------------
+
+    def add_application(self, record: records.Application, queue: Queue) -> Application:
+        """Let it wait in its leaf."""
+        application = Application(record, queue, record.node_sort or self.rules.node_sort)
+        self.applications[record.name] = application
+        self.limits.enter(record.name, queue.path, record.user, record.groups)
+        self._refresh(application)
+        return application
+
+    def remove_application(self, name: str) -> None:
+        """It goes with its asks, reservations and allocations."""
+        application = self.applications.get(name)
+        if application is None:
+            return
+        for key in tuple(application.asks):
+            self.withdraw(application, key)
+        for allocation in tuple(application.allocations.values()):
+            self.release(allocation.ask.id)
+        self.flights.end_all(name)
+        if application.running:
+            application.queue.finish()
+        self.limits.leave(name)
+        self.leaf(application.queue).drop(application)
+        del self.applications[name]
+        self.grown += 1
+
+    def leaf(self, queue: Queue) -> Leaf:
+        """The applications of a leaf queue."""
+        if queue not in self._leaves:
+            self._leaves[queue] = Leaf(queue)
+        return self._leaves[queue]
+
+    def forget(self, queue: Queue) -> None:
+        """The queue is gone."""
+        self._leaves.pop(queue, None)
+
+    def _refresh(self, application: Application) -> None:
+        """Its place, and that of its queue, follow its asks and allocations."""
+        self.leaf(application.queue).put(application)
+
+    # -- asks --------------------------------------------------------------------------------------------------------
+
+    def add_ask(self, ask: Ask) -> Waiting:
+        """Let it wait; one with its key is replaced, unless it is the same."""
+        application = self.applications[ask.application]
+        known = application.asks.get(ask.key)
+        if known is not None and known.ask == ask:
+            return known
+        self.withdraw(application, ask.key)
+        waiting = application.add(ask)
+        application.queue.add_pending(waiting.total)
+        self.leaf(application.queue).wake(application)
+        self._refresh(application)
+        return waiting
+
+    def withdraw(self, application: Application, key: str) -> None:
+        """It waits no longer, and holds nothing."""
+        if self._take_out(application, key):
+            self._refresh(application)
+
+    def _take_out(self, application: Application, key: str) -> bool:
+        """Whether there was one; the place of its application has to follow."""
+        record = application.record
+        if self.flights and self.flights.end(AskId(partition=record.partition, application=record.name, key=key)):
+            self.grown += 1
+        waiting = application.asks.get(key)
+        if waiting is None:
+            return False
+        self.unreserve_all(waiting)
+        application.drop(key)
+        application.queue.remove_pending(waiting.total)
+        return True
+
+    # -- reservations ------------------------------------------------------------------------------------------------
+
+    def reserve(self, waiting: Waiting, node: str, now: float) -> None:
+        """Keep the node for it."""
+        if not waiting.on:
+            self.holders[waiting.id] = waiting
+            self.applications[waiting.ask.application].holders += 1
+        waiting.on[node] = now
+        self.nodes.hold(node, waiting.id, now)
+
+    def unreserve(self, waiting: Waiting, node: str) -> None:
+        """The inverse of `reserve`."""
+        del waiting.on[node]
+        if not waiting.on:
+            del self.holders[waiting.id]
+            self.applications[waiting.ask.application].holders -= 1
+        self.nodes.let_go(node, waiting.id)
+        self.unsettle()
+
+    def give_up(self, name: str) -> None:
+        """Nobody holds the node any more."""
+        for holder in tuple(self.nodes[name].held):
+            self.unreserve(self.holders[holder], name)
+
+    def unreserve_all(self, waiting: Waiting) -> None:
+        """It holds nothing any more."""
+        for node in tuple(waiting.on):
+            self.unreserve(waiting, node)
+
+    # -- allocations -------------------------------------------------------------------------------------------------
+
+    def allocate(self, waiting: Waiting, nodes: tuple[str, ...]) -> Allocation:
+        """The ask has its nodes; whether that stands, others say."""
+        allocation = Allocation(ask=waiting.ask, nodes=nodes)
+        self.adopt(allocation)
+        return allocation
+
+    def adopt(self, allocation: Allocation) -> None:
+        """Count what stands, whoever decided it; its ask, if it still waited here, waits no longer."""
+        application = self.applications[allocation.ask.application]
+        self._take_out(application, allocation.ask.key)
+        application.take(allocation)
+        amount = applications.total(allocation)
+        application.queue.allocate(amount)
+        self.limits.allocate(application.name, amount)
+        self.nodes.add(allocation)
+        self.standing.add(application.queue, allocation)
+        if not application.running:
+            application.running = True
+            self.leaf(application.queue).wake(application)
+            application.queue.start(application.name)
+            self.limits.start(application.name)
+        self._refresh(application)
+
+    def release(self, allocation_id: AskId) -> Allocation | None:
+        """The inverse of `adopt`, except that the application goes on running; None where there is none."""
+        application = self.applications.get(allocation_id.application)
+        if application is None or allocation_id.key not in application.allocations:
+            return None
+        self.flights.gone(allocation_id)
+        self.spare(allocation_id)
+        self.standing.drop(allocation_id)
+        allocation = application.give_back(allocation_id.key)
+        amount = applications.total(allocation)
+        application.queue.release(amount)
+        self.limits.release(application.name, amount)
+        self.nodes.take_off(allocation)
+        self._refresh(application)
+        self.grown += 1
+        return allocation
+
+    def undo(self, allocation: Allocation, *, again: Ask | None) -> None:
+        """The inverse of `allocate`, even if its node has gone meanwhile; this ask waits `again`, as old as it is."""
+        application = self.applications.get(allocation.ask.application)
+        if application is None:
+            return
+        self.release(allocation.ask.id)
+        # Whoever undoes it may also say anew how long it pauses.
+        self.leaf(application.queue).wake(application)
+        if application.running and not application.ran and not application.allocations:
+            application.running = False
+            application.queue.finish()
+            self.limits.finish(application.name)
+        if again is not None:
+            self.add_ask(again)
+
+    # -- preemption --------------------------------------------------------------------------------------------------
+
+    def evict(self, allocation_id: AskId) -> bool:
+        """It is to go; its room is not free before it has gone. False where it is gone, or is to go already."""
+        application = self.applications.get(allocation_id.application)
+        allocation = application.allocations.get(allocation_id.key) if application else None
+        if application is None or allocation is None or allocation_id.key in application.preempting:
+            return False
+        application.preempting.add(allocation_id.key)
+        application.queue.mark_preempting(applications.total(allocation))
+        self.standing.mark(allocation_id)
+        return True
+
+    def spare(self, allocation_id: AskId) -> None:
+        """The inverse of `evict`; nothing where it was not to go."""
+        application = self.applications.get(allocation_id.application)
+        if application is None or allocation_id.key not in application.preempting:
+            return
+        application.preempting.remove(allocation_id.key)
+        application.queue.unmark_preempting(applications.total(application.allocations[allocation_id.key]))
+        self.standing.unmark(allocation_id)
+        self.flights.spared(allocation_id)
+
+    def is_to_go(self, allocation_id: AskId) -> bool:
+        """Somebody wants it gone, and it is still there."""
+        application = self.applications.get(allocation_id.application)
+        return application is not None and allocation_id.key in application.preempting
+
+    def unsettle(self) -> None:
+        """Whoever waits is to be looked at again."""
+        self.unsettled += 1
+        self.grown += 1
+
+    def land(self) -> int:
+        """A pass is over: whoever had nobody left to wait for was tried; how many there were."""
+        landed = self.flights.land()
+        self.grown += landed
+        return landed
+
+    # -- what may be tried -------------------------------------------------------------------------------------------
+
+    def reserving(self) -> frozenset[Queue]:
+        """The queues with asks that hold nodes, here or below."""
+        leaves = {self.applications[holder.application].queue for holder in self.holders}
+        return frozenset(queue for leaf in leaves for queue in upward(leaf))
+
+    def waiting(self, ask_id: AskId) -> Waiting | None:
+        """The ask of this id, None where none waits."""
+        application = self.applications.get(ask_id.application)
+        return application.asks.get(ask_id.key) if application else None
+
+    def pending(self) -> bool:
+        """Somebody waits."""
+        return not amounts.is_empty(self.root.pending)

@@ -1,0 +1,204 @@
+"""Which queue an application is put into: the placement rules of its partition, in order.
+
+a rule answers   what follows
+a queue          taken if the user may submit and it is an active leaf, or can come to be; else the next rule
+nothing          the next rule
+an error         the application is rejected at once
+no rule is left  a forced application is recovered; others go to root.default, or are rejected
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+from slurm_bridge.families.yunikorn.queues import acl, tree
+from slurm_bridge.families.yunikorn.queues.config import names
+from slurm_bridge.families.yunikorn.queues.config.documents import ROOT, Filter, Rule
+
+DEFAULT = f"{ROOT}.default"
+
+INVALID_NAME = "invalid queue name"
+LEAF_ABOVE = "parent rule returned a leaf queue"
+
+#: Without any rule an application goes where it says.
+_NO_RULES = (Rule(name="provided"),)
+
+_QUALIFIED = f"{ROOT}."
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An application, as far as rules look at it; `queue` is the one it asks for, names of tags are lower case."""
+
+    user: str
+    groups: Sequence[str] = ()
+    queue: str = ""
+    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    forced: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """The application's queue; None where it does not exist yet and has to be made, or is the recovery queue."""
+
+    path: str
+    queue: tree.Queue | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """No queue takes it, and why; `error` is what made a rule fail, "" where none did."""
+
+    why: str
+    error: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What a rule says: a path, or why there is none; with an error nobody else is asked."""
+
+    path: str = ""
+    why: str = ""
+    error: str = ""
+
+
+def place(root: tree.Queue, rules: Sequence[Rule], candidate: Candidate) -> Placed | Rejected:
+    """The queue by the first rule that has one which takes the application."""
+    reasons: list[str] = []
+    for rule in rules or _NO_RULES:
+        answer = _evaluate(root, rule, candidate)
+        if answer.error:
+            return Rejected(why=f"{_named(rule)}: {answer.why}", error=answer.error)
+        queue = _find(root, answer.path) if answer.path else None
+        obstacle = answer.why or _obstacle(root, answer.path, queue, candidate)
+        if not obstacle:
+            return Placed(path=queue.path if queue else answer.path, queue=queue)
+        reasons.append(f"{_named(rule)}: {obstacle}")
+    return _without_rule(root, candidate, reasons)
+
+
+def _without_rule(root: tree.Queue, candidate: Candidate, reasons: Sequence[str]) -> Placed | Rejected:
+    if candidate.forced:
+        return Placed(path=acl.RECOVERY, queue=_find(root, acl.RECOVERY))
+    fallback = _find(root, DEFAULT)
+    obstacle = _obstacle(root, DEFAULT, fallback, candidate) if fallback else f"{DEFAULT} does not exist"
+    if not obstacle:
+        return Placed(path=DEFAULT, queue=fallback)
+    return Rejected(why=f"no queue for user {candidate.user}: {'; '.join((*reasons, obstacle))}")
+
+
+def _find(root: tree.Queue, path: str) -> tree.Queue | None:
+    """The queue of this path, in any case of letters: names in the configuration differ in more than that."""
+    return tree.find(root, path) or tree.find(root, path.lower())
+
+
+def _obstacle(root: tree.Queue, path: str, queue: tree.Queue | None, candidate: Candidate) -> str:
+    """Why this queue, None where it is to be made, does not take the application; "" where it does."""
+    if queue is not None and not queue.leaf:
+        return f"{path} is a parent, and applications go into leaves"
+    if queue is not None and queue.state is not tree.State.ACTIVE:
+        return f"{path} is {queue.state.value}"
+    if path.lower() == acl.RECOVERY:
+        return f"nobody submits to {path}"
+    guarded = queue or _nearest(root, path)
+    if not acl.may_submit(guarded, candidate.user, candidate.groups):
+        return f"user {candidate.user} may not submit to {guarded.path}"
+    return ""
+
+
+def _nearest(root: tree.Queue, path: str) -> tree.Queue:
+    """The nearest queue above that exists."""
+    above = path
+    while found := above.rpartition(".")[0]:
+        queue = _find(root, found)
+        if queue is not None:
+            return queue
+        above = found
+    return root
+
+
+# -- one rule --------------------------------------------------------------------------------------------------------
+
+
+def _evaluate(root: tree.Queue, rule: Rule, candidate: Candidate) -> _Answer:
+    value = _VALUES[rule.kind](rule, candidate)
+    if not value:
+        return _Answer(why="the application has no value for it")
+    if not _passes(rule.filter, candidate):
+        return _Answer(why=f"its filter does not let user {candidate.user} pass")
+    answer = _path(root, rule, value, candidate)
+    if answer.path and not rule.create and _find(root, answer.path) is None:
+        return _Answer(why=f"{answer.path} does not exist")
+    return answer
+
+
+def _path(root: tree.Queue, rule: Rule, value: str, candidate: Candidate) -> _Answer:
+    """The value, checked, below what the parent rule finds, unless it says itself where it is."""
+    qualified = rule.kind != "user" and value.startswith(_QUALIFIED)
+    name = value if qualified or rule.kind == "fixed" else value.replace(".", "_dot_")
+    wrong = next((part for part in name.split(".") if not names.QUEUE.fullmatch(part)), None)
+    if wrong is not None:
+        return _Answer(error=INVALID_NAME, why=f"{INVALID_NAME} {wrong!r}: allowed are 1 to 64 {names.IN_QUEUES}")
+    if qualified:
+        return _Answer(path=name)
+    above = _above(root, rule, candidate)
+    return _Answer(path=f"{above.path}.{name}") if above.path else above
+
+
+def _above(root: tree.Queue, rule: Rule, candidate: Candidate) -> _Answer:
+    """What the parent rule finds, root without one; no leaf that exists."""
+    if rule.parent is None:
+        return _Answer(path=ROOT)
+    answer = _evaluate(root, rule.parent, candidate)
+    queue = _find(root, answer.path) if answer.path else None
+    if queue is not None and queue.leaf:
+        return _Answer(error=LEAF_ABOVE, why=f"{LEAF_ABOVE}, {queue.path}")
+    return answer
+
+
+def _provided(_: Rule, candidate: Candidate) -> str:
+    return candidate.queue
+
+
+def _tag(rule: Rule, candidate: Candidate) -> str:
+    return candidate.tags.get(rule.value.lower(), "")
+
+
+def _user(_: Rule, candidate: Candidate) -> str:
+    return candidate.user
+
+
+def _fixed(rule: Rule, _: Candidate) -> str:
+    return rule.value.lower()
+
+
+_VALUES: Mapping[str, Callable[[Rule, Candidate], str]] = {
+    "provided": _provided,
+    "tag": _tag,
+    "user": _user,
+    "fixed": _fixed,
+}
+
+
+def _named(rule: Rule) -> str:
+    return f"rule {rule.name} {rule.value}" if rule.value else f"rule {rule.name}"
+
+
+# -- filters ---------------------------------------------------------------------------------------------------------
+
+
+def _passes(chosen: Filter, candidate: Candidate) -> bool:
+    """A filter that lists nobody allows all, or denies all."""
+    if not chosen.users and not chosen.groups:
+        return chosen.allows
+    return _hits(chosen, candidate) == chosen.allows
+
+
+def _hits(chosen: Filter, candidate: Candidate) -> bool:
+    return _lists(chosen.users, (candidate.user,)) or _lists(chosen.groups, candidate.groups)
+
+
+def _lists(entries: Sequence[str], wanted: Sequence[str]) -> bool:
+    expression = names.expression(entries[0]) if len(entries) == 1 else None
+    if expression is not None:
+        return any(expression.search(name) for name in wanted)
+    return any(name in entries for name in wanted)

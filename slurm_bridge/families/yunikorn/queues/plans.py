@@ -1,0 +1,35 @@
+"""What a preemptor plans: who has to go, for whom, and what is kept for them."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.records import AskId
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """These victims make room for the asker on this node, which is held for it before anybody is asked to go.
+
+    Several `nodes` are held where it needs them. Without an asker a queue is over its maximum, and nothing is held.
+    """
+
+    victims: tuple[AskId, ...]
+    message: str
+    asker: AskId | None = None
+    node: str = ""
+    nodes: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Every node that is held, once."""
+        return tuple(dict.fromkeys((*((self.node,) if self.node else ()), *self.nodes)))
+
+
+#: Looks at a partition after each of its passes. It changes nothing; what it plans is done before it goes on.
+Preemptor = Callable[[Partition, float], Iterable[Plan]]
+
+
+def nothing(_partition: Partition, _now: float) -> Iterable[Plan]:
+    """Nobody is preempted."""
+    return ()

@@ -1,0 +1,30 @@
+"""What the core asks of the outside."""
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from slurm_bridge.families.yunikorn.queues.records import News, Question
+
+
+class Clock(Protocol):
+    """Time that tests can hold still. The core goes by Unix time, because asks are as old as what they stand for."""
+
+    def wall(self) -> float: ...
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """Let time pass, at most so long; True when `stop` was set meanwhile."""
+
+
+class Callback(Protocol):
+    """A resource manager, as the core calls it."""
+
+    def update(self, news: News, /) -> None:
+        """All results arrive here, in order."""
+
+    def predicate(self, question: Question, /) -> str:
+        """Why the node does not do, "" where it does. Asked by the pass of the partition, which waits for it."""
+
+
+#: Told of what failed and why, by whoever goes on without it.
+Report = Callable[[str, Exception], None]

@@ -1,0 +1,221 @@
+"""What an attempt is told, and what comes of it."""
+
+import dataclasses
+import enum
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Protocol
+
+from slurm_bridge.families.yunikorn.queues import amounts
+from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
+from slurm_bridge.families.yunikorn.queues.tree import Queue
+
+Key = Hashable
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Standing:
+    """An allocation: each of its members has `resource` on one of `nodes`, and none goes without the others.
+
+    Allocations of one `group` end together, whichever of them is evicted; None is a group of its own. A larger
+    `created` is newer. One that has not `started` waits with another scheduler, and is only taken back.
+    """
+
+    key: Key
+    queue: Queue
+    resource: Amount
+    nodes: tuple[str, ...] = ("",)
+    group: Key | None = None
+    priority: int = 0
+    created: float = 0.0
+    allow_preempt_self: bool = True
+    originator: bool = False
+    required_node: str = ""
+    preempted: bool = False
+    released: bool = False
+    started: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asker:
+    """An ask that waits: each of its members takes `resource` on some node, or none does.
+
+    `triggered`: something was preempted for it already; `last_check`: when an attempt was last made for it.
+    """
+
+    key: Key
+    queue: Queue
+    resource: Amount
+    members: int = 1
+    priority: int = 0
+    created: float = 0.0
+    required_node: str = ""
+    allow_preempt_other: bool = True
+    triggered: bool = False
+    last_check: float = -math.inf
+
+    @property
+    def total(self) -> Amount:
+        """What all members take together."""
+        return amounts.times(self.resource, self.members)
+
+
+class Node(Protocol):
+    """A node as an attempt sees it; `free` is what its allocations leave of its capacity."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def capacity(self) -> Amount: ...
+    @property
+    def free(self) -> Amount: ...
+    @property
+    def schedulable(self) -> bool: ...
+
+
+class Nodes(Protocol):
+    """All nodes of a partition, by name and one after the other."""
+
+    def get(self, name: str, /) -> Node | None: ...
+    def __iter__(self) -> Iterator[Node]: ...
+
+
+class Acceptable(Protocol):
+    """Whether the node does for a member of the ask in all that is not amounts, once the victims are gone."""
+
+    def __call__(self, node: str, victims: tuple[Standing, ...], /) -> bool: ...
+
+
+def any_node(_node: str, _victims: tuple[Standing, ...], /) -> bool:
+    """No predicates: every node does."""
+    return True
+
+
+def nobody(_node: str, /) -> bool:
+    """No node is reserved for anybody."""
+    return False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Where an attempt is made.
+
+    `standing` has the allocations of a leaf queue; `held` whether a node is reserved for another one; `nodes_tried`
+    that the ask was tried on every node as it is. `promised` is what others, for whom something is being preempted
+    right now, will take in their queues: a guarantee is not given twice.
+
+    `guarded` adds to the rules what keeps the balance between queues: nobody ends below a guarantee that was met,
+    nobody is evicted without the ask having its place then, and nobody whom a plan serves is taken from by those who
+    paid for it.
+
+    `size` is what all of it must fit into where no node is ever full; None where nothing but queues and nodes has an
+    end.
+    """
+
+    standing: Callable[[Queue], Iterable[Standing]]
+    nodes: Nodes
+    acceptable: Acceptable = any_node
+    held: Callable[[str], bool] = nobody
+    nodes_tried: bool = False
+    promised: tuple[tuple[Queue, Amount], ...] = ()
+    guarded: bool = True
+    size: Known = None
+
+
+class Reason(enum.StrEnum):
+    """Why nothing is preempted. The last three are those of a guarded attempt."""
+
+    DOES_NOT_GUARANTEE = "does_not_guarantee"
+    NO_NODE = "no_node"
+    INSUFFICIENT = "insufficient"
+    NO_VICTIMS = "no_victims"
+    SHORTFALL = "shortfall"
+    VICTIMS_RELEASED = "victims_released"
+    NOT_NEEDED = "not_needed"
+    BELOW_GUARANTEE = "below_guarantee"
+    TAKEN_BACK = "taken_back"
+
+
+#: What is said of each, of an ask and its queue.
+WORDS = {
+    Reason.DOES_NOT_GUARANTEE: "queue {queue} has no guarantee left that covers {asker}",
+    Reason.NO_NODE: "no node has victims whose room is enough for {asker}",
+    Reason.INSUFFICIENT: "with the further victims it takes, queue {queue} would be over its guarantee",
+    Reason.NO_VICTIMS: "there are no victims for {asker}",
+    Reason.SHORTFALL: "all victims together are less than what {asker} asks for",
+    Reason.VICTIMS_RELEASED: "a victim for {asker} has ended by itself meanwhile",
+    Reason.NOT_NEEDED: "{asker} has its place without any victim",
+    Reason.BELOW_GUARANTEE: "the victims for {asker} would leave a queue below its guarantee",
+    Reason.TAKEN_BACK: "queue {queue} would be preempted for the victims of {asker} in turn",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """Evict the victims, in this order, for this asker; `nodes` are to be held for it first, one for each member.
+
+    Without an asker the queue named by `queue` is over its maximum.
+    """
+
+    asker: Key | None
+    queue: str
+    nodes: tuple[str, ...]
+    victims: tuple[Standing, ...]
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Nothing is preempted for this asker."""
+
+    asker: Key | None
+    reason: Reason
+    message: str
+
+
+Outcome = Planned | Refused
+
+
+def refused(asker: Asker, reason: Reason) -> Refused:
+    """The refusal in words."""
+    message = WORDS[reason].format(asker=asker.key, queue=asker.queue.path)
+    return Refused(asker=asker.key, reason=reason, message=message)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A node with other amounts than those it has, or that stands for itself."""
+
+    name: str
+    capacity: Amount
+    free: Amount
+    schedulable: bool = True
+
+
+def room(name: str, capacity: Amount, standing: Iterable[Standing], *, schedulable: bool = True) -> Room:
+    """A node of this capacity with these allocations, each as often as it names the node."""
+    free: Amount = dict(capacity)
+    for one in standing:
+        free = amounts.minus(free, amounts.times(one.resource, one.nodes.count(name)))
+    return Room(name=name, capacity=capacity, free=free, schedulable=schedulable)
+
+
+class Rooms:
+    """Nodes by name, some of them in the place of others."""
+
+    __slots__ = ("_behind", "_rooms")
+
+    def __init__(self, rooms: Iterable[Node], behind: Nodes | None = None) -> None:
+        self._rooms = {one.name: one for one in rooms}
+        self._behind = behind
+
+    def get(self, name: str) -> Node | None:
+        found = self._rooms.get(name)
+        return self._behind.get(name) if found is None and self._behind is not None else found
+
+    def __iter__(self) -> Iterator[Node]:
+        if self._behind is None:
+            yield from self._rooms.values()
+            return
+        for node in self._behind:
+            yield self._rooms.get(node.name, node)

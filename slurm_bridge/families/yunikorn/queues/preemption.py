@@ -1,0 +1,222 @@
+"""When something is preempted in a partition, and for whom: attempts for those whom a guarantee entitles to it.
+
+Attempts cost, so few are made at a time: only for asks that wait long enough in queues with something left of a
+guarantee, and of those that are alike only one in a while, when the last of them was in vain.
+
+    each second    the leaves with such a guarantee, in the order of a pass, in each of them the asks in theirs
+    15 s later     whoever was refused is tried again, and whoever still waits though all victims have gone
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+
+from slurm_bridge.families.yunikorn.queues import amounts, crowding, sorting, tree
+from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
+from slurm_bridge.families.yunikorn.queues.config.documents import Preemption as Settings
+from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.plans import Plan
+from slurm_bridge.families.yunikorn.queues.preempting import attempts, required
+from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Outcome, Planned, Scene, Standing
+from slurm_bridge.families.yunikorn.queues.quotas import Quotas
+from slurm_bridge.families.yunikorn.queues.records import AskId
+from slurm_bridge.families.yunikorn.queues.rooms import Rooms
+from slurm_bridge.families.yunikorn.queues.tree import Queue
+
+#: Between two looks of which the first has found nothing, in seconds; attempts of a look; asks of a leaf it goes by.
+LOOK_EVERY = 1.0
+MOST_ATTEMPTS = 4
+MOST_ASKS = 1_000
+
+#: Whether a member of the ask may run on the node once these have gone.
+WouldDo = Callable[[Waiting, str, tuple[AskId, ...]], bool]
+
+
+class Preemption:
+    """A preemptor for one partition, which remembers what it tried."""
+
+    def __init__(self, settings: Settings, would_do: WouldDo) -> None:
+        self.quotas = Quotas()
+        self._settings = settings
+        self._would_do = would_do
+        self._next_look = 0.0
+        #: When an attempt was made last: in vain for those that are alike, at all for an ask.
+        self._tried: dict[Hashable, float] = {}
+
+    def follow(self, settings: Settings, lowered: Iterable[Queue], now: float) -> None:
+        """It is configured so from now on, and the maxima of these queues were lowered."""
+        self._settings = settings
+        for queue in lowered:
+            self.quotas.lowered(queue, now)
+
+    def __call__(self, partition: Partition, now: float) -> Iterator[Plan]:
+        """What is to be done, each plan made after the one before it was carried out."""
+        if self._settings.quota and self.quotas:
+            yield from self.quotas.plans(partition, now)
+        if self._settings.enabled and now >= self._next_look and partition.pending():
+            yield from self._for_asks(partition, now)
+
+    # -- for those who wait ------------------------------------------------------------------------------------------
+
+    def _for_asks(self, partition: Partition, now: float) -> Iterator[Plan]:
+        self._tried = {key: at for key, at in self._tried.items() if now < at + attempts.CHECK_EVERY}
+        found = False
+        left = MOST_ATTEMPTS
+        for waiting in self._candidates(partition, now):
+            outcome = self._attempt(partition, waiting, now)
+            self._tried[waiting.id] = now
+            if isinstance(outcome, Planned):
+                found = True
+                yield _plan(waiting, outcome, partition)
+            else:
+                self._tried[crowding.kind(partition, waiting)] = now
+                _give_up(partition, waiting, now)
+            left -= 1
+            if not left:
+                break
+        # Whoever was found room for changes what there is for the next ones: they need not wait.
+        self._next_look = now if found else now + LOOK_EVERY
+
+    def _candidates(self, partition: Partition, now: float) -> Iterator[Waiting]:
+        """Those that an attempt may be made for; what was carried out since the last one counts already."""
+        bound = [one for one in partition.holders.values() if one.ask.required_node]
+        for waiting in bound:
+            if self._may_try_required(partition, waiting, now):
+                yield waiting
+        for leaf in _entitled(partition, partition.root):
+            for application, waiting in _first(partition, leaf):
+                if self._is_allowed(partition, waiting, leaf, now) and _can_run(partition, application, waiting, now):
+                    yield waiting
+
+    def _is_allowed(self, partition: Partition, waiting: Waiting, leaf: Queue, now: float) -> bool:
+        if not waiting.ask.allow_preempt_other or now < waiting.ask.since + leaf.preemption_delay:
+            return False
+        if waiting.id in self._tried or crowding.kind(partition, waiting) in self._tried:
+            return False
+        asker = _asker(partition, waiting)
+        return attempts.is_allowed(asker, now=now, delay=leaf.preemption_delay) and not attempts.is_hopeless(
+            asker, crowding.promised(partition, leaf)
+        )
+
+    def _may_try_required(self, partition: Partition, waiting: Waiting, now: float) -> bool:
+        """Nobody else's turn has to be waited for: it can run nowhere else, and holds its node already."""
+        application = partition.applications[waiting.ask.application]
+        may = waiting.ask.allow_preempt_other and waiting.id not in partition.flights and waiting.id not in self._tried
+        room = tree.max_headroom(application.queue)
+        return may and amounts.fit_in_max_undefined(waiting.total, room) and _may_start(partition, application, now)
+
+    # -- one attempt -------------------------------------------------------------------------------------------------
+
+    def _attempt(self, partition: Partition, waiting: Waiting, now: float) -> Outcome:
+        asker = _asker(partition, waiting)
+        node = partition.nodes.get(waiting.ask.required_node) if waiting.ask.required_node else None
+        if node is not None:
+            there = [key for key in node.allocations if partition.standing.is_candidate(key, now)]
+            return required.try_preemption(asker, node, [partition.standing.one(key) for key in there])
+        return attempts.try_preemption(asker, self._scene(partition, waiting, now))
+
+    def _scene(self, partition: Partition, waiting: Waiting, now: float) -> Scene:
+        def acceptable(node: str, victims: tuple[Standing, ...], /) -> bool:
+            return self._would_do(waiting, node, _keys(victims))
+
+        return Scene(
+            standing=lambda leaf: partition.standing.of(leaf, now),
+            nodes=Rooms(partition),
+            acceptable=acceptable,
+            held=lambda node: _is_kept(partition, waiting, node),
+            promised=partition.flights.promised(waiting.id),
+            size=crowding.size(partition),
+        )
+
+
+# -- who may be entitled ---------------------------------------------------------------------------------------------
+
+
+def _entitled(partition: Partition, queue: Queue) -> Iterator[Queue]:
+    """The leaves below in which something waits and a guarantee, there or above, has something left."""
+    if queue.leaf:
+        if _has_claim(partition, queue):
+            yield queue
+        return
+    for child in sorting.sorted_queues(queue):
+        yield from _entitled(partition, child)
+
+
+def _has_claim(partition: Partition, leaf: Queue) -> bool:
+    if not any(queue.guaranteed for queue in tree.upward(leaf)):
+        return False
+    return any(amount > 0 for amount in (crowding.promised(partition, leaf).remaining(leaf) or {}).values())
+
+
+def _first(partition: Partition, leaf: Queue) -> Iterator[tuple[Application, Waiting]]:
+    """The first asks of a leaf, in order."""
+    count = 0
+    for application in partition.leaf(leaf).in_order():
+        for waiting in tuple(application.in_order()):
+            yield application, waiting
+            count += 1
+            if count == MOST_ASKS:
+                return
+
+
+def _can_run(partition: Partition, application: Application, waiting: Waiting, now: float) -> bool:
+    """Nothing but room keeps it from being served."""
+    allowed = partition.limits.room(application.name) if partition.limited else None
+    return amounts.fit_in_max_undefined(waiting.total, allowed) and _may_start(partition, application, now)
+
+
+def _may_start(partition: Partition, application: Application, now: float) -> bool:
+    if now <= application.refused_until:
+        return False
+    if application.running:
+        return True
+    starts = tree.can_run(application.queue, application.name)
+    return starts and (not partition.limited or partition.limits.may_start(application.name) is None)
+
+
+def _is_kept(partition: Partition, waiting: Waiting, name: str) -> bool:
+    """For somebody who is as entitled to it; any other reservation gives way to a guarantee."""
+    node = partition.nodes.get(name)
+    if node is None or node.elsewhere:
+        return True
+    return any(holder != waiting.id and _is_firm(partition, partition.holders[holder]) for holder in node.held)
+
+
+def _is_firm(partition: Partition, holder: Waiting) -> bool:
+    leaf = partition.applications[holder.ask.application].queue
+    return bool(holder.ask.required_node) or holder.id in partition.flights or _has_claim(partition, leaf)
+
+
+def _asker(partition: Partition, waiting: Waiting) -> Asker:
+    ask = waiting.ask
+    return Asker(
+        key=waiting.id,
+        queue=partition.applications[ask.application].queue,
+        resource=ask.resource,
+        members=ask.members,
+        priority=ask.priority,
+        created=ask.since,
+        required_node=ask.required_node,
+        allow_preempt_other=ask.allow_preempt_other,
+        triggered=waiting.id in partition.flights,
+    )
+
+
+def _give_up(partition: Partition, waiting: Waiting, now: float) -> None:
+    """Nobody can make room in the cluster for those that are alike: they are let in, and wait there."""
+    leaf = partition.applications[waiting.ask.application].queue
+    if crowding.size(partition) and crowding.keeps_back(partition, waiting, leaf, now):
+        partition.vain = {key: until for key, until in partition.vain.items() if until > now}
+        partition.vain[crowding.kind(partition, waiting)] = now + attempts.CHECK_EVERY
+        partition.grown += 1
+
+
+# -- what comes of it ------------------------------------------------------------------------------------------------
+
+
+def _keys(victims: Iterable[Standing]) -> tuple[AskId, ...]:
+    return tuple(one.key for one in victims if isinstance(one.key, AskId))
+
+
+def _plan(waiting: Waiting, planned: Planned, partition: Partition) -> Plan:
+    """Where only queues have limits, nothing of a node has to be held: whoever is promised something is tried first."""
+    nodes = tuple(dict.fromkeys(planned.nodes)) if partition.nodes.are_shared_out else ()
+    return Plan(victims=_keys(planned.victims), message=planned.message, asker=waiting.id, nodes=nodes)

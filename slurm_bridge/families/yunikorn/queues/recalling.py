@@ -1,0 +1,64 @@
+"""Plans of preemption are carried out: what is to become free is held first, then those who are to go are told."""
+
+from slurm_bridge.families.yunikorn.queues import applications, events
+from slurm_bridge.families.yunikorn.queues.applications import Waiting
+from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.plans import Plan
+from slurm_bridge.families.yunikorn.queues.records import AskId, Eviction
+
+#: Who could not be evicted is asked again so many seconds later at the earliest.
+PROTECTED = 60.0
+
+
+def carry_out(partition: Partition, plan: Plan, now: float) -> tuple[Eviction, ...]:
+    """Hold the nodes, and mark whoever is still there; nothing where the asker or a node is gone, or nobody is left."""
+    if plan.asker is not None and not _keep(partition, plan.asker, plan.held, now):
+        return ()
+    victims = tuple(victim for victim in plan.victims if partition.evict(victim))
+    if plan.asker is not None and victims:
+        _promise(partition, plan.asker, victims, partition.waiting(plan.asker))
+    return tuple(
+        Eviction(victim=one, asker=plan.asker, message=plan.message, nodes=plan.held if plan.asker else ())
+        for one in victims
+    )
+
+
+def follow(partition: Partition, event: events.ToGo, now: float, *, is_mine: bool) -> None:
+    """Somebody is to go, whoever planned that, perhaps before a restart."""
+    if event.spared:
+        partition.spare(event.id)
+        if event.refused:
+            partition.standing.protect(event.id, now + PROTECTED)
+        return
+    partition.evict(event.id)
+    if event.ask is None:
+        return
+    # One that has gone already, before a restart perhaps, has left its room to the asker all the same.
+    asker, victims = event.ask.id, (event.id,) if partition.is_to_go(event.id) else ()
+    if is_mine and asker not in partition.flights:
+        _keep(partition, asker, event.nodes, now)
+    if not is_mine or partition.waiting(asker) is not None:
+        _promise(partition, asker, victims, Waiting(event.ask, ""))
+
+
+def _promise(partition: Partition, asker: AskId, victims: tuple[AskId, ...], waiting: Waiting | None) -> None:
+    """These go for it, whoever schedules it."""
+    application = partition.applications.get(asker.application)
+    if application is not None and waiting is not None:
+        there = {one: partition.applications[one.application].allocations[one.key] for one in victims}
+        had = {one: applications.total(allocation) for one, allocation in there.items()}
+        partition.flights.begin(asker, application.queue, waiting.total, had)
+
+
+def _keep(partition: Partition, asker: AskId, names: tuple[str, ...], now: float) -> bool:
+    """These nodes are the asker's, and of others it holds none any more; False where it or a node is gone."""
+    waiting = partition.waiting(asker)
+    if waiting is None or any(partition.nodes.get(name) is None for name in names):
+        return False
+    for name in [name for name in waiting.on if name not in names] if names else ():
+        partition.unreserve(waiting, name)
+    for name in names:
+        if name not in waiting.on:
+            partition.give_up(name)
+            partition.reserve(waiting, name, now)
+    return True

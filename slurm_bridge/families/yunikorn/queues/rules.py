@@ -1,0 +1,30 @@
+"""The rules of a partition, as its configuration and its resource manager set them."""
+
+import dataclasses
+
+from slurm_bridge.families.yunikorn.queues.config import documents
+from slurm_bridge.families.yunikorn.queues.records import Mode, Origin
+from slurm_bridge.families.yunikorn.queues.sorting import NodePolicy
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How it allocates, in seconds. `node_sort`: of applications without their own; `alike`: without predicates."""
+
+    mode: Mode = Mode.FREE
+    node_sort: str = "fair"
+    reservation_delay: float = 2.0
+    reservation_timeout: float = 3600.0
+    preempts: bool = False
+    alike: bool = False
+
+
+def configured(rules: Rules, settings: documents.Partition, origin: Origin, *, plans: bool) -> Rules:
+    """Those of a partition; `plans`: nobody else plans its preemption."""
+    return dataclasses.replace(
+        rules,
+        mode=origin.mode,
+        node_sort=settings.node_sort.policy or NodePolicy.FAIR.value,
+        preempts=settings.preemption.enabled and plans,
+        alike=not origin.predicates,
+    )

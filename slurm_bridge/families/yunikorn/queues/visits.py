@@ -1,0 +1,62 @@
+"""One look at a leaf during a pass: what is the same for all its applications, and of all asks of one size."""
+
+from collections.abc import Hashable
+
+from slurm_bridge.families.yunikorn.queues import amounts, crowding, tree
+from slurm_bridge.families.yunikorn.queues.amounts import Known
+from slurm_bridge.families.yunikorn.queues.applications import Size, Waiting
+from slurm_bridge.families.yunikorn.queues.leaves import Leaf
+from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.searches import Searches
+
+
+class Visit:
+    """It holds for one step: as long as nothing is allocated."""
+
+    __slots__ = ("_fits", "_kept", "_partition", "backoff", "crowded", "keeps", "leaf", "room", "starts")
+
+    def __init__(self, leaf: Leaf, room: Known, partition: Partition) -> None:
+        self.leaf = leaf
+        self.starts = tree.can_run(leaf.queue, "")
+        self.backoff = leaf.queue.settings.backoff
+        self.room = room
+        #: The cluster has an end that somebody may be kept back for; and somebody was.
+        self.crowded = crowding.size(partition) is not None
+        self.keeps = False
+        self._partition = partition
+        self._fits: dict[Size, bool] = {}
+        self._kept: dict[Hashable, bool] = {}
+
+    def stands(self, searches: Searches) -> bool:
+        """What the leaf's applications met when they were last looked at would be met again."""
+        met, partition = self.leaf.obstacles, self._partition
+        if self.leaf.unsettled != partition.unsettled or met.other or (met.start and self.starts):
+            return False
+        if met.limits not in (None, partition.limits.returned) or any(map(self.fits, met.unfit.values())):
+            return False
+        return all(searches.are_vain(size, reserving=reserving) for size, reserving in met.vain.items())
+
+    def fits(self, waiting: Waiting) -> bool:
+        """It fits the headroom; where only the cluster is too full, also whoever can hold nodes until it is not."""
+        known = self._fits.get(waiting.size)
+        if known is None:
+            known = amounts.fit_in_max_undefined(waiting.total, self.room)
+            self._fits[waiting.size] = known = known or (waiting.ask.members > 1 and self._fits_queues(waiting))
+        return known or (bool(waiting.ask.required_node) and self._fits_queues(waiting))
+
+    def keeps_back(self, waiting: Waiting, now: float) -> bool:
+        """Others are to make room for it first."""
+        partition, ask = self._partition, waiting.ask
+        if waiting.id in partition.flights:
+            kept = crowding.keeps_back(partition, waiting, self.leaf.queue, now)
+        else:
+            key = (waiting.kind, ask.members, ask.priority, ask.allow_preempt_other, ask.required_node)
+            known = self._kept.get(key)
+            if known is None:
+                known = self._kept[key] = crowding.keeps_back(partition, waiting, self.leaf.queue, now)
+            kept = known
+        self.keeps = self.keeps or kept
+        return kept
+
+    def _fits_queues(self, waiting: Waiting) -> bool:
+        return amounts.fit_in_max_undefined(waiting.total, tree.max_headroom(self.leaf.queue))

@@ -1,0 +1,96 @@
+"""Why a workload waits in its queue, in the words of its user: what is used up, of what, and who can change that."""
+
+from collections.abc import Iterator, Mapping
+
+from slurm_bridge.families.yunikorn.demands import MEMORY
+from slurm_bridge.families.yunikorn.queues import tree
+from slurm_bridge.families.yunikorn.queues.committed import Application, Partition
+from slurm_bridge.families.yunikorn.queues.preempting import crowded
+from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
+from slurm_bridge.families.yunikorn.queues.quantities import VCORE
+from slurm_bridge.families.yunikorn.queues.tree import Queue
+
+_UNITS = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
+
+
+def never(application: Application, total: Mapping[str, int]) -> str:
+    """Why it could not start if it were alone in the cluster; "" where it could."""
+    for queue in tree.upward(application.queue):
+        for kind, most in (queue.max or {}).items():
+            wanted = total.get(kind, 0)
+            if wanted > most:
+                return (
+                    f"asks for {said(kind, wanted)} {kind}, and queue {queue.path} never has more than "
+                    f"{said(kind, most)}: it has to ask for less, or go into another queue"
+                )
+    return ""
+
+
+def waits(partition: Partition, application: Application, total: Mapping[str, int]) -> str:
+    """What holds it now; "" where nothing does, and it only has to wait for its turn."""
+    return next(filter(None, _obstacles(partition, application, total)), "")
+
+
+def _obstacles(partition: Partition, application: Application, total: Mapping[str, int]) -> Iterator[str]:
+    name, leaf = application.record.name, application.queue
+    if not application.running and not tree.can_run(leaf, name):
+        yield _crowded(leaf)
+    yield from (_full(queue, total) for queue in tree.upward(leaf))
+    if not application.running:
+        refused = partition.limits.may_start(name)
+        yield refused.words if refused else ""
+    refusal = partition.limits.refusal(name, total)
+    yield refusal.words if refusal else ""
+    yield _full_cluster(partition, application, total)
+
+
+def _crowded(leaf: Queue) -> str:
+    for queue in tree.upward(leaf):
+        if queue.max_applications and queue.running >= queue.max_applications:
+            return (
+                f"queue {queue.path} runs {queue.running} of {queue.max_applications} workloads; one has to end first"
+            )
+    return f"queue {leaf.path} runs as many workloads as it may; one has to end first"
+
+
+def _full(queue: Queue, total: Mapping[str, int]) -> str:
+    for kind, most in (queue.max or {}).items():
+        used, wanted = queue.allocated.get(kind, 0), total.get(kind, 0)
+        if wanted > 0 and used + wanted > most:
+            return (
+                f"queue {queue.path} uses {said(kind, used)} of {said(kind, most)} {kind}, and this asks for "
+                f"{said(kind, wanted)}; others in {queue.path} have to end first"
+            )
+    return ""
+
+
+def _full_cluster(partition: Partition, application: Application, total: Mapping[str, int]) -> str:
+    """No queue holds it: it waits for those who have what it is guaranteed."""
+    size, leaf = partition.size, application.queue
+    used = partition.root.allocated
+    short = crowded.missing(size, used, total)
+    may = all(ask.allow_preempt_other for ask in application.asks.values())
+    if not size or not short or not may or not crowded.is_owed(Balance(leaf), leaf, total, short):
+        return ""
+    kind = min(short)
+    whose = next(queue for queue in tree.upward(leaf) if kind in (queue.guaranteed or ()))
+    return (
+        f"the cluster is full ({said(kind, used.get(kind, 0))} of {said(kind, size[kind])} {kind} are given out): "
+        f"room is made for what {whose.path} is guaranteed"
+    )
+
+
+def said(kind: str, amount: int) -> str:
+    """An amount as people write it."""
+    if kind == VCORE:
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if kind == MEMORY:
+        for factor, unit in _UNITS:
+            if amount and amount % factor == 0:
+                return f"{amount // factor}{unit}"
+    return str(amount)
+
+
+def all_of(total: Mapping[str, int]) -> str:
+    """Several of them, for a line."""
+    return ", ".join(f"{kind} {said(kind, amount)}" for kind, amount in sorted(total.items())) or "nothing"

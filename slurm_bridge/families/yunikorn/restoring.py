@@ -1,0 +1,94 @@
+"""What the core is told when it begins: all that pods and placeholders say, in one request."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from slurm_bridge.families.yunikorn import telling
+from slurm_bridge.families.yunikorn.demands import Demand
+from slurm_bridge.families.yunikorn.engine import RM
+from slurm_bridge.families.yunikorn.members import Member
+from slurm_bridge.families.yunikorn.queues.records import AskId, Eviction, Node, Update
+from slurm_bridge.hooks.held import Held
+from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A workload that something is known of when the queues begin; as `hooks.held.Held` has it."""
+
+    demand: Demand
+    started: bool = True
+    makes_room_for: WorkloadKey = NO_WORKLOAD
+    leaves: bool = False
+    waits: bool = False
+    room_made_by: Mapping[WorkloadKey, str] = dataclasses.field(default_factory=dict)
+
+
+def known(one: Held, demand: Demand) -> Known:
+    """What the scheduler has found on both sides."""
+    return Known(
+        demand=demand,
+        started=one.started,
+        makes_room_for=one.makes_room_for,
+        leaves=one.leaves,
+        waits=one.waits,
+        room_made_by=one.room_made_by,
+    )
+
+
+Pairs = Sequence[tuple[Known, Member]]
+
+
+def kinds(known: Pairs) -> Mapping[str, int]:
+    """Every resource that somebody of them uses or wants."""
+    return {kind: 0 for one, _ in known for kind in one.demand.total}
+
+
+def update(known: Pairs, *, nodes: tuple[Node, ...]) -> Update:
+    """Who keeps something counts whatever the limits say; of the others those are told of for whom room is made."""
+    kept = [member for one, member in known if not one.waits]
+    waiting = [member for one, member in known if one.waits]
+    return Update(
+        rm=RM,
+        nodes=nodes,
+        applications=(*map(telling.forced, kept), *map(telling.application, waiting)),
+        standing=tuple(map(telling.standing, kept)),
+        started=tuple(telling.id_of(member.name) for one, member in known if one.started and not one.waits),
+        asks=tuple(map(telling.ask, waiting)),
+        evicting=_evicting(known),
+    )
+
+
+def askers(known: Pairs, told: Update) -> Pairs:
+    """For whom somebody goes, or has gone. What else pods say of that nobody acted on, or it is not true."""
+    names = {one.asker.application for one in told.evicting if one.asker is not None}
+    return [(one, member) for one, member in known if member.name in names]
+
+
+def _evicting(known: Pairs) -> tuple[Eviction, ...]:
+    """What was under way when the one before ended.
+
+    Whoever has gone is known to its asker only, and the room that it left is the asker's. One that leaves is to go,
+    whoever wanted that. Whoever stays goes if it says for whom: not because others say so.
+    """
+    pairs = {one.demand.uid: (one, member) for one, member in known}
+    found: dict[WorkloadKey, Eviction] = {}
+    for asker, member in known:
+        # As what they were known to the core nobody remembers: it is enough that they are not there.
+        gone = [uid for uid in asker.room_made_by if uid not in pairs or pairs[uid][0].waits]
+        there = {uid: _eviction(telling.id_of(victim.name), member) for uid, victim in _victims(asker, pairs).items()}
+        found |= there | {uid: _eviction(telling.id_of(f"gone#{uid}"), member) for uid in gone}
+    left = [(one, member) for one, member in known if one.leaves and one.demand.uid not in found]
+    return (*found.values(), *(_eviction(telling.id_of(member.name), None) for _, member in left))
+
+
+def _victims(asker: Known, pairs: Mapping[WorkloadKey, tuple[Known, Member]]) -> Mapping[WorkloadKey, Member]:
+    """Those that are still there. All of a plan say so before the first of them is evicted: else it has not begun."""
+    there = {uid: pairs[uid] for uid in asker.room_made_by if uid in pairs and not pairs[uid][0].waits}
+    begun = all(one.leaves or one.makes_room_for == asker.demand.uid for one, _ in there.values())
+    return {uid: member for uid, (one, member) in there.items() if one.leaves or begun}
+
+
+def _eviction(victim: AskId, asker: Member | None) -> Eviction:
+    message = "preempted by whoever asked for it before a restart"
+    return Eviction(victim=victim, asker=telling.id_of(asker.name) if asker else None, message=message)

@@ -1,0 +1,113 @@
+"""How good nodes are by the order that an application or its partition chose: emptiest first, or fullest first."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers
+from slurm_bridge.families.yunikorn.demands import MEMORY
+from slurm_bridge.families.yunikorn.queues.config import documents
+from slurm_bridge.families.yunikorn.queues.config.documents import Partition
+from slurm_bridge.families.yunikorn.queues.quantities import VCORE
+from slurm_bridge.families.yunikorn.queues.sorting import WEIGHTS, NodePolicy
+from slurm_bridge.model.node import Node
+from slurm_bridge.model.slurmnode import SlurmNode
+
+#: It is measured once in so many seconds at most: with each change all who wait are looked at again.
+EVERY = 2.0
+#: What Slurm says of a node on which jobs can start when there is room, and what contradicts that.
+_OPEN = frozenset({"IDLE", "MIXED", "ALLOCATED"})
+_CLOSED = frozenset({"DRAIN", "DOWN", "FAIL", "ERROR", "MAINTENANCE", "NOT_RESPONDING", "INVALID_REG", "POWER_DRAIN"})
+_SHUT, _RESERVED, _FREE = range(3)
+
+
+def kinds(partition: Partition) -> frozenset[str]:
+    """What the size of the cluster is measured in: cpu and memory, and whatever queues are given a part of."""
+    found = {VCORE, MEMORY}
+    for _, queue in documents.walk(partition.root):
+        found.update(queue.guaranteed or (), queue.max or ())
+        if queue.template is not None:
+            found.update(queue.template.guaranteed or (), queue.template.max or ())
+    return frozenset(found)
+
+
+def size(
+    columns: NodeColumns, kinds: Iterable[str] = (VCORE, MEMORY), kept: frozenset[str] = frozenset()
+) -> Mapping[str, int]:
+    """What of the whole cluster the queues can use, by kind; one that no usable node has is not named.
+
+    A node that takes nobody any more counts with what its jobs still have: else others would have to go for that.
+    What pods have that Slurm did not place is nobody's to share. A node that is `kept` for a workload of ours is part
+    of it: that one has been let in already, and would be counted twice.
+    """
+    open_ = _usable(columns, kept)
+    found: dict[str, int] = {}
+    for kind in sorted(kinds):
+        name = "cpu" if kind == VCORE else kind
+        others = columns.unplaced(name)
+        there = int(np.maximum(columns.allocatable(name) - others, 0)[open_].sum())
+        if there:
+            found[kind] = there + int(np.maximum(columns.used(name) - others, 0)[columns.present & ~open_].sum())
+    return found
+
+
+class Measure:
+    """The size, when it may have changed; nodes come, go and are drained all the time in a large cluster."""
+
+    def __init__(self, partition: Partition) -> None:
+        self._kinds = kinds(partition)
+        self._kept = frozenset[str]()
+        self._version = -1
+        self._again = -math.inf
+
+    def keeps(self, nodes: frozenset[str]) -> None:
+        """These are kept for workloads of ours."""
+        if nodes != self._kept:
+            self._kept, self._version = nodes, -1
+
+    def is_due(self, version: int, now: float) -> bool:
+        """The cluster is another one, and was not measured just now."""
+        return version != self._version and now >= self._again
+
+    def news(self, version: int, columns: NodeColumns, now: float) -> Mapping[str, int] | None:
+        """None where it is not due."""
+        if not self.is_due(version, now):
+            return None
+        self._version, self._again = version, now + EVERY
+        return size(columns, self._kinds, self._kept)
+
+
+def _usable(columns: NodeColumns, kept: frozenset[str]) -> Mask:
+    """Both sides let jobs start there, be it only those of ours."""
+    kube = columns.of_node("queues usable", _takes_pods).where(bool)
+    slurm = columns.of_slurm("queues usable in slurm", _takes_jobs)
+    return columns.present & kube & ((slurm >= _FREE) | ((slurm >= _RESERVED) & columns.mask(kept)))
+
+
+def _takes_pods(node: Node) -> bool:
+    return node.ready and not node.spec.unschedulable and node.metadata.deletion_timestamp is None
+
+
+def _takes_jobs(slurm: SlurmNode | None) -> int:
+    if slurm is None or not slurm.states & _OPEN or slurm.states & _CLOSED:
+        return _SHUT
+    return _RESERVED if "RESERVED" in slurm.states else _FREE
+
+
+def scores(columns: NodeColumns, policy: NodePolicy, weights: Mapping[str, float]) -> Numbers:
+    """Higher is better: what is left of a node, or for binpacking what is used of it, as weighted parts of 1.
+
+    What Slurm has given away counts as used, or what pods ask for where that is more.
+    """
+    counted: NDArray[np.float64] = np.zeros(len(columns.present))
+    used: NDArray[np.float64] = np.zeros(len(columns.present))
+    for kind, weight in (weights or WEIGHTS).items():
+        name = "cpu" if kind == VCORE else kind
+        there = columns.allocatable(name).astype(np.float64)
+        taken = np.maximum(columns.used(name), columns.given_away(name)).astype(np.float64)
+        used += weight * np.divide(taken, there, out=np.zeros_like(there), where=there > 0)
+        counted += weight * (there > 0)
+    usage = np.divide(used, counted, out=np.zeros_like(used), where=counted > 0)
+    return Numbers(columns, lambda: (usage if policy is NodePolicy.BINPACKING else 1 - usage, columns.present))

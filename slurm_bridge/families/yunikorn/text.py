@@ -1,0 +1,63 @@
+"""The picture of the queues for people."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from slurm_bridge.families.yunikorn import leaving, reasons
+from slurm_bridge.families.yunikorn.picture import Picture
+
+_HEADER = ("QUEUE", "STATE", "USED", "GUARANTEED", "MAX", "PENDING", "RUNS", "WAIT")
+_NOT_SHOWN = "pods"
+_STATES = {leaving.GOES: "has to go", leaving.GONE: "has gone"}
+
+
+def lines(picture: Picture) -> Iterator[str]:
+    """The tree, who waits, who goes for whom, and who was refused."""
+    ahead = picture["ahead"]
+    most = f" of {ahead['most']}" if ahead["most"] else ""
+    yield f"mode {picture['mode']}, partition {picture['partition']}, ahead in Slurm {ahead['now']}{most}"
+    yield ""
+    rows = [_HEADER, *(_rows(picture["queues"], 0) if picture["queues"] else ())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from _listed("waiting", (f"{one['workload']}  {one['queue']}: {one['why']}" for one in picture["waiting"]))
+    yield from _listed("making room", map(_leaving, picture["preemption"]))
+    yield from _listed("rejected", (f"{one['workload']}  {one['reason']}" for one in picture["rejected"]))
+
+
+def _rows(queue: Mapping[str, Any], depth: int) -> Iterator[tuple[str, ...]]:
+    most = queue["maxapplications"]
+    yield (
+        "  " * depth + queue["path"].rpartition(".")[2],
+        queue["state"] if queue["configured"] else f"{queue['state']}, made",
+        *(_amount(queue[field]) for field in ("used", "guaranteed", "max", "pending")),
+        f"{queue['running']}/{most}" if most else str(queue["running"]),
+        str(queue["waiting"]),
+    )
+    for child in queue["queues"]:
+        yield from _rows(child, depth + 1)
+
+
+def _amount(amount: Mapping[str, int]) -> str:
+    shown = {kind: one for kind, one in amount.items() if kind != _NOT_SHOWN}
+    return reasons.all_of(shown) if shown else "-"
+
+
+def _leaving(one: Mapping[str, Any]) -> str:
+    """Those who go, and those who have gone, with the queues that they leave."""
+    whom = f"{one['for']}  {one['queue']}" if one["for"] else one["why"]
+    there = (f"{_named(victim)} {_STATES[victim['state']]}" for victim in one["victims"])
+    return f"{whom}, for {one['seconds']} s: {', '.join(there)}"
+
+
+def _named(victim: Mapping[str, str]) -> str:
+    return f"{victim['workload']} ({victim['queue']})" if victim["queue"] else victim["workload"]
+
+
+def _listed(title: str, entries: Iterable[str]) -> Iterator[str]:
+    found = list(entries)
+    if found:
+        yield ""
+        yield f"{title}:"
+        yield from (f"  {one}" for one in found)

@@ -1,0 +1,99 @@
+"""Who lets the core do its work: whoever has just told it something, or the thread that is there for everything else.
+
+told ─► nobody is at it, and it was short of late ─► here and now: the answer is there when the question was asked
+     └► else ─► the thread: all that was told meanwhile at once, and what follows of time alone
+"""
+
+import threading
+from collections.abc import Callable
+
+from slurm_bridge import ports
+from slurm_bridge.families.shared.lending import Lending
+
+#: Without any news the core looks whether time alone has changed something.
+LOOK_AROUND = 0.5
+#: What is told to the thread is gathered for so long: it comes in bursts.
+GATHER = 0.05
+#: How long whoever waits for an answer lets another finish: that is short, or it would not be lent.
+PATIENCE = 0.02
+#: A pass that failed is tried again after so many seconds.
+AFTER_FAILURE = 1.0
+
+
+class Turns:
+    """One at a time lets the core work; it ends when nothing is left to do. `threads`: somebody calls `serve`."""
+
+    def __init__(
+        self,
+        settle: Callable[[], None],
+        failed: Callable[[Exception], None],
+        clock: ports.Clock,
+        *,
+        threads: bool,
+        lending: Lending | None = None,
+    ) -> None:
+        self._settle = settle
+        self._failed = failed
+        self._clock = clock
+        self._threads = threads
+        self._lending = lending or Lending(clock)
+        self._busy = threading.Lock()
+        self._due = threading.Event()
+        #: Something was told since somebody last began to work.
+        self._news = False
+
+    def take(self, patience: float = 0.0) -> None:
+        """Something was told. From within the work itself nothing follows: it ends only when nothing is left.
+
+        Who has `patience` waits for so long for another who is at it, and must not hold what that one needs.
+        """
+        self._news = True
+        if self._threads and not self._lending.pays:
+            self._due.set()
+        elif self._busy.acquire(timeout=patience) if patience else self._busy.acquire(blocking=False):
+            try:
+                with self._lending.measured():
+                    self._work()
+            finally:
+                self._busy.release()
+        else:
+            # Whoever is at it may have looked for the last time already.
+            self._due.set()
+
+    def leave(self) -> None:
+        """Something was told, and nobody waits for what comes of it."""
+        if self._threads:
+            self._news = True
+            self._due.set()
+        else:
+            self.take()
+
+    def serve(self, stop: threading.Event) -> None:
+        """The thread, until it is told to stop."""
+        while not stop.is_set():
+            told = self._due.wait(LOOK_AROUND) and not self._clock.wait(stop, GATHER)
+            self._due.clear()
+            if told and not self._news:
+                # Done by somebody else meanwhile, whom it would only keep from doing what comes next.
+                continue
+            with self._busy:
+                worked = self._work()
+            if not worked:
+                self._clock.wait(stop, AFTER_FAILURE)
+
+    def wake(self) -> None:
+        """The thread looks around at once: there is something to do, or it is to stop."""
+        self._due.set()
+
+    def _work(self) -> bool:
+        """Whether it came to its end, if there was anything to do: who had it before may have done it."""
+        self._news = False
+        try:
+            self._settle()
+        except Exception as error:
+            # Whatever fails in the core, the passes and its thread go on.
+            if not self._threads:
+                raise
+            self._failed(error)
+            return False
+        return True

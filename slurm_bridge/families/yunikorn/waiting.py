@@ -1,0 +1,51 @@
+"""One that its queue has not let in: what its user reads meanwhile, and whether others might have to go for it."""
+
+from slurm_bridge.families.yunikorn import reasons
+from slurm_bridge.families.yunikorn.manager import Manager
+from slurm_bridge.families.yunikorn.members import Member
+from slurm_bridge.families.yunikorn.queues import tree
+from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.model.verdict import Wait
+
+#: What is said of a queue changes without an event for those who wait in it.
+SAID_AGAIN = 120.0
+
+
+def waits(manager: Manager, member: Member, now: float) -> Wait:
+    """For what, and who has to do something about it."""
+
+    def look(partition: Partition) -> Wait | None:
+        application = partition.applications.get(member.name)
+        if application is None:
+            return None
+        path, total = application.queue.path, member.demand.total
+        never = reasons.never(application, total)
+        if never:
+            return Wait(reason="QueueTooSmall", message=never, retry_after=SAID_AGAIN, warning=True)
+        held = reasons.waits(partition, application, total) or _behind(path, manager, now)
+        return Wait(reason="QueueWaiting", message=f"in queue {path}: {held}", retry_after=SAID_AGAIN)
+
+    found = manager.committed(look)
+    return (
+        found
+        if isinstance(found, Wait)
+        else Wait(reason="QueueWaiting", message="enters its queue", retry_after=SAID_AGAIN)
+    )
+
+
+def _behind(path: str, manager: Manager, now: float) -> str:
+    most = manager.setup.ahead
+    if most and manager.ahead.count(now) >= most:
+        return f"{most} workloads are ahead and wait for nodes; the next one follows when one of them starts"
+    return f"waits for its turn in {path}"
+
+
+def may_preempt(manager: Manager, member: Member) -> bool:
+    """Something is guaranteed to its queue or above it, and nobody goes for it yet."""
+
+    def look(partition: Partition) -> bool:
+        application = partition.applications.get(member.name)
+        return application is not None and any(queue.guaranteed for queue in tree.upward(application.queue))
+
+    asks = member.demand.preempts and not manager.evictions.has_room(member.demand.uid)
+    return asks and bool(manager.committed(look))

@@ -1,0 +1,354 @@
+"""What follows from a decision: what is said at once, and the calls to either side, which a worker makes."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from loguru import logger
+
+from slurm_bridge import errors
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import held, records, relevant, timers, words
+from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler.decide import Action, Decision, Facts, Pods, Stray
+from slurm_bridge.scheduler.effects import (
+    bind,
+    cancel,
+    end,
+    job_users,
+    look_up,
+    report,
+    restore,
+    submit,
+    unanswered,
+    update,
+)
+from slurm_bridge.scheduler.facts import Subject
+from slurm_bridge.scheduler.members import Crew, Picked, Standing
+from slurm_bridge.scheduler.queue import AT_ONCE, LINE_UP, WOKEN, Filed
+from slurm_bridge.scheduler.tools import Tools
+
+#: The rest of an action; it calls either side, and may take its time.
+Act = Callable[[], Filed]
+
+
+def carry_out(ctx: Tools, decision: Decision, subject: Subject, facts: Facts) -> Act | Filed:
+    """Begin the action, and return the rest of it."""
+    return _EFFECTS[decision.action](ctx, subject, decision, facts)
+
+
+# -- the workload as a whole -------------------------------------------------------------------------------------------
+
+
+def _search(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: unanswered.search(ctx, subject.key)
+
+
+def _cancel_surplus(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: end.cancel_surplus(ctx, subject.surplus)
+
+
+def _await_watch(_ctx: Tools, _subject: Subject, decision: Decision, _facts: Facts) -> Filed:
+    return Filed(after=decision.after)
+
+
+def _rest(ctx: Tools, subject: Subject, decision: Decision, facts: Facts) -> Filed:
+    if facts.pods is Pods.BOUND:
+        _complete(ctx, subject)
+    return Filed(after=decision.after)
+
+
+def _replace(ctx: Tools, subject: Subject, decision: Decision, _facts: Facts) -> Act:
+    state = ctx.states.get(subject.key)
+    if state is not None:
+        state.returned = None
+    return lambda: cancel.replace(ctx, subject.job, decision.why)
+
+
+# -- pods without nodes ------------------------------------------------------------------------------------------------
+
+
+def _settle(_ctx: Tools, _subject: Subject, decision: Decision, _facts: Facts) -> Filed:
+    return Filed(after=decision.after)
+
+
+def _tell(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    return _say_obstacle(ctx, subject)
+
+
+def _tell_for_a_while(ctx: Tools, subject: Subject, decision: Decision, _facts: Facts) -> Filed:
+    _say_obstacle(ctx, subject)
+    timers.start_incomplete(ctx.states.of(subject.key).leadership, ctx.clock.now())
+    return Filed(after=decision.after)
+
+
+def _tell_and_replace(ctx: Tools, subject: Subject, decision: Decision, facts: Facts) -> Act:
+    _say_obstacle(ctx, subject)
+    return _replace(ctx, subject, decision, facts)
+
+
+def _say_obstacle(ctx: Tools, subject: Subject) -> Filed:
+    """Tell the pods what keeps them from a job; without a job and nodes, hooks count nothing for them any more."""
+    crew, obstacle = subject.pods, subject.obstacle
+    assert obstacle is not None
+    _stop_counting(ctx, crew)
+    if isinstance(subject.gathered, Workload):
+        return report.of_workload(ctx, subject.gathered, obstacle)
+    if isinstance(obstacle, Wait) and crew.root.kind != "Pod":
+        _say_waiting(ctx, crew, obstacle.reason, obstacle.message)
+        return Filed(after=obstacle.retry_after)
+    return report.of_crew(ctx, crew, obstacle)
+
+
+def _stop_counting(ctx: Tools, crew: Crew) -> None:
+    if not held.keeps(ctx, crew, crew.root.key):
+        ctx.ended(crew.root.key)
+
+
+def _say_waiting(ctx: Tools, crew: Crew, reason: str, text: str) -> None:
+    ctx.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), reason, text)
+
+
+def _spread_note(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: end.spread(ctx, subject.wanted)
+
+
+def _tell_parked(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    return end.tell_parked(ctx, subject.wanted)
+
+
+def _park(ctx: Tools, subject: Subject, decision: Decision, _facts: Facts) -> Act:
+    why = f"{decision.why}; what replaces the pods that were ended is not submitted by itself"
+    return lambda: end.park(ctx, subject.wanted, None, why)
+
+
+def _line_up(_ctx: Tools, _subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    return LINE_UP
+
+
+def _submit(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act | Filed:
+    tools, wish, placeholder = ctx, subject.wanted, subject.placeholder
+    planned = wishes.plan(wish, tools, placeholder)
+    if isinstance(planned, Wait) and tools.cleared(wish.workload):
+        tools.promised.crowds_out(wish.workload.root.key)
+    if isinstance(planned, Wait) and planned.retry_after is None and tools.avoid(wish.workload):
+        # Nothing is reported when a node is no longer avoided.
+        planned = dataclasses.replace(planned, retry_after=tools.avoided.seconds)
+    if isinstance(planned, Wait | Reject):
+        return report.of_workload(ctx, wish.workload, planned)
+    late = tools.config.chain.commit(wish.workload, planned, tools.keeper.snapshot())
+    if late is not None:
+        return report.of_workload(ctx, wish.workload, late)
+    return lambda: submit.submit(ctx, wish, planned, placeholder, subject.pods.served)
+
+
+def _keep(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    wish, placeholder = subject.wanted, subject.job
+    planned = wishes.plan(wish, ctx, placeholder)
+    return lambda: update.keep(ctx, wish, planned, placeholder)
+
+
+def _await_slurm(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    placeholder, workload = subject.job, subject.wanted.workload
+    ctx.say(workload, "SlurmJobPending", words.waiting(placeholder), key=words.key(placeholder))
+    return WOKEN
+
+
+def _ask_why(ctx: Tools, subject: Subject, decision: Decision, facts: Facts) -> Act:
+    otherwise = LINE_UP
+    if facts.cancelled:
+        _stop_counting(ctx, subject.pods)
+        otherwise = Filed(after=decision.after)
+    return lambda: end.again(ctx, subject.wanted, subject.job) or otherwise
+
+
+def _refuse_user(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: job_users.refuse(ctx, subject.wanted, subject.job)
+
+
+def _bind(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    _begin_start(ctx, subject)
+    return lambda: bind.bind(ctx, subject.wanted, subject.job)
+
+
+def _begin_start(ctx: Tools, subject: Subject) -> None:
+    leadership = ctx.states.of(subject.key).leadership
+    timers.begin_start(leadership, subject.job.job_id, ctx.clock.now())
+
+
+# -- pods that join a job that runs ------------------------------------------------------------------------------------
+
+
+def _finish_start(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    _begin_start(ctx, subject)
+
+    def act() -> Filed:
+        try:
+            filed = bind.join(ctx, subject.wanted, subject.pods, subject.job)
+        except errors.TryLater as problem:
+            logger.bind(workload=str(subject.pods.root)).info("not all bound yet: {}", problem)
+            filed = ctx.back_off(subject.key)
+        return _in_time(ctx, subject, filed)
+
+    return act
+
+
+def _in_time(ctx: Tools, subject: Subject, filed: Filed) -> Filed:
+    """The workload is looked at again before the time for its start is over."""
+    tools = ctx
+    leadership = tools.states.of(subject.key).leadership
+    left = timers.start_left(leadership, subject.pods, subject.job, tools.clock.now(), tools.limits)
+    if left is None or (filed.after is not None and filed.after < left):
+        return filed
+    return Filed(after=max(0.0, left))
+
+
+def _tell_members(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    assert subject.obstacle is not None
+    return _in_time(ctx, subject, report.of_crew(ctx, subject.pods, subject.obstacle))
+
+
+def _join(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: bind.join(ctx, subject.wanted, subject.pods, subject.job)
+
+
+def _undo_start(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    crew, placeholder, seconds = subject.pods, subject.job, int(ctx.limits.bind_seconds)
+    text = f"not all pods of {crew.root} could be bound within {seconds} s; those that were are taken back"
+
+    def act() -> Filed:
+        # Bindings that the watch has not reported count: a start that is complete is not undone for them.
+        bound = {pod.uid for pod in cancel.bound_by(ctx, placeholder)}
+        more = sum(pod.uid in bound for pod in crew.pods(Standing.WANTING))
+        if timers.is_complete(crew, placeholder, more=more):
+            return Filed(after=bind.ECHO)
+        ctx.states.of(subject.key).leadership.undone = placeholder.job_id
+        ended = end.end_all(ctx, crew, placeholder, "NOTBOUND", text)
+        # Where no pod has a node any more, no pod's end wakes the workload.
+        return ended if crew.on(placeholder.job_id) else AT_ONCE
+
+    return act
+
+
+def _await_group(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    root = subject.pods.root
+    text = f"{root} runs by Slurm job {subject.job.job_id}; this pod starts with all others the next time"
+    _say_waiting(ctx, subject.pods, "GangRuns", text)
+    return WOKEN
+
+
+# -- pods with nodes ---------------------------------------------------------------------------------------------------
+
+
+def _look_up(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: look_up.look(ctx, subject.pods)
+
+
+def _leave(ctx: Tools, subject: Subject, _decision: Decision, facts: Facts) -> Act:
+    crew = subject.pods
+    if facts.wanting:
+        job_id = subject.job.job_id
+        text = f"the pods that {crew.root} had before still leave the nodes of Slurm job {job_id}"
+        _say_waiting(ctx, crew, "GangRuns", text)
+    return lambda: end.leaving(ctx, crew)
+
+
+def _regain(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: restore.pending(ctx, subject.pods, subject.job)
+
+
+def _restore(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: restore.restore(ctx, subject.wanted, subject.job, subject.pods)
+
+
+def _doubt(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: end.doubt(ctx, subject.pods, subject.job)
+
+
+def _end(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    return lambda: end.end(ctx, subject.pods, subject.job)
+
+
+def _end_shrunk(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    lost = relevant.shrunk(subject.pods, subject.job)
+    return lambda: end.end_shrunk(ctx, subject.pods, lost, subject.job)
+
+
+def _restart(ctx: Tools, subject: Subject, _decision: Decision, facts: Facts) -> Act:
+    if facts.pods is Pods.BOUND:
+        _complete(ctx, subject)
+    text = f"a pod of {subject.pods.root} was lost, and its policy is to restart all of them"
+    return lambda: end.end_all(ctx, subject.pods, subject.job, "RESTART", text)
+
+
+def _announce(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    _complete(ctx, subject)
+    crew, whole = subject.pods, subject.gathered
+    enough = crew.count(Standing.BOUND, Standing.DONE) >= records.starters_of(subject.job.owner)
+    if isinstance(whole, Workload) and enough:
+        ctx.states.of(subject.key).announced = True
+        ctx.voice.scheduled(whole)
+    return WOKEN
+
+
+def _complete(ctx: Tools, subject: Subject) -> None:
+    """All members have nodes: the start is over."""
+    ctx.states.of(subject.key).leadership.starting = None
+
+
+# -- pods that are over ------------------------------------------------------------------------------------------------
+
+
+def _ignore(_ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    logger.warning("job {} stands for a {}: left alone", subject.job.job_id, subject.job.owner.kind)
+    return WOKEN
+
+
+def _withdraw(ctx: Tools, subject: Subject, _decision: Decision, facts: Facts) -> Act:
+    seen = facts.stray is Stray.CHECK or subject.crew is not None or ctx.census.seen_gone(subject.key)
+    return lambda: end.withdraw(ctx, subject.key, subject.crew, seen=seen)
+
+
+def _forget(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+    ctx.node_waiters.forget(subject.key)
+    return end.drop(ctx, subject.key)
+
+
+_EFFECTS: Mapping[Action, Callable[[Tools, Subject, Decision, Facts], Act | Filed]] = {
+    Action.SEARCH: _search,
+    Action.CANCEL_SURPLUS: _cancel_surplus,
+    Action.AWAIT_WATCH: _await_watch,
+    Action.SETTLE: _settle,
+    Action.TELL: _tell,
+    Action.TELL_FOR_A_WHILE: _tell_for_a_while,
+    Action.TELL_AND_REPLACE: _tell_and_replace,
+    Action.SPREAD_NOTE: _spread_note,
+    Action.TELL_PARKED: _tell_parked,
+    Action.PARK: _park,
+    Action.LINE_UP: _line_up,
+    Action.SUBMIT: _submit,
+    Action.KEEP: _keep,
+    Action.AWAIT_SLURM: _await_slurm,
+    Action.ASK_WHY: _ask_why,
+    Action.REFUSE_USER: _refuse_user,
+    Action.REPLACE: _replace,
+    Action.BIND: _bind,
+    Action.FINISH_START: _finish_start,
+    Action.JOIN: _join,
+    Action.UNDO_START: _undo_start,
+    Action.TELL_MEMBERS: _tell_members,
+    Action.AWAIT_GROUP: _await_group,
+    Action.LOOK_UP: _look_up,
+    Action.LEAVE: _leave,
+    Action.REGAIN: _regain,
+    Action.RESTORE: _restore,
+    Action.DOUBT: _doubt,
+    Action.END: _end,
+    Action.END_SHRUNK: _end_shrunk,
+    Action.RESTART: _restart,
+    Action.ANNOUNCE: _announce,
+    Action.REST: _rest,
+    Action.IGNORE: _ignore,
+    Action.WITHDRAW: _withdraw,
+    Action.FORGET: _forget,
+}

@@ -1,0 +1,277 @@
+"""From nodes that Slurm allocated to pods that are bound there.
+
+    1 read     the job: is it still this workload's, running, and of what was asked?
+    2 place    pods onto its nodes, always the same way; those of a gang by what the job holds of each node
+    3 check    each node exists, is usable, and has room for all that is there, pods whose job has ended among them
+    4 bind     with the uid and version that were checked, the job id and the node's name in the same write
+
+What cannot be bound gives its nodes back: the job is cancelled and the next attempt avoids the node. Once a part of a
+gang is bound nothing is given back here: the rest is tried again, until the ganger has all of it undone.
+"""
+
+import dataclasses
+
+from loguru import logger
+
+from slurm_bridge import errors, ports
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.model import kinds, names
+from slurm_bridge.model.job import Phase
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import resizing
+from slurm_bridge.scheduler.effects import cancel, job_users, update
+from slurm_bridge.scheduler.members import Crew
+from slurm_bridge.scheduler.placement import checks, slots
+from slurm_bridge.scheduler.placement.checks import PATIENCE, VACATED_LOOK, Misfit, Occupied, Spot
+from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
+from slurm_bridge.scheduler.state import Wish
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.translate import resources
+
+#: A pod that changed under our hands, or whose binding was not answered: its next event says more, or this does.
+LOOK_AGAIN = 2.0
+#: How old a reading of a job may be when its pods are bound by it, in seconds.
+FRESH = 3.0
+#: A watch that has not told of a binding for this long is not waited for any more.
+ECHO = 30.0
+
+
+def bind(ctx: Tools, wish: Wish, placeholder: Placeholder) -> Filed:
+    """Give the pods of this workload their nodes, or the nodes back."""
+    read = _running(ctx, wish, placeholder)
+    if isinstance(read, Filed):
+        return read
+    if not read.owner.request.startswith(f"{wish.intent}:"):
+        return cancel.replace(ctx, read, "the pods changed before they were bound")
+    wish = dataclasses.replace(wish, workload=slots.those_who_came_first(wish.workload, read.owner))
+    # Whoever goes on with a start that was interrupted can tell by this who belongs to it.
+    renamed = update.rename(ctx, wish, read)
+    if renamed is not None:
+        return renamed
+    spots, problem = _place(ctx, wish, read)
+    if isinstance(spots, Misfit):
+        # One reading of what the job holds may be garbled.
+        again = ctx.mirror.look(read.job_id, read.owner, tell=False)
+        if again is None or again.phase is not Phase.RUNNING:
+            return AT_ONCE
+        spots, problem = _place(ctx, wish, again)
+    if isinstance(spots, Misfit):
+        return _give_back(ctx, wish, read, spots)
+    return _bind_all(ctx, wish, spots, read) if problem is None else _not_now(ctx, wish, read, problem)
+
+
+def join(ctx: Tools, wish: Wish, crew: Crew, placeholder: Placeholder) -> Filed:
+    """Give those who want nodes what the job has left for them."""
+    read = _running(ctx, wish, placeholder)
+    if isinstance(read, Filed):
+        return read
+    everybody = wish.workload
+    wish = dataclasses.replace(wish, workload=slots.as_many_as_fit(everybody, crew, read))
+    spots, problem = _place(ctx, wish, read)
+    if isinstance(spots, Misfit) and not crew.on(read.job_id):
+        return _give_back(ctx, wish, read, spots)
+    if isinstance(spots, Misfit):
+        text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
+        return _later(ctx, everybody, "GangFull", text, ECHO)
+    if problem is not None:
+        return _later(ctx, everybody, problem.reason, problem.message, VACATED_LOOK)
+    if not spots:
+        text = f"Slurm job {read.job_id} has no place left for this pod; it takes the place of one that leaves"
+        return _later(ctx, everybody, "GangFull", text, None)
+    return _bind_all(ctx, wish, spots, read)
+
+
+def _later(ctx: Tools, workload: Workload, reason: str, message: str, after: float | None) -> Filed:
+    ctx.say(workload, reason, message)
+    return Filed(after=after)
+
+
+def _running(ctx: Tools, wish: Wish, placeholder: Placeholder) -> Placeholder | Filed:
+    """The job in full, read since it started and not long ago: what it held then may be another's now."""
+    if ctx.mirror.failing:
+        # Nobody knows what Slurm has done since; its next answer wakes everybody who waits for it.
+        return ctx.back_off(wish.workload.root.key)
+    at = placeholder.read
+    fresh = at is not None and at >= placeholder.since and ctx.clock.now() - at <= FRESH
+    look = ctx.mirror.look
+    read = placeholder if fresh else look(placeholder.job_id, placeholder.owner, tell=False)
+    if read is None or not (fresh or read.phase is Phase.RUNNING):
+        return AT_ONCE
+    return job_users.refuse(ctx, wish, read) if job_users.improper(read) else read
+
+
+def _place(ctx: Tools, wish: Wish, read: Placeholder) -> tuple[tuple[Spot, ...] | Misfit, Misfit | Wait | None]:
+    """Where each pod that wants a node comes, and what is wrong with that; where nothing is, they count there.
+
+    One at a time: of two that are bound at the same moment the second has to see the first.
+    """
+    with ctx.placing:
+        snapshot = ctx.keeper.snapshot()
+        spots = _spots(ctx, wish, read, snapshot)
+        if isinstance(spots, Misfit):
+            return spots, None
+        problem = checks.problem(ctx, wish.workload, spots, snapshot, whole=_shares_no_node(wish, read, snapshot))
+        if problem is None:
+            _claim(ctx, wish.workload.root.key, spots)
+        return spots, problem
+
+
+def _claim(ctx: Tools, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
+    claimed = ctx.states.of(key).claimed
+    for spot in spots:
+        if not ctx.keeper.holds(spot.pod.uid, spot.node.name):
+            claimed.add(spot.pod.uid)
+        _assume(ctx, spot)
+
+
+def _unclaim(ctx: Tools, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
+    """Stop counting the pods that no binding was tried for."""
+    claimed = ctx.states.of(key).claimed
+    for uid in sorted(claimed.intersection(spot.pod.uid for spot in spots)):
+        claimed.discard(uid)
+        ctx.keeper.forget(uid)
+
+
+def _assume(ctx: Tools, spot: Spot) -> None:
+    ctx.keeper.assume(spot.pod.uid, spot.node.name, resources.requests_of(spot.pod), spot.pod)
+
+
+def _spots(ctx: Tools, wish: Wish, read: Placeholder, snapshot: ClusterSnapshot) -> tuple[Spot, ...] | Misfit:
+    """Where each pod that wants a node comes."""
+    placed = slots.placed(wish, read, ctx)
+    if isinstance(placed, Reject):
+        return Misfit(reason=placed.reason, message=placed.message)
+    spots = []
+    for pod in wish.workload.pods:
+        if pod.bound:
+            continue
+        slurm_name = placed[pod.uid]
+        node = snapshot.by_slurm_name(slurm_name)
+        if node is None:
+            text = f"Slurm allocated node {slurm_name}, which is no node of this Kubernetes cluster"
+            return Misfit(reason="NodeUnknown", message=text, nodes=(slurm_name,))
+        spots.append(Spot(pod=pod, slurm_name=slurm_name, node=node))
+    return tuple(spots)
+
+
+def _not_now(ctx: Tools, wish: Wish, read: Placeholder, problem: Misfit | Wait) -> Filed:
+    if isinstance(problem, Misfit):
+        return _give_back(ctx, wish, read, problem)
+    now = ctx.clock.now()
+    patience, nodes = (problem.patience, problem.nodes) if isinstance(problem, Occupied) else (PATIENCE, ())
+    leadership = ctx.states.of(wish.workload.root.key).leadership
+    if leadership.occupied_since is None:
+        leadership.occupied_since = now
+    left = leadership.occupied_since + patience - now
+    if left <= 0:
+        return _give_back(ctx, wish, read, Misfit(reason=problem.reason, message=problem.message, nodes=nodes))
+    ctx.say(wish.workload, problem.reason, problem.message)
+    return Filed(after=left if problem.retry_after is None else min(left, problem.retry_after))
+
+
+def _give_back(ctx: Tools, wish: Wish, read: Placeholder, misfit: Misfit) -> Filed:
+    """The nodes go back to Slurm; the next attempt is told to avoid the one that is to blame."""
+    tools, uid = ctx, wish.workload.root.key
+    ctx.states.of(uid).leadership.occupied_since = None
+    text = f"{misfit.message}; Slurm job {read.job_id} is given back"
+    tools.voice.group(wish.workload, misfit.reason, text, warning=True)
+    tools.say(wish.workload, misfit.reason, text)
+    tools.tally.attempt("unschedulable")
+    for node in misfit.nodes:
+        tools.avoided.add(uid, node, misfit.message, tools.clock.now())
+    tools.refresh_facts()
+    pause = ctx.back_off(uid)
+    if tools.avoided.tries(uid) > tools.limits.bind_tries:
+        pause = Filed(after=tools.limits.backoff_most)
+    replaced = cancel.replace(ctx, read, misfit.message)
+    return pause if replaced is AT_ONCE else replaced
+
+
+def _bind_all(ctx: Tools, wish: Wish, spots: tuple[Spot, ...], read: Placeholder) -> Filed:
+    """In rank order: the first alone, for one that changed stops the whole while none is bound; then all others."""
+    uid = wish.workload.root.key
+    _quiet(ctx, uid, spots)
+    try:
+        first = _bind(ctx, uid, spots[0], read)
+        others = ctx.each(lambda spot: _bind(ctx, uid, spot, read), spots[1:]) if first else []
+    finally:
+        _unclaim(ctx, uid, spots)
+    if len(others) + 1 < len(spots) or not first or not all(others):
+        return Filed(after=LOOK_AGAIN)
+    ctx.states.of(uid).leadership.occupied_since = None
+    ctx.avoided.success(uid)
+    ctx.tally.attempt("scheduled")
+    _say_bound(ctx, wish.workload, spots, read)
+    return WOKEN
+
+
+def _quiet(ctx: Tools, uid: WorkloadKey, spots: tuple[Spot, ...]) -> None:
+    """What is still to be written of their waiting would only change the pods under our hands."""
+    for one in (uid, *(spot.pod.uid for spot in spots)):
+        ctx.voice.forget(one)
+
+
+def _say_bound(ctx: Tools, workload: Workload, spots: tuple[Spot, ...], read: Placeholder) -> None:
+    if workload.gang is None:
+        spot = spots[0]
+        ctx.voice.event(spot.pod, "Scheduled", f"bound to {spot.node.name} by Slurm job {read.job_id}")
+        return
+    nodes = {spot.node.name for spot in spots}
+    where = next(iter(nodes)) if len(nodes) == 1 else f"{len(nodes)} nodes"
+    ctx.voice.group(workload, "Scheduled", f"{len(spots)} pods bound to {where} by Slurm job {read.job_id}")
+    if len(workload.pods) >= workload.gang.minimum:
+        ctx.voice.scheduled(workload)
+
+
+def _bind(ctx: Tools, uid: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
+    """An answer that was lost leaves the assumption: the pod may be there, and nobody may count on its place."""
+    tools, pod = ctx, spot.pod
+    ctx.states.of(uid).claimed.discard(pod.uid)
+    _assume(ctx, spot)
+    try:
+        tools.cluster.bind(_binding(spot, read))
+    except errors.Disagreement as problem:
+        _disagreed(ctx, pod, problem)
+        return False
+    except (errors.Unavailable, errors.NotLeading):
+        tools.keeper.forget(pod.uid)
+        raise
+    tools.states.of(uid).sent[pod.uid] = tools.clock.now()
+    tools.tally.bound(pod, tools.clock.now() - read.since)
+    return True
+
+
+def _disagreed(ctx: Tools, pod: Pod, problem: errors.Disagreement) -> None:
+    """It changed meanwhile, is gone, or was bound by a try whose answer was lost: only a look can tell."""
+    logger.bind(workload="/".join(pod.key)).info("not bound: {}", problem)
+    now = ctx.cluster.get(kinds.PODS, *pod.key)
+    if now is None or now.uid != pod.uid or not now.bound:
+        ctx.keeper.forget(pod.uid)
+
+
+def _shares_no_node(wish: Wish, read: Placeholder, snapshot: ClusterSnapshot) -> bool:
+    """Slurm gives the job whole nodes, because of what was asked for or of its partition."""
+    partition = read.view.partition if read.view is not None else ""
+    exclusive = any(one.exclusive for one in snapshot.partitions if one.name == partition)
+    return wish.translated.request.exclusive or exclusive
+
+
+def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
+    meta = spot.pod.metadata
+    return ports.Binding(
+        namespace=meta.namespace,
+        pod=meta.name,
+        uid=meta.uid,
+        node=spot.node.name,
+        resource_version=meta.resource_version,
+        annotations={
+            names.ANNOTATION_SLURM_NODE: spot.slurm_name,
+            names.ANNOTATION_BOUND_BY: read.owner.cluster,
+            names.ANNOTATION_COUNTED: resizing.written(spot.pod),
+        },
+        labels={names.LABEL_JOB_ID: str(read.job_id)},
+    )

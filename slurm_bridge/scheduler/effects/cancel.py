@@ -1,0 +1,89 @@
+"""Giving a job back: noted first why, so that nobody takes it for an administrator's wish, then cancelled."""
+
+from collections.abc import Sequence
+
+from loguru import logger
+
+from slurm_bridge import errors
+from slurm_bridge.model import job, kinds, names
+from slurm_bridge.model.job import Done, Phase, Refusal, Refused
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.ports import Scope
+from slurm_bridge.scheduler import records
+from slurm_bridge.scheduler.queue import AT_ONCE, Filed
+from slurm_bridge.scheduler.tools import Tools
+
+
+def back_off(ctx: Tools, uid: WorkloadKey) -> Filed:
+    """Later, and later each time."""
+    return Filed(after=ctx.pause(uid))
+
+
+def replace(ctx: Tools, placeholder: Placeholder, why: str) -> Filed:
+    """Cancel it, after writing into it that it was us; its end brings the next attempt."""
+    if placeholder.certainty is Certainty.MAYBE:
+        # An order that is on its way cannot be cancelled; the mirror gives it up in its time.
+        found = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+        return AT_ONCE if found is not None else ctx.back_off(placeholder.owner.key)
+    if placeholder.phase is not Phase.PENDING and _bound_after_all(ctx, placeholder):
+        return Filed(after=ctx.limits.backoff_first)
+    if not withdraw(ctx, placeholder, f"replaced: {why}", noted=True):
+        return ctx.back_off(placeholder.owner.key)
+    owner = placeholder.owner
+    workload = f"{owner.kind} {owner.namespace}/{owner.name}"
+    logger.bind(workload=workload).info("job {} is replaced: {}", placeholder.job_id, why)
+    return AT_ONCE
+
+
+def _bound_after_all(ctx: Tools, placeholder: Placeholder) -> bool:
+    """A binding whose answer was lost, or of which no watch has told: the job of such a pod must not go."""
+    owner = placeholder.owner
+    if owner.kind == kinds.PODS.kind:
+        now = ctx.cluster.get(kinds.PODS, owner.namespace, owner.name)
+        return now is not None and now.uid == owner.uid and now.bound
+    return any(not pod.terminal for pod in bound_by(ctx, placeholder))
+
+
+def bound_by(ctx: Tools, placeholder: Placeholder) -> Sequence[Pod]:
+    """The pods that this job gave nodes to, as the API server has them now, whatever the watch has told.
+
+    One that cannot be read is one of them, and nobody knows which: then nothing is known.
+    """
+    scope = Scope(namespace=placeholder.owner.namespace, labels=f"{names.LABEL_JOB_ID}={placeholder.job_id}")
+    listed = ctx.cluster.list(kinds.PODS, scope)
+    if listed.unreadable:
+        raise errors.Unreadable(f"a pod of job {placeholder.job_id} in namespace {scope.namespace} cannot be read")
+    return [pod for pod in listed.items if pod.bound]
+
+
+def withdraw(ctx: Tools, placeholder: Placeholder, why: str, *, noted: bool = False) -> bool:
+    """Note why and cancel; True when the job is over for certain.
+
+    With `noted` the note is a condition: a waiting pod whose job was cancelled without one would be taken for a pod
+    whose job an administrator cancelled. Where the job names a node that has left Slurm no note can ever be written.
+    """
+    if ctx.still_ours(placeholder) is None:
+        return True
+    noting = ctx.slurm.note(placeholder.job_id, records.with_note(placeholder.owner, f"withdrawn: {why}"))
+    if isinstance(noting, Refused) and noting.why is Refusal.BUSY:
+        return False
+    if noted and not (_settled(noting) or _unwritable(noting)):
+        return False
+    outcome = ctx.slurm.cancel(placeholder.job_id)
+    if not _settled(outcome):
+        logger.warning("job {} could not be cancelled yet: {}", placeholder.job_id, outcome)
+        return False
+    ctx.table.put(records.over(placeholder, why, ctx.clock.now()), tell=False)
+    return True
+
+
+def _unwritable(outcome: job.Outcome) -> bool:
+    return isinstance(outcome, Refused) and outcome.why is Refusal.UNKNOWN_NODE
+
+
+def _settled(outcome: job.Outcome) -> bool:
+    if isinstance(outcome, Refused):
+        return outcome.why in (Refusal.OVER, Refusal.NO_SUCH_JOB)
+    return isinstance(outcome, Done)

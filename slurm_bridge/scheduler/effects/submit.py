@@ -1,0 +1,164 @@
+"""One placeholder for each workload: submit it, and look for it when an answer was lost.
+
+What can go wrong between asking and knowing:
+
+    answer lost              the job may exist: look for it, by its chosen id, else by scans that all lost ones share
+    id is taken              by an earlier try of ours: adopt it; by one that ended, or by a stranger: the next attempt
+    we die                   the owner record is in the job: the next start finds it
+"""
+
+import dataclasses
+
+from loguru import logger
+
+from slurm_bridge.hooks import honouring
+from slurm_bridge.hooks.chain import Plan
+from slurm_bridge.mirror import readings
+from slurm_bridge.model import job, kinds, names
+from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.scheduler import records, state, words
+from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler.effects import job_users
+from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
+from slurm_bridge.scheduler.state import Wish
+from slurm_bridge.scheduler.tools import Tools
+
+#: A request that Slurm refused is tried again although nothing of ours has changed: administrators repair things.
+REFUSED_AGAIN = 300.0
+#: A node that Slurm does not know has just left it, as a rule; when it still does not know it then, something is wrong.
+MOST_UNTOLD = 3
+#: Ids taken by strangers in a row before something else must be wrong.
+MOST_COLLISIONS = 10
+
+
+def submit(
+    ctx: Tools, wish: Wish, planned: Plan, placeholder: Placeholder | None, served: frozenset[names.JobId] = frozenset()
+) -> Filed:
+    """Make sure that there is a placeholder. Pods of the workload were bound by the jobs that have `served` it."""
+    if placeholder is not None and placeholder.certainty is Certainty.MAYBE:
+        if ctx.mirror.look(placeholder.job_id, placeholder.owner) is not None:
+            return AT_ONCE
+        ctx.table.drop(placeholder.job_id)
+    waiting = job_users.refused_lately(ctx, wish) or _declined_lately(ctx, wish, planned)
+    if waiting is not None:
+        return waiting
+    for pod in wish.workload.pods:
+        # Bindings that were not answered have not come to pass: nobody has to make room for them any more.
+        ctx.keeper.forget(pod.uid)
+    attempt = ctx.states.attempts.get(wish.workload.root.key, -1) + 1
+    first = attempt if placeholder is None else records.next_attempt(placeholder)
+    return _send(ctx, wish, planned, first, served)
+
+
+def _declined_lately(ctx: Tools, wish: Wish, planned: Plan) -> Filed | None:
+    """The very same request was refused a moment ago: what woke the workload has not changed that."""
+    declined = ctx.states.of(wish.workload.root.key).declined
+    left = declined.until - ctx.clock.now() if declined is not None else 0.0
+    return Filed(after=left) if declined and left > 0 and declined.what == wishes.mark(wish, planned) else None
+
+
+def _send(ctx: Tools, wish: Wish, planned: Plan, attempt: int, served: frozenset[names.JobId]) -> Filed:
+    # Groups that start anew again and again leave a row of ids that ended jobs keep for a while.
+    for number in (attempt + (1 << step) - 1 for step in range(MOST_COLLISIONS)):
+        request = asked(ctx, wish, planned, number, aside=number != attempt)
+        if request.job_id in served:
+            # Slurm may have forgotten that job; whoever names it would pass for bound by this one.
+            continue
+        outcome = ctx.slurm.submit(request)
+        if isinstance(outcome, Refused) and outcome.why is Refusal.EXISTS and request.job_id is not None:
+            if _adopt(ctx, request) is not None:
+                return AT_ONCE
+            continue
+        return _sent(ctx, wish, planned, request, outcome)
+    return _refusal(ctx, wish, Refused(why=Refusal.EXISTS, code=0, message="every job id that was tried is taken"))
+
+
+def _adopt(ctx: Tools, request: JobRequest) -> Placeholder | None:
+    """Whose is the id that is taken? None when this attempt's id is of no use."""
+    assert request.job_id is not None
+    found = ctx.mirror.look(request.job_id, request.owner, tell=False)
+    return found if found is not None and found.alive else None
+
+
+def _sent(ctx: Tools, wish: Wish, planned: Plan, request: JobRequest, outcome: job.Outcome) -> Filed:
+    if isinstance(outcome, Done):
+        return _created(ctx, wish, planned, request, outcome)
+    if isinstance(outcome, Unknown):
+        return _unknown(ctx, wish, request, outcome)
+    if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
+        until = ctx.clock.now() + REFUSED_AGAIN
+        ctx.states.of(request.owner.key).declined = state.Refusal(request.owner.request, until)
+    return _refusal(ctx, wish, outcome)
+
+
+def _created(ctx: Tools, wish: Wish, planned: Plan, request: JobRequest, outcome: Done) -> Filed:
+    tools = ctx
+    new = readings.submitted(outcome.job_id, request.owner, tools.clock.now())
+    earlier = [one for one in tools.table.of(request.owner.key) if one.job_id != outcome.job_id]
+    tools.table.put(new, tell=False)
+    for one in earlier:
+        if not one.alive:
+            tools.table.drop(one.job_id)
+    tools.mirror.nudge()
+    _remember(ctx, request.owner)
+    tools.tally.attempt("submitted")
+    tools.say(wish.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
+    if planned.told:
+        tools.voice.group(wish.workload, "SlurmJobWidened", planned.told, warning=True)
+    if planned.ignored:
+        tools.voice.group(wish.workload, honouring.REASON, planned.ignored, warning=True)
+    return WOKEN
+
+
+def _remember(ctx: Tools, owner: Owner) -> None:
+    if owner.kind != kinds.PODS.kind:
+        ctx.states.remember_attempt(owner.key, owner.attempt)
+
+
+def _unknown(ctx: Tools, wish: Wish, request: JobRequest, outcome: Unknown) -> Filed:
+    """It may exist. With an id we know where to look; without one a scan has to tell."""
+    tools, job_id = ctx, request.job_id or outcome.job_id
+    logger.bind(workload=str(wish.workload.root)).warning("submit was not answered: {}", outcome.message)
+    tools.tally.attempt("unknown")
+    if job_id is not None:
+        tools.table.put(readings.unknown(job_id, request.owner, tools.clock.now()), tell=False)
+        tools.mirror.nudge()
+    else:
+        ctx.states.of(request.owner.key).search = state.Search(ctx.clock.now())
+    _say_unavailable(ctx, wish, "it is not known whether the job was created; looking for it")
+    return ctx.back_off(request.owner.key)
+
+
+def _say_unavailable(ctx: Tools, wish: Wish, what: str) -> None:
+    ctx.say(wish.workload, "SlurmUnavailable", f"Slurm did not answer: {what}")
+
+
+def _refusal(ctx: Tools, wish: Wish, outcome: Refused) -> Filed:
+    tools, again = ctx, outcome.why in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
+    if outcome.why is Refusal.UNKNOWN_NODE:
+        tools.refresh_facts()
+        if tools.avoided.tries(wish.workload.root.key) < MOST_UNTOLD:
+            return ctx.back_off(wish.workload.root.key)
+    busy = outcome.why is Refusal.BUSY
+    tools.tally.attempt("unavailable" if busy else "rejected")
+    text = f"Slurm refuses the job: {outcome.message} (error {outcome.code})"
+    reason = "SlurmUnavailable" if busy else "SlurmJobRejected"
+    tools.say(wish.workload, reason, text)
+    tools.voice.group(wish.workload, reason, text, warning=True)
+    return ctx.back_off(wish.workload.root.key) if again else Filed(after=REFUSED_AGAIN)
+
+
+def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int, *, aside: bool = False) -> JobRequest:
+    """The plan as it is sent: with the owner record of this attempt, and its id; `aside` of one that is taken."""
+    owner = records.for_attempt(
+        planned.request.owner,
+        attempt,
+        request=wishes.mark(wish, planned),
+        plan=planned.state.text,
+        members=wishes.members(wish),
+        reserved=tools.states.of(wish.workload.root.key).leadership.reserved,
+    )
+    ids = tools.limits.ids
+    return dataclasses.replace(planned.request, owner=owner, job_id=ids.choose(owner, aside=aside) if ids else None)

@@ -1,0 +1,108 @@
+"""Whether pods may be bound to the nodes that Slurm gave: usable, with room for who comes, left by those before."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from slurm_bridge.cluster.snapshot import ClusterSnapshot, NodeFacts, fits
+from slurm_bridge.hooks.base import Deny
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Wait
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.placement import remains
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.translate import resources
+
+#: A pod that leaves its node wakes those who wait for that; one whose job holds the node again does not.
+VACATED_LOOK = 5.0
+#: How many seconds an allocation is kept while earlier pods end on its node.
+PATIENCE = 60.0
+#: The same where a job that was forgotten waits for this very node: this allocation may be all that keeps it from it.
+GIVE_WAY = 10.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A pod and the node for it, under both of its names."""
+
+    pod: Pod
+    slurm_name: str
+    node: NodeFacts
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """Why an allocation is of no use. `nodes` are what to avoid from now on, none when no node is to blame."""
+
+    reason: str
+    message: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Occupied(Wait):
+    """Earlier pods keep these nodes; after so many seconds the allocation is given back, and the nodes are avoided."""
+
+    nodes: tuple[str, ...]
+    patience: float
+
+
+def problem(
+    ctx: Tools, workload: Workload, spots: tuple[Spot, ...], snapshot: ClusterSnapshot, *, whole: bool
+) -> Misfit | Wait | None:
+    """What keeps these pods from their nodes; `whole` says that their job shares a node with no other job."""
+    by_node: dict[str, list[Spot]] = {}
+    for spot in spots:
+        by_node.setdefault(spot.node.name, []).append(spot)
+    checked = [_check(ctx, workload.root.key, there, whole=whole) for there in by_node.values()]
+    problem = _together(one for one in checked if one is not None)
+    if problem is not None:
+        return problem
+    verdict = ctx.config.chain.verify(workload, {one.pod.uid: one.node.name for one in spots}, snapshot)
+    if verdict is None or isinstance(verdict, Wait):
+        return verdict
+    if isinstance(verdict, Deny):
+        return Misfit(reason="NodeDenied", message=verdict.message, nodes=tuple(sorted(verdict.nodes)))
+    return Misfit(reason=verdict.reason, message=verdict.message)
+
+
+def _check(ctx: Tools, uid: WorkloadKey, spots: Sequence[Spot], *, whole: bool) -> Misfit | Occupied | None:
+    """Whether one node can take all who are to come there."""
+    node = spots[0].node
+    # Who is counted there since an earlier try whose answer was lost must not be in his own way.
+    new = [spot.pod for spot in spots if not ctx.keeper.holds(spot.pod.uid, node.name)]
+    why = fits(node, _sum(new)) if new else None
+    left, forgotten = remains.all_on(ctx, node.name), remains.forgotten_on(ctx, node.name)
+    if left and (whole or forgotten or why is not None):
+        ctx.node_waiters.add(node.name, uid)
+        return _occupied(node.name, left[0], GIVE_WAY if forgotten else PATIENCE)
+    if why is not None:
+        return Misfit(reason="NodeFull", message=f"node {node.name} has no room: {why}", nodes=(node.name,))
+    return None
+
+
+def _occupied(node: str, by: Pod, patience: float) -> Occupied:
+    text = f"node {node} still runs pod {'/'.join(by.key)}, whose Slurm job does not hold it any more"
+    return Occupied(reason="NodeNotVacated", message=text, retry_after=VACATED_LOOK, nodes=(node,), patience=patience)
+
+
+def _together(problems: Iterable[Misfit | Occupied]) -> Misfit | Occupied | None:
+    """All nodes that are to blame are told of at once: each costs a group the whole of an allocation."""
+    found = list(problems)
+    misfits = [one for one in found if isinstance(one, Misfit)]
+    same = misfits or found
+    if len(same) < 2:  # noqa: PLR2004
+        return next(iter(same), None)
+    nodes = tuple(node for one in same for node in one.nodes)
+    text = f"{same[0].message} (and {len(same) - 1} more nodes likewise)"
+    return dataclasses.replace(same[0], message=text, nodes=nodes)
+
+
+def _sum(pods: Iterable[Pod]) -> Mapping[str, Fraction]:
+    """What all of them need."""
+    total: dict[str, Fraction] = {}
+    for pod in pods:
+        for name, amount in resources.requests_of(pod).items():
+            total[name] = total.get(name, Fraction(0)) + amount
+    return total

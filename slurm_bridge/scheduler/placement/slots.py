@@ -1,0 +1,116 @@
+"""What a running job holds, as places for the members of its workload."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from slurm_bridge import errors
+from slurm_bridge.model.job import Gres, JobView, NodeShare
+from slurm_bridge.model.marks import Owner
+from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.model.verdict import Reject
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler import members, records
+from slurm_bridge.scheduler.members import Crew
+from slurm_bridge.scheduler.placement import place
+from slurm_bridge.scheduler.placement.place import Member, Part
+from slurm_bridge.scheduler.state import Wish
+from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.translate import shapes
+from slurm_bridge.translate.shapes import Needs, Shape
+
+
+def placed(wish: Wish, read: Placeholder, tools: Tools) -> dict[str, str] | Reject:
+    """Slurm's node for each pod by uid, the bound ones included."""
+    assert read.view is not None
+    if wish.workload.gang is None:
+        if read.view.nodes is None:
+            raise errors.Unreadable(f"Slurm job {read.job_id} runs, and the text of its nodes cannot be read")
+        return place.first_node(wish.workload.pods, read.view.nodes)
+    shares = _shares(read.view, tools)
+    if isinstance(shares, Reject):
+        return shares
+    parts = _parts(wish, read.view, shares)
+    return place.place(parts, per_node=1 if wish.translated.one_per_node else None)
+
+
+def as_many_as_fit(workload: Workload, crew: Crew, read: Placeholder) -> Workload:
+    """Those whom the job has given places, and of those who come, the first for whom there are more."""
+    room = max(0, records.places_of(read.owner) - crew.on(read.job_id))
+    coming = {pod.uid for pod in [pod for pod in workload.pods if not pod.bound][:room]}
+    there = (pod for pod in workload.pods if pod.uid in coming or members.job_id_of(pod) == read.job_id)
+    return dataclasses.replace(workload, pods=tuple(there))
+
+
+def those_who_came_first(workload: Workload, owner: Owner) -> Workload:
+    """As many as the job was asked for; others came when it had started already, and are none of this start."""
+    asked = records.places_of(owner)
+    if workload.gang is None or not workload.gang.minimum <= asked < len(workload.pods):
+        return workload
+    by_age = sorted(workload.pods, key=lambda pod: pod.metadata.creation_timestamp or "")
+    first = {pod.uid for pod in by_age[:asked]}
+    return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.uid in first))
+
+
+def _shares(view: JobView, tools: Tools) -> list[tuple[NodeShare, ...]] | Reject:
+    """What each component holds, one reading each."""
+    ids = [view.job_id]
+    if view.het_job_id is not None:
+        ids = [one.job_id for one in tools.slurm.components(view.job_id)]
+    found = [tools.slurm.allocation(job_id) for job_id in ids]
+    if not found or any(one is None for one in found):
+        text = f"Slurm says that job {view.job_id} runs, yet not what it holds"
+        return Reject(reason="SlurmAllocationEmpty", message=text)
+    return [tuple(_plain(share) for share in one.shares) for one in found if one is not None]
+
+
+def _plain(share: NodeShare) -> NodeShare:
+    return dataclasses.replace(share, gres=_alike(share.gres))
+
+
+def _alike(gres: Iterable[Gres]) -> tuple[Gres, ...]:
+    """Users may write upper case where Slurm has lower, or the other way round."""
+    return tuple(dataclasses.replace(one, name=one.name.lower(), type=one.type.lower()) for one in gres)
+
+
+def _parts(wish: Wish, view: JobView, shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
+    """Component by component where there is one for each shape, else all members onto all that there is."""
+    found = wish.translated.shapes
+    # Once some are bound the others may come wherever there is room: components never share a node.
+    fresh = not any(pod.bound for pod in wish.workload.pods)
+    if fresh and len(shares) > 1 and len(shares) == len(found):
+        return tuple(
+            Part(members=_members(wish.workload, (shape,)), shares=held)
+            for shape, held in zip(found, shares, strict=True)
+        )
+    everything = tuple(share for held in shares for share in held)
+    equal = len(shares) == 1 and len(found) > 1 and (view.tasks or 1) > 1
+    return (
+        Part(
+            members=_members(wish.workload, found),
+            shares=everything,
+            slots=_bound(found) if equal else None,
+        ),
+    )
+
+
+def _members(workload: Workload, found: Sequence[Shape]) -> tuple[Member, ...]:
+    """In rank order, each with what its shape asks for."""
+    shape_of = {pod.uid: shape for shape in found for pod in shape.pods}
+    return tuple(
+        Member(
+            uid=pod.uid,
+            name=pod.metadata.name,
+            cpus=shape_of[pod.uid].cpus,
+            memory_mib=shape_of[pod.uid].memory_mib,
+            gres=_alike(shape_of[pod.uid].gres),
+            node=members.slurm_node_of(pod) if pod.bound else None,
+        )
+        for pod in workload.pods
+        if pod.uid in shape_of
+    )
+
+
+def _bound(found: Sequence[Shape]) -> Needs:
+    """What one task of a job was given that bounds them all."""
+    most = shapes.bound(shapes.kinds(found))
+    return dataclasses.replace(most, gres=_alike(most.gres))

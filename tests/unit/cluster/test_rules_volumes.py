@@ -1,0 +1,107 @@
+"""A pod waits for its claims, and goes where their volumes are."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from slurm_bridge.cluster.rules import volumes
+from slurm_bridge.model.meta import Object, ObjectMeta
+from slurm_bridge.model.storage import Claim, StorageClass, Volume
+from slurm_bridge.model.verdict import Wait
+from tests.unit.hooks.builders import node, pod
+
+USES_DATA = ({"name": "v", "persistentVolumeClaim": {"claimName": "data"}},)
+
+
+def read(kind: type[Any], **manifest: Any) -> Any:
+    """An object as Kubernetes would send it."""
+    return msgspec.convert({"metadata": {"name": "x", "namespace": "team"}, **manifest}, kind)
+
+
+def claim(phase: str = "Bound", volume: str = "pv", storage_class: str | None = "fast") -> Claim:
+    """A claim named data."""
+    found: Claim = read(Claim, spec={"volumeName": volume, "storageClassName": storage_class}, status={"phase": phase})
+    return msgspec.structs.replace(found, metadata=ObjectMeta(name="data", namespace="team"))
+
+
+def local(zone: str) -> Volume:
+    """A volume that one zone reaches."""
+    row = {"key": "zone", "operator": "In", "values": [zone]}
+    found: Volume = read(
+        Volume, spec={"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [row]}]}}}
+    )
+    return found
+
+
+def fast(mode: str) -> StorageClass:
+    """The class of the claim."""
+    return read(StorageClass, metadata={"name": "fast"}, volumeBindingMode=mode)
+
+
+def storage(objects: Mapping[str, Object]) -> volumes.Storage:
+    """What the cluster has, by the name that is asked for."""
+    return volumes.Storage(
+        claim=lambda namespace, name: objects.get(f"{namespace}/{name}"),
+        volume=objects.get,
+        storage_class=objects.get,
+    )
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        ({}, "PersistentVolumeClaim team/data does not exist"),
+        ({"team/data": claim(phase="Pending", storage_class=None)}, "team/data is not bound (it is Pending)"),
+        ({"team/data": claim(phase="Lost")}, "team/data is not bound (it is Lost)"),
+        ({"team/data": claim(phase="Pending"), "fast": fast("Immediate")}, "team/data is not bound (it is Pending)"),
+        ({"team/data": claim()}, "bound to volume pv, which does not exist"),
+    ],
+)
+def test_a_claim_that_cannot_be_used_yet(objects: Mapping[str, Object], said: str) -> None:
+    """The message names the claim and what it lacks."""
+    found = volumes.bound(pod(volumes=USES_DATA), storage(objects))
+    assert isinstance(found, Wait)
+    assert said in found.message
+
+
+def test_t14_a_claim_that_waits_for_its_first_consumer_is_not_submitted() -> None:
+    """Slurm names the node only when it is too late to make a volume there; the message says what helps."""
+    objects = {"team/data": claim(phase="Pending", volume=""), "fast": fast("WaitForFirstConsumer")}
+    found = volumes.bound(pod(volumes=USES_DATA), storage(objects))
+    assert isinstance(found, Wait)
+    assert "class fast waits for a scheduler to choose the node first" in found.message
+    assert "bind the claim" in found.message
+
+
+def test_a_claim_on_its_way_out() -> None:
+    """A claim that is being deleted is as good as gone."""
+    metadata = ObjectMeta(name="data", namespace="team", deletion_timestamp="2026-01-01T00:00:00Z")
+    going = msgspec.structs.replace(claim(), metadata=metadata)
+    found = volumes.bound(pod(volumes=USES_DATA), storage({"team/data": going}))
+    assert isinstance(found, Wait)
+    assert "is being deleted" in found.message
+
+
+def test_t14_a_bound_volume_says_from_where_it_can_be_used() -> None:
+    """The volume's own node affinity is a node selector."""
+    found = volumes.bound(pod(volumes=USES_DATA), storage({"team/data": claim(), "pv": local("a")}))
+    assert not isinstance(found, Wait)
+    assert [volumes.reaches(found[0], node("n", labels={"zone": zone})) for zone in "ab"] == [True, False]
+
+
+def test_a_volume_without_affinity_is_everywhere() -> None:
+    """Network storage has none."""
+    assert volumes.reaches(read(Volume), node("n"))
+
+
+def test_claims_of_a_pod() -> None:
+    """Claims by name, and those that are made for the pod; other volumes are no claims."""
+    used = (
+        *USES_DATA,
+        {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}},
+        {"name": "token", "projected": {}},
+        {"name": "config", "configMap": {"name": "c"}},
+    )
+    assert tuple(volumes.claims(pod("train", volumes=used))) == ("data", "train-scratch")

@@ -1,0 +1,169 @@
+"""Levels, amounts, orders and scores, each for itself."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_bridge.families.kai import fitting, ordering, scoring, topology
+from slurm_bridge.families.kai.fitting import Demand, Room, Scope
+from slurm_bridge.families.kai.ordering import Branch
+from slurm_bridge.families.kai.scoring import Has
+from slurm_bridge.families.kai.topology import Constraint, Domain, InvalidConstraint, Topology
+
+RACKS = Topology(name="racks", levels=("zone", "rack"))
+
+_DOMAINS = st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"))
+_TASKS = st.lists(st.dictionaries(st.sampled_from(["cpu_milli", "gpu", "nic"]), st.integers(0, 5)), min_size=1)
+
+
+class TestTopology:
+    @pytest.mark.parametrize("levels", [(), ("rack", "rack"), ("root", "rack")])
+    def test_levels_are_told_apart(self, levels: tuple[str, ...]) -> None:
+        """There is one, none comes twice, and none takes the name of what is above all."""
+        with pytest.raises(ValueError, match="topology broken: levels"):
+            Topology(name="broken", levels=levels)
+
+    def test_a_node_needs_all_labels(self) -> None:
+        """With one missing it is nowhere; a value may be empty."""
+        assert RACKS.domain({"zone": "a", "rack": "", "more": "x"}) == ("a", "")
+        assert RACKS.domain({"rack": "1"}) is None
+
+    def test_preferred_above_required_is_no_level(self) -> None:
+        """The message is about the preferred one."""
+        constraint = Constraint(topology="racks", required="rack", preferred="zone")
+        with pytest.raises(InvalidConstraint, match="sub-group leaders specified 'zone' as the preferred"):
+            topology.relevant_levels(RACKS, constraint, "leaders")
+
+    def test_equal_levels_are_one(self) -> None:
+        """Preferred and required at once is required."""
+        constraint = Constraint(topology="racks", required="rack", preferred="rack")
+        assert topology.relevant_levels(RACKS, constraint, "default") == ("rack",)
+
+    @given(st.lists(_DOMAINS), st.sampled_from([None, "zone", "rack"]))
+    def test_the_lowest_common_domain_is_around_all(self, domains: list[Domain], finest: str | None) -> None:
+        """And a lower one is not, or is below the finest level."""
+        found = topology.lowest_common_domain(RACKS, domains, Constraint(required=finest))
+        assert all(domain[: len(found)] == found for domain in domains)
+        deepest = RACKS.depth(finest) if finest else 2
+        assert len(found) == deepest or len({domain[: len(found) + 1] for domain in domains}) != 1
+
+    def test_the_root_has_a_name(self) -> None:
+        """And all others are written with dots."""
+        assert [topology.spelled(domain) for domain in ((), ("a",), ("a", "b"))] == ["root", "a", "a.b"]
+
+
+class TestFitting:
+    @given(_TASKS)
+    def test_equal_tasks_are_counted(self, tasks: list[dict[str, int]]) -> None:
+        """Any task, repeated, is counted in pods; the sum is that of all, the largest is that of one."""
+        demand = Demand.of([tasks[0]] * 3)
+        assert demand.by_pods
+        assert demand.requested == {kind: 3 * amount for kind, amount in demand.largest.items()}
+
+    @given(_TASKS, st.lists(st.dictionaries(st.sampled_from(["cpu_milli", "gpu", "nic"]), st.integers(-3, 30))))
+    def test_what_is_counted_fits(self, tasks: list[dict[str, int]], nodes: list[dict[str, int]]) -> None:
+        """So many copies of the largest task fit on a node, and not one more."""
+        demand = Demand.of(tasks)
+
+        def free(kind: str) -> np.ndarray:
+            return np.array([node.get(kind, 0) for node in nodes], np.int64)
+
+        for node, copies in zip(nodes, fitting.copies(demand, free, None, len(nodes)).tolist(), strict=True):
+            room = {kind: max(0, node.get(kind, 0)) for kind in demand.largest}
+            assert all(amount * copies <= room[kind] for kind, amount in demand.largest.items())
+            assert any(amount * (copies + 1) > room[kind] for kind, amount in demand.largest.items()) or not room
+
+    def test_tasks_that_ask_for_nothing_need_their_slots(self) -> None:
+        """A node takes all of them, but no more than it has slots for pods; fewer than none are none."""
+        copies = fitting.copies(Demand.of([{}] * 4), dict[str, fitting.Whole]().__getitem__, np.array([9, 3, -1]), 3)
+        assert copies.tolist() == [4, 3, 0]
+
+    def test_exactly_full_fits(self) -> None:
+        """A ratio of one is room enough; of a type with nothing free it is a thousand."""
+        room = Room(number=3, free={"gpu": np.array([4, 3, 0])})
+        demand = Demand(count=2, requested={"gpu": 4}, by_pods=False)
+        assert room.ratios(demand.requested).tolist() == [1.0, 4 / 3, 1000.0]
+        assert room.fits(demand).tolist() == [True, False, False]
+
+    def test_large_amounts_stay_exact(self) -> None:
+        """Bytes of a whole cluster are more than a float can tell apart when they are added up."""
+        free = np.array([2**60 + 1])
+        assert fitting.copies(Demand.of([{"memory": 1}]), lambda _: free, None, 1).tolist() == [2**60 + 1]
+
+    def test_running_pods_bind_only_where_a_level_is_required(self) -> None:
+        """With a preference alone the rest may go elsewhere."""
+        where = [(("a", "1"), ("n1",)), (("b", "1"), ("n2",))]
+        preferred, required = Constraint(preferred="rack"), Constraint(required="zone")
+        assert fitting.binding(RACKS, preferred, where, ["n1"]) is None
+        assert fitting.binding(RACKS, required, where, []) is None
+        assert fitting.binding(RACKS, required, where, ["n1"]) == {("a",)}
+        assert fitting.binding(RACKS, required, where, ["nowhere"]) == frozenset()
+
+    def test_bound_domains_are_the_only_ones(self) -> None:
+        """Also in the messages."""
+        scope = Scope(topology=RACKS, levels=("zone",), held=frozenset({("b",)}))
+        room = Room(number=2, free={}, pods=np.array([5, 1]))
+        demand = Demand(count=2, requested={})
+        assert fitting.candidates(scope, [("a",), ("b",)], [True, True]) == (("b",),)
+        assert fitting.shortages(scope, [("a",), ("b",)], room, demand) == (
+            "node-group b can allocate only 1 of 2 required pods",
+        )
+
+
+def grown(shape: tuple[int, ...], domain: Domain = (), level: int = 0) -> Branch:
+    """A tree with so many children at each depth, numbered as they are met."""
+    children = tuple(grown(shape[1:], (*domain, str(number)), level + 1) for number in range(shape[0])) if shape else ()
+    return Branch(number=len(domain), domain=domain, level=str(level), children=children)
+
+
+class TestOrdering:
+    @given(st.lists(st.integers(0, 3), max_size=3).map(tuple), st.randoms())
+    def test_sorting_keeps_all_domains(self, shape: tuple[int, ...], dice: random.Random) -> None:
+        """Each below the one that it was below, and levels below their parents'."""
+        tree = grown(shape)
+        found = ordering.sort_tree(tree, lambda _: dice.random(), "1")
+        order = [one.domain for one in ordering.reverse_level_order(found)]
+        assert sorted(order) == sorted(one.domain for one in ordering.reverse_level_order(tree))
+        assert [len(domain) for domain in order] == sorted((len(domain) for domain in order), reverse=True)
+
+    @given(st.integers(1, 40))
+    def test_scores_rise_with_room(self, count: int) -> None:
+        """In whole steps; the last domain has all ten."""
+        scores = [*ordering.domain_scores(renumbered(count), "1").values()]
+        assert scores == sorted(scores)
+        assert scores[-1] == 100_000
+        assert all(score % ordering.STEP == 0 for score in scores)
+
+    def test_a_level_that_is_not_there_has_no_scores(self) -> None:
+        """Nor has a tree that is not there."""
+        assert ordering.domain_scores(grown((2,)), "7") == {}
+        assert ordering.domain_scores(None, "1") == {}
+
+    def test_only_domains_with_something_are_kept(self) -> None:
+        """With all that is above them; the root stays without any."""
+        tree = grown((2, 1))
+        assert ordering.kept(tree, lambda _: False).children == ()
+        assert [one.domain for one in ordering.kept(tree, lambda one: one.domain[0] == "1").children] == [("1",)]
+
+
+def renumbered(count: int) -> Branch:
+    """A root with so many domains below."""
+    children = (Branch(number=number, domain=(str(number),), level="1") for number in range(count))
+    return Branch(number=-1, domain=(), level="0", children=tuple(children))
+
+
+class TestScoring:
+    @given(st.dictionaries(st.text(), st.builds(Has, total=st.integers(0, 64), free=st.integers(0, 64))))
+    def test_one_origin_never_reaches_the_next(self, nodes: dict[str, Has]) -> None:
+        """Packing gives 0 to 9, and a resource type 10."""
+        assert all(0 <= score <= scoring.PACKING for score in scoring.pack(nodes).values())
+        assert scoring.resource_type(task_uses_gpu=False, node_has_gpu=False) > scoring.PACKING
+
+    def test_origins_have_steps(self) -> None:
+        """Each is above the sum of all before it."""
+        steps = [scoring.PACKING, scoring.RESOURCE_TYPE, scoring.AVAILABILITY, scoring.GPU_SHARING, scoring.TOPOLOGY]
+        assert all(step > sum(steps[:place]) for place, step in enumerate(steps) if place)
+        assert scoring.NOMINATED > scoring.PREDICATES

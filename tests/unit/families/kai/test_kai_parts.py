@@ -1,0 +1,123 @@
+"""Parts of a workload stay in domains of their own, where a job can keep them apart; else all are in one of them."""
+
+import dataclasses
+
+import pytest
+
+from slurm_bridge.families.kai.memo import Memo
+from slurm_bridge.hooks.attempts import PLAIN
+from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.model.workload import Workload
+from slurm_bridge.translate.shapes import Form, Shape
+from slurm_bridge.translate.translator import Translated
+from tests.unit.families.kai import racks
+from tests.unit.families.kai.racks import PREFERRED, RACK, REQUIRED, SUBGROUP, ZONE, cluster, member
+from tests.unit.hooks.builders import Around
+
+R1, R2, R3, R4 = (frozenset(text.split()) for text in ("n0 n1", "n2 n3", "n4 n5", "n6 n7"))
+
+DRIVER = member(0, cpus="4", labels={SUBGROUP: "driver"})
+
+
+def workers(key: str = REQUIRED, level: str = RACK) -> tuple[racks.Pod, ...]:
+    """Two pods that take a machine each, with a wish of their own."""
+    return tuple(member(number, cpus="16", marks={key: level}, labels={SUBGROUP: "workers"}) for number in (1, 2))
+
+
+def het(*shapes: Shape) -> Translated:
+    """A job with a component for each shape."""
+    first, *others = (racks.translated(tasks=len(one.pods), minimum_nodes=1).request for one in shapes)
+    whole = racks.translated(shapes=shapes)
+    request = dataclasses.replace(first, components=tuple(others))
+    return dataclasses.replace(whole, request=request, form=Form.HET)
+
+
+def shape(*pods: racks.Pod) -> Shape:
+    """Of these pods."""
+    return Shape(pods=pods, cpus=4, memory_mib=512)
+
+
+@pytest.fixture
+def chain(around: Around) -> Chain:
+    """With this hook alone."""
+    return racks.chain(around)
+
+
+def workload(*pods: racks.Pod, **marks: str) -> Workload:
+    """All parts together."""
+    return racks.job(*pods, **marks)
+
+
+def test_each_component_has_its_own_nodes(chain: Chain) -> None:
+    """The workers a rack of their own, the driver the zone around it."""
+    made = workers()
+    plan = racks.planned(
+        chain, workload(DRIVER, *made, required=ZONE), cluster(), request=het(shape(*made), shape(DRIVER))
+    )
+    first = plan.course.attempts[0]
+    assert first.parts == (R1, R1 | R2)
+    assert plan.request.excluded_nodes == ("n2", "n3", "n4", "n5", "n6", "n7")
+    assert plan.request.components[0].excluded_nodes == ("n4", "n5", "n6", "n7")
+    assert plan.place
+    assert {one.parts[0] for one in plan.course.attempts if one.parts} == {R1, R2, R3, R4}
+
+
+def test_another_set_is_another_place(chain: Chain) -> None:
+    """A job of several components cannot be updated: who compares places knows that the next one is a new job."""
+    made = workers()
+    asked = het(shape(*made), shape(DRIVER))
+    job = workload(DRIVER, *made)
+    first = racks.planned(chain, job, cluster(), request=asked)
+    state = dataclasses.replace(first.state, attempt=1)
+    second = racks.planned(chain, job, cluster(), request=asked, previous=state)
+    assert second.place != first.place
+    assert racks.planned(chain, job, cluster(), request=asked).place == first.place
+
+
+def test_one_component_keeps_all_in_one_domain(chain: Chain) -> None:
+    """Any task may come on any node of such a job, so each set has to do for all of them."""
+    pods = tuple(member(number, cpus="8", marks={REQUIRED: RACK}, labels={SUBGROUP: f"g{number}"}) for number in (0, 1))
+    plan = racks.planned(chain, workload(*pods), cluster(), request=racks.asked(shape(*pods), tasks=2))
+    assert [one.nodes for one in plan.course.attempts][:4] == [R1, R2, R3, R4]
+    assert not any(one.parts for one in plan.course.attempts)
+
+
+def test_parts_that_only_prefer_take_any_nodes(chain: Chain) -> None:
+    """Of a job of several components there is one attempt, which prefers nothing."""
+    made = workers(PREFERRED)
+    plan = racks.planned(chain, workload(DRIVER, *made), cluster(), request=het(shape(*made), shape(DRIVER)))
+    assert plan.course is PLAIN
+
+
+def test_two_parts_in_racks_of_their_own(chain: Chain) -> None:
+    """Each with room for it; no two components on one node."""
+    one, other = (
+        workers(),
+        tuple(member(number, cpus="12", marks={REQUIRED: RACK}, labels={SUBGROUP: "others"}) for number in (3, 4)),
+    )
+    asked = het(shape(*one), shape(*other))
+    asked = dataclasses.replace(
+        asked,
+        request=dataclasses.replace(
+            asked.request,
+            minimum_nodes=2,
+            components=tuple(dataclasses.replace(each, minimum_nodes=2) for each in asked.request.components),
+        ),
+    )
+    plan = racks.planned(chain, workload(*one, *other), cluster(used={"n0": 4}), request=asked)
+    first = plan.course.attempts[0]
+    assert len(first.parts) == 2
+    assert not first.parts[0] & first.parts[1]
+
+
+class TestMemo:
+    def test_what_is_written_is_read(self) -> None:
+        """For the same wish."""
+        memo = Memo(tag="a1b2", keys=("0123", "cdef"), roomy=1, turn=7)
+        assert Memo.parse(memo.text, "a1b2") == memo
+        assert Memo.parse(memo.text, "ffff") is None
+
+    @pytest.mark.parametrize("text", ["", "a1b2", "a1b2-1-1-012", "a1b2-x-1-0123", "A1B2-1-1-0123"])
+    def test_anything_else_is_planned_anew(self, text: str) -> None:
+        """Whoever has written it."""
+        assert Memo.parse(text, "a1b2") is None

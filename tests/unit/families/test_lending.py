@@ -1,0 +1,79 @@
+"""Short work is done by whoever asks for it, and what has become long is not."""
+
+import pytest
+
+from slurm_bridge.families.shared.lending import IN_A_ROW, REST, Lending
+from slurm_bridge.runtime.clock import VirtualClock
+
+
+class Spent:
+    """The time of the processor, as a test says."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Desk:
+    """Work that takes as long as a test says."""
+
+    def __init__(self) -> None:
+        self.clock, self.spent = VirtualClock(), Spent()
+        self.lending = Lending(self.clock, 0.01, self.spent)
+
+    def work(self, *seconds: float) -> None:
+        """Pieces one after the other."""
+        for one in seconds:
+            with self.lending.measured():
+                self.spent.now += one
+
+    def fail(self, seconds: float) -> None:
+        """One that ends with an error."""
+        with self.lending.measured():
+            self.spent.now += seconds
+            raise LookupError
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Where nothing was done yet."""
+    return Desk()
+
+
+def test_nothing_is_known_to_be_long_at_first(desk: Desk) -> None:
+    """Somebody has to try."""
+    assert desk.lending.pays
+
+
+def test_one_long_piece_is_an_accident(desk: Desk) -> None:
+    """Garbage is collected in the middle of anything."""
+    desk.work(*[0.001, 5.0] * 10)
+    assert desk.lending.pays
+
+
+def test_what_is_always_too_long_is_not_lent(desk: Desk) -> None:
+    """However little it is too long."""
+    desk.work(*[0.011] * IN_A_ROW)
+    assert not desk.lending.pays
+
+
+def test_it_is_tried_now_and_then_whether_it_still_is(desk: Desk) -> None:
+    """Once; where it is, for as long again nobody is bothered with it."""
+    desk.work(*[0.011] * IN_A_ROW)
+    desk.clock.advance(REST)
+    assert desk.lending.pays
+    desk.work(0.011)
+    assert not desk.lending.pays
+    desk.clock.advance(REST)
+    desk.work(0.001)
+    assert desk.lending.pays
+
+
+def test_work_that_fails_has_taken_its_time_all_the_same(desk: Desk) -> None:
+    """And its failure is the caller's."""
+    for _ in range(IN_A_ROW):
+        with pytest.raises(LookupError):
+            desk.fail(1.0)
+    assert not desk.lending.pays

@@ -1,0 +1,161 @@
+"""An agent: its shard, its strategies, its pipelines."""
+
+import concurrent.futures
+import itertools
+import random
+import threading
+from typing import Any
+
+import pytest
+
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.families.vela import catalogue
+from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
+from slurm_bridge.families.vela.pipeline import Agent, Busy, PipelineFailed, UnknownStrategy
+from slurm_bridge.families.vela.samples import SamplingRequest
+from slurm_bridge.runtime.clock import VirtualClock
+from tests.unit.families.vela.support_vela import farm, limited
+from tests.unit.hooks.builders import cluster, node, partition
+
+
+def agent(snapshot: ClusterSnapshot, shard: ShardOptions | None = None, **options: Any) -> Agent:
+    """With repeatable dice."""
+    return Agent(
+        "east",
+        lambda: snapshot,
+        clock=VirtualClock(),
+        options=PipelineOptions.model_validate(options),
+        shard=shard,
+        dice=random.Random(1),
+    )
+
+
+def asked(nodes_bp: int = 10_000, **limits: Any) -> SamplingRequest:
+    """For a pod with these limits."""
+    return SamplingRequest(pod=limited(limits=limits), nodes_bp=nodes_bp)
+
+
+class TestSample:
+    def test_gives_so_many_basis_points_of_its_nodes(self):
+        """200 of them unless it is told."""
+        one = agent(farm(100))
+        assert [len(one.sample(asked(points), "random").nodes) for points in (0, 200, 1000)] == [2, 2, 10]
+
+    def test_gives_names_uids_and_scores_by_place(self):
+        """Of the cluster under its own name."""
+        found = agent(farm(3), scores=[{"name": "ResourcesFit", "weight": 2}]).sample(asked(), "round-robin")
+        assert (found.cluster, found.nodes) == ("east", ["n00", "n01", "n02"])
+        assert found.uids == ["uid-n00", "uid-n01", "uid-n02"]
+        assert (found.accumulated.tolist(), found.plugins.tolist()) == ([200] * 3, [1] * 3)
+
+    def test_nodes_that_the_filters_reject_are_replaced_by_others(self):
+        """As long as the rounds go."""
+        snapshot = cluster([node(f"n{place}", ready=place >= 6) for place in range(10)])
+        one = agent(snapshot, max_rounds=4)
+        assert one.sample(asked(3000), "round-robin").nodes == ["n6", "n7", "n8"]
+        few = agent(snapshot, max_rounds=2)
+        assert few.sample(asked(3000), "round-robin").nodes == []
+
+    def test_once_all_nodes_were_drawn_no_further_round_begins(self):
+        """Nothing new can come: whoever goes round is where it was."""
+        one = agent(cluster([node(f"n{place}", ready=place >= 2) for place in range(4)]), max_rounds=2)
+        assert one.sample(asked(), "round-robin").nodes == ["n2", "n3"]
+        assert one.sample(asked(5000), "round-robin").nodes == ["n2", "n3"]
+
+    def test_nothing_fits_is_an_answer(self):
+        """Without nodes."""
+        assert agent(farm(5)).sample(asked(cpu="900"), "random").nodes == []
+
+    def test_an_empty_shard_is_an_answer(self):
+        """Without nodes."""
+        assert agent(farm(0)).sample(asked(), "random").nodes == []
+
+    def test_an_unknown_strategy_is_named_with_what_there_is(self):
+        """Configured ones only."""
+        with pytest.raises(UnknownStrategy, match="strategy 'random' is not offered here; there are round-robin"):
+            agent(farm(1), strategies=["round-robin"]).sample(asked(), "random")
+
+    def test_a_plugin_that_raises_fails_the_request(self):
+        """And the pipeline is idle again."""
+        one = agent(farm(2), filters=["GeoLocation"], parallel_sampling_pipelines=1)
+        wrong = limited(annotations={catalogue.GeoLocation.Options().pod_target: "Vienna"})
+        with pytest.raises(PipelineFailed, match="ValueError: 'Vienna' is not LATITUDE"):
+            one.sample(SamplingRequest(pod=wrong), "random")
+        assert one.sample(asked(), "random").nodes
+
+    def test_a_score_that_raises_fails_it_too(self):
+        """Likewise."""
+        one = agent(farm(2), filters=[], scores=["GeoLocation"])
+        wrong = limited(annotations={catalogue.GeoLocation.Options().pod_target: "Vienna"})
+        with pytest.raises(PipelineFailed, match="Vienna"):
+            one.sample(SamplingRequest(pod=wrong), "random")
+
+    def test_equal_seeds_sample_equally(self):
+        """So simulations repeat."""
+        one, other = (agent(farm(50)).sample(asked(1000), "random").nodes for _ in range(2))
+        assert one == other
+
+
+class TestPipelines:
+    def test_concurrent_round_robin_requests_get_disjoint_nodes_until_the_list_wraps(self):
+        """Over whichever pipelines they run."""
+        one = agent(farm(96), parallel_sampling_pipelines=4)
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            samples = list(pool.map(lambda _: one.sample(asked(834), "round-robin").nodes, range(12)))
+        assert len(set(itertools.chain.from_iterable(samples))) == 96
+
+    def test_a_request_waits_for_an_idle_pipeline(self):
+        """And is told when there is none in time."""
+        started, go_on = threading.Event(), threading.Event()
+        snapshot = farm(2)
+
+        class Held(Agent):
+            def _sample(self, *arguments: Any) -> Any:
+                started.set()
+                assert go_on.wait(30)
+                return super()._sample(*arguments)
+
+        options = PipelineOptions(parallel_sampling_pipelines=1, wait_seconds=0.01)
+        one = Held("east", lambda: snapshot, clock=VirtualClock(), options=options)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            first = pool.submit(one.sample, asked(), "random")
+            assert started.wait(30)
+            with pytest.raises(Busy, match=r"no pipeline became idle within 0\.01 s"):
+                one.sample(asked(), "random")
+            go_on.set()
+            assert len(first.result(30).nodes) == 2
+
+
+class TestShard:
+    SNAPSHOT = cluster(
+        [
+            node(f"n{place}", labels={"rack": f"r{place % 3}", "topology.kubernetes.io/zone": f"z{place % 2}"})
+            for place in range(6)
+        ],
+        partition("left", "n0", "n1", "n2"),
+    )
+
+    @pytest.mark.parametrize(
+        ("shard", "nodes"),
+        [
+            ({}, ["n0", "n1", "n2", "n3", "n4", "n5"]),
+            ({"selector": "rack in (r0,r1)"}, ["n0", "n1", "n3", "n4"]),
+            ({"zone": "z1"}, ["n1", "n3", "n5"]),
+            ({"zone": "z1", "selector": "rack=r0"}, ["n3"]),
+            ({"partition": "debug"}, ["n0", "n1", "n2", "n3", "n4", "n5"]),
+            ({"partition": "none"}, []),
+        ],
+    )
+    def test_covers_what_meets_all_that_is_configured(self, shard: dict[str, str], nodes: list[str]):
+        """And nothing else is counted, or sampled."""
+        one = agent(self.SNAPSHOT, ShardOptions.model_validate(shard))
+        assert one.nodes_count == len(nodes)
+        assert sorted(one.sample(asked(), "round-robin").nodes) == nodes
+
+    def test_follows_the_nodes(self):
+        """Of the snapshot that there is when it is asked."""
+        now = [farm(1)]
+        one = Agent("east", lambda: now[0], clock=VirtualClock())
+        assert one.nodes_count == 1
+        now[0] = farm(4)
+        assert one.nodes_count == 4

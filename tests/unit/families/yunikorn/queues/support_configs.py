@@ -1,0 +1,50 @@
+"""Configurations of queues as plain mappings, for several tests."""
+
+from typing import Any
+
+from slurm_bridge.families.yunikorn.queues import tree
+from slurm_bridge.families.yunikorn.queues.config import building, checking, documents, parsing
+from slurm_bridge.families.yunikorn.queues.config.building import Plan
+from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+
+Mapping = dict[str, Any]
+
+
+def queue(name: str, *below: Mapping, **fields: Any) -> Mapping:
+    """One queue with those below it."""
+    return {"name": name, **fields, **({"queues": list(below)} if below else {})}
+
+
+def partition(*queues: Mapping, name: str = "default", **fields: Any) -> Mapping:
+    """A partition with these queues below its root."""
+    return {"name": name, "queues": [queue("root", *queues)], **fields}
+
+
+def config(*partitions: Mapping) -> Mapping:
+    """A whole configuration."""
+    return {"partitions": list(partitions)}
+
+
+def problems(mapping: object, *, ours: bool = True) -> list[Problem]:
+    """All that is wrong with it."""
+    return list(checking.problems(parsing.parse(mapping), ours=ours))
+
+
+def codes(mapping: object, *, ours: bool = True) -> list[str]:
+    """Only the codes."""
+    return [problem.code for problem in problems(mapping, ours=ours)]
+
+
+def loaded(*queues: Mapping, **fields: Any) -> documents.Partition:
+    """The one partition of a configuration without a problem."""
+    return checking.load(config(partition(*queues, **fields))).partitions[0]
+
+
+def planned(*queues: Mapping, **fields: Any) -> Plan:
+    """What holds for its queues."""
+    return building.plan(loaded(*queues, **fields))
+
+
+def paths(root: tree.Queue) -> list[str]:
+    """Every queue of a tree."""
+    return [one.path for one in tree.downward(root)]

@@ -1,0 +1,558 @@
+"""The flow of events: every row of the table that the core was designed by."""
+
+from typing import Any
+
+import pytest
+
+from slurm_bridge import errors
+from slurm_bridge.families.yunikorn.queues.plans import Plan
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Release, Thing, Update, Why
+from tests.unit.families.yunikorn.queues.support_configs import partition, queue
+from tests.unit.families.yunikorn.queues.support_core import (
+    FakeManager,
+    World,
+    application,
+    ask,
+    ask_id,
+    documented,
+    named,
+    node,
+    several,
+    vcores,
+)
+
+
+def running(**options: Any) -> tuple[World, FakeManager]:
+    """An application with two allocations of one node, and an ask that is too large for what is left."""
+    world = World(**options)
+    manager = world.register()
+    world.update(
+        nodes=(node("n1"),),
+        applications=(application("app"),),
+        asks=(ask("app", "one", 4_000), ask("app", "two", 4_000)),
+    )
+    world.settle()
+    world.update(asks=(ask("app", "large", 9_000),))
+    world.settle()
+    return world, manager
+
+
+class TestJobs:
+    def test_job_add_goes_through_the_cache_to_the_scheduler(self):
+        """It is committed before the scheduler knows of it, and the manager hears its queue."""
+        world = World()
+        manager = world.register()
+        world.core.update(
+            world_update(applications=(application("app", "root.b"),)),
+        )
+        world.core.cache.handle()
+        assert "app" in world.committed().applications
+        assert "app" not in world.scheduled().applications
+        world.core.drain()
+        assert world.scheduled().applications["app"].queue.path == "root.b"
+        assert (Thing.APPLICATION, "app", "root.b") in manager.accepted
+
+    def test_job_remove_leaves_the_scheduler_before_the_cache(self):
+        """Its allocations are released with it, and the manager hears of them first, then of the application."""
+        world, manager = running()
+        world.core.update(world_update(removed_applications=(named("app"),)))
+        world.core.cache.handle()
+        for scheduler in world.core.schedulers:
+            scheduler.route()
+        for lane in world.core.lanes():
+            lane.handle()
+        assert "app" not in world.scheduled().applications
+        assert "app" in world.committed().applications
+        world.core.drain()
+        assert "app" not in world.committed().applications
+        assert vcores(world.committed().root) == vcores(world.scheduled().root) == 0
+        assert [(one.subject.thing, one.subject.key, one.why) for one in manager.released] == [
+            (Thing.ALLOCATION, "one", Why.APPLICATION_REMOVED),
+            (Thing.ALLOCATION, "two", Why.APPLICATION_REMOVED),
+            (Thing.APPLICATION, "", Why.ASKED),
+        ]
+
+    def test_a_job_that_leaves_cannot_be_added_or_asked_for(self):
+        """Until its removal is confirmed there is one of its name."""
+        world, manager = running()
+        world.core.update(world_update(removed_applications=(named("app"),)))
+        world.core.update(world_update(applications=(application("app"),), asks=(ask("app", "late"),)))
+        world.core.drain()
+        assert "is still leaving" in manager.reasons(Thing.APPLICATION)[0]
+        assert manager.reasons(Thing.ASK) == [
+            "ask late of application app: there is no such application in partition default"
+        ]
+
+    def test_a_proposal_for_a_job_that_leaves_is_refused(self):
+        """What was proposed before the scheduler heard of the removal comes to nothing."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one"),))
+        (lane,) = world.core.lanes()
+        world.core.update(world_update(removed_applications=(named("app"),)))
+        world.core.cache.handle()
+        lane.run()
+        world.core.drain()
+        assert manager.new == []
+        assert manager.gone(Thing.APPLICATION) == [("app", "", Why.ASKED)]
+        assert vcores(world.scheduled().root) == 0
+
+
+class TestRequests:
+    def test_request_add_goes_through_the_cache_to_the_scheduler(self):
+        """Both know it, and it waits."""
+        world = World()
+        manager = world.register()
+        world.update(applications=(application("app"),), asks=(ask("app", "one"),))
+        assert list(world.committed().applications["app"].asks) == ["one"]
+        assert list(world.scheduled().applications["app"].asks) == ["one"]
+        assert (Thing.ASK, "app", "") in manager.accepted
+
+    def test_an_invalid_request_comes_back_with_its_reason(self):
+        """Without its application, without any amount, with a negative one, without members, or allocated already."""
+        world, manager = running()
+        world.update(
+            asks=(
+                ask("nobody", "one"),
+                ask("app", "zero", 0),
+                ask("app", "less", -5),
+                ask("app", "none", members=0),
+                ask("app", "one"),
+                ask("app", ""),
+                ask("app", "far", partition="elsewhere"),
+            )
+        )
+        assert manager.reasons(Thing.ASK) == [
+            "ask one of application nobody: there is no such application in partition default",
+            "ask zero of application app: asks for nothing; allowed are positive amounts",
+            "ask less of application app: vcore is -5, less than nothing; allowed are positive amounts",
+            "ask none of application app: has 0 members; allowed are 1 or more",
+            "ask one of application app: is allocated already",
+            "ask  of application app: has no key",
+            "partition elsewhere is unknown; there are default",
+        ]
+
+    def test_request_remove_leaves_the_scheduler_before_the_cache(self):
+        """It is confirmed, and nothing comes of it afterwards."""
+        world, manager = running()
+        world.update(withdrawn=(ask_id("app", "large"),))
+        assert manager.gone(Thing.ASK) == [("app", "large", Why.ASKED)]
+        assert world.committed().applications["app"].asks == {} == world.scheduled().applications["app"].asks
+        assert world.scheduled().root.pending == {}
+
+    def test_a_request_that_is_being_withdrawn_is_not_allocated_any_more(self):
+        """Its proposal comes after the withdrawal, and is refused."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one"),))
+        (lane,) = world.core.lanes()
+        world.core.update(world_update(withdrawn=(ask_id("app", "one"),)))
+        lane.run()
+        world.core.drain()
+        assert (manager.new, manager.gone(Thing.ASK)) == ([], [("app", "one", Why.ASKED)])
+
+    def test_a_request_that_was_allocated_is_not_there_to_be_withdrawn(self):
+        """The manager has heard of the allocation before."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one"),))
+        (lane,) = world.core.lanes()
+        lane.run()
+        world.core.cache.handle()
+        world.update(withdrawn=(ask_id("app", "one"),))
+        assert manager.new == [("app", "one", ("n1",))]
+        assert manager.reasons(Thing.ASK) == ["application app has no waiting ask one"]
+
+    def test_nothing_is_removed_twice_or_asked_for_while_it_leaves(self):
+        """The second removal could otherwise meet what has the name by then."""
+        world, manager = running()
+        twice = {
+            "releases": (Release(id=ask_id("app", "one")),),
+            "withdrawn": (ask_id("app", "large"),),
+            "removed_nodes": (named("n1"),),
+        }
+        world.core.update(world_update(**twice))
+        world.core.update(world_update(**twice, asks=(ask("app", "large"),)))
+        world.core.drain()
+        assert manager.reasons(Thing.ALLOCATION) == ["allocation one of app is leaving already"]
+        assert manager.reasons(Thing.NODE) == ["node n1 is leaving already"]
+        assert manager.reasons(Thing.ASK) == [
+            "ask large of application app: one of this key is still leaving; ask again once its removal is confirmed",
+            "ask large of app is leaving already",
+        ]
+        # The allocation went by its own removal, and the other one with its node.
+        world.update(asks=(ask("app", "large"), ask("app", "one")))
+        assert len(world.scheduled().applications["app"].asks) == 2
+
+    def test_a_request_that_was_withdrawn_does_not_wait_again_when_its_proposal_is_refused(self):
+        """Nothing of it is left anywhere."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one", 9_000),))
+        (lane,) = world.core.lanes()
+        lane.run()
+        world.core.update(world_update(nodes=(node("n1", 1_000),), withdrawn=(ask_id("app", "one"),)))
+        world.core.drain()
+        assert (manager.new, manager.gone(Thing.ASK)) == ([], [("app", "one", Why.ASKED)])
+        assert world.committed().applications["app"].asks == {} == world.scheduled().applications["app"].asks
+        assert world.scheduled().root.pending == {}
+
+    @pytest.mark.parametrize("asked_now", [9_000, 2_000])
+    def test_an_ask_that_is_sent_while_it_is_proposed_is_given_once(self, asked_now: int):
+        """As it is asked for now: what was proposed for another amount is refused, and counts nowhere."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one", 9_000),))
+        (lane,) = world.core.lanes()
+        lane.run()
+        world.core.update(world_update(asks=(ask("app", "one", asked_now),)))
+        for part in (world.core.cache, *world.core.schedulers):
+            part.handle()
+        # A pass before the scheduler has its answer.
+        lane.run()
+        world.settle()
+        assert manager.new == [("app", "one", ("n1",))]
+        assert vcores(world.committed().root) == vcores(world.scheduled().root) == asked_now
+        assert world.scheduled().root.pending == {} == world.scheduled().applications["app"].asks
+        world.update(releases=(Release(id=ask_id("app", "one"), why=Why.ASKED),))
+        world.settle()
+        assert vcores(world.committed().root) == vcores(world.scheduled().root) == 0
+
+
+class TestAllocations:
+    def test_allocation_remove_by_preemption_goes_from_the_scheduler_through_the_cache_to_the_manager(self):
+        """Its room is not free before the manager confirms; then the asker has it."""
+        world, manager = running()
+        world.plans.append(
+            Plan(
+                asker=ask_id("app", "large", "rm_default"),
+                node="n1",
+                victims=victims("one", "two"),
+                message="make room",
+            )
+        )
+        world.settle()
+        assert [(one.victim.key, one.asker.key, one.message) for one in manager.evictions] == [
+            ("one", "large", "make room"),
+            ("two", "large", "make room"),
+        ]
+        assert world.committed().root.preempting == {"vcore": 8_000} == world.scheduled().root.preempting
+        world.update(releases=(Release(id=ask_id("app", "one"), why=Why.PREEMPTED),))
+        world.settle()
+        assert [key for _, key, _ in manager.new] == ["one", "two"]
+        world.update(releases=(Release(id=ask_id("app", "two"), why=Why.PREEMPTED),))
+        world.settle()
+        assert [key for _, key, _ in manager.new] == ["one", "two", "large"]
+        assert manager.gone(Thing.ALLOCATION) == [("app", "one", Why.PREEMPTED), ("app", "two", Why.PREEMPTED)]
+        assert world.committed().root.preempting == {} == world.scheduled().root.preempting
+
+    def test_what_was_proposed_in_the_same_pass_may_have_to_go(self):
+        """It is committed first, and then the manager is asked to evict it."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one"),))
+        world.plans.append(Plan(victims=victims("one"), message="over its maximum"))
+        world.settle()
+        assert [one.victim.key for one in manager.evictions] == ["one"]
+        assert world.committed().root.preempting == {"vcore": 1_000} == world.scheduled().root.preempting
+
+    def test_the_node_is_held_for_the_asker_before_anybody_is_asked_to_go(self):
+        """Small ones that come meanwhile do not take what becomes free."""
+        world, manager = running()
+        world.plans.append(
+            Plan(asker=ask_id("app", "large", "rm_default"), node="n1", victims=victims("one"), message="make room")
+        )
+        world.settle()
+        world.update(releases=(Release(id=ask_id("app", "one"), why=Why.PREEMPTED),), asks=(ask("app", "small", 1),))
+        world.settle()
+        assert [key for _, key, _ in manager.new] == ["one", "two"]
+        assert world.scheduled().holders[ask_id("app", "large", "rm_default")].on.keys() == {"n1"}
+
+    def test_an_allocation_that_cannot_be_evicted_is_spared(self):
+        """Nobody counts on its room any more, and it may be asked to go another time."""
+        world, manager = running()
+        plan = Plan(asker=None, victims=victims("one"), message="over its maximum")
+        world.plans.append(plan)
+        world.settle()
+        world.update(spared=(ask_id("app", "one"),))
+        assert world.committed().root.preempting == {} == world.scheduled().root.preempting
+        world.plans.append(plan)
+        world.settle()
+        assert [one.asker for one in manager.evictions] == [None, None]
+
+    def test_allocation_remove_by_the_manager_is_confirmed(self):
+        """From the scheduler, then from the cache; then its room is free for the next one."""
+        world, manager = running()
+        world.update(releases=(Release(id=ask_id("app", "one")), Release(id=ask_id("app", "two"))))
+        assert manager.gone(Thing.ALLOCATION) == [("app", "one", Why.ASKED), ("app", "two", Why.ASKED)]
+        world.settle()
+        assert [key for _, key, _ in manager.new] == ["one", "two", "large"]
+        assert vcores(world.committed().root) == vcores(world.scheduled().root) == 9_000
+
+    def test_an_unknown_allocation_is_no_allocation_to_remove(self):
+        """The manager is told that there is none."""
+        world, manager = running()
+        world.update(releases=(Release(id=ask_id("app", "never")),))
+        assert manager.reasons(Thing.ALLOCATION) == ["application app has no allocation never"]
+
+
+class TestNodes:
+    def test_node_add_goes_through_the_cache_to_the_scheduler(self):
+        """The root is as large as all nodes."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"), node("n2")))
+        assert world.committed().root.max["vcore"] == 20_000 == world.scheduled().root.max["vcore"]
+        assert (Thing.NODE, "n1", "") in manager.accepted
+
+    def test_node_add_counts_what_stands_on_it_already(self):
+        """Also beyond what anybody may have: it runs."""
+        world = World()
+        manager = world.register()
+        world.update(
+            nodes=(node("n1"),),
+            applications=(application("app"),),
+            standing=(Allocation(ask=ask("app", "old", 12_000), nodes=("n1",)),),
+        )
+        assert vcores(world.committed().root) == 12_000 == vcores(world.scheduled().root)
+        assert (Thing.ALLOCATION, "app", "") in manager.accepted
+
+    def test_what_stands_on_unknown_nodes_is_rejected(self):
+        """The node has to be there first."""
+        world = World()
+        manager = world.register()
+        world.update(applications=(application("app"),), standing=(Allocation(ask=ask("app", "old"), nodes=("n1",)),))
+        assert manager.reasons(Thing.ALLOCATION) == [
+            "allocation old of application app: node n1 is not in partition default"
+        ]
+
+    def test_an_invalid_node_is_rejected(self):
+        """With less than nothing, without a name, or in a partition that nobody configured."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1", -1), node(""), node("n2", partition="other")))
+        assert manager.reasons(Thing.NODE) == [
+            "node 'n1': vcore is -1, less than nothing",
+            "node '': has no name",
+            "partition other is unknown; there are default",
+        ]
+
+    def test_a_node_of_another_partition_is_rejected(self):
+        """Partitions share no node."""
+        world = World()
+        manager = world.register(several(partition(queue("a"), name="x"), partition(queue("a"), name="y")))
+        world.update(nodes=(node("n1", partition="x"), node("n1", partition="y")))
+        assert manager.reasons(Thing.NODE) == ["node n1: is in partition x already; partitions share no node"]
+
+    def test_node_remove_leaves_the_scheduler_before_the_cache(self):
+        """With all that is on it, and whoever holds it holds nothing."""
+        world, manager = running()
+        world.update(removed_nodes=(named("n1"),))
+        assert manager.gone(Thing.ALLOCATION) == [("app", "one", Why.NODE_REMOVED), ("app", "two", Why.NODE_REMOVED)]
+        assert manager.gone(Thing.NODE) == [("n1", "", Why.ASKED)]
+        for root in (world.committed().root, world.scheduled().root):
+            assert (root.allocated, root.max["vcore"]) == ({}, 0)
+
+    def test_a_proposal_on_a_node_that_leaves_is_refused(self):
+        """It is counted nowhere, and its ask waits again."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one"),))
+        (lane,) = world.core.lanes()
+        world.core.update(world_update(removed_nodes=(named("n1"),)))
+        lane.run()
+        world.core.drain()
+        assert (manager.new, manager.gone(Thing.NODE)) == ([], [("n1", "", Why.ASKED)])
+        assert vcores(world.committed().root) == vcores(world.scheduled().root) == 0
+        assert list(world.scheduled().applications["app"].asks) == ["one"]
+
+    def test_a_proposal_that_was_committed_before_its_node_left_goes_with_the_node(self):
+        """The scheduler hears of the commitment after it has let go of the node, and does not count it again."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one"),))
+        (lane,) = world.core.lanes()
+        lane.run()
+        world.core.cache.handle()
+        world.core.update(world_update(removed_nodes=(named("n1"),)))
+        world.core.drain()
+        assert manager.new == [("app", "one", ("n1",))]
+        assert manager.gone(Thing.ALLOCATION) == [("app", "one", Why.NODE_REMOVED)]
+        assert vcores(world.committed().root) == vcores(world.scheduled().root) == 0
+
+    def test_a_node_that_leaves_cannot_be_added_again_before_it_has_left(self):
+        """Nor does anything stand on it."""
+        world, manager = running()
+        world.core.update(world_update(removed_nodes=(named("n1"),)))
+        world.core.update(
+            world_update(nodes=(node("n1"),), standing=(Allocation(ask=ask("app", "old"), nodes=("n1",)),))
+        )
+        world.core.drain()
+        assert manager.reasons(Thing.NODE) == ["node n1: is still leaving; add it again once its removal is confirmed"]
+        assert manager.reasons(Thing.ALLOCATION) == [
+            "allocation old of application app: node n1 is not in partition default"
+        ]
+        assert world.committed().nodes == {}
+
+    def test_an_unknown_node_or_job_is_none_to_remove(self):
+        """The manager is told."""
+        world = World()
+        manager = world.register()
+        world.update(removed_nodes=(named("n9"),), removed_applications=(named("app9"),))
+        assert manager.reasons(Thing.NODE) == ["node n9 is not in partition default"]
+        assert manager.reasons(Thing.APPLICATION) == ["application app9 is not in partition default"]
+
+
+class TestProposals:
+    def test_an_accepted_proposal_goes_to_the_manager_and_to_the_scheduler(self):
+        """Committed and scheduled usage are the same afterwards."""
+        world, manager = running()
+        assert manager.new == [("app", "one", ("n1",)), ("app", "two", ("n1",))]
+        assert (
+            world.committed().nodes["n1"].allocated == world.scheduled().nodes.get("n1").allocated == {"vcore": 8_000}
+        )
+
+    def test_a_rejected_proposal_comes_back_to_the_scheduler(self):
+        """The ask waits again, and gets what there is later."""
+        world = World()
+        manager = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one", 9_000),))
+        (lane,) = world.core.lanes()
+        world.core.update(world_update(nodes=(node("n1", 5_000),)))
+        lane.run()
+        world.core.cache.handle()
+        assert vcores(world.scheduled().root) == 9_000
+        world.core.drain()
+        assert manager.new == []
+        assert vcores(world.scheduled().root) == vcores(world.committed().root) == 0
+        assert world.scheduled().root.pending == {"vcore": 9_000}
+        assert world.scheduled().root.running == 0
+        world.update(nodes=(node("n1", 9_000),))
+        world.settle()
+        assert manager.new == [("app", "one", ("n1",))]
+
+    def test_each_proposal_of_a_bundle_is_decided_for_itself(self):
+        """The first fits, the second no longer does."""
+        world = World()
+        manager = world.register()
+        world.update(
+            nodes=(node("n1"),),
+            applications=(application("app"),),
+            asks=(ask("app", "one", 5_000), ask("app", "two", 5_000)),
+        )
+        (lane,) = world.core.lanes()
+        world.core.update(world_update(nodes=(node("n1", 5_000),)))
+        lane.run()
+        world.core.drain()
+        assert manager.new == [("app", "one", ("n1",))]
+        assert list(world.scheduled().applications["app"].asks) == ["two"]
+
+
+class TestConfigurations:
+    def test_initially_the_scheduler_copies_what_the_cache_was_configured_with(self):
+        """Two trees of the same queues, each with its own usage."""
+        world = World()
+        manager = world.register(documented(queue("a", queue("c")), queue("b")))
+        paths = {one.path for one in world.scheduled().leaf(world.scheduled().root).queue.children.values()}
+        assert paths == {"root.a", "root.b"} == {one.path for one in world.committed().root.children.values()}
+        assert world.committed().root is not world.scheduled().root
+        assert manager.accepted == [(Thing.CONFIGURATION, "", "")]
+
+    def test_update_of_queues_goes_through_the_cache_to_the_scheduler(self):
+        """A queue that is gone drains: what is in it is served, and nobody new comes in; then it is gone."""
+        world, manager = running()
+        world.update(configuration=documented(queue("b")), applications=(application("new"),))
+        assert "root.a is draining" in manager.reasons(Thing.APPLICATION)[0]
+        world.update(releases=(Release(id=ask_id("app", "one")), Release(id=ask_id("app", "two"))))
+        world.settle()
+        assert [key for _, key, _ in manager.new] == ["one", "two", "large"]
+        world.update(removed_applications=(named("app"),))
+        assert list(world.committed().root.children) == ["b"] == list(world.scheduled().root.children)
+
+    def test_a_configuration_that_does_not_fit_what_runs_is_refused_as_a_whole(self):
+        """A queue in use stays a leaf, and a partition in use stays."""
+        world, manager = running()
+        world.update(configuration=documented(queue("a", queue("inner"))))
+        world.update(configuration=documented(queue("a"), name="other"))
+        first, second = manager.reasons(Thing.CONFIGURATION)
+        assert "queue_kind" in first
+        assert second == "partition default: cannot go while it has 1 applications"
+        assert list(world.committed().root.children) == ["a", "b"]
+
+    def test_partitions_come_and_go_with_the_configuration(self):
+        """An empty one goes, its lane with it."""
+        world = World()
+        world.register(several(partition(queue("a"), name="x"), partition(queue("a"), name="y")))
+        world.update(configuration=several(partition(queue("a"), name="y"), partition(queue("a"), name="z")))
+        assert set(world.core.cache.ledger.partitions) == {"rm_y", "rm_z"}
+        assert set(world.core.schedulers[0].lanes) == {"rm_y", "rm_z"}
+
+    def test_a_raised_maximum_lets_what_waits_go_on(self):
+        """The scheduler looks again at what did not fit before."""
+        world = World()
+        manager = world.register(documented(queue("a", resources={"max": {"vcore": "1"}})))
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one", 2_000),))
+        world.settle()
+        assert manager.new == []
+        world.update(configuration=documented(queue("a", resources={"max": {"vcore": "2"}})))
+        world.settle()
+        assert manager.new == [("app", "one", ("n1",))]
+
+
+class TestManagers:
+    def test_registration_creates_partitions_under_the_managers_name(self):
+        """Inside, partition `xyz` of the manager `rm` is `rm_xyz`; outside it keeps its name."""
+        world = World()
+        manager = world.register(several(partition(queue("a"), name="xyz")))
+        world.update(nodes=(node("n1", partition="xyz"),), applications=(application("app", partition="xyz"),))
+        world.update(asks=(ask("app", "one", partition="xyz"),))
+        world.settle()
+        assert list(world.core.cache.ledger.partitions) == ["rm_xyz"]
+        subjects = {one.subject.partition for news in manager.heard for one in news.accepted}
+        assert subjects == {"", "xyz"}
+        assert {one.ask.partition for news in manager.heard for one in news.new} == {"xyz"}
+
+    def test_registration_again_removes_everything_of_the_old_one(self):
+        """The new one begins empty, and the old callback hears nothing more."""
+        world, old = running()
+        heard = len(old.heard)
+        new = world.register()
+        assert (world.committed().applications, world.committed().nodes) == ({}, {})
+        assert world.scheduled().applications == {}
+        world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one"),))
+        world.settle()
+        assert new.new == [("app", "one", ("n1",))]
+        assert len(old.heard) == heard
+
+    def test_what_was_under_way_for_the_old_registration_concerns_nobody(self):
+        """A removal and a proposal that come late change nothing of the new one."""
+        world, _ = running()
+        (lane,) = world.core.lanes()
+        world.core.update(world_update(removed_applications=(named("app"),)))
+        world.core.cache.handle()
+        world.core.schedulers[0].route()
+        lane.handle()
+        new = world.register()
+        world.update(nodes=(node("n1"),), applications=(application("app"),))
+        world.settle()
+        assert "app" in world.committed().applications
+        assert new.released == []
+
+    def test_termination_removes_everything(self):
+        """The last thing that the manager hears is that."""
+        world, manager = running()
+        world.update(terminated=True)
+        assert world.core.cache.ledger.partitions == {} == world.core.schedulers[0].lanes
+        assert manager.gone(Thing.CONFIGURATION) == [("", "", Why.ASKED)]
+        with pytest.raises(errors.NotFound):
+            world.update(nodes=(node("n1"),))
+
+
+def victims(*keys: str) -> tuple[AskId, ...]:
+    """These allocations, with the partition as it is called inside."""
+    return tuple(ask_id("app", key, "rm_default") for key in keys)
+
+
+def world_update(**fields: Any) -> Update:
+    """A request that is not sent yet."""
+    return Update(rm="rm", **fields)
