@@ -86,14 +86,16 @@ coverage: $(READY) ## which lines no unit test, no pocket case and no short simu
 	@$(BIN)/coverage run -m pytest -q tests/unit tests/conformance tests/contract tests/hack tests/simulation
 	@$(BIN)/coverage report
 
-check: $(READY) ## format, lint, types, layers, and whether the generated pages are current
-	@echo "make check: ruff, mypy --strict, import-linter, generated docs"
+check: $(READY) ## format, lint, types, words, layers, and whether the generated pages are current
+	@echo "make check: ruff, mypy --strict, words, import-linter, generated docs"
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@MYPYPATH=hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p localcluster
-	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/suite.py hack/failed_cases.py hack/soak/watch_soak.py
+	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/suite.py hack/failed_cases.py hack/words.py \
+	    hack/figures.py hack/soak/watch_soak.py
 	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p hooksbench
+	@$(BIN)/python hack/words.py
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python hack/docs.py --check
 

@@ -16,7 +16,7 @@ import docs_hooks
 import docs_metrics
 import docs_security
 import docs_settings
-
+import docs_workloads
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
@@ -69,6 +69,8 @@ def pages() -> dict[pathlib.Path, str]:
         ("security.md", "promises", docs_security.promises()),
         ("vela.md", "options", docs_hooks.options("vela")),
         ("vela.md", "plugins", docs_hooks.plugins()),
+        ("workloads.md", "kinds", docs_workloads.kinds()),
+        ("workloads.md", "sources", docs_workloads.sources()),
         ("yunikorn.md", "options", docs_hooks.options("yunikorn")),
         ("../README.md", "annotations", docs_annotations.table()),
     )

@@ -9,7 +9,7 @@ def table() -> str:
     return "\n".join(["| key | allowed is | becomes | example | note |", "|---|---|---|---|---|", *rows]) + "\n"
 
 
-def _row(row: annotations.Row) -> str:
+def _row(row: annotations.AnnotationRow) -> str:
     becomes = row.becomes if row.hint else f"`{row.field}`"
     note = f"{row.note} (policy)" if row.guarded else row.note
     cells = (f"`{row.key}`", row.form.words, becomes, f"`{row.example}`", note)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import docs_options
-
 from slurm_bridge.cluster.rules import attaching
 from slurm_bridge.families import policy
 from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES
@@ -23,10 +22,10 @@ AWAY_FROM: Mapping[str, str] = {
     "CheckNodeUnschedulable": "cordoned nodes, unless the pod tolerates that",
     "GeneralPredicates": "all that PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector say together",
     "HostName": "all nodes but the one that it names in `spec.nodeName`",
-    "PodFitsHostPorts": "nodes where somebody has a host port that it claims",
+    "PodFitsHostPorts": "nodes where another pod has a host port that it claims",
     "MatchNodeSelector": "nodes that its node selector or required node affinity does not match",
     "PodFitsResources": "nodes with too little of what it requests (cpu, memory, extended resources, number of pods)",
-    "NoDiskConflict": "nodes where somebody uses a disk that it names, in a manner that bears no company",
+    "NoDiskConflict": "nodes where another pod uses a disk that it names, and the two may not share it",
     "PodToleratesNodeTaints": "nodes with NoSchedule or NoExecute taints that it does not tolerate",
     "PodToleratesNodeNoExecuteTaints": "nodes with NoExecute taints that it does not tolerate",
     "CheckNodeLabelPresence": "nodes that lack labels, or have them",

@@ -32,7 +32,7 @@ def table(model: Model, *, leaves: Sequence[Model] = ()) -> str:
 
 
 def arguments(models: Mapping[str, Model], words: Mapping[str, str]) -> str:
-    """Arguments by who takes them, alike ones in one row; `words` are for what their classes leave out."""
+    """Arguments by component, equal ones in one row; `words` are for what their classes leave out."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for of, model in models.items():
         told = _told(model)

@@ -1,6 +1,6 @@
 """Servers of the local cluster that ended or hang are brought back between two cases, and it is told.
 
-They are other people's programs, started once, and nobody looks after them: with one of them dead every case that
+They are other projects' programs, started once and not supervised: with one of them dead every case that
 needs it fails after a minute of waiting, and none says why. The case that met it stays failed. A server that does not
 come back, or dies again and again, is the end of the run.
 """
@@ -52,7 +52,7 @@ class Watched:
 
 
 class Guard:
-    """Looks after the servers of one run: at first, and whenever somebody suspects them."""
+    """Looks after the servers of one run: at first, and whenever a case suspects them."""
 
     def __init__(self, watched: Callable[[], Sequence[Watched]], patience: float = PATIENCE) -> None:
         self.stories: list[str] = []
@@ -91,7 +91,7 @@ class Guard:
 
 
 def lasting_complaint(one: Watched, patience: float = PATIENCE) -> str:
-    """What is wrong with it, if that does not pass by itself; nobody waits for one that does not even run."""
+    """What is wrong with it, if that does not pass by itself; a server that does not even run is not waited for."""
     end, pause = time.monotonic() + patience, threading.Event()
     while (complaint := one.complaint()) and one.runs() and time.monotonic() < end:
         pause.wait(_PAUSE)
@@ -141,7 +141,7 @@ def _container(config: Config, server: slurm.Server, complaint: Callable[[], str
 
 
 def _unheard(door: slurm_http.Door) -> str:
-    """A path that nobody serves is refused without asking slurmctld."""
+    """An unknown path is refused without asking slurmctld."""
     try:
         door.ask("GET", "/nothing", seconds=_ANSWER_SECONDS)
     except (OSError, http.client.HTTPException) as error:

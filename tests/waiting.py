@@ -18,6 +18,6 @@ def until(condition: Callable[[], object], what: str, seconds: float = 60.0, *, 
 
 
 def next_second() -> None:
-    """What is made after this is newer for everybody: API servers write down whole seconds."""
+    """What is created after this is newer for every client: API servers write whole seconds."""
     now = int(time.time())
     until(lambda: int(time.time()) > now, "next second", every=0.01)

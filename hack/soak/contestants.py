@@ -71,7 +71,7 @@ class Ours:
         return self._informer.counters.failures
 
     @property
-    def counters(self) -> reflector.Counters:
+    def counters(self) -> reflector.WatchCounters:
         """Lists, watches and so on."""
         return self._informer.counters
 

@@ -81,7 +81,7 @@ class Traffic:
             )
 
     def give_up(self) -> None:
-        """Time is over: nobody waits any longer."""
+        """End every wait: time is over."""
         self._over.set()
         with self._counting:
             self._counting.notify_all()

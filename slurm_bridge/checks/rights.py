@@ -3,15 +3,11 @@
 from typing import Any, Final, Protocol, TypeVar
 
 from slurm_bridge.checks.facts import Right
-from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, Record
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table
 
 T = TypeVar("T", bound=Object)
-
-#: Their status says that all members have nodes.
-_TOLD: Final = (kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS)
 
 
 class ReviewStatus(Record, frozen=True, kw_only=True):
@@ -60,9 +56,10 @@ def may_review_tokens(cluster: AccessReviewer) -> bool:
 
 def ask(cluster: AccessReviewer) -> tuple[Right, ...]:
     """For each served kind whether we may list and watch it, and write the status that its users read."""
-    served = [kind for kind in known.GROUPING if cluster.served(kind) is not None]
+    served = [kind for kind in kind_table.WATCHED if cluster.served(kind) is not None]
+    told = (kind for kind, how in kind_table.ANNOUNCEMENTS.items() if how is not None and kind in served)
     followed = [_right(cluster, kind, verb) for kind in served for verb in ("list", "watch")]
-    return (*followed, *(_right(cluster, kind, "patch", "status") for kind in _TOLD if kind in served))
+    return (*followed, *(_right(cluster, kind, "patch", "status") for kind in told))
 
 
 def _right(cluster: AccessReviewer, kind: Kind[Any], verb: str, subresource: str = "") -> Right:

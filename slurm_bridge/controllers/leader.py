@@ -1,12 +1,12 @@
-"""Who leads: election on a Lease, by this machine's monotonic clock alone.
+"""Election of the leader on a Lease, by the monotonic clock of this machine alone.
 
     follower ──the lease is free, or has not changed for its whole duration──► leader
-    leader ──could not renew for `renew_seconds` (by itself, whatever else hangs), or somebody else has it──► follower
+    leader ──could not renew for `renew_seconds` (by itself, whatever else hangs), or another holds it──► follower
 
 No two clocks are compared: a lease counts as abandoned when *we* have seen it unchanged for as long as its holder
-said it would last. Whoever leads stops believing in itself `lease_seconds - renew_seconds` before anybody else may
-take over, counted from the moment its last good renewal was *sent*. A lease is no fence all the same: what must not
-happen twice is protected by preconditions.
+said it would last. A leader stops leading `lease_seconds - renew_seconds` before any other replica may take over,
+counted from the moment at which its last good renewal was *sent*. A lease is no fence all the same: preconditions
+protect what must not happen twice.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from slurm_bridge.model.meta import ObjectMeta
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """Which lease, for whom, and for how long. `identity` differs for every process that ever runs."""
+    """The Lease, its holder, and its durations. `identity` is unique for each process."""
 
     namespace: str
     name: str
@@ -77,24 +77,24 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who held the lease when we last looked, empty when nobody did."""
+        """The holder of the lease when it was last read, empty when there was none."""
         return (self._seen.spec.holder_identity or "") if self._seen is not None else ""
 
     def step(self) -> None:
-        """Renew what we hold, or take what is free; then tell whoever wants to know."""
+        """Renews the lease or takes a free one, then calls `on_started` or `on_lost` after a change."""
         with self._lock:
             if not self._released:
                 self._try()
         self._tell()
 
     def run(self, stop: threading.Event) -> None:
-        """Take part until `stop` is set. The lease is kept then: `release` gives it up, once the work is done."""
+        """Takes part until `stop` is set. The lease is kept then: `release` gives it up, once the work is done."""
         while not stop.is_set():
             self.step()
             self._clock.wait(stop, self._terms.retry_seconds * self._dice.uniform(1.0, 1.2))
 
     def release(self) -> None:
-        """Lead no more, and let another take over at once. For the end of the process: there is no way back."""
+        """Gives the lead up, so that another replica takes over at once. For the end of the process: it is final."""
         with self._lock:
             self._until = -math.inf
             self._released = True
@@ -105,7 +105,7 @@ class Election:
 
     def _try(self) -> None:
         mine = self._mine()
-        # What we wrote last is probably still there: one call, and the precondition tells when it is not.
+        # What we wrote last is probably still there: one call is enough, and the precondition fails when it is not.
         if mine is None or not self._attempt("renewed", lambda: self._take(mine)):
             self._attempt("taken", self._look)
 
@@ -115,13 +115,13 @@ class Election:
         return seen if seen is not None and seen.spec.holder_identity == self._terms.identity else None
 
     def _attempt(self, what: str, act: Callable[[], None]) -> bool:
-        """One try; False when the server disagreed: the lease is not what we remember, and perhaps not ours."""
+        """One try; False when the server disagreed: the lease has changed, and is perhaps not ours."""
         try:
             act()
         except errors.Disagreement as refusal:
             self._until = -math.inf
             self._forget()
-            self._journal.info("lease not {}, somebody was faster: {}", what, refusal)
+            self._journal.info("lease not {}, another replica was faster: {}", what, refusal)
             return False
         except errors.BridgeError as error:
             self._journal.warning("lease not {}: {}", what, error)
@@ -136,7 +136,7 @@ class Election:
             self._until = -math.inf
 
     def _free(self, lease: Lease) -> bool:
-        """Nobody holds it, we do, or its holder has been silent for as long as it wanted to be trusted."""
+        """It has no holder, we hold it, or its holder has not renewed it for its whole duration."""
         holder = lease.spec.holder_identity
         if not holder or holder == self._terms.identity:
             return True
@@ -157,7 +157,7 @@ class Election:
     def _spec(self, lease: Lease | None, *, holder: str) -> LeaseSpec:
         before = lease.spec if lease is not None else LeaseSpec()
         now = _micro_time(self._clock.wall())
-        # Whoever gives it up does not want to be waited for.
+        # A lease that is given up is free at once.
         lasts = self._terms.lease_seconds if holder else 1
         if holder == before.holder_identity or not holder:
             acquired, transitions = before.acquire_time or now, before.lease_transitions or 0
@@ -181,7 +181,7 @@ class Election:
         self._seen, self._seen_at = None, -math.inf
 
     def _tell(self) -> None:
-        """Callbacks once for each change, outside the lock, so that they may ask us."""
+        """Calls back once for each change, outside the lock, so that callbacks may read `leading`."""
         leads = self.leading
         if leads != self._told:
             self._told = leads

@@ -11,7 +11,7 @@ from slurm_bridge.families.yunikorn import admin, files
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.overlays.metered import MeteredCallers
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.status.bucket import Bucket
+from slurm_bridge.status.token_bucket import TokenBucket
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web import administration
 from slurm_bridge.web.routes import Routes, bounded
@@ -65,7 +65,7 @@ class RequestPace:
 
     def __init__(self, per_second: float, clock: ports.Clock) -> None:
         self._clock = clock
-        self._bucket = Bucket(per_second=per_second, burst=_BURST, now=clock.now())
+        self._bucket = TokenBucket(per_second=per_second, burst=_BURST, now=clock.now())
 
     def __call__(self) -> float:
         seconds = self._bucket.ready_in(self._clock.now())

@@ -22,12 +22,12 @@ from slurm_bridge.scheduler.core import Core
 from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Spokesman, Standing
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.queue import Queue
-from slurm_bridge.scheduler.tools import Gather, Tally, Tools
+from slurm_bridge.scheduler.tools import Counters, Gather, Tools
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.status.pace import Count
-from slurm_bridge.status.reporter import Reporter, Sight
+from slurm_bridge.status.reporter import Sight, StatusReporter
+from slurm_bridge.status.write_backoff import Count
 from slurm_bridge.translate import resources
-from slurm_bridge.workloads import base
+from slurm_bridge.workloads import base, kind_table
 from slurm_bridge.workloads.base import Moved
 from slurm_bridge.workloads.given import Given
 from slurm_bridge.workloads.known import Known
@@ -43,7 +43,7 @@ class CoreInputs:
     clock: ports.Clock
     dice: random.Random
     known: Known
-    tally: Tally
+    tally: Counters
     around: Surroundings
     #: Starts watching what the hooks of the chain declare that they need.
     views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
@@ -56,7 +56,7 @@ class Assembly:
     """The core, the reporter that writes on pods, and the surroundings of every chain of hooks that the core gets."""
 
     core: Core
-    reporter: Reporter
+    reporter: StatusReporter
     around: Surroundings
 
 
@@ -100,13 +100,15 @@ def build(settings: Settings, outside: CoreInputs) -> Assembly:
     return Assembly(core=Core(tools, census, queue), reporter=reporter, around=around)
 
 
-def _reporter(settings: Settings, outside: CoreInputs, census: Census) -> Reporter:
-    return Reporter(
+def _reporter(settings: Settings, outside: CoreInputs, census: Census) -> StatusReporter:
+    return StatusReporter(
         outside.cluster,
         outside.clock,
         dice=outside.dice,
         limits=configuration.status(settings),
-        sight=Sight(current=lambda pod: census.get(pod.uid), known=outside.known),
+        sight=Sight(
+            current=lambda pod: census.get(pod.uid), known=outside.known, announcements=kind_table.ANNOUNCEMENTS
+        ),
         count=outside.count,
     )
 

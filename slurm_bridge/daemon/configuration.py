@@ -18,12 +18,18 @@ from slurm_bridge.scheduler.tools import Config, Ends, Limits
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.status import reporter
 from slurm_bridge.translate.rules import Rules
+from slurm_bridge.workloads import kind_table
 from slurm_bridge.workloads.known import Options
 
 _MIB = 2**20
 
 #: Kinds of controllers that own pods; rules that say "default" apply to them.
-_CONTROLLERS = ("Job", "ReplicaSet", "StatefulSet", "JobSet", "LeaderWorkerSet", "ReplicationController")
+_CONTROLLERS = (
+    *(spec.name for spec in kind_table.SPECS.values() if spec.owner),
+    "ReplicaSet",
+    "StatefulSet",
+    "ReplicationController",
+)
 
 
 def rules(settings: Settings) -> Rules:

@@ -23,7 +23,7 @@ class Shown(Protocol):
 
 
 class MetricsCounters:
-    """Implements the scheduler's counters with metrics."""
+    """Implements the scheduler's Counters with metrics."""
 
     def __init__(self, metrics: Metrics, clock: ports.Clock) -> None:
         self._metrics, self._clock = metrics, clock

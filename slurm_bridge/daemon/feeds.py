@@ -1,5 +1,6 @@
 """The informers of the daemon: our pods, bound pods of other schedulers, nodes, owners of pods, and what hooks need."""
 
+import functools
 import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -19,7 +20,7 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.collectors import InformerNumbers
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table, known
 from slurm_bridge.workloads.known import Known
 
 #: The time between two checks whether the cluster now serves a kind that it did not serve before.
@@ -68,7 +69,7 @@ class Feeds:
 
     def _made(self, kind: Kind[Any], scope: ports.Scope, *handlers: Callable[[Any, Any], None]) -> Informer[Any]:
         subject = Subject(cluster=self._cluster, kind=kind, scope=scope)
-        indexes = known.INDEXES.get(kind)
+        indexes = kind_table.INDEXES.get(kind)
         return Informer(subject, clock=self._clock, dice=self._dice, handlers=handlers, indexes=indexes)
 
     def _enter(self, name: str, made: Informer[Any]) -> None:
@@ -96,7 +97,7 @@ class Feeds:
         self._changed, self._appeared = changed, appeared
         jobs = self.watch(kinds.JOBS.plural, kinds.JOBS, ports.EVERYWHERE, _when_it_counts(changed))
         self._stores[kinds.JOBS] = jobs.store
-        self._lacking = tuple(kind for kind in known.GROUPING if kind is not kinds.JOBS)
+        self._lacking = tuple(kind for kind in kind_table.WATCHED if kind is not kinds.JOBS)
         self._settled = False
         return known.Stores(self._stores)
 
@@ -121,7 +122,7 @@ class Feeds:
         self._settled = self._settled or not self._coming
 
     def _follow(self, kind: Kind[Any]) -> None:
-        tell = self._workload_changed if kind is kinds.WORKLOADS else self._changed
+        tell = functools.partial(self._companion_changed, kind) if kind in kind_table.COMPANIONS else self._changed
         made = self._made(kind, ports.EVERYWHERE, _when_it_counts(tell))
         # The store comes before the start, so that a handler finds the object. The informer is listed after the start,
         # because an informer that is listed and does not run counts as dead.
@@ -147,13 +148,14 @@ class Feeds:
         self._appeared()
         self._settled = self._settled or not self._coming
 
-    def _workload_changed(self, old: Object | None, new: Object | None) -> None:
-        """Pods do not name a Workload; the PodGroup that was made from it connects them."""
-        workload, groups = new or old, self._stores.get(kinds.PODGROUPS)
-        if workload is None or groups is None:
+    def _companion_changed(self, kind: Kind[Any], old: Object | None, new: Object | None) -> None:
+        """Pods do not name a companion (a Workload); the objects it describes (PodGroups) connect them."""
+        spoken_for, companion = kind_table.COMPANIONS[kind]
+        found, objects = new or old, self._stores.get(spoken_for)
+        if found is None or objects is None:
             return
-        for group in groups.where(known.BY_WORKLOAD, "/".join(workload.key)):
-            self._changed(None, group)
+        for one in objects.where(companion.index, "/".join(found.key)):
+            self._changed(None, one)
 
     def views(self, needs: Iterable[Need], changed: Callable[[Any, Any], None]) -> Mapping[Need, View]:
         """Watch what hooks declare. A change wakes the workloads that wait for one."""
@@ -242,8 +244,9 @@ class _WatchedPods:
 
 
 def _name(kind: Kind[Any]) -> str:
-    """Two API groups have PodGroups."""
-    return f"{kind.plural}.{kind.group}" if kind is kinds.COSCHEDULING_PODGROUPS else kind.plural
+    """The plural; with the API group if another kind has the same plural, as PodGroups do."""
+    first = next(one for one in kind_table.WATCHED if one.plural == kind.plural)
+    return kind.plural if kind == first else f"{kind.plural}.{kind.group}"
 
 
 def _when_it_counts(tell: Changed) -> Changed:

@@ -60,9 +60,9 @@ def _crash(world: PocketWorld) -> None:
 
 TROUBLES: Mapping[str, Trouble] = {
     "lost-answers": Trouble(
-        words="requests are carried out, but one answer in five is lost: submits, cancels, bindings", arm=_lose_answers
+        words="submits, cancels and bindings are carried out, but one answer in five is lost", arm=_lose_answers
     ),
-    "slow": Trouble(words="two calls in five take 0.3 seconds longer, on both sides", arm=_slow_down),
+    "slow": Trouble(words="two calls in five take 0.3 seconds longer, on both servers", arm=_slow_down),
     "slurm-down": Trouble(
         words="slurmctld is down from the 2nd to the 6th second",
         later=((2.0, lambda world: world.slurmctld.control.down()), (6.0, lambda world: world.slurmctld.control.up())),
@@ -70,7 +70,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "watch-cuts": Trouble(words="watches break after five changes", arm=_cut_watches),
     "apiserver-errors": Trouble(words="one call in five to Kubernetes is answered with 429, 500 or 503", arm=_refuse),
     "controller-crash": Trouble(
-        words="slurmctld is killed in the 2nd and in the 5th second, and loses its newest jobs each time",
+        words="slurmctld is killed in the 2nd and in the 5th second, and loses its most recent changes each time",
         later=((2.0, _crash), (5.0, _crash)),
     ),
 }

@@ -14,6 +14,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.runtime import packages
+from slurm_bridge.workloads import kind_table
 
 #: The root of the repository, if the program runs from one.
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -39,7 +40,7 @@ _OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 
 #: The pocket Kubernetes has no controllers for these kinds.
-_IDLE = (kinds.JOBSETS, kinds.LEADERWORKERSETS, kinds.DEPLOYMENTS, kinds.STATEFULSETS, kinds.CRONJOBS)
+_IDLE = tuple(kind for kind in kind_table.OWNERS if kind not in (kinds.PODS, kinds.JOBS))
 
 #: A pod counts as replaced, not as failed, when Slurm takes its node back.
 _POLICY = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
@@ -49,7 +50,9 @@ _MORE = (
     Kind(group="", versions=("v1",), plural="serviceaccounts", kind="ServiceAccount", record=Object),
     Kind(group="", versions=("v1",), plural="configmaps", kind="ConfigMap", record=Object),
 )
-_KINDS: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in (*kinds.ALL, *_MORE)}
+_KINDS: Mapping[tuple[str, str], Kind[Any]] = {
+    (kind.group, kind.kind): kind for kind in (*kind_table.RESOURCES, *_MORE)
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

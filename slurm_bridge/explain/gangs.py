@@ -1,23 +1,12 @@
 """Why pods are a gang, and the source of each of its numbers."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from slurm_bridge.model import kinds, names
-from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model import names
 from slurm_bridge.model.workload import MemberLost, Workload
 from slurm_bridge.translate.translator import Value
-from slurm_bridge.workloads import base, voices
+from slurm_bridge.workloads import base, kind_table, voices
 from slurm_bridge.workloads.given import Given
-
-#: The field that says how many pods belong together.
-_COUNTED: Final[Mapping[Kind[Any], str]] = {
-    kinds.JOBS: "spec.parallelism and spec.completions",
-    kinds.JOBSETS: "the Jobs of spec.replicatedJobs",
-    kinds.LEADERWORKERSETS: "spec.leaderWorkerTemplate.size",
-    kinds.PODGROUPS: "spec.schedulingPolicy.gang.minCount",
-    kinds.COSCHEDULING_PODGROUPS: "spec.minMember",
-}
 
 _WORDS: Final = {lost: word for word, lost in voices.MEMBER_LOST.items()} | {MemberLost.FOLLOW: "follow"}
 
@@ -44,7 +33,7 @@ def _counted(workload: Workload, given: Given) -> str:
     found = base.subject(workload.root, given.known)
     if found is None:
         return f"{names.GROUP_SIZE} of {workload.root}"
-    return f"{_COUNTED[found.kind]} of {workload.root}"
+    return f"{kind_table.SPECS[found.kind].counted} of {workload.root}"
 
 
 def _lost_source(workload: Workload, given: Given) -> str:

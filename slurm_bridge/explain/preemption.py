@@ -134,7 +134,7 @@ def _name(pod: Pod) -> str:
 
 
 class _Mute:
-    """Implements Voice and Tally without effect."""
+    """Implements StatusReporter and Counters without effect."""
 
     def waiting(self, pod: Pod, reason: str, message: str, *, key: str = "") -> None:
         """Writes nothing."""

@@ -1,6 +1,6 @@
 """Objects and pods that do not exist yet, with the names, labels, annotations and owners that they would get."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -11,7 +11,8 @@ from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.workloads.known import GROUPING, Known
+from slurm_bridge.workloads.kind_table import WATCHED
+from slurm_bridge.workloads.known import Known
 from slurm_bridge.workloads.owners import Reader
 
 #: Stands for the uid that the API server will assign.
@@ -72,7 +73,7 @@ class SketchKnown:
 
     def served(self, kind: Kind[T]) -> bool:
         """A kind that is drawn counts as served."""
-        return (kind in GROUPING and self._sketch.has(kind)) or self._beneath.served(kind)
+        return (kind in WATCHED and self._sketch.has(kind)) or self._beneath.served(kind)
 
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
         """A drawn object comes before an existing one: it is the new state."""
@@ -109,20 +110,6 @@ def named(manifest: Manifest) -> Manifest:
     name = metadata.get("name") or f"{metadata.get('generateName', '')}xxxxx"
     given = {**metadata, "name": name, "namespace": metadata.get("namespace") or "default"}
     return {**manifest, "metadata": given}
-
-
-def marked(manifest: Manifest, name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Manifest:
-    """The same manifest under this name, with more labels and annotations."""
-    metadata = manifest.get("metadata") or {}
-    return {
-        **manifest,
-        "metadata": {
-            **metadata,
-            "name": name,
-            "labels": {**(metadata.get("labels") or {}), **labels},
-            "annotations": {**(metadata.get("annotations") or {}), **annotations},
-        },
-    }
 
 
 def _reference(kind: Kind[Any], found: Object) -> OwnerReference:

@@ -17,7 +17,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.translate.translator import Value
-from slurm_bridge.workloads import base
+from slurm_bridge.workloads import base, kind_table
 from slurm_bridge.workloads.given import Given
 from slurm_bridge.workloads.known import Known, Options, wants_node
 from slurm_bridge.workloads.owners import Owners, Reader
@@ -167,7 +167,7 @@ def _gathered(root: Root, pods: Sequence[Pod], given: Given) -> ExplainSubject:
     workload = whole if isinstance(whole, Workload) else None
     members = workload.pods if workload is not None else tuple(sorted(crew.all(), key=base.rank))
     return ExplainSubject(
-        title=called(root),
+        title=kind_table.called(root),
         root=root,
         members=members,
         workload=workload,
@@ -175,16 +175,6 @@ def _gathered(root: Root, pods: Sequence[Pod], given: Given) -> ExplainSubject:
         notes=_remarks(workload, given),
         gang=gangs.values(workload, given) if workload is not None else (),
     )
-
-
-def called(root: Root) -> str:
-    """The object, and which part of it."""
-    _, *parts = root.uid.split(":")
-    if root.kind == kinds.JOBSETS.kind:
-        return f"{root}, {parts[1]}" if len(parts) > 1 else str(root)
-    if root.kind == kinds.LEADERWORKERSETS.kind and parts:
-        return f"{root}, group {' '.join(parts)}"
-    return str(root)
 
 
 def _remarks(workload: Workload | None, given: Given) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from slurm_bridge.model.slurmnode import Partition
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import annotations, forms
-from slurm_bridge.translate.forms import Form
+from slurm_bridge.translate.forms import ValueForm
 from slurm_bridge.translate.translator import Value
 
 Key = Literal["account", "qos", "reservation", "wckey", "user-id", "group-id", "priority", "partition"]
@@ -62,7 +62,7 @@ class AnyOf(pydantic.RootModel[tuple[_Glob, ...]], frozen=True):
         return ", ".join(self.root)
 
 
-def _form(form: Form) -> pydantic.AfterValidator:
+def _form(form: ValueForm) -> pydantic.AfterValidator:
     """The value obeys the form of the annotation that it stands in for."""
 
     def check(value: str | None) -> str | None:

@@ -59,7 +59,7 @@ def unheard(_: Callable[[], Iterator[str]]) -> None:
     """Nobody reads them."""
 
 
-class Tally(Protocol):
+class HookCounters(Protocol):
     """Counters of the families: what happened beside the passes, by a fixed word."""
 
     def happened(self, hook: str, what: str, amount: int = 1) -> None: ...
@@ -107,7 +107,7 @@ class Backstage:
     #: The cluster now.
     snapshot: Callable[[], ClusterSnapshot] = lambda: EMPTY
     post: Post = nowhere
-    tally: Tally = dataclasses.field(default_factory=Untold)
+    tally: HookCounters = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
     threads: bool = True
     heirloom: Heirloom = dataclasses.field(default_factory=Heirloom)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from slurm_bridge import ports
 from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.hooks import attempts, background, calls
-from slurm_bridge.hooks.background import Backstage, Heirloom, Post, Tally
+from slurm_bridge.hooks.background import Backstage, Heirloom, HookCounters, Post
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.layers import LogOf
 from slurm_bridge.model.names import WorkloadKey
@@ -36,7 +36,7 @@ class Surroundings:
     wake: Callable[[WorkloadKey], None] = lambda _: None
     seen: Callable[[], ClusterSnapshot] = lambda: EMPTY
     post: Post = background.nowhere
-    tally: Tally = dataclasses.field(default_factory=background.Untold)
+    tally: HookCounters = dataclasses.field(default_factory=background.Untold)
     finest: background.Finest = background.unheard
     #: Somebody reads how scores came about, also those from which nothing follows.
     shows_scores: Callable[[], bool] = lambda: True

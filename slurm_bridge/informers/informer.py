@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from slurm_bridge import ports
-from slurm_bridge.informers.reflector import Counters, Handler, Reflector, Subject
+from slurm_bridge.informers.reflector import Handler, Reflector, Subject, WatchCounters
 from slurm_bridge.informers.store import Index, Store
 from slurm_bridge.model.meta import Object
 from slurm_bridge.telemetry.collectors import InformerNumbers
@@ -38,7 +38,7 @@ class Informer(Generic[T]):
         self._thread = threading.Thread(target=self._reflector.run, args=(self._stop,), name=name, daemon=True)
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> WatchCounters:
         """What its reflector did so far."""
         return self._reflector.counters
 

@@ -35,7 +35,7 @@ AT_ONCE = 1.0
 
 
 @dataclasses.dataclass(slots=True)
-class Counters:
+class WatchCounters:
     """What has happened so far; written by the reflector's thread only."""
 
     lists: int = 0
@@ -74,7 +74,7 @@ class Reflector(Generic[T]):
         self._lock = threading.Lock()
         self._running: ports.Changes[T] | None = None
         self._listed = float("-inf")
-        self.counters = Counters()
+        self.counters = WatchCounters()
 
     def run(self, stop: threading.Event) -> None:
         """Until stop is set; `interrupt` makes it look."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from slurm_bridge.model import names
+from slurm_bridge.workloads import kind_table
 
 #: Characters of keys and values together.
 MOST_OTHERS: Final = 4 << 10
@@ -27,12 +28,7 @@ _DOMAINS: Final = frozenset(
     {
         *(prefix.rstrip("/") for prefix in (names.JOB_PREFIX, names.SCHEDULER_PREFIX, names.NODE_PREFIX)),
         names.ANNOTATION_NODE_TOPOLOGY.partition("/")[0],
-        "batch.kubernetes.io",
-        "jobset.sigs.k8s.io",
-        "alpha.jobset.sigs.k8s.io",
-        "leaderworkerset.sigs.k8s.io",
-        "scheduling.k8s.io",
-        "scheduling.x-k8s.io",
+        *kind_table.PREFIXES,
         "scheduler.alpha.kubernetes.io",
         "kubernetes.io",
         "kai.scheduler",

@@ -1,16 +1,16 @@
-"""Disruption budgets: how many of some pods may be made to go at a time."""
+"""Disruption budgets: how many of the selected pods may be evicted at a time."""
 
 from slurm_bridge.model.meta import Object, Record
 
 
 class BudgetSpec(Record, frozen=True, kw_only=True):
-    """Whom it protects; a selector of None selects nobody."""
+    """The pods that it protects; a selector of None selects none."""
 
     selector: dict[str, object] | None = None
 
 
 class BudgetStatus(Record, frozen=True, kw_only=True):
-    """How many may go now, as the cluster counted last."""
+    """How many may be evicted now, as the cluster counted last."""
 
     disruptions_allowed: int = 0
 

@@ -1,18 +1,18 @@
-"""Who asks something of us, and the token by which the API server knows them."""
+"""The callers of our HTTP endpoints, and the token by which the API server knows them."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Token:
-    """Somebody's bearer token. Its words are in no repr, so that they get into no log and no error by accident."""
+    """A bearer token. It is in no repr, so that no log and no error shows it by accident."""
 
     words: str = dataclasses.field(repr=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whose token it is, in the API server's own words."""
+    """The owner of a token, as the API server names them."""
 
     name: str
     uid: str = ""

@@ -1,4 +1,4 @@
-"""Classes of devices that pods claim: of each only what else it is called by."""
+"""Classes of devices that pods claim, with the extended resource of each."""
 
 from slurm_bridge.model.meta import Object, Record
 

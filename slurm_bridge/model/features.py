@@ -5,7 +5,7 @@ import enum
 
 
 class Feature(enum.Enum):
-    """A hook declares by `honours` which of these it honours; a pod that asks for another one waits."""
+    """A hook declares by `honours` which of these it honours. A pod waits that asks for one no hook honours."""
 
     TOPOLOGY_SPREAD = "topology spread constraints that must hold"
     POD_AFFINITY = "required pod affinity"
@@ -17,7 +17,7 @@ class Feature(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """One field of one pod that asks for a feature, in words for its owner.
+    """One field of one pod that asks for a feature, named for the pod's owner.
 
     `claim`: only where this PersistentVolumeClaim (namespace and name) is for one pod alone. `resource`: only where a
     DeviceClass stands behind this extended resource, and no node has any of it to give.

@@ -46,7 +46,7 @@ class Job(Object, frozen=True, kw_only=True):
     def pods_to_come(self) -> int:
         """How many pods it runs at the same time from now on.
 
-        Where nobody says how many are to succeed, the first success means that no pod is made any more.
+        Where the Job does not name how many are to succeed, no pod is made any more after the first success.
         """
         if self.spec.completions is None:
             return min(self.spec.pods, 1) if self.status.succeeded else self.spec.pods

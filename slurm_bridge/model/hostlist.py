@@ -8,10 +8,10 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-#: No range of Slurm is longer; a list that is longer is a mistake (or an attack), not a cluster.
+#: Slurm has no longer range; a longer list is a mistake or an attack.
 MOST_HOSTS = 65_536
 
-#: Nor is one with more names and ranges, or letters. Whoever submits a job writes such lists, and Slurm repeats them.
+#: Likewise for names and ranges, and for letters. Users who submit jobs write such lists, and Slurm repeats them.
 MOST_PARTS = 20_000
 MOST_LETTERS = 1 << 20
 
@@ -97,7 +97,7 @@ def _numbers(ranges: str) -> list[str]:
 
 
 def _short(text: str) -> str:
-    """As much of it as an error shows."""
+    """The text as far as an error shows it."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 

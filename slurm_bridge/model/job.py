@@ -44,11 +44,11 @@ class Gres:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
-    """One placeholder job, or one component of a heterogeneous one. What is None or empty is left to Slurm.
+    """One placeholder job, or one component of a heterogeneous one. Slurm decides what is None or empty.
 
     `minimum_nodes` and `maximum_nodes` stay None unless the user set them, or the fewest nodes are tried first: a
     maximum makes Slurm spread. Nodes are excluded, and never required. `components` are the further parts of a
-    heterogeneous job, whose first part is this request itself; they have none of their own.
+    heterogeneous job, whose first part is this request itself; a component has no components.
     """
 
     name: str
@@ -82,7 +82,7 @@ class JobRequest:
 
 
 class Phase(enum.Enum):
-    """What a job's state words come down to for somebody who waits for it."""
+    """What the state words of a job mean for the workload that waits for it."""
 
     PENDING = "pending"
     STARTING = "starting"
@@ -108,28 +108,28 @@ BASE_STATES: Mapping[str, Phase] = {
     "OUT_OF_MEMORY": Phase.ENDED,
 }
 
-#: Words beside RUNNING that say that nothing may be bound yet.
+#: Words beside RUNNING with which nothing may be bound yet.
 NOT_YET = frozenset({"CONFIGURING", "POWER_UP_NODE", "STAGE_OUT", "RESIZING"})
 
-#: Words beside any base state that say that the job runs nothing now.
+#: Words beside any base state with which the job runs nothing now.
 STOPPED = frozenset({"STOPPED", "SIGNALING"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JobState:
-    """The state words of one job, as sent. Words that nobody knows are kept and never crash anything."""
+    """The state words of one job, as sent. Unknown words are kept, and never an error."""
 
     words: frozenset[str]
 
     @property
     def phase(self) -> Phase:
-        """The words in one word; COMPLETING beside RUNNING counts as ended, its nodes are no longer ours."""
+        """The phase; COMPLETING beside RUNNING counts as ended, because the nodes are no longer ours."""
         return _phase(self.words)
 
 
 @functools.lru_cache(maxsize=1024)
 def _phase(words: frozenset[str]) -> Phase:
-    """Few sets of words ever occur, and everybody asks for their meaning."""
+    """Cached, because few different sets of words occur."""
     bases = [phase for word, phase in BASE_STATES.items() if word in words]
     if len(bases) != 1:
         return Phase.UNKNOWN
@@ -180,7 +180,7 @@ _LEAST_FAR_FIRST = (Phase.UNKNOWN, Phase.PENDING, Phase.STARTING, Phase.STOPPED,
 
 
 def least_far(states: Iterable[JobState]) -> JobState:
-    """How components stand together: none of them has anything as long as one has nothing."""
+    """The state of all components together: none has nodes as long as one has none."""
     return min(states, key=lambda one: _LEAST_FAR_FIRST.index(one.phase), default=JobState(frozenset()))
 
 
@@ -188,8 +188,8 @@ def least_far(states: Iterable[JobState]) -> JobState:
 class JobView:
     """One job as Slurm describes it. `owner` is None when the job is not a placeholder of any bridge.
 
-    `readable` is False where a list holds the job and nothing more can be read of it: then it exists, and whose it is
-    and how it stands is unknown. `nodes` is None where what Slurm says of them cannot be read.
+    `readable` is False where a list holds the job and nothing more can be read of it: then the job exists, and its
+    owner and its state are unknown. `nodes` is None where the nodes that Slurm names cannot be read.
 
     A heterogeneous job is its leader, with `reason` and `held` of whichever component has something to say; it is
     `torn` when a component has ended, or is forgotten, while another lives. A component is only itself, and torn when
@@ -239,9 +239,9 @@ class JobView:
 
     @property
     def excluded_nodes(self) -> tuple[str, ...]:
-        """The names behind `excluded`, which is a hostlist; what is none is one name that no node will have.
+        """The names in the hostlist `excluded`; a text that is no hostlist becomes one name that no node has.
 
-        Written out when it is asked for only: thousands of waiting jobs may exclude thousands of nodes each.
+        Expanded on demand only: thousands of waiting jobs may exclude thousands of nodes each.
         """
         try:
             return hostlist.expand(self.excluded)
@@ -273,7 +273,7 @@ class Allocation:
 
 
 class Refusal(enum.Enum):
-    """Why Slurm said no, in the words of what the caller does next."""
+    """Why Slurm refused, by what the caller does next."""
 
     INVALID = "the request cannot work as it is"
     FORBIDDEN = "the token may not do this"
@@ -283,7 +283,7 @@ class Refusal(enum.Enum):
     OVER = "the job has ended"
     NO_SUCH_JOB = "no such job"
     UNKNOWN_NODE = "the request names a node that Slurm does not know"
-    OVERLAP = "somebody else has reserved a node that the request names"
+    OVERLAP = "another reservation has a node that the request names"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,7 +305,7 @@ class Refused:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Slurm may have done it. Nothing may be repeated before somebody has looked; `job_id` is where to look first."""
+    """Slurm may have done it. The caller must look before it repeats anything; `job_id` is where to look first."""
 
     message: str
     job_id: JobId | None = None

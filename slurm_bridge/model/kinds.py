@@ -155,6 +155,6 @@ _BY_NAME: Mapping[tuple[str, str], Kind[Object]] = {(kind.group, kind.kind): kin
 
 
 def resolves(reference: OwnerReference) -> bool:
-    """The API server may know such objects: of kinds that are not in this table nobody here can say."""
+    """Whether the API server may know such objects; True for kinds that are not in this table."""
     kind = _BY_NAME.get((reference.api_version.rpartition("/")[0], reference.kind))
     return kind is None or kind.named_by(reference)

@@ -1,4 +1,4 @@
-"""A Kubernetes Lease: who leads, and since when. A hint, never a fence."""
+"""A Kubernetes Lease: which replica leads, and since when. A hint, never a fence."""
 
 from slurm_bridge.model.meta import Object, Record
 

@@ -1,7 +1,7 @@
-"""The owner record: what the bridge writes into a placeholder job so that anybody can tell whose it is.
+"""The owner record: what the bridge writes into a placeholder job to name the workload that it stands for.
 
 It travels in `admin_comment`, which only an operator can write; `comment` is open to every Slurm user and therefore
-never evidence. Reading is strict: what merely looks similar belongs to somebody else.
+never evidence. Reading is strict: a text that merely looks similar is not ours.
 
     slurm-bridge/1 {"cluster":…,"kind":…}                   as it is written
     {"mark":"slurm-bridge/1","owner":{"cluster":…,…}}       as earlier versions wrote it, still understood
@@ -19,17 +19,17 @@ MARK = "slurm-bridge/1"
 
 #: Accounting keeps more, but a short record keeps full job lists readable.
 MOST_BYTES = 2048
-#: Of these the last word always has so many: a job is never given back before it says why.
+#: How many of these are kept for the note: no job is cancelled without the reason in it.
 ROOM_FOR_NOTE = 100
-#: Beyond this it is not ours, whatever it is: what anybody writes there must cost nothing.
+#: A longer text is not ours. It is not decoded, because other programs may write anything there.
 _MOST_LETTERS = 4 * MOST_BYTES
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Which incarnation of which workload a placeholder stands for.
 
-    `request` is a digest of what was asked for and `plan` says which attempt at which nodes it was, so that a restart
-    sees what has changed since and goes on where it was. `note` is the last word on an ended job. `reserved` says
+    `request` is a digest of what was asked for and `plan` names the attempt and its nodes, so that a restart sees
+    what has changed since and goes on from there. `note` is why the job was ended. `reserved` says
     which nodes are kept for it while it waits, and until when.
     """
 
@@ -46,12 +46,12 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     reserved: str = ""
 
     def same_workload(self, other: "Owner") -> bool:
-        """Both speak of the same object, whatever the attempt."""
+        """Both name the same workload; attempts may differ."""
         return self.cluster == other.cluster and self.key == other.key
 
     @property
     def key(self) -> WorkloadKey:
-        """Of the workload, as in `Root.key`."""
+        """The key of the workload, as in `Root.key`."""
         return workload_key(self.kind, self.namespace, self.name, self.uid)
 
 

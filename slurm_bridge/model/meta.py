@@ -14,7 +14,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class OwnerReference(Record, frozen=True, kw_only=True):
-    """Who made this object."""
+    """An object that owns this one."""
 
     api_version: str
     kind: str
@@ -24,7 +24,7 @@ class OwnerReference(Record, frozen=True, kw_only=True):
 
 
 class ObjectMeta(Record, frozen=True, kw_only=True):
-    """Name, identity and marks of an object."""
+    """Name, identity, labels and annotations of an object."""
 
     name: str = ""
     namespace: str = ""
@@ -52,7 +52,7 @@ class Condition(Record, frozen=True, kw_only=True):
 
 
 class Object(Record, frozen=True, kw_only=True):
-    """Any object of which only identity and marks matter; also the base of the typed ones."""
+    """Any object of which only the metadata matters; also the base of the others."""
 
     metadata: ObjectMeta
 

@@ -4,7 +4,7 @@ from typing import NewType
 
 JobId = NewType("JobId", int)
 
-#: What tells one incarnation of a workload from every other, in every namespace: see `workload_key`.
+#: Distinguishes one incarnation of a workload from every other in the cluster: see `workload_key`.
 WorkloadKey = NewType("WorkloadKey", str)
 
 #: Where there is no workload.
@@ -36,13 +36,13 @@ LABEL_SLURM_NODE_NAME = NODE_PREFIX + "slurm-nodename"
 #: Likewise, where it is in Slurm's topologies: `racks:core:rack4,blocks:block2`.
 ANNOTATION_NODE_TOPOLOGY = "topology.slinky.slurm.net/spec"
 
-#: Written by the bridge on a pod whose pending placeholder somebody cancelled: what was cancelled, and why it waits.
+#: Written by the bridge on a pod whose pending placeholder a user cancelled: what was cancelled, and why it waits.
 ANNOTATION_PARKED = SCHEDULER_PREFIX + "parked"
 
-#: Written by the bridge on a pod before its eviction: for whom. And on whoever waits for that: who makes room for it.
+#: Written by the bridge on a pod before its eviction: for which workload. And on the pods that wait: what is evicted.
 ANNOTATION_MAKES_ROOM = SCHEDULER_PREFIX + "makes-room-for"
 ANNOTATION_ROOM = SCHEDULER_PREFIX + "room-made-by"
-#: Letters of that note: it names all who go for a pod, which for a large group are hundreds.
+#: Letters of that note: it names all pods that are evicted for one, which may be hundreds.
 MOST_OF_ROOM = 48 << 10
 
 #: Written by users on a parked pod, any new value: try again although nothing else changed.
@@ -52,7 +52,7 @@ ANNOTATION_RETRY = SCHEDULER_PREFIX + "retry"
 GROUP = SCHEDULER_PREFIX + "group"
 GROUP_SIZE = SCHEDULER_PREFIX + "group-size"
 
-#: Written by users on whoever makes the pods (or on the group): one placeholder for all, and what if one is lost.
+#: Written by users on the owner of the pods (or on the group): one placeholder for all, and what if one is lost.
 ANNOTATION_GANG = JOB_PREFIX + "gang"
 ANNOTATION_MEMBER_LOST = JOB_PREFIX + "member-lost"
 ANNOTATION_MINIMUM_NODES = JOB_PREFIX + "min-nodes"

@@ -7,7 +7,7 @@ from slurm_bridge.model.meta import Condition, Object, Record
 
 
 class Taint(Record, frozen=True, kw_only=True):
-    """A mark that keeps pods away unless they tolerate it."""
+    """A taint keeps pods away that do not tolerate it."""
 
     key: str
     effect: str
@@ -51,5 +51,5 @@ class Node(Object, frozen=True, kw_only=True):
 
     @property
     def ready(self) -> bool:
-        """Its kubelet says so."""
+        """The kubelet reports the node as ready."""
         return any(line.type == "Ready" and line.status == "True" for line in self.status.conditions)

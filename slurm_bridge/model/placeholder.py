@@ -1,4 +1,4 @@
-"""One placeholder job as the bridge knows it: whose it is, how far it has come, and how sure that is."""
+"""One placeholder job as the bridge knows it: its workload, its phase, and how certain that is."""
 
 import dataclasses
 import enum
@@ -9,16 +9,16 @@ from slurm_bridge.model.names import JobId
 
 
 class Certainty(enum.Enum):
-    """Unknown is not gone: what is not certain is looked up before anybody acts on it."""
+    """Unknown is not gone: what is not certain is looked up before the scheduler acts on it."""
 
     MAYBE = "an order was sent and its answer lost: the job may exist"
-    SEEN = "Slurm has told of it"
-    GONE = "Slurm has said that it knows no such job, or that the id is now somebody else's"
+    SEEN = "Slurm has listed it"
+    GONE = "Slurm does not know such a job, or the id belongs to another job now"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NotOurs:
-    """A job exists under this id, and its record says that it is somebody else's, or nothing; `whose` in words."""
+    """A job exists under this id, and its record names another owner, or none; `whose` names the owner in words."""
 
     job_id: JobId
     whose: str
@@ -28,11 +28,11 @@ class NotOurs:
 class Placeholder:
     """`since` is our clock when the job came to this phase, `read` when its `view` was read (None: never).
 
-    `seen`: Slurm has told of it in this life. Of other jobs that do not exist only the labels of pods tell, which their
+    `seen`: Slurm has listed the job since this daemon started. Other jobs are known from labels of pods only, which
     users can write.
 
-    `started` remembers that it has held nodes, which decides what its end means; `lost` that we knew it alive when it
-    was gone all at once: ended jobs are remembered for a while, so that Slurm has not ended but forgotten it.
+    `started`: the job has held nodes, which decides what its end means. `lost`: the job was alive and is now unknown to
+    Slurm. Slurm remembers ended jobs for a while, so it has not ended this job but forgotten it.
     """
 
     job_id: JobId
@@ -54,5 +54,5 @@ class Placeholder:
 
     @property
     def alive(self) -> bool:
-        """It holds nodes, may come to hold some, or nobody can say."""
+        """The job holds nodes, may get some, or its state is unknown."""
         return self.phase is not Phase.ENDED

@@ -8,7 +8,7 @@ PodTerm = dict[str, object]
 
 
 class ResourceNeeds(Record, frozen=True, kw_only=True):
-    """Requests and limits as written; quantities stay text until somebody calculates."""
+    """Requests and limits as written; quantities stay text until they are needed."""
 
     requests: dict[str, str | int | float] = {}
     limits: dict[str, str | int | float] = {}
@@ -83,7 +83,7 @@ class PodSpec(Record, frozen=True, kw_only=True):
 
 
 class PodStatus(Record, frozen=True, kw_only=True):
-    """What became of it."""
+    """What the cluster reports of the pod."""
 
     phase: str = "Pending"
     reason: str | None = None
@@ -106,7 +106,7 @@ class Pod(Object, frozen=True, kw_only=True):
 
     @property
     def gated(self) -> bool:
-        """Somebody holds it back from every scheduler."""
+        """A scheduling gate keeps the pod from every scheduler."""
         return bool(self.spec.scheduling_gates)
 
     @property

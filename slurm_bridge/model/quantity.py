@@ -1,4 +1,4 @@
-"""Kubernetes' notation for amounts, `500m`, `1.5Gi`, `2e3`: read exactly, rounded only where somebody counts."""
+"""Kubernetes' notation for amounts, `500m`, `1.5Gi`, `2e3`: read exactly, rounded only where integers are needed."""
 
 import functools
 import math

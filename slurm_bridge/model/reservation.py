@@ -1,4 +1,4 @@
-"""Nodes that Slurm keeps for somebody."""
+"""Reservations: nodes that Slurm keeps for some users."""
 
 import dataclasses
 

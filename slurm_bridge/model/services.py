@@ -1,10 +1,10 @@
-"""Services and the controllers of pods, as far as they say which pods are theirs."""
+"""Services and the controllers of pods, with their selectors."""
 
 from slurm_bridge.model.meta import Object, Record
 
 
 class ServiceSpec(Record, frozen=True, kw_only=True):
-    """Pods that have all these labels; without any, somebody else says where requests go."""
+    """Selects pods with all these labels; without any, the endpoints are managed elsewhere."""
 
     selector: dict[str, str] = {}
 
@@ -16,7 +16,7 @@ class Service(Object, frozen=True, kw_only=True):
 
 
 class ControllerSpec(Record, frozen=True, kw_only=True):
-    """Whom it controls, as a label selector."""
+    """The label selector of its pods."""
 
     selector: dict[str, object] | None = None
 

@@ -7,7 +7,7 @@ from slurm_bridge.model.job import Gres
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmNode:
-    """One node as Slurm knows it. `used` is what jobs had of it when it was read, whoever's they are.
+    """One node as Slurm knows it. `used` is what all jobs had of it when it was read.
 
     `topology` is what it was made with, such as `racks:rack4`; of nodes in configuration files Slurm does not tell it.
     """
@@ -28,12 +28,12 @@ class SlurmNode:
 
     @property
     def external(self) -> bool:
-        """No slurmd runs there: Slurm only counts, the kubelet runs."""
+        """No slurmd runs there: Slurm allocates, and the kubelet runs pods."""
         return "EXTERNAL" in self.states
 
     @property
     def poisoned(self) -> bool:
-        """An external node can answer nothing, so Slurm gives it no more jobs until somebody reconfigures."""
+        """An external node can answer nothing, so Slurm gives it no more jobs until an administrator reconfigures."""
         return self.external and "NOT_RESPONDING" in self.states
 
 
@@ -59,7 +59,7 @@ class Partition:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ping:
-    """What slurmrestd says of the controllers behind it. It can lie: readiness follows the last good read instead."""
+    """What slurmrestd says of its controllers. It may be wrong: readiness follows the last good read instead."""
 
     responding: bool
     version: str = ""

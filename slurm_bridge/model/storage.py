@@ -8,13 +8,13 @@ from slurm_bridge.model.pod import ResourceNeeds
 #: A class of this mode binds a claim only after a scheduler chose the node of the claim's first pod.
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
-#: The provisioner of classes whose volumes somebody makes by hand.
+#: The provisioner of classes whose volumes an administrator makes by hand.
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 #: The access mode of claims that no two pods may use at the same time.
 SOLE = "ReadWriteOncePod"
 
-#: How a volume is used unless it says otherwise.
+#: The default mode of volumes.
 FILESYSTEM = "Filesystem"
 
 

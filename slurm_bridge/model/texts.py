@@ -1,8 +1,9 @@
-"""Texts that users have a say in: bounded where they are kept, compared or shown.
+"""Texts that users can influence: bounded where they are kept, compared or shown.
 
 What is shown is on one line, without anything that a terminal obeys.
 """
 
+import datetime as dt
 import hashlib
 from collections.abc import Iterable
 from typing import Final
@@ -31,6 +32,11 @@ def bounded(text: str, most: int = MOST) -> str:
 def shown(text: str) -> str:
     """A value that is quoted in a message: enough of it to recognise it."""
     return plain(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")
+
+
+def timestamp(wall: float) -> str:
+    """A time of the wall clock as Kubernetes writes it."""
+    return dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def digest(text: str) -> str:

@@ -1,9 +1,9 @@
 """Expected obstacles as values: a workload that waits, and one that cannot go on as it is.
 
 `reason` is a CamelCase word for machines and events, `message` is for the user: it names the object, the field and
-what would help. `retry_after` is for obstacles that no event announces; None means that a change wakes the workload.
-`moving`: pods that come or go on any node can change it, too; without it these wake nobody.
-`warning`: the user is told by an event too, as nothing will happen by itself.
+what would help. `retry_after` is for obstacles that end without an event; None means that a change wakes the workload.
+`moving`: a pod that is created or ends on any node can change it, too; without it such pods do not wake the workload.
+`warning`: the user gets an event, too, because nothing will happen by itself.
 Messages are bounded here, before they come into conditions, events, logs and memory.
 """
 
@@ -14,7 +14,7 @@ from slurm_bridge.model import texts
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Not now. Nothing is lost, and the workload is looked at again."""
+    """Not now. Nothing is lost, and the workload is scheduled again later."""
 
     reason: str
     message: str
@@ -41,6 +41,6 @@ Obstacle = Wait | Reject
 
 
 def _bound(obstacle: Wait | Reject) -> None:
-    # A hook of somebody else's may answer with anything; what is no text is refused where answers are judged.
+    # A hook of a site may answer with anything; a message that is no text is refused where answers are checked.
     if isinstance(obstacle.message, str):
         object.__setattr__(obstacle, "message", texts.bounded(obstacle.message))

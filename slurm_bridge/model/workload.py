@@ -1,4 +1,4 @@
-"""Which pods are placed together, whose they are, and where their annotations come from."""
+"""Pods that are placed together, the object that they belong to, and the annotations that count for them."""
 
 import dataclasses
 import enum
@@ -12,9 +12,9 @@ from slurm_bridge.model.pod import Pod
 class Root:
     """One incarnation of a workload.
 
-    `uid` is the pod's own, or that of the object that groups pods, with whatever tells its groups and restarts apart.
-    `key` is all four in one text: the queue, the mirror and everything else that is known of a workload is filed under
-    it. The uid alone is never a key, because users write uids into labels and owner references.
+    `uid` is that of the pod, or that of the object that groups pods, followed by what distinguishes its groups and
+    restarts. `key` is all four in one text, under which the queue, the mirror and the scheduler store a workload. The
+    uid alone is never a key, because users write uids into labels and owner references.
     """
 
     kind: str
@@ -31,10 +31,10 @@ class Root:
 
     @property
     def object_key(self) -> WorkloadKey:
-        """Of the object that this is or belongs to, the same for all of its parts and runs, and nobody else's.
+        """The key of the object that this is or belongs to: the same for all of its parts and runs.
 
-        A group that is known by its name only has a uid that begins with a word, which all of them share: there the
-        whole of it counts.
+        The uid of a group that is known by its name only begins with its kind, which all such groups share: there the
+        whole key counts.
         """
         before, _, rest = self.uid.partition(":")
         by_name = before.partition(".")[0] == self.kind
@@ -43,7 +43,7 @@ class Root:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """An object whose annotations speak for the workload."""
+    """An object whose annotations count for the workload."""
 
     kind: str
     name: str
@@ -54,10 +54,10 @@ class Source:
 
 
 class MemberLost(enum.Enum):
-    """What follows when a member of a gang that runs fails or is deleted."""
+    """What happens when a member of a running gang fails or is deleted."""
 
-    KEEP = "the others run on, and whoever replaces it takes its place"
-    FOLLOW = "the controller ends the others; whoever comes meanwhile waits for a new start of all"
+    KEEP = "the others run on, and the pod that replaces it takes its place"
+    FOLLOW = "the controller ends the others; pods that come meanwhile wait for a new start of all"
     RESTART = "we end the others; all start anew"
 
 
@@ -65,7 +65,7 @@ class MemberLost(enum.Enum):
 class Gang:
     """Pods that start together or not at all.
 
-    `minimum` is from how many on they are worth starting, `size` how many there will be, None where nobody says.
+    `minimum` is the number from which on they may start, `size` how many there will be, None where it is unknown.
     """
 
     minimum: int
@@ -74,7 +74,7 @@ class Gang:
 
     @property
     def complete_at(self) -> int:
-        """So many members, and no more are to be waited for."""
+        """The number of members after which no more are expected."""
         return max(self.minimum, self.size or 0)
 
 
@@ -88,11 +88,11 @@ class Deadline:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Members that want a node, in rank order, and the objects that describe them, the weakest voice first.
+    """Members that want a node, in rank order, and the objects whose annotations count, in the order in which they win.
 
-    `controller` is the nearest object that makes such pods, None for a bare pod: what one pod of it taught us (a node
-    that refused it, a limit that it hit) holds for its replacement too. `suspended` names the object that must not run
-    now, "" when there is none. `deadline` is that of a Job above the pods.
+    `controller` is the nearest object that makes such pods, None for a bare pod: what was learned from one of its pods
+    (a node that refused it, a limit that it hit) holds for the replacement, too. `suspended` names the object that must
+    not run now, "" when there is none. `deadline` is that of a Job above the pods.
     """
 
     root: Root
@@ -106,7 +106,7 @@ class Workload:
 
     @property
     def lead(self) -> Pod:
-        """The first member: who is looked at, and written to, where one stands for all."""
+        """The first member: it is read, and written to, where one pod stands for all."""
         return self.pods[0]
 
     @property
@@ -116,10 +116,10 @@ class Workload:
 
     @property
     def created(self) -> str:
-        """When the first member appeared: Kubernetes' own time, which sorts as text."""
+        """When the first member was created: a time of Kubernetes, which sorts as text."""
         return min((pod.metadata.creation_timestamp or "" for pod in self.pods), default="")
 
     @property
     def service_account(self) -> str:
-        """Under which the first member runs; others of a gang may run under another one."""
+        """The service account of the first member; other members of a gang may have another one."""
         return (self.pods[0].spec.service_account_name or "default") if self.pods else "default"

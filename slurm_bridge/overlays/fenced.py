@@ -1,7 +1,7 @@
-"""Writes stop at once when the lead is lost: a replica that may have been replaced does nothing that it cannot undo.
+"""Refuses writes as soon as the lead is lost: a replica that may have been replaced must not act any more.
 
-This fences no order that is on its way already. Whatever must not happen twice is kept apart by preconditions, chosen
-job ids and owner records; the fence keeps the number of such races small.
+An order that was sent already is not fenced. Preconditions, chosen job ids and owner records prevent what must not
+happen twice; the fence keeps the number of such races small.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Object)
 
 
 class _Fence:
-    """Asks before every write."""
+    """Checks the lead before every write."""
 
     def __init__(self, allowed: Callable[[], bool]) -> None:
         self._allowed = allowed
@@ -106,7 +106,7 @@ class FencedSlurm:
 
 
 class FencedCluster:
-    """Implements ports.Cluster; the Lease itself is not fenced, or nobody could ever win it."""
+    """Implements ports.Cluster; the Lease itself is not fenced, or no replica could ever win it."""
 
     def __init__(self, inner: ports.Cluster, allowed: Callable[[], bool]) -> None:
         self._inner = inner

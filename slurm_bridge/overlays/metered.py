@@ -1,4 +1,4 @@
-"""How long each call took, and how it ended."""
+"""Reports how long each call took, and how it ended."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class _Meter:
 
     @contextlib.contextmanager
     def reading(self, operation: str) -> Iterator[None]:
-        """A call whose answer is good unless it raises."""
+        """Measures a call that succeeds unless it raises."""
         begin = self._clock.now()
         outcome = "error"
         try:
@@ -44,7 +44,7 @@ class _Meter:
             self._observe(operation, outcome, self._clock.now() - begin)
 
     def order(self, operation: str, give: Callable[[], Outcome]) -> Outcome:
-        """A call whose answer says itself how it ended."""
+        """Measures a call whose outcome says how it ended."""
         begin = self._clock.now()
         ended = "error"
         try:
@@ -149,7 +149,7 @@ class MeteredCluster:
         self._meter = _Meter(clock, observe)
 
     def served(self, kind: Kind[T]) -> str | None:
-        # Nearly always known without asking anybody: not worth a number.
+        # Nearly always answered from memory: not measured.
         return self._inner.served(kind)
 
     def list(self, kind: Kind[T], scope: ports.Scope = ports.EVERYWHERE) -> ports.Listing[T]:
@@ -202,7 +202,7 @@ class MeteredCluster:
 
 
 class MeteredCallers:
-    """Implements ports.Callers; a caller without the right is an error like any other here."""
+    """Implements ports.Callers; a caller without the right counts as an error."""
 
     def __init__(self, inner: ports.Callers, clock: ports.Clock, observe: Observe) -> None:
         self._inner = inner

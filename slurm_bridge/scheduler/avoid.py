@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.names import WorkloadKey, workload_key
-from slurm_bridge.workloads.known import GROUPING
+from slurm_bridge.workloads.kind_table import WATCHED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,5 +94,5 @@ class Holds:
         """It was deleted."""
         meta = gone.metadata
         with self._lock:
-            for kind in GROUPING if self._why else ():
+            for kind in WATCHED if self._why else ():
                 self._why.pop(workload_key(kind.kind, meta.namespace, meta.name, meta.uid), None)

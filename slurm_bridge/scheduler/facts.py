@@ -22,10 +22,9 @@ from slurm_bridge.scheduler.effects import bind, job_users
 from slurm_bridge.scheduler.members import ENDED, PLACED, Crew, Standing, job_id_of
 from slurm_bridge.scheduler.state import Wish
 from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.workloads import kind_table
 from slurm_bridge.workloads.gangs import INCOMPLETE
 
-#: What placeholders of this version stand for. A job of any other kind was made by a later one, and is left alone.
-WORKLOADS = frozenset({"Pod", "Job", "JobSet", "LeaderWorkerSet", "PodGroup", "Group"})
 #: A job that stands for a check of the installation and not for pods.
 CHECK = "Check"
 #: Seconds after which the job of a check counts as left behind by a check that was interrupted.
@@ -144,7 +143,7 @@ def _robbed(ctx: Tools, crew: Crew) -> Placeholder | None:
 
 def _of_ended(ctx: Tools, subject: Subject, pods: Pods) -> Facts:
     known, stray = subject.placeholder, Stray.NO
-    if subject.crew is None and known is not None and known.owner.kind not in WORKLOADS:
+    if subject.crew is None and known is not None and known.owner.kind not in kind_table.NAMES:
         stray = Stray.CHECK if known.owner.kind == CHECK else Stray.OTHER
     root = ctx.census.root_of(known.owner.uid) if known is not None else None
     return Facts(
@@ -176,7 +175,7 @@ def _of_placed(ctx: Tools, facts: Facts, crew: Crew, known: Placeholder) -> Fact
     if shrunk or facts.wanting:
         return msgspec.structs.replace(facts, shrunk=shrunk)
     state = ctx.states.of(crew.root.key)
-    untold = crew.root.kind == kinds.PODGROUPS.kind and not state.announced
+    untold = crew.root.kind in kind_table.ANNOUNCED and not state.announced
     return msgspec.structs.replace(facts, lost=_lost(crew, known), unannounced=untold)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from loguru import logger
 
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.scheduler.facts import WORKLOADS
 from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.workloads.kind_table import NAMES
 
 #: Some are left alone although nobody of theirs is seen: they must not keep everybody out for ever.
 PATIENCE = 60.0
@@ -28,7 +28,7 @@ class Leftovers:
 
     def begin(self, counted: Collection[WorkloadKey] | None) -> None:
         """Hooks have been told of these workloads: of other jobs that live they know nothing. None: no hook counts."""
-        living = {one.owner.key for one in self._tools.table.alive() if one.owner.kind in WORKLOADS}
+        living = {one.owner.key for one in self._tools.table.alive() if one.owner.kind in NAMES}
         with self._lock:
             self._uids = sorted(living.difference(counted)) if counted is not None else []
             self._until = self._tools.clock.now() + PATIENCE

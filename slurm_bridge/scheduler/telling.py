@@ -6,7 +6,7 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import Standing
 from slurm_bridge.scheduler.queue import Queue
-from slurm_bridge.scheduler.tools import Voice
+from slurm_bridge.scheduler.tools import StatusReporter
 
 #: A reason for machines and a message for people.
 Why = tuple[str, str]
@@ -38,7 +38,7 @@ def leftover(jobs: int) -> Why:
 class Waiters:
     """Who was told what."""
 
-    def __init__(self, voice: Voice, census: Census, queue: Queue) -> None:
+    def __init__(self, voice: StatusReporter, census: Census, queue: Queue) -> None:
         self._voice, self._census, self._queue = voice, census, queue
         self._told: dict[WorkloadKey, str] = {}
 

@@ -89,8 +89,8 @@ class Waiting:
         return tuple(pod for pod in self.pods if not pod.bound)
 
 
-class Voice(Protocol):
-    """What is said to users on their pods; may be late, never lost without a count, never in the way."""
+class StatusReporter(Protocol):
+    """Writes conditions and events. A write may come late; one that is dropped is counted; no call blocks."""
 
     def waiting(self, pod: Pod, reason: str, message: str, *, key: str = "") -> None: ...
 
@@ -107,7 +107,7 @@ class Voice(Protocol):
     def forget(self, uid: str) -> None: ...
 
 
-class Tally(Protocol):
+class Counters(Protocol):
     """What is counted."""
 
     def attempt(self, result: str) -> None: ...
@@ -141,8 +141,8 @@ class Tools:
     mirror: Mirror
     keeper: keeper.Keeper
     census: Census
-    voice: Voice
-    tally: Tally
+    voice: StatusReporter
+    tally: Counters
     gather: Gather
     config: Config
     limits: Limits

@@ -1,6 +1,5 @@
-"""The conditions that the bridge writes on a pod, and whether a pod says them already."""
+"""The conditions that the bridge writes on a pod, and whether a pod shows them already."""
 
-import datetime as dt
 from typing import Final
 
 from slurm_bridge import ports
@@ -21,12 +20,12 @@ def find(pod: Pod, type_: str) -> Condition | None:
 
 
 def says(pod: Pod, wanted: Condition) -> bool:
-    """The pod shows this condition already, whenever it began."""
+    """The pod shows this condition already; times do not count."""
     return same(find(pod, wanted.type), wanted)
 
 
 def same(shown: Condition | None, wanted: Condition) -> bool:
-    """Both say the same, whenever they began to."""
+    """Both have the same status, reason and message; times do not count."""
     return shown is not None and _words(shown) == _words(wanted)
 
 
@@ -36,14 +35,14 @@ def waiting(reason: str, message: str) -> Condition:
 
 
 def disrupted(reason: str, message: str) -> Condition:
-    """The pod is about to be ended from outside, and why; a Job's podFailurePolicy can tell this from a failure."""
+    """The pod is about to be deleted by us, and why; the podFailurePolicy of a Job can tell this from a failure."""
     return Condition(type=DISRUPTED, status="True", reason=reason, message=texts.bounded(message))
 
 
 def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, pinned: bool) -> None:
-    """Put one condition among those that the pod has; `pinned`: only if the pod is still exactly as we saw it.
+    """Writes one condition on the pod; `pinned`: only if the pod has still the resource version that we saw.
 
-    The pod's uid is always a precondition, so that another pod of the same name is never told.
+    The uid is always a precondition, so that another pod of the same name is never changed.
     """
     line: Manifest = {
         "type": wanted.type,
@@ -53,7 +52,7 @@ def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, p
     }
     shown = find(pod, wanted.type)
     if shown is None or shown.status != wanted.status:
-        line["lastTransitionTime"] = stamp(wall)
+        line["lastTransitionTime"] = texts.timestamp(wall)
     changes: Manifest = {"status": {"conditions": [line]}}
     if pinned and pod.metadata.resource_version:
         changes["metadata"] = {"resourceVersion": pod.metadata.resource_version}
@@ -62,8 +61,3 @@ def write(cluster: ports.Cluster, pod: Pod, wanted: Condition, *, wall: float, p
 
 def _words(line: Condition) -> tuple[str, str, str]:
     return line.status, line.reason or "", line.message or ""
-
-
-def stamp(wall: float) -> str:
-    """A time as Kubernetes writes it."""
-    return dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

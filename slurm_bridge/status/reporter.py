@@ -1,7 +1,7 @@
-"""Tells users what happens to their pods: few writes, only on change, never in anybody's way.
+"""Reports to users what happens to their pods, with few writes, and only on change.
 
-Conditions and events are asked for from any thread and written by one, each within its own rate. What the server
-refuses to take now is tried again (conditions) or dropped and counted (events); nothing here ever raises for it.
+Conditions and events are asked for from any thread and written by one, each within its own rate. A write that fails is
+tried again (conditions) or dropped and counted (events); no caller sees an error of it.
 """
 
 import dataclasses
@@ -14,21 +14,22 @@ from loguru import logger
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds, names, texts
+from slurm_bridge.model.announcement import Announcements
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.status import conditions
-from slurm_bridge.status.bucket import Bucket
-from slurm_bridge.status.crowds import Crowd, Crowds, Saying
-from slurm_bridge.status.groups import Groups, Known, Nothing
-from slurm_bridge.status.news import News
-from slurm_bridge.status.pace import Count, Pace
-from slurm_bridge.status.telling import Telling
-from slurm_bridge.status.waits import Waiting, Waits
+from slurm_bridge.status.condition_queue import ConditionQueue, PendingCondition
+from slurm_bridge.status.condition_writer import ConditionWriter
+from slurm_bridge.status.event_queue import EventQueue
+from slurm_bridge.status.group_conditions import GroupCondition, GroupConditions, WaitingMembers
+from slurm_bridge.status.group_status import GroupStatusWriter, NoObjects, Objects
+from slurm_bridge.status.token_bucket import TokenBucket
+from slurm_bridge.status.write_backoff import Count, WriteBackoff
 
-#: How long the thread may sleep before it looks for something new to write.
+#: Seconds that the thread may sleep before it looks for something new to write.
 _LOOK: Final = 0.25
 
-#: A group that never stops changing is told after so many times the patience.
+#: The members of a group that never stops changing get their condition after so many times the patience.
 _RESTLESS: Final = 10
 
 
@@ -36,7 +37,7 @@ _RESTLESS: Final = 10
 class Limits:
     """How much may be written, and how much may wait to be written.
 
-    `patience_seconds`: a pod that is bound, or forgotten, sooner than this costs no write.
+    `patience_seconds`: a pod that is bound or forgotten sooner than this costs no write.
     """
 
     conditions_per_second: float = 20.0
@@ -49,14 +50,19 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What is known without asking: the pod as it is now, None when it is gone; and the objects that group pods."""
+    """What is known without asking the server.
+
+    `current` finds the pod as it is now, None when it is gone; `known` the objects behind workloads, whose kinds are
+    those of `announcements`.
+    """
 
     current: Callable[[Pod], Pod | None] = lambda pod: pod
-    known: Known = dataclasses.field(default_factory=Nothing)
+    known: Objects = dataclasses.field(default_factory=NoObjects)
+    announcements: Announcements = dataclasses.field(default_factory=dict)
 
 
-class Reporter:
-    """One for the process."""
+class StatusReporter:
+    """One for each process."""
 
     def __init__(
         self,
@@ -71,46 +77,49 @@ class Reporter:
         self._cluster, self._clock = cluster, clock
         sight = sight or Sight()
         self._limits = limits = limits or Limits()
-        self._pace = Pace(clock, dice, count)
-        self._waits = Waits(most=limits.most_conditions)
-        self._telling = Telling(cluster, clock, self._pace, self._waits, sight.current)
-        self._crowds = Crowds(most=limits.remembered)
-        self._groups = Groups(cluster, sight.known, self._pace, most=limits.remembered)
-        self._news = News(most=limits.most_events, remembered=limits.remembered)
+        self._backoff = WriteBackoff(clock, dice, count)
+        self._condition_queue = ConditionQueue(most=limits.most_conditions)
+        self._writer = ConditionWriter(cluster, clock, self._backoff, self._condition_queue, sight.current)
+        self._group_conditions = GroupConditions(most=limits.remembered)
+        self._groups = GroupStatusWriter(
+            cluster, sight.known, self._backoff, sight.announcements, most=limits.remembered
+        )
+        self._event_queue = EventQueue(most=limits.most_events, remembered=limits.remembered)
         #: The last write was on a group.
-        self._grouped = False
-        self._conditions = _bucket(limits.conditions_per_second, clock.now())
-        self._events = _bucket(limits.events_per_second, clock.now())
+        self._group_written = False
+        self._condition_tokens = _bucket(limits.conditions_per_second, clock.now())
+        self._event_tokens = _bucket(limits.events_per_second, clock.now())
 
     @property
     def queued(self) -> tuple[int, int]:
         """How many conditions and events are still to be written."""
-        return len(self._waits) + len(self._groups), len(self._news)
+        return len(self._condition_queue) + len(self._groups), len(self._event_queue)
 
     def configure(self, limits: Limits) -> None:
-        """From now on so much is written; how much may wait stays as it was."""
+        """Changes the rates and the patience; how much may wait stays as it was."""
         self._limits = limits
-        self._conditions = _bucket(limits.conditions_per_second, self._clock.now())
-        self._events = _bucket(limits.events_per_second, self._clock.now())
+        self._condition_tokens = _bucket(limits.conditions_per_second, self._clock.now())
+        self._event_tokens = _bucket(limits.events_per_second, self._clock.now())
 
     def waiting(self, pod: Pod, reason: str, message: str, key: str = "") -> None:
-        """The pod has to wait, and why. With the same key as last time it is no news, however the text differs."""
+        """The pod has to wait, and why. With the key of the last call nothing is written, even if the text differs."""
         self._wait(pod, reason, message, key, self._limits.patience_seconds)
 
-    def waiting_together(self, root: Root, crowd: Crowd, reason: str, message: str, key: str = "") -> None:
-        """All members have to wait, and why; without a key, the reason alone decides what is news.
+    def waiting_together(self, root: Root, members: WaitingMembers, reason: str, message: str, key: str = "") -> None:
+        """All members have to wait, and why; without a key, a text with the same reason is not written again.
 
-        A call costs the same for any number of members. They are told when the group has been still for a moment, with
-        the last words, and each once for each key; who comes later is told when the group has grown.
+        A call costs the same for any number of members. The last text is written on each of them, once for each key,
+        when the group has not changed for a moment; members that come later get it, too.
         """
         patience = self._limits.patience_seconds
-        key = texts.digest(key or reason)
-        message = texts.bounded(message)
-        saying = Saying(uid=root.key, crowd=crowd, reason=reason, message=message, key=f"{reason}: {key}")
-        self._crowds.put(saying, self._clock.now(), quiet=patience, at_most=_RESTLESS * patience)
+        key = f"{reason}: {texts.digest(key or reason)}"
+        condition = GroupCondition(
+            uid=root.key, members=members, reason=reason, message=texts.bounded(message), key=key
+        )
+        self._group_conditions.put(condition, self._clock.now(), quiet=patience, at_most=_RESTLESS * patience)
 
     def scheduled(self, workload: Workload) -> None:
-        """All members have their nodes: the PodGroup says so, once, where the workload has one."""
+        """All members have their nodes: the PodGroup of the workload says so, once, where there is one."""
         self._groups.put(workload)
 
     def event(self, pod: Pod, reason: str, message: str, *, warning: bool = False, key: str = "") -> None:
@@ -118,7 +127,7 @@ class Reporter:
         self.note(_note(pod, reason, message, warning=warning), key=key)
 
     def group(self, workload: Workload, reason: str, message: str, *, warning: bool = False, key: str = "") -> None:
-        """Something happened to all: said of the first member, and of the object behind them where it is known."""
+        """Something happened to all members: an event of the first one, and of the object behind them where known."""
         note = _note(workload.lead, reason, message, warning=warning)
         self.note(note, key=key)
         about = self._groups.about(workload.root, note)
@@ -129,44 +138,44 @@ class Reporter:
         """Something happened to any object."""
         key, message = texts.digest(key or note.message), texts.bounded(note.message)
         note = note if message is note.message else dataclasses.replace(note, message=message)
-        self._pace.dropped("event", self._news.put(note, key))
+        self._backoff.dropped("event", self._event_queue.put(note, key))
 
     def forget(self, uid: str) -> None:
-        """This pod or workload waits no more: what was to be said of its waiting is not said. Events are still sent.
+        """The pod or workload does not wait any more: its condition is not written. Queued events are still sent.
 
-        A workload is meant by its key, at whose end stands the uid of its object: by that its events are known.
+        A workload is named by its key, which ends in the uid of its object: its events are known by that uid.
         """
-        self._crowds.forget(uid)
+        self._group_conditions.forget(uid)
         own = names.uid_of(uid)
-        self._waits.forget(own)
-        self._news.forget(own)
+        self._condition_queue.forget(own)
+        self._event_queue.forget(own)
 
     def disrupt(self, pod: Pod, reason: str, message: str) -> None:
-        """Write at once that the pod is about to be ended, and why; errors of the port are the caller's."""
+        """Writes at once that the pod is about to be deleted, and why; raises the errors of the port."""
         condition = conditions.disrupted(reason, message)
         if not conditions.says(pod, condition):
             conditions.write(self._cluster, pod, condition, wall=self._clock.wall(), pinned=False)
 
     def idle_for(self) -> float | None:
-        """Seconds until a step would do something, None when nothing is asked for."""
+        """Seconds until a step would do something, None when nothing is queued."""
         now = self._clock.now()
-        times = [due - now for due in (self._crowds.due(),) if due is not None]
-        due = now if len(self._groups) else self._waits.due()
+        times = [due - now for due in (self._group_conditions.due(),) if due is not None]
+        due = now if len(self._groups) else self._condition_queue.due()
         if due is not None:
-            times.append(max(due - now, self._conditions.ready_in(now)))
-        if len(self._news):
-            times.append(self._events.ready_in(now))
-        return max(min(times), self._pace.paused_until - now, 0.0) if times else None
+            times.append(max(due - now, self._condition_tokens.ready_in(now)))
+        if len(self._event_queue):
+            times.append(self._event_tokens.ready_in(now))
+        return max(min(times), self._backoff.paused_until - now, 0.0) if times else None
 
     def step(self) -> bool:
         """At most one write; False when there is nothing to do now."""
         now = self._clock.now()
-        if now < self._pace.paused_until:
+        if now < self._backoff.paused_until:
             return False
-        return self._send_one(now) or self._spread_one(now) or self._write_one(now)
+        return self._send_one(now) or self._pass_on_one(now) or self._write_one(now)
 
     def run(self, stop: threading.Event) -> None:
-        """Write what is asked for until `stop` is set."""
+        """Writes what is asked for until `stop` is set."""
         while not stop.is_set():
             if not self.step():
                 idle = self.idle_for()
@@ -175,59 +184,61 @@ class Reporter:
     def _wait(self, pod: Pod, reason: str, message: str, key: str, patience: float) -> None:
         condition = conditions.waiting(reason, message)
         key = f"{reason}: {texts.digest(key or message)}"
-        if not self._waits.known(pod.uid) and conditions.says(pod, condition):
-            self._waits.settle(pod.uid, key)
+        if not self._condition_queue.known(pod.uid) and conditions.says(pod, condition):
+            self._condition_queue.settle(pod.uid, key)
             return
         due = self._clock.now() + patience
-        self._pace.dropped("condition", self._waits.put(Waiting(pod=pod, condition=condition, key=key, due=due)))
+        self._backoff.dropped(
+            "condition", self._condition_queue.put(PendingCondition(pod=pod, condition=condition, key=key, due=due))
+        )
 
     def _send_one(self, now: float) -> bool:
-        if self._events.ready_in(now) > 0:
+        if self._event_tokens.ready_in(now) > 0:
             return False
-        news = self._news.pop()
-        if news is None:
+        queued = self._event_queue.pop()
+        if queued is None:
             return False
-        self._events.take()
-        note, key = news
+        self._event_tokens.take()
+        note, key = queued
         try:
             self._cluster.event(note)
         except errors.NotLeading:
-            # What is true of the pods is said by the replica that leads.
-            self._news.lost(note, key)
-            unsent = 1 + self._news.clear()
-            self._pace.dropped("event", unsent)
+            # The replica that leads reports what is true of the pods.
+            self._event_queue.lost(note, key)
+            unsent = 1 + self._event_queue.clear()
+            self._backoff.dropped("event", unsent)
             logger.info("{} events are not written: this replica does not lead", unsent)
         except errors.BridgeError as error:
-            self._news.lost(note, key)
-            self._pace.failed("event", (note.namespace, note.name), error)
+            self._event_queue.lost(note, key)
+            self._backoff.failed("event", (note.namespace, note.name), error)
         else:
-            self._pace.worked("event", "ok")
+            self._backoff.worked("event", "ok")
         return True
 
-    def _spread_one(self, now: float) -> bool:
-        """What a workload's members are to say is brought to each of them: memory only."""
-        saying = self._crowds.pop(now)
-        if saying is None:
+    def _pass_on_one(self, now: float) -> bool:
+        """Passes the condition of a workload on to each member: memory only."""
+        condition = self._group_conditions.pop(now)
+        if condition is None:
             return False
-        for pod in saying.crowd.all():
-            self._wait(pod, saying.reason, saying.message, saying.key, 0.0)
+        for pod in condition.members.all():
+            self._wait(pod, condition.reason, condition.message, condition.key, 0.0)
         return True
 
     def _write_one(self, now: float) -> bool:
-        if self._conditions.ready_in(now) > 0:
+        if self._condition_tokens.ready_in(now) > 0:
             return False
-        # Groups and pods take turns: a namespace with many groups does not hold up what is said on pods.
-        placed = self._groups.pop() if not self._grouped or self._waits.due() is None else None
-        self._grouped = placed is not None
+        # Groups and pods take turns: a namespace with many groups does not delay conditions of pods.
+        placed = self._groups.pop() if not self._group_written or self._condition_queue.due() is None else None
+        self._group_written = placed is not None
         if placed is not None:
-            self._conditions.take()
+            self._condition_tokens.take()
             self._groups.write(placed, wall=self._clock.wall())
             return True
-        waiting = self._waits.pop(now)
+        waiting = self._condition_queue.pop(now)
         if waiting is None:
             return len(self._groups) > 0
-        if self._telling.write(waiting, patience=self._limits.patience_seconds):
-            self._conditions.take()
+        if self._writer.write(waiting, patience=self._limits.patience_seconds):
+            self._condition_tokens.take()
         return True
 
 
@@ -245,5 +256,5 @@ def _note(pod: Pod, reason: str, message: str, *, warning: bool) -> ports.Note:
     )
 
 
-def _bucket(per_second: float, now: float) -> Bucket:
-    return Bucket(per_second=per_second, burst=max(1.0, per_second), now=now)
+def _bucket(per_second: float, now: float) -> TokenBucket:
+    return TokenBucket(per_second=per_second, burst=max(1.0, per_second), now=now)

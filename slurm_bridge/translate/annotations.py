@@ -1,7 +1,7 @@
 """The annotations that users set on pods and on the objects that make them: one table row for each key.
 
-A row names the field of `JobRequest` (or the hint for the hooks) that its value becomes; messages, the documentation
-and the checks at admission follow from the same rows.
+A row names the field of `JobRequest` (or the hint for the hooks) that its value becomes. Messages, the documentation
+and the checks at admission follow from the rows.
 """
 
 import dataclasses
@@ -11,22 +11,22 @@ from collections.abc import Iterable, Mapping
 from slurm_bridge.model import names
 from slurm_bridge.model import texts as text_
 from slurm_bridge.translate import forms
-from slurm_bridge.translate.forms import Form
+from slurm_bridge.translate.forms import ValueForm
 
-#: A message with more of them helps nobody, and conditions are kept in every copy of the pod.
+#: Problems in one message. A longer one does not help users, and every copy of the pod keeps its conditions.
 MOST_PROBLEMS = 50
 
-#: To look for a key that was meant takes long; whoever has many wrong keys finds out from the first.
+#: How many unknown keys of an object are compared with known ones, because that takes long.
 MOST_HINTS = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class AnnotationRow:
     """One key. `guarded`: only where the policy allows it. `hint`: no field of the job; what it is then `becomes`."""
 
     key: str
     field: str
-    form: Form
+    form: ValueForm
     example: str
     note: str
     guarded: bool = False
@@ -35,12 +35,12 @@ class Row:
 
     @property
     def annotation(self) -> str:
-        """The key as it stands in a manifest."""
+        """The key with its prefix, as in a manifest."""
         return names.JOB_PREFIX + self.key
 
 
-ANNOTATIONS: tuple[Row, ...] = (
-    Row(
+ANNOTATIONS: tuple[AnnotationRow, ...] = (
+    AnnotationRow(
         key="account",
         field="account",
         form=forms.NAME,
@@ -48,35 +48,35 @@ ANNOTATIONS: tuple[Row, ...] = (
         note="the account that is charged",
         guarded=True,
     ),
-    Row(
+    AnnotationRow(
         key="constraints",
         field="constraints",
         form=forms.FEATURES,
         example="rack1&nvme",
         note="node features; Slurm itself says what it cannot satisfy",
     ),
-    Row(
+    AnnotationRow(
         key="cpu-per-task",
         field="cpus_per_task",
         form=forms.CPUS,
         example="500m",
         note="a pod is one task; replaces the pod's cpu requests",
     ),
-    Row(
+    AnnotationRow(
         key="exclusive",
         field="exclusive",
         form=forms.BOOLEAN,
         example='"true"',
         note="the whole node instead of a share of it",
     ),
-    Row(
+    AnnotationRow(
         key="gres",
         field="gres",
         form=forms.GRES,
         example="GPU:V100:2",
         note="replaces all that follows from the pod's device requests; upper and lower case do not matter",
     ),
-    Row(
+    AnnotationRow(
         key="group-id",
         field="group",
         form=forms.PERSON,
@@ -84,7 +84,7 @@ ANNOTATIONS: tuple[Row, ...] = (
         note="the group that the job belongs to",
         guarded=True,
     ),
-    Row(
+    AnnotationRow(
         key="user-id",
         field="user",
         form=forms.PERSON,
@@ -92,49 +92,49 @@ ANNOTATIONS: tuple[Row, ...] = (
         note="the user that the job belongs to",
         guarded=True,
     ),
-    Row(
+    AnnotationRow(
         key="job-name",
         field="name",
         form=forms.PRINTABLE,
         example="research",
         note="without it, the name of the object that the pod belongs to",
     ),
-    Row(
+    AnnotationRow(
         key="licenses",
         field="licenses",
         form=forms.LICENSES,
         example="matlab:1",
         note="licenses that Slurm counts",
     ),
-    Row(
+    AnnotationRow(
         key="max-nodes",
         field="maximum_nodes",
         form=forms.COUNT,
         example='"3"',
         note="the most nodes of the job, not below min-nodes; as few as possible are taken",
     ),
-    Row(
+    AnnotationRow(
         key="min-nodes",
         field="minimum_nodes",
         form=forms.COUNT,
         example='"1"',
         note="the fewest nodes of the job, at most one for each pod; 2 and more make a gang of a Job",
     ),
-    Row(
+    AnnotationRow(
         key="mem-per-node",
         field="memory",
         form=forms.MEMORY,
         example="8Gi",
         note="instead of what the pod requests, and no less; of a gang only so many share a node as fit into it",
     ),
-    Row(
+    AnnotationRow(
         key="partition",
         field="partition",
         form=forms.NAMES,
         example="debug",
         note="Slurm takes the one of several where the job starts first",
     ),
-    Row(
+    AnnotationRow(
         key="priority",
         field="priority",
         form=forms.PRIORITY,
@@ -142,8 +142,8 @@ ANNOTATIONS: tuple[Row, ...] = (
         note="replaces Slurm's own priority, which then no longer grows with age",
         guarded=True,
     ),
-    Row(key="qos", field="qos", form=forms.NAME, example="high", note="quality of service", guarded=True),
-    Row(
+    AnnotationRow(key="qos", field="qos", form=forms.NAME, example="high", note="quality of service", guarded=True),
+    AnnotationRow(
         key="reservation",
         field="reservation",
         form=forms.NAME,
@@ -151,15 +151,15 @@ ANNOTATIONS: tuple[Row, ...] = (
         note="a reservation that the job may use",
         guarded=True,
     ),
-    Row(key="wckey", field="wckey", form=forms.NAME, example="thesis", note="for accounting", guarded=True),
-    Row(
+    AnnotationRow(key="wckey", field="wckey", form=forms.NAME, example="thesis", note="for accounting", guarded=True),
+    AnnotationRow(
         key="timelimit",
         field="time_limit_minutes",
         form=forms.MINUTES,
         example='"90"',
         note="wins over activeDeadlineSeconds: the pod's (of a gang the longest) or its Job's, whichever is smaller",
     ),
-    Row(
+    AnnotationRow(
         key="gang",
         field="gang",
         form=forms.BOOLEAN,
@@ -168,7 +168,7 @@ ANNOTATIONS: tuple[Row, ...] = (
         hint=True,
         becomes="one placeholder for all pods",
     ),
-    Row(
+    AnnotationRow(
         key="member-lost",
         field="member-lost",
         form=forms.MEMBER_LOST,
@@ -177,7 +177,7 @@ ANNOTATIONS: tuple[Row, ...] = (
         hint=True,
         becomes="what the bridge does",
     ),
-    Row(
+    AnnotationRow(
         key="one-per-node",
         field="one-per-node",
         form=forms.BOOLEAN,
@@ -186,7 +186,7 @@ ANNOTATIONS: tuple[Row, ...] = (
         hint=True,
         becomes="as many nodes as pods",
     ),
-    Row(
+    AnnotationRow(
         key="node-sort-policy",
         field="node-sort-policy",
         form=forms.NAME,
@@ -194,7 +194,7 @@ ANNOTATIONS: tuple[Row, ...] = (
         note="how hooks that rank nodes rank them",
         hint=True,
     ),
-    Row(
+    AnnotationRow(
         key="queue",
         field="queue",
         form=forms.NAME,
@@ -204,17 +204,17 @@ ANNOTATIONS: tuple[Row, ...] = (
     ),
 )
 
-BY_KEY: Mapping[str, Row] = {row.key: row for row in ANNOTATIONS}
+BY_KEY: Mapping[str, AnnotationRow] = {row.key: row for row in ANNOTATIONS}
 
-#: Keys that nobody may use unless the policy says so.
+#: Keys that users may use only where the policy allows it.
 GUARDED: frozenset[str] = frozenset(row.key for row in ANNOTATIONS if row.guarded)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One annotation that was understood: by which object, in which words, and what it means."""
+class ParsedAnnotation:
+    """One annotation with a valid value: the object that has it, its text, and its value."""
 
-    row: Row
+    row: AnnotationRow
     subject: str
     text: str
     value: object
@@ -223,21 +223,21 @@ class Said:
         return f'annotation {self.row.annotation}="{text_.shown(self.text)}" of {self.subject}'
 
     def problem(self, words: str) -> str:
-        """A complaint about this annotation, in the form that all of them have."""
+        """A message about this annotation, in the form of all such messages."""
         return _problem(self.subject, self.row.key, self.text, words)
 
 
-def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[Said, ...], tuple[str, ...]]:
-    """What the object says of its jobs, and everything that is wrong with it. `subject` is `Job default/web`."""
+def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[ParsedAnnotation, ...], tuple[str, ...]]:
+    """The annotations of an object for its jobs, and everything that is wrong with them; `subject` as `Job ns/web`."""
     ours = sorted((name.removeprefix(names.JOB_PREFIX), text) for name, text in annotations.items() if _ours(name))
-    said: list[Said] = []
+    said: list[ParsedAnnotation] = []
     problems: list[str] = []
     for number, (key, text) in enumerate(ours):
         if len(problems) >= MOST_PROBLEMS:
             problems.append(f"{subject}: {len(ours) - number} further annotations were not read")
             break
         one = _read_one(subject, key, text, hinted=len(problems) < MOST_HINTS)
-        if isinstance(one, Said):
+        if isinstance(one, ParsedAnnotation):
             said.append(one)
         else:
             problems.append(one)
@@ -245,26 +245,26 @@ def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[Said, ...]
 
 
 def check(subject: str, annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Everything that is wrong with the annotations of one object alone, for whoever admits it."""
+    """Everything that is wrong with the annotations of one object, for admission."""
     said, problems = read(subject, annotations)
     return (*problems, *contradictions({one.row.key: one for one in said}))
 
 
-def contradictions(said: Mapping[str, Said]) -> Iterable[str]:
-    """What is wrong between annotations that are right one by one."""
+def contradictions(said: Mapping[str, ParsedAnnotation]) -> Iterable[str]:
+    """Annotations that are valid one by one and contradict each other."""
     least, most = said.get("min-nodes"), said.get("max-nodes")
     if least and most and _number(least) > _number(most):
         yield least.problem(f"allowed is at most max-nodes, which is {most.value} ({most})")
 
 
 def together(problems: Iterable[str]) -> str:
-    """All of them in one message."""
+    """The problems in one message."""
     listed = list(problems)
     more = [f"and {len(listed) - MOST_PROBLEMS} more"] if len(listed) > MOST_PROBLEMS else []
     return "; ".join([*listed[:MOST_PROBLEMS], *more])
 
 
-def _number(one: Said) -> int:
+def _number(one: ParsedAnnotation) -> int:
     return one.value if isinstance(one.value, int) else 0
 
 
@@ -272,12 +272,12 @@ def _ours(name: str) -> bool:
     return name.startswith(names.JOB_PREFIX)
 
 
-def _read_one(subject: str, key: str, text: str, *, hinted: bool) -> Said | str:
+def _read_one(subject: str, key: str, text: str, *, hinted: bool) -> ParsedAnnotation | str:
     row = BY_KEY.get(key)
     if row is None:
         return _problem(subject, key, text, f"unknown key, {_hint(key)}" if hinted else "unknown key")
     try:
-        return Said(row=row, subject=subject, text=text.strip(), value=row.form.parse(text.strip()))
+        return ParsedAnnotation(row=row, subject=subject, text=text.strip(), value=row.form.parse(text.strip()))
     except ValueError:
         return _problem(subject, key, text, f"allowed is {row.form.words}")
 

@@ -1,4 +1,4 @@
-"""Pods that keep away from their like: a required pod anti-affinity to their own labels on the node's name."""
+"""Pods that never share a node with pods like themselves: a required pod anti-affinity to their own labels."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,12 +13,12 @@ Term = Mapping[str, Any]
 
 
 def from_its_like(pod: Pod) -> bool:
-    """Whether two pods such as this one may never share a node."""
+    """Whether two pods like this one may never share a node."""
     return any(_means_itself(term, pod) for term in _terms(pod))
 
 
 def means_its_like(term: Term, pod: Pod) -> bool:
-    """Whether this is such a term: it keeps its pod from nodes with others of these labels."""
+    """Whether this term keeps the pod from nodes with pods of the same labels."""
     return term.get("topologyKey") == HOSTNAME and _means_itself(term, pod)
 
 
@@ -30,7 +30,7 @@ def _terms(pod: Pod) -> Iterator[Term]:
 
 
 def _means_itself(term: Term, pod: Pod) -> bool:
-    """A selector of namespaces is none of names: only an empty one, which takes all, is known to take the pod's own."""
+    """Of selectors of namespaces only an empty one, which selects all, is known to select the pod's own."""
     names, selector = _list(term, "namespaces"), term.get("namespaceSelector")
     if names is None or ((names or selector) and pod.metadata.namespace not in names):
         return False
@@ -39,7 +39,7 @@ def _means_itself(term: Term, pod: Pod) -> bool:
 
 
 def _selects(selector: Term, labels: Mapping[str, str]) -> bool:
-    """A selector with something else in the place of its map or its list selects nothing."""
+    """A selector with a value of another type in the place of its map or its list selects nothing."""
     equal, rows = selector.get("matchLabels") or {}, _list(selector, "matchExpressions")
     if not isinstance(equal, Mapping) or rows is None:
         return False
@@ -47,7 +47,7 @@ def _selects(selector: Term, labels: Mapping[str, str]) -> bool:
 
 
 def _holds(row: object, labels: Mapping[str, str]) -> bool:
-    """An operator that nobody knows holds nowhere, and neither does a row that is none."""
+    """An unknown operator never matches, and neither does a row of another type."""
     if not isinstance(row, Mapping):
         return False
     key, operator, values = row.get("key", ""), row.get("operator", ""), _list(row, "values")
@@ -58,7 +58,7 @@ def _holds(row: object, labels: Mapping[str, str]) -> bool:
 
 
 def _list(written: Term, name: str) -> Sequence[Any] | None:
-    """Empty where nothing is written; None where something else stands in its place."""
+    """Empty where the field is missing; None where its value has another type."""
     found = written.get(name)
     return found or () if isinstance(found, list | tuple | None) else None
 

@@ -1,14 +1,14 @@
-"""In which form Slurm is asked for the pods of a gang: the first of these that its nodes have the room for.
+"""Chooses the form in which Slurm is asked for the pods of a gang: the first of these that fits on its nodes.
 
     pods        form       on
     ----------  ---------  -------------------------------------------------------------------------------------------
-    equal       tasks      nodes that will do for all of them
+    equal       tasks      nodes that are eligible for all of them
                 per node   likewise, where tasks would not be exact (see `layout`)
-    different   sum        one node that will do for all, and has the room for all
-                het        nodes of its own for each shape; where Slurm can, and nobody said how many nodes there be
-                bound      nodes that will do for all, each pod taken for as large as the largest; said to the owner
+    different   sum        one node that is eligible for all, and large enough for all
+                het        other nodes for each shape; where Slurm can, and without min-nodes and max-nodes
+                bound      nodes that are eligible for all, each pod counted as large as the largest; with an event
 
-Equal pods that may run in different places are different where no nodes that will do for all have the room.
+Equal pods with different eligible nodes count as different where they do not fit on the nodes that they share.
 """
 
 import dataclasses
@@ -17,34 +17,34 @@ from collections.abc import Mapping, Sequence
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.translate import gres, layout, shapes
-from slurm_bridge.translate.layout import FIELDS, Layout, Park, Terms
+from slurm_bridge.translate.layout import FIELDS, Layout, LayoutTerms, NodeCounts
 from slurm_bridge.translate.shapes import Form, Needs
 from slurm_bridge.translate.translator import Translated, changed
 
-#: Slurm takes no more in one job.
+#: The most components that Slurm allows in one job.
 MOST_COMPONENTS = 128
 
-#: The reason under which whatever has no room anywhere waits.
+#: The reason of a workload that does not fit anywhere.
 UNSCHEDULABLE = "Unschedulable"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """Slurm's nodes for each shape in order, those that will do for all pods, and how many there are of any.
+class GangNodes:
+    """Slurm's nodes that are eligible for each shape in order, for all pods, and the number of those for any.
 
-    `whole`: the partition gives no shares of nodes. `where` is for messages.
+    `whole`: the partition does not share nodes between jobs. `where` is for messages.
     """
 
-    each: tuple[Park, ...]
-    common: Park
+    each: tuple[NodeCounts, ...]
+    common: NodeCounts
     nodes: int
     heterogeneous: bool = False
     whole: bool = False
     where: str = ""
 
 
-def choose(translated: Translated, ground: Ground) -> Translated | Wait:
-    """The request of a gang in the form that Slurm is asked in, or who has no room."""
+def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
+    """The request of a gang in its form, or what does not fit."""
     terms = _terms(translated, ground)
     kinds = shapes.kinds(translated.shapes)
     if len(kinds) == 1:
@@ -55,8 +55,8 @@ def choose(translated: Translated, ground: Ground) -> Translated | Wait:
     return settled or _bound(translated, ground, terms)
 
 
-def _terms(translated: Translated, ground: Ground) -> Terms:
-    return Terms(
+def _terms(translated: Translated, ground: GangNodes) -> LayoutTerms:
+    return LayoutTerms(
         minimum=translated.request.minimum_nodes,
         maximum=translated.request.maximum_nodes,
         one_per_node=translated.one_per_node,
@@ -69,14 +69,14 @@ def _count(translated: Translated) -> int:
     return sum(len(shape.pods) for shape in translated.shapes)
 
 
-def _summed(translated: Translated, ground: Ground, terms: Terms) -> Translated | None:
+def _summed(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Translated | None:
     total = shapes.total(translated.shapes)
     found = layout.together(total, ground.common, terms)
     return _as(translated, found) if found else None
 
 
-def _apart(translated: Translated, ground: Ground, terms: Terms) -> Translated | None:
-    """Components never share a node: there have to be as many as they take together."""
+def _apart(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Translated | None:
+    """As components; they never share a node, so there must be as many nodes as they take together."""
     if not ground.heterogeneous or _counted(terms) or not 1 < len(translated.shapes) <= MOST_COMPONENTS:
         return None
     pairs = zip(translated.shapes, ground.each, strict=True)
@@ -87,12 +87,12 @@ def _apart(translated: Translated, ground: Ground, terms: Terms) -> Translated |
     return _as_components(translated, found)
 
 
-def _counted(terms: Terms) -> bool:
-    """A number of nodes is one of the whole job, and nobody knows how its components would share it."""
+def _counted(terms: LayoutTerms) -> bool:
+    """min-nodes or max-nodes is set. They hold for the whole job, and cannot be divided between components."""
     return terms.maximum is not None or (terms.minimum or 1) > 1
 
 
-def _bound(translated: Translated, ground: Ground, terms: Terms) -> Translated | Wait:
+def _bound(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Translated | Wait:
     most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
     found = layout.lay(most, count, ground.common, terms)
     if found is None:
@@ -114,7 +114,7 @@ _BECAUSE: Mapping[Form, str] = {
 
 
 def _as(translated: Translated, found: Layout) -> Translated:
-    """What the layout changes says why."""
+    """The request with the values of the layout, each with its source."""
     for field in FIELDS:
         value = getattr(found, field)
         if value != getattr(translated.request, field) and field != "gres_per":
@@ -127,7 +127,7 @@ def _with(request: JobRequest, found: Layout) -> JobRequest:
 
 
 def _shown(value: object) -> str:
-    """An amount of memory is nothing without what it is counted for."""
+    """Memory with the unit that it is counted for."""
     return f"{value.mib} MiB per {value.per.value}" if isinstance(value, Memory) else ""
 
 
@@ -135,9 +135,9 @@ def _as_components(translated: Translated, parts: Sequence[Layout]) -> Translate
     # Each component would count the licenses again.
     others = (dataclasses.replace(translated.request, job_id=None, licenses=None) for _ in parts[1:])
     components = tuple(_with(other, part) for other, part in zip(others, parts[1:], strict=True))
-    spoken = "; ".join(f"{len(shape.pods)} x {_words(shape.needs)}" for shape in translated.shapes)
+    words = "; ".join(f"{len(shape.pods)} x {_words(shape.needs)}" for shape in translated.shapes)
     settled = changed(
-        _as(translated, parts[0]), "components", components, "the pods differ, and will not share one node", spoken
+        _as(translated, parts[0]), "components", components, "the pods differ, and will not share one node", words
     )
     return dataclasses.replace(settled, form=Form.HET)
 
@@ -145,7 +145,7 @@ def _as_components(translated: Translated, parts: Sequence[Layout]) -> Translate
 # -- words -----------------------------------------------------------------------------------------------------------
 
 
-def _not(ground: Ground, terms: Terms) -> str:
+def _not(ground: GangNodes, terms: LayoutTerms) -> str:
     """Why there are no components."""
     if not ground.heterogeneous:
         return "are not available: no heterogeneous jobs here"
@@ -154,15 +154,15 @@ def _not(ground: Ground, terms: Terms) -> str:
     return "would need more nodes than there are, because they share none"
 
 
-def _on(terms: Terms) -> str:
-    """How many nodes it may or must have."""
+def _on(terms: LayoutTerms) -> str:
+    """The limits on the number of nodes, for a message."""
     least = [f"on at least {terms.minimum} nodes"] if (terms.minimum or 1) > 1 else []
     most = [f"on at most {terms.maximum} nodes"] if terms.maximum is not None else []
     alone = ["one pod on each node"] if terms.one_per_node else []
     return "".join(f", {words}" for words in (*least, *most, *alone))
 
 
-def _no_room(translated: Translated, ground: Ground, terms: Terms) -> Wait:
+def _no_room(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Wait:
     most, count = shapes.bound(shapes.kinds(translated.shapes)), _count(translated)
     if not ground.common:
         message = (

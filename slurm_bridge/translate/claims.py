@@ -1,4 +1,4 @@
-"""Where the values of a request come from: each layer claims fields, and of several claims the last one counts."""
+"""The values of a request by layer: each layer claims fields, and of several claims the last one counts."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,15 +10,15 @@ from slurm_bridge.model.job import Memory
 from slurm_bridge.model.workload import Deadline, Workload
 from slurm_bridge.translate import forms, gres, members
 from slurm_bridge.translate import shapes as shaping
-from slurm_bridge.translate.annotations import Said
-from slurm_bridge.translate.members import Amounts, Group
+from slurm_bridge.translate.annotations import ParsedAnnotation
+from slurm_bridge.translate.members import Amounts, EqualPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.shapes import Needs, Shape
 
-#: Any Slurm user may read a job's comment; longer ones only make lists unreadable.
+#: Letters of the comment of a job; longer ones would make lists unreadable.
 MOST_COMMENT = 200
 
-#: Of a gang this is no amount of the request: it says how many pods a node may take.
+#: Of a gang, this is no amount of the request: it limits how many pods share a node.
 NODE_MEMORY = "mem-per-node"
 
 #: Annotations that replace what each pod asks for.
@@ -28,7 +28,7 @@ ONE_PER_NODE = "one-per-node"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedValue:
     """A value that holds unless a later layer says otherwise."""
 
     field: str
@@ -38,34 +38,34 @@ class Claim:
     subject: str = ""
 
 
-def identity(workload: Workload, rules: Rules) -> Iterator[Claim]:
-    """Whose job it is, and of how many tasks."""
+def identity(workload: Workload, rules: Rules) -> Iterator[ClaimedValue]:
+    """The owner of the job, and its number of tasks."""
     root, controller = workload.root, workload.controller
     owner = marks.Owner(
         cluster=rules.cluster_id, kind=root.kind, namespace=root.namespace, name=root.name, uid=root.uid
     )
     # An owner reference may name anything, and Slurm shows names to administrators as they are.
-    yield Claim(
+    yield ClaimedValue(
         "name", texts.plain(workload.job_name[: forms.MOST_LETTERS]), texts.plain(f"the name of {controller or root}")
     )
-    yield Claim("owner", owner, str(root))
-    yield Claim("comment", _comment(workload), str(root))
+    yield ClaimedValue("owner", owner, str(root))
+    yield ClaimedValue("comment", _comment(workload), str(root))
     if workload.gang is None:
-        yield Claim("tasks", 1, "a pod is one task")
+        yield ClaimedValue("tasks", 1, "a pod is one task")
     else:
-        yield Claim("tasks", len(workload.pods), f"pods of {root}, each is one task")
+        yield ClaimedValue("tasks", len(workload.pods), f"pods of {root}, each is one task")
 
 
 def _comment(workload: Workload) -> str:
-    """For people who look at Slurm's side; never read by us."""
+    """The comment for users of Slurm; the bridge never reads it."""
     root, controller = workload.root, workload.controller
     of = f", {controller}" if controller and controller != root else ""
     said = texts.plain(f"{root.namespace}/{root.name} ({root.kind}{of})".encode("ascii", "replace").decode())
     return said if len(said) <= MOST_COMMENT else f"{said[: MOST_COMMENT - 3]}..."
 
 
-def defaults(rules: Rules) -> Iterator[Claim]:
-    """The default group stays under another user too: without one, Slurm takes the group of our own token."""
+def defaults(rules: Rules) -> Iterator[ClaimedValue]:
+    """The configured defaults. The default group holds for other users, too: Slurm would take that of our token."""
     values: Mapping[str, tuple[str, object]] = {
         "partition": ("partition", rules.partition),
         "account": ("account", rules.account),
@@ -81,43 +81,43 @@ def defaults(rules: Rules) -> Iterator[Claim]:
     }
     for setting, (field, value) in values.items():
         if value is not None:
-            yield Claim(field, value, f"setting defaults.{setting}")
+            yield ClaimedValue(field, value, f"setting defaults.{setting}")
 
 
-def derived(group: Group, rules: Rules, job: Deadline | None = None) -> Iterator[Claim]:
-    """Of a single pod. What is not asked for, or zero, is left to the defaults: no memory is all of it to Slurm."""
+def derived(group: EqualPods, rules: Rules, job: Deadline | None = None) -> Iterator[ClaimedValue]:
+    """Of a single pod. The defaults hold for what it does not request: Slurm takes no memory for all of it."""
     requests = f"{rules.count} of {group.subject}"
     for field, value in _asked(group.asked, rules).items():
-        yield Claim(field, value, requests)
+        yield ClaimedValue(field, value, requests)
     yield from _deadline((group,), job)
 
 
 def largest(
-    groups: Sequence[Group], shapes: Sequence[Shape], rules: Rules, job: Deadline | None = None
-) -> Iterator[Claim]:
-    """Of a gang: the most of each that one of its pods asks for; where none does the defaults stay as they are."""
+    groups: Sequence[EqualPods], shapes: Sequence[Shape], rules: Rules, job: Deadline | None = None
+) -> Iterator[ClaimedValue]:
+    """Of a gang: the most that one of its pods requests; the defaults hold for what none requests."""
     most = shaping.bound([shape.needs for shape in shapes])
     values = {"cpus_per_task": most.cpus, "memory": Memory(mib=most.memory_mib), "gres": most.gres}
     asked = [(group, _asked(group.asked, rules)) for group in groups]
     for field, value in values.items():
         asking = [group for group, fields in asked if field in fields]
         if asking:
-            yield Claim(field, value, _of_whom(asking[0], groups, rules.count))
+            yield ClaimedValue(field, value, _requested_by(asking[0], groups, rules.count))
     yield from _deadline(groups, job)
     apart = next((group for group in groups if group.apart), None)
     if apart is not None:
-        yield Claim(ONE_PER_NODE, True, f"required anti-affinity of {apart.subject} to pods like itself")
+        yield ClaimedValue(ONE_PER_NODE, True, f"required anti-affinity of {apart.subject} to pods like itself")
 
 
-def annotated(said: Mapping[str, Said], *, gang: bool = False) -> Iterator[Claim]:
-    """What users say themselves."""
+def annotated(said: Mapping[str, ParsedAnnotation], *, gang: bool = False) -> Iterator[ClaimedValue]:
+    """The annotations of users."""
     for key, one in said.items():
         field = NODE_MEMORY if gang and key == NODE_MEMORY else one.row.field
-        yield Claim(field, one.value, str(one), key, one.subject)
+        yield ClaimedValue(field, one.value, str(one), key, one.subject)
 
 
-def needs_of(group: Group, said: Mapping[str, Said], rules: Rules) -> Needs:
-    """What each pod of a group comes to: the annotations speak of every pod alike."""
+def needs_of(group: EqualPods, said: Mapping[str, ParsedAnnotation], rules: Rules) -> Needs:
+    """What Slurm is asked for each of these pods; annotations hold for every pod."""
     found: dict[str, Any] = {
         "cpus_per_task": rules.cpus,
         "memory": Memory(mib=rules.memory_mib),
@@ -139,7 +139,7 @@ def _asked(amounts: Amounts, rules: Rules) -> dict[str, Any]:
     return found
 
 
-def _of_whom(asking: Group, groups: Sequence[Group], counted: str) -> str:
+def _requested_by(asking: EqualPods, groups: Sequence[EqualPods], counted: str) -> str:
     count = sum(len(group.pods) for group in groups)
     if len(groups) == 1:
         return f"{counted} of {asking.subject}" + (f" and {count - 1} like it" if count > 1 else "")
@@ -147,8 +147,8 @@ def _of_whom(asking: Group, groups: Sequence[Group], counted: str) -> str:
     return f"the most that any of {count} pods {verb}, such as {asking.subject}"
 
 
-def _deadline(groups: Iterable[Group], job: Deadline | None) -> Iterator[Claim]:
-    """The pods' own, or that of the Job that makes them: whatever ends them first."""
+def _deadline(groups: Iterable[EqualPods], job: Deadline | None) -> Iterator[ClaimedValue]:
+    """The deadline of the pods or of their Job, whichever is earlier."""
     found = members.deadline(pod for group in groups for pod in group.pods)
     limits = [(found[0], members.subject(found[1]))] if found is not None else []
     if job is not None and job.seconds > 0:
@@ -156,4 +156,4 @@ def _deadline(groups: Iterable[Group], job: Deadline | None) -> Iterator[Claim]:
     if limits:
         seconds, subject = min(limits, key=lambda one: one[0])
         minutes = min(-(-seconds // 60), forms.MOST_MINUTES)
-        yield Claim("time_limit_minutes", minutes, f"activeDeadlineSeconds of {subject}")
+        yield ClaimedValue("time_limit_minutes", minutes, f"activeDeadlineSeconds of {subject}")

@@ -1,7 +1,7 @@
-"""What the pods of a workload ask of their place that some hook has to honour: the one table of these.
+"""The table of fields of pods that only some hooks honour.
 
-Preferences are no demands, and no pod waits for one. Of equal demands of many pods the first stands for all. The name
-of a claim or of a resource does not tell whether it is a demand: `hooks.honouring` looks at the object.
+Preferences are no demands, and no pod waits for one. Of equal demands of many pods the first stands for all. Whether
+the name of a claim or of a resource is a demand depends on the object, which `hooks.honouring` looks up.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _LONGEST: Final = 64
 
 
 def of(workload: Workload) -> tuple[Demand, ...]:
-    """All of those that have no node yet, each once."""
+    """The demands of all pods that have no node yet, each once."""
     found: dict[tuple[Feature, tuple[str, str] | None, str], Demand] = {}
     for pod in workload.pods:
         for find in () if pod.bound else _TABLE:
@@ -47,14 +47,14 @@ def _near(pod: Pod, _workload: Workload) -> Iterator[Demand]:
 
 
 def _away(pod: Pod, workload: Workload) -> Iterator[Demand]:
-    """Members of one gang that keep apart from each other are one for each node: Slurm is asked for that itself."""
+    """Required anti-affinity, except between the members of a gang: Slurm is asked for one pod on each node."""
     for where, term in _required(pod, "podAntiAffinity"):
         if workload.gang is None or not apart.means_its_like(term, pod):
             yield Demand(feature=Feature.POD_ANTI_AFFINITY, subject=subject(pod), field=where)
 
 
 def _ports(pod: Pod, _workload: Workload) -> Iterator[Demand]:
-    """Init containers that end before the others start hold no port for long."""
+    """Ports of the host, except those of init containers that end before the others start."""
     spec = pod.spec
     rows = [("containers", number, one) for number, one in enumerate(spec.containers)]
     rows += [
@@ -70,7 +70,7 @@ def _ports(pod: Pod, _workload: Workload) -> Iterator[Demand]:
 
 
 def _claimed(pod: Pod, _workload: Workload) -> Iterator[Demand]:
-    """A claim that is made for the pod itself (an ephemeral one) is used by no other pod."""
+    """Claims by name. An ephemeral claim is made for its pod, and used by no other."""
     for number, one in enumerate(pod.spec.volumes):
         used = one.get("persistentVolumeClaim")
         if isinstance(used, Mapping):
@@ -81,16 +81,16 @@ def _claimed(pod: Pod, _workload: Workload) -> Iterator[Demand]:
 
 
 def _devices(pod: Pod, _workload: Workload) -> Iterator[Demand]:
-    feature, whose = Feature.RESOURCE_CLAIMS, subject(pod)
+    feature, called = Feature.RESOURCE_CLAIMS, subject(pod)
     for number, one in enumerate(pod.spec.resource_claims):
-        yield Demand(feature=feature, subject=whose, field=f"spec.resourceClaims[{number}] ({_word(one.get('name'))})")
+        yield Demand(feature=feature, subject=called, field=f"spec.resourceClaims[{number}] ({_word(one.get('name'))})")
     for where, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
         for number, container in enumerate(containers):
             for name in (*container.resources.limits, *container.resources.requests):
                 if "/" in name and (name.startswith(DEVICE_CLASS) or _NATIVE not in name):
                     field = f"spec.{where}[{number}].resources ({_word(name)})"
                     behind = "" if name.startswith(DEVICE_CLASS) else name
-                    yield Demand(feature=feature, subject=whose, field=field, resource=behind)
+                    yield Demand(feature=feature, subject=called, field=field, resource=behind)
 
 
 #: A further feature that only some hooks honour is one more row here, and one more member of `model.features.Feature`.
@@ -98,7 +98,7 @@ _TABLE: Sequence[Callable[[Pod, Workload], Iterator[Demand]]] = (_spread, _near,
 
 
 def _required(pod: Pod, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each term that must hold, and the name of its field."""
+    """Each required term, and the name of its field."""
     written = (pod.spec.affinity or {}).get(kind)
     terms = written.get(_REQUIRED) if isinstance(written, Mapping) else None
     for number, term in enumerate(terms or () if isinstance(terms, list | tuple | None) else ()):
@@ -107,6 +107,6 @@ def _required(pod: Pod, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _word(written: object) -> str:
-    """A user's value as far as a message has room for it."""
+    """A user's value, shortened for a message."""
     text = str(written or "")
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

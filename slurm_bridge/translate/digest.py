@@ -1,4 +1,4 @@
-"""Short digests of a request: has anything changed since it was submitted, and can an update bring it about?
+"""Short digests of a request: whether it has changed since it was submitted, and whether an update is enough.
 
 A field at its default is left out of the text that is digested: a field that a later release adds changes no digest,
 and an upgrade does not submit every waiting placeholder anew.
@@ -14,16 +14,16 @@ from slurm_bridge.model.job import GresPer, JobRequest, MemoryPer
 from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Translated
 
-#: Whose job it is and under which number: the same request whatever they are.
+#: Owner and id: a request is the same whatever they are.
 IDENTITY = ("owner", "job_id")
 
-#: Slurm cannot change these on a waiting job, or nobody but an administrator may.
+#: Slurm cannot change these on a pending job, or only an administrator may.
 FIXED = ("partition", "account", "qos", "reservation", "wckey", "user", "group", "priority", "hold", "exclusive")
 
-#: A value can be changed but not taken away again, so their absence belongs to what is fixed.
+#: These values can be changed but not removed, so their absence belongs to what is fixed.
 NOT_REMOVABLE = ("time_limit_minutes", "maximum_nodes", "nice")
 
-#: What an update carries.
+#: The fields of an update.
 SHAPE = (
     *NOT_REMOVABLE,
     "name",
@@ -46,17 +46,17 @@ NODES = ("excluded_nodes",)
 _DEFAULTS = {field.name: field.default for field in dataclasses.fields(JobRequest)}
 
 
-#: A heterogeneous job as a whole: its components are jobs of their own, and an update reaches one at most.
+#: The components of a heterogeneous job are jobs of their own, and an update changes one at most.
 PARTS = ("components",)
 
-#: How many of a gang there are: this changes with every member, the rest of what is wanted only with their shapes.
+#: These change with every member of a gang, the other fields only with the shapes of its members.
 COUNTS = ("tasks",)
 
 
 def digest(request: JobRequest) -> str:
     """`<fixed>:<shape>`: a different first half asks for a new job, a different second one for an update."""
     if request.components:
-        # Nodes that come and go are no reason to wait all over again; who binds looks at the nodes once more.
+        # A changed set of nodes is no reason to queue again: nodes are checked once more before pods are bound.
         lasting = [field for field in (*FIXED, *SHAPE) if field not in NODES]
         parts = [_hash(part, lasting) for part in (request, *request.components)]
         return f"{_hash(request, FIXED, *parts)[:8]}:{_hash(request, lasting)[:8]}"
@@ -64,7 +64,7 @@ def digest(request: JobRequest) -> str:
 
 
 def _not_changeable(request: JobRequest) -> list[str]:
-    """What an update would leave wrong.
+    """The fields that an update would leave wrong.
 
     Slurm keeps amounts that were counted for something else, and computes cpus from the old ones when the number of
     nodes changes: too many, and the job waits for ever.
@@ -80,10 +80,10 @@ def _not_changeable(request: JobRequest) -> list[str]:
 
 
 def intent(translated: Translated, retry: str) -> str:
-    """What the user wants, on whichever nodes. `retry` is the user's word that asks for another try of the same.
+    """A digest of what the user wants, on whichever nodes. `retry` is the annotation that asks for another try.
 
-    Of a request before Slurm's limits are in it, or an administrator's change would be taken for the user's. Of a gang
-    without how many there are, or every member that comes or goes would be taken for the user's word.
+    It is taken before Slurm's limits are applied, or an administrator's change would count as the user's. The number of
+    members of a gang is left out, or every member that comes or goes would count as a change by the user.
     """
     gang = translated.form is not Form.SINGLE
     wanted = [field for field in (*FIXED, *SHAPE) if field not in NODES and not (gang and field in COUNTS)]
@@ -96,14 +96,14 @@ def _of_gang(translated: Translated) -> Iterator[str]:
 
 
 def _hash(request: JobRequest, fields: Iterable[str], *more: str) -> str:
-    written = [[field, _plain(field, getattr(request, field))] for field in sorted(fields) if _is_said(request, field)]
+    written = [[field, _plain(field, getattr(request, field))] for field in sorted(fields) if _is_set(request, field)]
     return hashlib.sha256(msgspec.json.encode([written, more])).hexdigest()
 
 
-def _is_said(request: JobRequest, field: str) -> bool:
+def _is_set(request: JobRequest, field: str) -> bool:
     return bool(getattr(request, field) != _DEFAULTS[field])
 
 
 def _plain(field: str, value: object) -> object:
-    """A set of nodes is the same in any order."""
+    """The value; nodes are sorted, because their order does not matter."""
     return sorted(value) if field in NODES and isinstance(value, tuple) else value

@@ -1,7 +1,7 @@
-"""The forms that annotation values can have: what is allowed in words, and the parser that allows exactly that.
+"""The forms of annotation values: what is allowed in words, and the parser that allows exactly that.
 
-Words and parser stand together, so that an error message and the documentation cannot say something else than the code.
-Values arrive without surrounding blanks; a parser raises ValueError for whatever its words do not allow.
+Words and parser stand together, so that error messages and the documentation agree with the code. Values arrive
+without surrounding blanks; a parser raises ValueError for every value that its words do not allow.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ MOST_PRIORITY = 4_294_967_294
 #: Below are the accounts of the system itself.
 FIRST_USER = 1000
 
-#: Root, Slurm's own value for "nobody in particular", and nobody: none of them is a person whose jobs these could be.
+#: Root, Slurm's SLURM_AUTH_NOBODY, and the account "nobody": no person's jobs run as one of them.
 _NOT_A_PERSON = frozenset({0, 99, 65534})
 
 #: Accounts and groups of operating systems and of Slurm's own services, whatever their numbers are on some machine.
@@ -52,16 +52,16 @@ MEMBERS_LOST = ("keep", "restart-group")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Form:
+class ValueForm:
     """What is allowed, in words that follow "allowed is", and the parser."""
 
     words: str
     parse: Callable[[str], object]
 
 
-def integer(least: int, most: int = MOST, what: str = "a whole number") -> Form:
+def integer(least: int, most: int = MOST, what: str = "a whole number") -> ValueForm:
     """A base-10 integer; signs, fractions and other bases are errors."""
-    return Form(f"{what} from {least} to {most}", lambda text: _integer(text, least, most))
+    return ValueForm(f"{what} from {least} to {most}", lambda text: _integer(text, least, most))
 
 
 def _integer(text: str, least: int, most: int) -> int:
@@ -82,7 +82,7 @@ def _name(text: str) -> str:
 
 
 def _names(text: str) -> str:
-    """A name twice is harmless, and Slurm would keep it twice."""
+    """Names without duplicates, which Slurm would keep."""
     return ",".join(dict.fromkeys(_name(part.strip()) for part in text.split(",")))
 
 
@@ -111,7 +111,7 @@ def _person(text: str) -> str:
 
 
 def ordinary(number: int) -> bool:
-    """Whether the user or group with this number can be a person's."""
+    """Whether this number can be that of a person, or of a group of persons."""
     return number not in _NOT_A_PERSON and FIRST_USER <= number <= MOST
 
 
@@ -139,25 +139,25 @@ def _memory(text: str) -> Memory:
     return Memory(mib=mib)
 
 
-NAME = Form("a name of letters, digits and _ . @ : + - with at most 255 characters", _name)
-NAMES = Form("a name, or a comma list of names, of letters, digits and _ . @ : + -", _names)
-BOOLEAN = Form("true or false", _boolean)
-MEMBER_LOST = Form(" or ".join(MEMBERS_LOST), _member_lost)
-PERSON = Form(
+NAME = ValueForm("a name of letters, digits and _ . @ : + - with at most 255 characters", _name)
+NAMES = ValueForm("a name, or a comma list of names, of letters, digits and _ . @ : + -", _names)
+BOOLEAN = ValueForm("true or false", _boolean)
+MEMBER_LOST = ValueForm(" or ".join(MEMBERS_LOST), _member_lost)
+PERSON = ValueForm(
     f"a name other than those of system accounts (root, slurm, daemon, ...), or a number from {FIRST_USER} to {MOST}"
     " except 65534",
     _person,
 )
-PRINTABLE = Form(f"1 to {MOST_LETTERS} printable characters", _printable)
-CPUS = Form(f"a Kubernetes quantity that rounds up to 1 to {MOST_SHORT} cpus, such as 2 or 500m", _cpus)
-MEMORY = Form("a Kubernetes quantity of at least 1 MiB after rounding up to MiB, such as 8Gi", _memory)
-GRES = Form(
+PRINTABLE = ValueForm(f"1 to {MOST_LETTERS} printable characters", _printable)
+CPUS = ValueForm(f"a Kubernetes quantity that rounds up to 1 to {MOST_SHORT} cpus, such as 2 or 500m", _cpus)
+MEMORY = ValueForm("a Kubernetes quantity of at least 1 MiB after rounding up to MiB, such as 8Gi", _memory)
+GRES = ValueForm(
     "a comma list of name[:type][:count] with counts of at least 1 and each resource once, such as gpu:v100:2 or"
     " gres/gpu=2, or none",
     gres.parse,
 )
-FEATURES = Form("a Slurm feature expression without blanks or quotes", lambda text: _matched(_FEATURES, text))
-LICENSES = Form("a Slurm license expression without blanks or quotes", lambda text: _matched(_LICENSES, text))
+FEATURES = ValueForm("a Slurm feature expression without blanks or quotes", lambda text: _matched(_FEATURES, text))
+LICENSES = ValueForm("a Slurm license expression without blanks or quotes", lambda text: _matched(_LICENSES, text))
 MINUTES = integer(1, MOST_MINUTES, "a whole number of minutes")
 COUNT = integer(1)
-PRIORITY = Form(f"a whole number from 1 to {MOST_PRIORITY}", _priority)
+PRIORITY = ValueForm(f"a whole number from 1 to {MOST_PRIORITY}", _priority)

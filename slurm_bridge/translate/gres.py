@@ -7,10 +7,10 @@ from fractions import Fraction
 from slurm_bridge.model import quantity, texts
 from slurm_bridge.model.job import Gres
 
-#: Slurm's own word for asking for nothing, which takes away a default.
+#: Slurm's word for no resources; it removes a default.
 NONE = "none"
 
-#: Counts are sent as text, which Slurm would cut to what fits; larger ones exist nowhere.
+#: The largest count. Counts are sent as text, and Slurm truncates larger ones.
 MOST_COUNT = 4_294_967_293
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
@@ -41,7 +41,7 @@ def parse_kind(text: str) -> Gres:
 
 
 def write(gres: Iterable[Gres]) -> str:
-    """For people: `gpu:v100:2,nic:1`."""
+    """In the notation of Slurm: `gpu:v100:2,nic:1`."""
     return ",".join(f"{spell(one)}:{one.count}" for one in gres) or NONE
 
 
@@ -51,7 +51,7 @@ def spell(one: Gres) -> str:
 
 
 def derive(requests: Mapping[str, Fraction], names: Mapping[str, str]) -> tuple[Gres, ...]:
-    """The devices among a pod's requests; several kinds of device that Slurm calls the same are added up."""
+    """The devices among the requests of a pod; kinds of device with the same name in Slurm are added up."""
     counts: dict[str, int] = {}
     for resource, name in names.items():
         count = quantity.whole(requests.get(resource, Fraction(0)))
@@ -68,7 +68,7 @@ def too_many(requests: Mapping[str, Fraction], names: Mapping[str, str]) -> Iter
 
 
 def respell(one: Gres, known: Collection[Gres]) -> Gres | None:
-    """As Slurm spells it, whose upper and lower case matter; None when it has nothing of that name and type."""
+    """In the case in which Slurm spells it; None when Slurm has nothing of that name and type."""
     exact = [other for other in known if _fits(one, other)]
     same = exact or [other for other in known if _fits(_lower(one), _lower(other))]
     if not same:
@@ -98,5 +98,5 @@ def _lower(one: Gres) -> Gres:
 
 
 def _fits(asked: Gres, there: Gres) -> bool:
-    """Who names no type takes any."""
+    """A request without a type fits any type."""
     return asked.name == there.name and asked.type in ("", there.type)

@@ -1,18 +1,18 @@
-"""How equal pods are asked of Slurm: what is exact on its nodes, on as few of them as it takes. Pure arithmetic.
+"""How Slurm is asked for equal pods: exactly, on as few nodes as possible. Pure arithmetic.
 
     tasks      one task for each pod; memory per cpu, or per GPU where pods have some. Slurm packs them by itself.
     per node   so many nodes, and of each what its pods need together. One task a node: where a node takes several,
                Slurm would split the tasks otherwise than the GPUs.
 
-Per node it has to be where tasks are not exact:
+The form has to be per node where tasks are not exact:
 
     typed GPUs        of external nodes leak when they are counted by task
     whole nodes       memory per cpu counts all cpus of the node, memory per GPU all its GPUs
     a cap of pods     on a node, by number or by memory
     threads of cores  a task that leaves half a core takes the memory of the whole one, and may then fit nowhere
 
-What Slurm's nodes have in all is counted, not what is free: for that a job waits in Slurm. Equal nodes are looked at
-once, however many there are: a `Park` says how many.
+All resources of Slurm's nodes count, not only the free ones: for those a job waits in Slurm. Equal nodes are computed
+once, with their number in `NodeCounts`.
 """
 
 import dataclasses
@@ -24,8 +24,8 @@ from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.translate import shapes
 from slurm_bridge.translate.shapes import Form, Needs
 
-#: Nodes of which each stands for so many that have the same.
-Park = tuple[tuple[SlurmNode, int], ...]
+#: Nodes, each with the number of nodes that have the same resources.
+NodeCounts = tuple[tuple[SlurmNode, int], ...]
 
 #: No limit by this resource.
 _ANY = 1 << 30
@@ -34,8 +34,8 @@ GPU = "gpu"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What the user and the partition say beside the amounts. `whole`: nodes are not shared with other jobs."""
+class LayoutTerms:
+    """What the user and the partition demand beside the amounts. `whole`: nodes are not shared with other jobs."""
 
     minimum: int | None = None
     maximum: int | None = None
@@ -46,7 +46,7 @@ class Terms:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The amounts of a request, and for how many nodes it is when they are empty."""
+    """The amounts of a request, and how many empty nodes it needs."""
 
     form: Form
     nodes: int
@@ -63,16 +63,16 @@ class Layout:
 FIELDS = ("tasks", "cpus_per_task", "memory", "gres", "gres_per", "minimum_nodes", "maximum_nodes")
 
 
-def park(nodes: Iterable[SlurmNode]) -> Park:
-    """These nodes by what they have."""
+def count_nodes(nodes: Iterable[SlurmNode]) -> NodeCounts:
+    """These nodes, grouped by their resources."""
     found: dict[object, list[SlurmNode]] = {}
     for node in nodes:
         found.setdefault((node.cpus, node.memory_mib, node.threads_per_core, node.gres), []).append(node)
     return tuple((equal[0], len(equal)) for equal in found.values())
 
 
-def lay(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None:
-    """So many equal pods on these nodes, None when they have not the room."""
+def lay(needs: Needs, count: int, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
+    """The layout of `count` equal pods on these nodes, None when they do not fit."""
     fixed = _per_node(needs, count, there, terms)
     if _only_per_node(needs, there, terms):
         return fixed
@@ -80,8 +80,8 @@ def lay(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None:
     return fixed if tasks is None or (fixed is not None and fixed.nodes < tasks.nodes) else tasks
 
 
-def together(needs: Needs, there: Park, terms: Terms) -> Layout | None:
-    """All of it on one node as one task, None when no node has the room."""
+def together(needs: Needs, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
+    """The layout as one task on one node, None when no node is large enough."""
     if terms.one_per_node or (terms.minimum or 1) > 1 or not any(room(needs, node, terms) for node, _ in there):
         return None
     return Layout(
@@ -96,13 +96,13 @@ def together(needs: Needs, there: Park, terms: Terms) -> Layout | None:
     )
 
 
-def capacity(needs: Needs, there: Park, terms: Terms) -> int:
-    """How many such pods there is room for, on as many of these nodes as are allowed."""
+def capacity(needs: Needs, there: NodeCounts, terms: LayoutTerms) -> int:
+    """How many such pods fit on as many of these nodes as are allowed."""
     return sum(_rooms(there, [room(needs, node, terms) for node, _ in there])[: terms.maximum])
 
 
-def room(needs: Needs, node: SlurmNode, terms: Terms) -> int:
-    """How many such pods the whole node can take, its memory counted exactly."""
+def room(needs: Needs, node: SlurmNode, terms: LayoutTerms) -> int:
+    """How many such pods fit on the empty node, with memory counted exactly."""
     if terms.node_memory_mib is not None and node.memory_mib < terms.node_memory_mib:
         return 0
     memory = node.memory_mib if terms.node_memory_mib is None else terms.node_memory_mib
@@ -111,7 +111,7 @@ def room(needs: Needs, node: SlurmNode, terms: Terms) -> int:
 
 
 def room_of_tasks(needs: Needs, node: SlurmNode) -> int:
-    """How many such pods the whole node can take when each is a task."""
+    """How many such pods fit on the empty node when each is a task."""
     memory, cpus = memory_of_task(needs), _cpus(node)
     if memory.per is MemoryPer.GPU:
         by_memory = node.memory_mib // (memory.mib * _gpus(needs))
@@ -121,13 +121,13 @@ def room_of_tasks(needs: Needs, node: SlurmNode) -> int:
     return min(cpus // needs.cpus, by_memory, _by_gres(needs, node))
 
 
-def _only_per_node(needs: Needs, there: Park, terms: Terms) -> bool:
+def _only_per_node(needs: Needs, there: NodeCounts, terms: LayoutTerms) -> bool:
     names = {one.name for one in needs.gres}
     typed = any(one.type and one.name in names for node, _ in there for one in node.gres)
     return terms.whole or terms.one_per_node or terms.node_memory_mib is not None or typed
 
 
-def _tasks(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None:
+def _tasks(needs: Needs, count: int, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
     rooms = _rooms(there, [room_of_tasks(needs, node) for node, _ in there])
     minimum = min(terms.minimum, count) if terms.minimum is not None else None
     fewest = _fewest(rooms, count)
@@ -146,14 +146,14 @@ def _tasks(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None
     )
 
 
-def _rooms(there: Park, each: Sequence[int]) -> list[int]:
-    """How many pods each node takes that takes any, the roomiest first."""
+def _rooms(there: NodeCounts, each: Sequence[int]) -> list[int]:
+    """How many pods fit on each node on which any fits, the largest first."""
     found = sorted(zip(each, (number for _, number in there), strict=True), reverse=True)
     return list(itertools.chain.from_iterable([some] * number for some, number in found if some > 0))
 
 
 def _fewest(rooms: Sequence[int], count: int) -> int | None:
-    """How many of these, the largest first, take them all."""
+    """On how many of these nodes, the largest first, all pods fit."""
     for number, room_there in enumerate(rooms, start=1):
         count -= room_there
         if count <= 0:
@@ -161,8 +161,8 @@ def _fewest(rooms: Sequence[int], count: int) -> int | None:
     return None
 
 
-def _per_node(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | None:
-    """As few nodes as take all pods when they are spread evenly: every node has to give the same."""
+def _per_node(needs: Needs, count: int, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
+    """The fewest nodes on which all pods fit when spread evenly: every node gives the same amounts."""
     rooms = _rooms(there, [room(needs, node, terms) for node, _ in there])
     least = min(terms.minimum or 1, count)
     most = min(count, len(rooms), terms.maximum or count)
@@ -183,7 +183,7 @@ def _per_node(needs: Needs, count: int, there: Park, terms: Terms) -> Layout | N
 
 
 def memory_of_task(needs: Needs) -> Memory:
-    """What a task asks for. Rounded up: the parts of a pod's memory together are never less than the whole."""
+    """The memory of a task, rounded up, so that the parts together are never less than the whole."""
     gpus = _gpus(needs)
     if gpus:
         return Memory(mib=-(-needs.memory_mib // gpus), per=MemoryPer.GPU)
@@ -195,7 +195,7 @@ def _gpus(needs: Needs) -> int:
 
 
 def _cpus(node: SlurmNode) -> int:
-    """Slurm gives whole cores."""
+    """The cpus of whole cores, because Slurm allocates whole cores."""
     return node.cpus - node.cpus % node.threads_per_core
 
 

@@ -1,6 +1,6 @@
-"""A translated request meets what Slurm has: its partitions with their time limits, and its generic resources.
+"""Settles a translated request with what Slurm has: partitions with their time limits, and generic resources.
 
-Slurm would take a request that can never start, and leave it waiting without a word; it is refused here instead.
+Slurm would accept a request that can never start, and leave it pending without a reason; it is refused here instead.
 
     time limit   partitions                       what is sent
     given        some allow it                    the limit, and only those partitions
@@ -26,9 +26,9 @@ from slurm_bridge.translate.translator import Translated, changed
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SlurmFacts:
-    """What Slurm says of itself. Make one for each reading, not for each job: what follows from it is kept with it.
+    """What Slurm says of itself. Make one for each read, not for each job: what follows from it is cached with it.
 
-    `heterogeneous`: it takes jobs of several components, and the configuration allows them.
+    `heterogeneous`: Slurm takes jobs of several components, and the configuration allows them.
     """
 
     partitions: tuple[Partition, ...]
@@ -42,14 +42,14 @@ Within = tuple[frozenset[str], ...]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Catalogue:
-    """Looked up by every job, so made once."""
+    """Lookup tables for every job, made once for each read."""
 
     partitions: Mapping[str, Partition]
     default: str | None
     gres: Mapping[str, frozenset[Gres]]
 
     def named(self, text: str | None) -> tuple[Partition, ...]:
-        """The partitions of a request; Slurm's default where it names none, and none where nobody knows the default."""
+        """The partitions of a request: Slurm's default where it names none, and none where that is not known."""
         names = text.split(",") if text else [self.default] if self.default else []
         return tuple(self.partitions[name] for name in names if name in self.partitions)
 
@@ -69,9 +69,9 @@ def _catalogue(facts: SlurmFacts) -> _Catalogue:
 
 
 def settle(translated: Translated, facts: SlurmFacts, within: Within | None = None) -> Translated | Wait | Reject:
-    """The request as Slurm can take it, or why it cannot. A partition that is down is fine: Slurm queues for it.
+    """The request as Slurm can take it, or why it cannot. A partition that is down is allowed: Slurm queues for it.
 
-    Only the form of a gang depends on the nodes that are `within` reach; None are all nodes of its partitions.
+    Only the form of a gang depends on its eligible nodes, `within`; None means all nodes of its partitions.
     """
     if not facts.partitions or not facts.nodes:
         return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions and nodes yet")
@@ -85,12 +85,12 @@ def settle(translated: Translated, facts: SlurmFacts, within: Within | None = No
     spelled = limited if isinstance(limited, Reject) else _gres(limited, catalogue)
     if isinstance(spelled, Reject) or spelled.form is Form.SINGLE:
         return spelled
-    return choice.choose(spelled, _ground(facts, spelled.request.partition, len(spelled.shapes), within))
+    return choice.choose(spelled, _gang_nodes(facts, spelled.request.partition, len(spelled.shapes), within))
 
 
 @functools.lru_cache(maxsize=64)
-def _ground(facts: SlurmFacts, partition: str | None, count: int, within: Within | None) -> choice.Ground:
-    """What a form is chosen on; gangs with the same nodes share it."""
+def _gang_nodes(facts: SlurmFacts, partition: str | None, count: int, within: Within | None) -> choice.GangNodes:
+    """The nodes for a form; gangs with the same eligible nodes share them."""
     catalogue = _catalogue(facts)
     meant = catalogue.named(partition) or facts.partitions
     names = frozenset().union(*(one.nodes for one in meant))
@@ -98,9 +98,9 @@ def _ground(facts: SlurmFacts, partition: str | None, count: int, within: Within
     each = within if within is not None and len(within) == count else (within or (names,))[:1] * count
     every = frozenset[str]().union(*each)
     common = every.intersection(*each)
-    return choice.Ground(
-        each=tuple(layout.park(node for node in here if node.name in one) for one in each),
-        common=layout.park(node for node in here if node.name in common),
+    return choice.GangNodes(
+        each=tuple(layout.count_nodes(node for node in here if node.name in one) for one in each),
+        common=layout.count_nodes(node for node in here if node.name in common),
         nodes=sum(node.name in every for node in here),
         heterogeneous=facts.heterogeneous,
         whole=any(one.exclusive for one in meant),
@@ -138,22 +138,22 @@ def _allows(partition: Partition, minutes: int) -> bool:
 
 
 def _limit_of_partition(translated: Translated, partitions: Iterable[Partition]) -> Translated:
-    """Slurm would apply it anyway; sent, it is in the job's record and in every explanation."""
-    limits = [(minutes, one.name) for one in partitions if (minutes := _unsaid(one)) is not None]
+    """Slurm would apply it anyway; sent, it shows in the job and in `explain`."""
+    limits = [(minutes, one.name) for one in partitions if (minutes := _default_limit(one)) is not None]
     if not limits:
         return translated
     minutes, name = min(limits)
     return changed(translated, "time_limit_minutes", minutes, f"default of partition {name}")
 
 
-def _unsaid(partition: Partition) -> int | None:
-    """What a job gets there that asks for no limit: the default, else as long as is allowed."""
+def _default_limit(partition: Partition) -> int | None:
+    """The limit of a job there that asks for none: the default, else the maximum."""
     limits = [partition.default_minutes or partition.maximum_minutes, partition.maximum_minutes]
     return min((minutes for minutes in limits if minutes is not None), default=None)
 
 
 def _gres(translated: Translated, catalogue: _Catalogue) -> Translated | Reject:
-    """The request's own, and those of each shape of pods."""
+    """The generic resources of the request and of each shape, as Slurm spells them."""
     wanted = tuple(dict.fromkeys(one for gres_ in _every_gres(translated) for one in gres_))
     if not wanted:
         return translated

@@ -1,4 +1,4 @@
-"""What each pod of a workload asks for. Most pods of a gang are equal: whatever is said of one is worked out once."""
+"""What each pod of a workload asks for. Most pods of a gang are equal, and each kind of pod is computed once."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from slurm_bridge.translate.shapes import Needs, Shape
 
 Amounts = Mapping[str, Fraction]
 
-#: What may have another limit than request.
+#: Resources of which a limit may be higher than the request.
 _LIMITED = ("cpu", "memory")
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -22,10 +22,10 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """Pods that ask Kubernetes for the same and may run in the same places; `ranks` are theirs among all pods.
+class EqualPods:
+    """Pods that ask Kubernetes for the same and have the same eligible nodes; `ranks` are those among all pods.
 
-    `amounts` is what Kubernetes counts for each, `asked` what Slurm is to count.
+    `amounts` is what Kubernetes counts for each, `asked` what Slurm is asked for.
     """
 
     pods: tuple[Pod, ...]
@@ -37,7 +37,7 @@ class Group:
 
     @property
     def subject(self) -> str:
-        """The first of them, for messages."""
+        """The name of the first one, for messages."""
         return subject(self.pods[0])
 
 
@@ -46,10 +46,10 @@ def subject(pod: Pod) -> str:
     return f"Pod {pod.metadata.namespace}/{pod.metadata.name}"
 
 
-def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[EqualPods, ...], tuple[str, ...]]:
     """The groups in the order of their first pods, and what is wrong with the amounts of some.
 
-    `limits`: of cpu and memory Slurm is asked for what a pod may use, instead of what it requests.
+    `limits`: Slurm is asked for the limits of cpu and memory instead of the requests.
     """
     found, problems = [], []
     for same in _alike(pods):
@@ -59,14 +59,14 @@ def groups(pods: Sequence[Pod], *, limits: bool = False) -> tuple[tuple[Group, .
     return tuple(found), tuple(problems)
 
 
-#: What makes pods equal for everybody who looks at one of them only.
+#: Pods with the same value are equal for every hook that looks at one of them only.
 _Same = tuple[Needs, bytes, tuple[tuple[str, Fraction], ...]]
 
 
-def shapes(found: Iterable[Group], needs_of: Callable[[Group], Needs]) -> tuple[Shape, ...]:
-    """Groups that come to the same are one shape, the largest first: whoever comes or goes does not change their order.
+def shapes(found: Iterable[EqualPods], needs_of: Callable[[EqualPods], Needs]) -> tuple[Shape, ...]:
+    """The shapes of the pods, the largest first, so that a pod that comes or goes does not change their order.
 
-    Kubernetes' own amounts count, too: whoever filters nodes for a shape looks at one of its pods.
+    The amounts of Kubernetes count, too, because hooks filter nodes for a shape by one of its pods.
     """
     merged: dict[_Same, list[tuple[int, Pod]]] = {}
     for group in found:
@@ -91,7 +91,7 @@ def _largest_first(same: _Same) -> tuple[object, ...]:
 
 
 def deadline(pods: Iterable[Pod]) -> tuple[int, Pod] | None:
-    """In seconds, and whose. Of several the longest: a gang ends as a whole, and none of it is to be cut short."""
+    """The longest deadline in seconds, and its pod: a gang ends as a whole, and no member may end early."""
     limits = [(pod.spec.active_deadline_seconds or 0, pod) for pod in pods]
     if not limits or any(seconds <= 0 for seconds, _ in limits):
         return None
@@ -99,7 +99,7 @@ def deadline(pods: Iterable[Pod]) -> tuple[int, Pod] | None:
 
 
 def _alike(pods: Sequence[Pod]) -> Iterable[Sequence[int]]:
-    """The ranks of pods that are written alike; a single one is compared with nobody."""
+    """The ranks of pods with equal specs."""
     if len(pods) == 1:
         return ((0,),)
     ranks: dict[bytes, list[int]] = {}
@@ -108,10 +108,10 @@ def _alike(pods: Sequence[Pod]) -> Iterable[Sequence[int]]:
     return ranks.values()
 
 
-def _group(pods: Sequence[Pod], ranks: Sequence[int], *, limits: bool) -> tuple[Group, str]:
+def _group(pods: Sequence[Pod], ranks: Sequence[int], *, limits: bool) -> tuple[EqualPods, str]:
     first = pods[ranks[0]]
     amounts, asked, wrong = _measure(first, limits=limits)
-    group = Group(
+    group = EqualPods(
         pods=tuple(pods[rank] for rank in ranks),
         ranks=tuple(ranks),
         amounts=amounts,
@@ -138,7 +138,7 @@ def _measure(pod: Pod, *, limits: bool) -> tuple[Amounts, Amounts, str]:
 
 
 def _written(pod: Pod) -> object:
-    """All that is looked at here, as it is written."""
+    """All fields that are read here, as they are written."""
     spec = pod.spec
     containers = [(one.name, one.resources, one.restart_policy) for one in (*spec.containers, *spec.init_containers)]
     anti = (spec.affinity or {}).get("podAntiAffinity")
@@ -147,7 +147,7 @@ def _written(pod: Pod) -> object:
 
 
 def _where(pod: Pod) -> object:
-    """What the pod says of the nodes that it may run on."""
+    """The fields of the pod that select its nodes."""
     node_affinity = (pod.spec.affinity or {}).get("nodeAffinity")
     required = node_affinity.get(_REQUIRED) if isinstance(node_affinity, Mapping) else None
     return (pod.spec.node_selector, pod.spec.tolerations, required)

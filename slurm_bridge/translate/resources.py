@@ -1,8 +1,8 @@
-"""What a pod asks for in all, by Kubernetes' own rules: what kube-scheduler would count, and the kubelet will.
+"""What a pod requests in all, by the rules of Kubernetes: as kube-scheduler and the kubelet count it.
 
-Init containers run one after the other before the others, so they count by their maximum; restartable ones (sidecars)
-stay, so they count beside every init container that follows them and beside all others. Pod-level amounts replace the
-containers' sum, and the overhead comes on top. A limit counts where the request is missing.
+Init containers run one after the other before the others, so their maximum counts; restartable ones (sidecars) stay, so
+they count beside every init container that follows them and beside all others. Pod-level amounts replace the sum of
+the containers, and the overhead is added. A limit counts where the request is missing.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Written = Mapping[str, str | int | float]
 
 _HUGE_PAGES = "hugepages-"
 
-#: Of so many pods it is remembered what they ask for: whoever places one asks half a dozen times.
+#: How many pods are cached with their requests, because placing a pod reads them several times.
 MOST_PODS = 4096
 
 _known: dict[int, tuple[Pod, Mapping[str, Fraction]]] = {}
@@ -26,7 +26,7 @@ _known: dict[int, tuple[Pod, Mapping[str, Fraction]]] = {}
 def requests_of(pod: Pod) -> Mapping[str, Fraction]:
     """Every resource with its amount: cpu in cores, memory in bytes, one of "pods". ValueError names what is wrong."""
     known = _known.get(id(pod))
-    # Its number may have been another pod's, which lives as long as it is known: then they are not the same.
+    # The id of a pod may be used again by another object once the pod is not cached any more: compare the pods.
     if known is not None and known[0] is pod:
         return known[1]
     made = MappingProxyType(_requests_of(pod))
@@ -37,7 +37,7 @@ def requests_of(pod: Pod) -> Mapping[str, Fraction]:
 
 
 def limits_of(pod: Pod) -> Mapping[str, Fraction]:
-    """Likewise with limits in place of requests where there are some. Nothing of Kubernetes counts so."""
+    """Likewise with limits in place of requests where there are limits. Kubernetes itself does not count so."""
     return _requests_of(pod, limits=True)
 
 

@@ -1,10 +1,10 @@
-"""What an administrator has configured of the translation: the defaults, and what devices are called in Slurm."""
+"""The configured rules of translation: the defaults, and the names of devices in Slurm."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
 
 from slurm_bridge.translate import forms, gres
-from slurm_bridge.translate.forms import Form
+from slurm_bridge.translate.forms import ValueForm
 
 #: Kubernetes' extended resources and the GRES name, or name:type, that one of each is.
 DEVICES: Mapping[str, str] = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
@@ -12,9 +12,9 @@ DEVICES: Mapping[str, str] = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Defaults for what neither the pod nor an annotation says; None leaves it to Slurm.
+    """Defaults for what neither the pod nor an annotation sets; None leaves it to Slurm.
 
-    ValueError names every default that no job could have, so that whoever holds rules can translate by them.
+    Raises ValueError with every default that no job could have, so that rules are always valid.
     """
 
     cluster_id: str
@@ -37,8 +37,8 @@ class Rules:
             raise ValueError("; ".join(problems))
 
 
-#: The forms of the annotations that a default stands in for.
-FORMS: Mapping[str, Form] = {
+#: The forms of the annotations that a default replaces.
+FORMS: Mapping[str, ValueForm] = {
     "partition": forms.NAMES,
     "account": forms.NAME,
     "qos": forms.NAME,

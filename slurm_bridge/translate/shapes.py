@@ -21,7 +21,7 @@ class Form(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """So much of everything: for one pod, or for several together."""
+    """Amounts of all resources: for one pod, or for several together."""
 
     cpus: int
     memory_mib: int
@@ -30,7 +30,7 @@ class Needs:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Pods that ask the same of a node, in rank order, and what Slurm is asked for each of them."""
+    """Pods that ask a node for the same, in rank order, and what Slurm is asked for each of them."""
 
     pods: tuple[Pod, ...]
     cpus: int

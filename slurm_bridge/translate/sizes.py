@@ -1,4 +1,4 @@
-"""How many terms a pod may have: absurd numbers are refused before any node is looked at.
+"""The most terms that a pod may have; more are refused before any node is compared.
 
 Each term of a selector is compared with every node, and the API server takes some ten thousand of them in one pod.
 """
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from slurm_bridge.model.pod import Pod
 
-#: Terms of each list, labels of the node selector, tolerations, and constraints.
+#: LayoutTerms of each list, labels of the node selector, tolerations, and constraints.
 MOST_TERMS: Final = 100
 #: Conditions (matchExpressions, matchFields, matchLabels) of all terms of one list of a pod together.
 MOST_CONDITIONS: Final = 500

@@ -1,7 +1,7 @@
 """A workload becomes a job request: defaults, then what its pods say, then the annotations; the last one counts.
 
-Every value keeps where it came from, and everything that is wrong is told at once. A gang's request is written here as
-if each pod were a task as large as the largest; in which form Slurm is asked is settled when its nodes are known.
+Every value keeps its source, and all that is wrong is reported at once. The request of a gang is written here as if
+each pod were a task as large as the largest; its form is chosen when its nodes are known.
 """
 
 import dataclasses
@@ -14,16 +14,16 @@ from slurm_bridge.model.job import Gres, JobRequest, Memory
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import annotations, claims, demands, gres, members, shapes, sizes
-from slurm_bridge.translate.annotations import Said
-from slurm_bridge.translate.claims import Claim
-from slurm_bridge.translate.members import Group
+from slurm_bridge.translate.annotations import ParsedAnnotation
+from slurm_bridge.translate.claims import ClaimedValue
+from slurm_bridge.translate.members import EqualPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.shapes import Form, Shape
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One field of the request (or one hint) for people: what it is and where it came from.
+    """One field of the request (or one hint) for users: its value and its source.
 
     `key` is the annotation's, without its prefix, where one set it; `subject` is the object that carries it.
     """
@@ -37,11 +37,11 @@ class Value:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """The request, where each of its values came from, and what the annotations say to the hooks.
+    """The request, the source of each of its values, and the annotations for the hooks.
 
-    `shapes` are the pods by what they ask for; `told` is what the workload's owner has to hear of the form.
-    `node_memory_mib` is the most that pods of a gang may take of a node together, None for all of it. `demands` are
-    what some hook has to see to, whatever becomes of the request.
+    `shapes` are the pods by what they ask for; `told` is what an event says of the form. `node_memory_mib` is the most
+    that pods of a gang may take of a node together, None for all of it. `demands` are the fields that some hook has to
+    honour.
     """
 
     request: JobRequest
@@ -56,12 +56,12 @@ class Translated:
 
 
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:
-    """The placeholder for this workload's pods, before Slurm's own facts and the hooks have their say."""
+    """The placeholder for the pods of this workload, before Slurm's limits and the hooks are applied."""
     gang = workload.gang is not None
     absurd = sizes.problem(workload.pods)
     if absurd:
         return Reject(reason="TooManyTerms", message=absurd)
-    said, wrong_words = _listen(workload)
+    said, wrong_words = _annotated(workload)
     groups, wrong_amounts = members.groups(workload.pods, limits=rules.count == "limits")
     wrong_amounts += tuple(
         f"{group.subject}: {wrong}" for group in groups for wrong in gres.too_many(group.amounts, rules.gres_names)
@@ -86,20 +86,20 @@ def translate(workload: Workload, rules: Rules) -> Translated | Reject:
 
 
 def hints(workload: Workload) -> Mapping[str, str]:
-    """What its annotations say to the hooks, those that can be read; whatever else is wrong with the workload."""
-    said, _ = _listen(workload)
+    """The valid annotations for the hooks, also of a workload that is otherwise wrong."""
+    said, _ = _annotated(workload)
     return {one.row.field: show(one.value) for one in said.values() if one.row.hint}
 
 
 def changed(translated: Translated, field: str, value: object, why: str, shown: str = "") -> Translated:
-    """With another value for a field of the request, and the earlier source before ours, where there was one."""
+    """With another value for a field of the request; the source names the earlier one and the reason `why`."""
     request = dataclasses.replace(translated.request, **{field: value})  # type: ignore[arg-type]
     values = _sourced(translated.values, field, shown or show(value), why)
     return dataclasses.replace(translated, request=request, values=values)
 
 
 def numbered(translated: Translated, numbers: Mapping[str, tuple[int, str]]) -> Translated:
-    """With several other numbers at once, each with why: a request is large, and takes time to be written again."""
+    """With several other numbers at once, each with its reason, because copying a request takes time."""
     request = dataclasses.replace(translated.request, **{field: number for field, (number, _) in numbers.items()})  # type: ignore[arg-type]
     values = translated.values
     for field, (number, why) in numbers.items():
@@ -108,7 +108,7 @@ def numbered(translated: Translated, numbers: Mapping[str, tuple[int, str]]) -> 
 
 
 def _sourced(values: tuple[Value, ...], field: str, shown: str, why: str) -> tuple[Value, ...]:
-    """With another value for a field, as the last one."""
+    """With another value for a field, at the end."""
     before = next((one for one in values if one.field == field), None)
     if before is None:
         return (*values, Value(field=field, value=shown, source=why))
@@ -118,7 +118,7 @@ def _sourced(values: tuple[Value, ...], field: str, shown: str, why: str) -> tup
 
 
 def show(value: object) -> str:
-    """A value of the request for people."""
+    """A value of the request for users."""
     match value:
         case bool():
             return str(value).lower()
@@ -131,9 +131,9 @@ def show(value: object) -> str:
     return str(value)
 
 
-def _listen(workload: Workload) -> tuple[Mapping[str, Said], tuple[str, ...]]:
-    """The strongest voice for each key; a wrong value is a problem although a stronger voice overrules it."""
-    strongest: dict[str, Said] = {}
+def _annotated(workload: Workload) -> tuple[Mapping[str, ParsedAnnotation], tuple[str, ...]]:
+    """The annotation that wins for each key; a wrong value is a problem even where another annotation wins."""
+    strongest: dict[str, ParsedAnnotation] = {}
     problems: tuple[str, ...] = ()
     for source in workload.sources:
         subject = f"{source.kind} {workload.root.namespace}/{source.name}"
@@ -143,8 +143,8 @@ def _listen(workload: Workload) -> tuple[Mapping[str, Said], tuple[str, ...]]:
     return strongest, problems
 
 
-def _too_many_nodes(workload: Workload, said: Mapping[str, Said]) -> Iterator[str]:
-    """A pod has one node; the user is told how many there can be."""
+def _too_many_nodes(workload: Workload, said: Mapping[str, ParsedAnnotation]) -> Iterator[str]:
+    """min-nodes above the number of pods, since each pod has one node."""
     one, gang = said.get("min-nodes"), workload.gang
     if one is None or not isinstance(one.value, int):
         return
@@ -154,17 +154,17 @@ def _too_many_nodes(workload: Workload, said: Mapping[str, Said]) -> Iterator[st
         yield one.problem(f"every node takes at least one of the {most} pods: allowed is at most {most}")
 
 
-def _too_little(said: Mapping[str, Said], groups: Sequence[Group]) -> Iterator[str]:
-    """The kubelet counts the pod's own request, whatever Slurm was told."""
+def _too_little(said: Mapping[str, ParsedAnnotation], groups: Sequence[EqualPods]) -> Iterator[str]:
+    """mem-per-node below the request of a pod, which the kubelet counts."""
     requested = [group.amounts.get("memory", Fraction(0)) for group in groups]
     wanted = quantity.mebibytes(max(requested, default=Fraction(0)))
     one = said.get("mem-per-node")
     if one and isinstance(one.value, Memory) and one.value.mib < wanted:
-        whose = "the pod requests" if len(groups) == 1 else "the largest of the pods requests"
-        yield one.problem(f"allowed is at least the memory that {whose}, {wanted}Mi")
+        what = "the pod requests" if len(groups) == 1 else "the largest of the pods requests"
+        yield one.problem(f"allowed is at least the memory that {what}, {wanted}Mi")
 
 
-def _settled(claimed: Iterable[Claim], found: tuple[Shape, ...], *, gang: bool) -> Translated:
+def _settled(claimed: Iterable[ClaimedValue], found: tuple[Shape, ...], *, gang: bool) -> Translated:
     chosen = {claim.field: claim for claim in claimed}
     for_hooks = {row.field for row in annotations.ANNOTATIONS if row.hint}
     beside = {claims.NODE_MEMORY, *for_hooks}
@@ -184,5 +184,5 @@ def _form(found: Sequence[Shape]) -> Form:
     return Form.TASKS if len(shapes.kinds(found)) == 1 else Form.BOUND
 
 
-def _shown(claim: Claim) -> Value:
+def _shown(claim: ClaimedValue) -> Value:
     return Value(field=claim.field, value=show(claim.value), source=claim.source, key=claim.key, subject=claim.subject)

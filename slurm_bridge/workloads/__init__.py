@@ -1,6 +1,6 @@
-"""Which pods belong together, whose they are, and whose annotations speak for them.
+"""Which pods belong together, which object they belong to, and which annotations count for them.
 
-Belongs here: the chain of owners above a pod, what is known of those who group pods, and one file for each kind of
-workload. Does not belong here: what an annotation means for Slurm (translate), when a workload is looked at
-(scheduler), who listens to the server (informers), and any write.
+Belongs here: the owners above a pod, what is known of the objects that group pods, and one row for each kind of
+workload. Does not belong here: what an annotation means for Slurm (translate), when a workload is scheduled
+(scheduler), lists and watches (informers), and any write.
 """

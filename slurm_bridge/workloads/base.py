@@ -1,11 +1,11 @@
-"""The kinds of workloads in order of precedence, and how pods become the workload that they belong to.
+"""How pods become the workload that they belong to.
 
-A pod is claimed from memory, for every pod once and again when somebody who has a say in it changed. The whole is
-gathered when its turn comes; that may ask the server for an owner that nobody has heard of yet.
+A pod is claimed from memory, once and again when an object that it names changes. A workload is gathered when the
+scheduler takes it from its queue; that may read an owner from the API server that no watch has delivered yet.
 """
 
 import dataclasses
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slurm_bridge import errors
 from slurm_bridge.model import kinds
@@ -14,69 +14,51 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
-from slurm_bridge.workloads import gangs, ranks
+from slurm_bridge.workloads import gangs, kind_table, ranks
 from slurm_bridge.workloads.given import Given, Members
-from slurm_bridge.workloads.kinds import coscheduling, group, job, jobset, leaderworkerset, pod, podgroup
+from slurm_bridge.workloads.kind_spec import KindSpec
+from slurm_bridge.workloads.kinds import pod
 from slurm_bridge.workloads.known import Known, Options
 
-#: For a server that named no time of its own.
+#: Seconds, where the server names no time of its own.
 RETRY_AFTER: Final = 5.0
 
 rank = ranks.rank
 
 
-class KindOfWorkload(Protocol):
-    """What each module of `workloads.kinds` answers."""
-
-    def handles(self, pod: Pod, /) -> tuple[str, ...]:
-        """The names of objects that may have a say in whose this pod is, from the pod alone."""
-
-    def claim(self, pod: Pod, known: Known, options: Options, /) -> Root | None:
-        """The workload that this pod belongs to, None when it is not of this kind. Memory only, never a search."""
-
-    def gather(self, root: Root, members: Members, given: Given, /) -> Workload | Wait:
-        """The whole of a workload that was claimed; it looks at each member only when enough are there."""
-
-
-#: The first that claims a pod has it. Whoever groups pods on purpose comes before whoever merely makes them; of those
-#: that group, what Kubernetes itself knows comes first, then what a plugin knows, then our own word. Of those that
-#: make pods the larger comes first: a Job of a JobSet is a part of it. The last one claims every pod.
-KINDS: Final[tuple[KindOfWorkload, ...]] = (podgroup, coscheduling, group, leaderworkerset, jobset, job, pod)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Moved:
-    """By what is known now the pod that was looked at belongs to this workload."""
+    """By what is known now, the pods belong to this other workload."""
 
     root: Root
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The object that a workload is."""
+class WorkloadObject:
+    """The object that makes or groups the pods of a workload."""
 
     kind: Kind[Any]
     object: Object
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The names of all objects in the pod's namespace whose change may make it belong elsewhere, or look different.
+    """The names of all objects in the pod's namespace whose change may change the workload of the pod.
 
-    Always the same for one pod, whatever is known: what files pods under these names finds them again.
+    They follow from the pod alone, so an index by these names finds the pod again whatever is known by then.
     """
     owners = (reference.name for reference in pod.metadata.owner_references)
-    return tuple(dict.fromkeys((*owners, *(name for kind in KINDS for name in kind.handles(pod)))))
+    return tuple(dict.fromkeys((*owners, *(name for kind in kind_table.KINDS for name in kind.handles(pod)))))
 
 
 def claim(pod: Pod, known: Known, options: Options) -> Root:
-    """The workload that this pod belongs to: what the queue is keyed by."""
+    """The workload that this pod belongs to, by what is known now."""
     return _claimed(pod, known, options)[0]
 
 
 def gather(root: Root, members: Members, given: Given, *, started: bool = False) -> Workload | Wait | Moved | None:
-    """The whole workload. Wait: not yet, or an owner cannot be asked. None: there are no members.
+    """The whole workload. Wait: it is incomplete, or an owner cannot be read. None: it has no members.
 
-    `started`: members that have nodes are among them. They stay together whatever is known since, in any number.
+    `started`: some members have nodes. The members stay together whatever has become known since, in any number.
     """
     if given.started != started:
         given = dataclasses.replace(given, started=started)
@@ -91,23 +73,14 @@ def gather(root: Root, members: Members, given: Given, *, started: bool = False)
         return Wait(reason="OwnerUnreadable", message=message, retry_after=error.retry_after or RETRY_AFTER)
 
 
-def subject(root: Root, known: Known) -> Found | None:
-    """The object that this workload is, None when it is a pod, a mere name, or gone."""
+def subject(root: Root, known: Known) -> WorkloadObject | None:
+    """The object behind this workload, None when the workload is a pod or a mere name, or the object is gone."""
     uid, _, _ = root.uid.partition(":")
-    for kind in _SUBJECTS:
+    for kind in kind_table.SPECS:
         found = known.find(kind, root.namespace, root.name) if kind.kind == root.kind else None
         if found is not None and found.uid == uid:
-            return Found(kind=kind, object=found)
+            return WorkloadObject(kind=kind, object=found)
     return None
-
-
-_SUBJECTS: Final[tuple[Kind[Object], ...]] = (
-    kinds.PODGROUPS,
-    kinds.COSCHEDULING_PODGROUPS,
-    kinds.LEADERWORKERSETS,
-    kinds.JOBSETS,
-    kinds.JOBS,
-)
 
 
 def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workload | Wait | Moved:
@@ -117,16 +90,16 @@ def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workloa
     try:
         found = kind.gather(root, members, given)
     except LookupError:
-        # The last member went while we looked; its end wakes whoever has to know.
+        # The last member was deleted meanwhile; that event wakes the scheduler.
         return Wait(reason=gangs.INCOMPLETE, message=f"no pod of {root} is there")
-    # An owner that was asked for meanwhile may say something else.
+    # An owner that was read meanwhile may group the pods otherwise.
     better = claim(first, given.known, given.options)
     same = better.key == root.key or given.started
     return found if same else _elsewhere(root, better, first, given)
 
 
 def _elsewhere(root: Root, claimed: Root, first: Pod, given: Given) -> Wait | Moved:
-    """It belongs elsewhere, unless this is only so because whoever made it has been deleted: then it is about to go."""
+    """The pods belong to another workload; but where their owner was deleted, they are about to be deleted, too."""
     if not given.owners.resolve(first).gone:
         return Moved(claimed)
     message = f"an owner of pod {first.metadata.name} of {root} has been deleted; the pod is about to be, too"
@@ -134,12 +107,12 @@ def _elsewhere(root: Root, claimed: Root, first: Pod, given: Given) -> Wait | Mo
 
 
 def _remaining(root: Root, members: Members, given: Given) -> Workload | Wait:
-    """What has begun as this workload ends as it, although it would be grouped otherwise today."""
+    """A workload that has started stays as it is, although its pods would be grouped otherwise today."""
     return pod.gather(root, members, given) if root.kind == kinds.PODS.kind else gangs.rest(root, members, given)
 
 
-def _claimed(claimed: Pod, known: Known, options: Options) -> tuple[Root, KindOfWorkload]:
-    for kind in KINDS:
+def _claimed(claimed: Pod, known: Known, options: Options) -> tuple[Root, KindSpec]:
+    for kind in kind_table.KINDS:
         found = kind.claim(claimed, known, options)
         if found is not None:
             return found, kind

@@ -1,4 +1,4 @@
-"""From the members of a gang to its workload: not before the minimum is there, and in the order of their ranks."""
+"""The workload of a gang: made when the minimum of members is there, with the members in the order of their ranks."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from slurm_bridge.workloads.given import Given, Members
 INCOMPLETE: Final = "GangIncomplete"
 MISSING: Final = "GroupMissing"
 
-#: How soon a minimum is looked at again that falls while members end: no change of any pod announces that.
+#: Seconds until a gang is gathered again whose minimum falls as members end: no event of a pod announces that.
 PROGRESS: Final = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a kind knows of a gang before it looks at each member.
+class GangPlan:
+    """What a kind knows of a gang without looking at each member.
 
-    `called` is what people call it, `sources` the voices for a first member, `lost` what the kind does about a member
-    that is lost, `retry_after` for a minimum that may fall.
+    `called` names the gang in messages, `sources` are the objects whose annotations count, from the first member,
+    `lost` is the policy of the kind for a lost member, `retry_after` is set where the minimum may fall.
     """
 
     called: str
@@ -37,14 +37,14 @@ class Plan:
     deadline: Deadline | None = None
 
 
-def whole(root: Root, plan: Plan, members: Members, given: Given) -> Workload | Wait:
-    """The workload, or who is missing: found out by counting, so that thousands may come one by one."""
+def whole(root: Root, plan: GangPlan, members: Members, given: Given) -> Workload | Wait:
+    """The workload, or how many members are missing. A gang that is incomplete is counted, not looked through."""
     least = 1 if plan.suspended or given.started else plan.minimum
     if len(members) < least:
         return _incomplete(plan, len(members))
     pods = tuple(sorted(members.all(), key=ranks.rank))
     if len(pods) < least:
-        # Some went while we looked.
+        # Some were deleted meanwhile.
         return _incomplete(plan, len(pods))
     sources = plan.sources(pods[0])
     lost = voices.member_lost(sources, given.options.member_lost or plan.lost)
@@ -61,9 +61,9 @@ def whole(root: Root, plan: Plan, members: Members, given: Given) -> Workload | 
 
 
 def rest(root: Root, members: Members, given: Given) -> Workload | Wait:
-    """The members of a gang that has started and would be grouped otherwise today."""
+    """The workload of a gang that has started, and whose members would be grouped otherwise today."""
     chain = given.owners.resolve(members.any())
-    plan = Plan(
+    plan = GangPlan(
         called=str(root),
         job_name=root.name,
         minimum=1,
@@ -73,12 +73,12 @@ def rest(root: Root, members: Members, given: Given) -> Workload | Wait:
     return whole(root, plan, members, given)
 
 
-def _incomplete(plan: Plan, there: int) -> Wait:
+def _incomplete(plan: GangPlan, there: int) -> Wait:
     are = "is" if there == 1 else "are"
     message = f"{there} of {plan.minimum} pods of {plan.called} {are} there"
     return Wait(reason=INCOMPLETE, message=message, retry_after=plan.retry_after)
 
 
 def missing(root: Root) -> Wait:
-    """The object that groups the pods is not there, or has not been heard of yet: its appearance wakes them."""
+    """The object that groups the pods does not exist or was not delivered yet; its arrival wakes the workload."""
     return Wait(reason=MISSING, message=f"{root}, which the pods name, does not exist")

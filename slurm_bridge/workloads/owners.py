@@ -1,11 +1,11 @@
-"""The chain of owners above a pod, as far up as it can be read, and which of them speaks for the workload.
+"""Reads the chain of owners above a pod, as far up as it can be read.
 
-    pod ──► ReplicaSet ──► Deployment          the highest owner that could be read speaks: the Deployment
-    pod ──► Job ──► JobSet ──► (anything)      the highest Job, JobSet or LeaderWorkerSet speaks: the JobSet
+    pod ──► ReplicaSet ──► Deployment          the annotations of the highest owner that could be read count
+    pod ──► Job ──► JobSet ──► (anything)      those of the highest Job, JobSet or LeaderWorkerSet count
 
-Owners are somebody else's objects: they may be forbidden, unserved, gone, unknown or tied in a knot. None of this
-keeps a pod from being scheduled; the chain ends there, and `problem` says so to the operator. Only a server that does
-not answer is a reason to wait, because what it would have said may matter.
+An owner may be forbidden, unserved, deleted, of an unknown kind, or own itself. None of this keeps a pod from being
+scheduled: the chain ends there, and `problem` says so. Only an API server that does not answer is a reason to wait,
+because its answer may matter.
 """
 
 import dataclasses
@@ -19,36 +19,22 @@ from slurm_bridge.model.groups import Job
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.workloads.budget import Budget
-from slurm_bridge.workloads.known import GROUPING, Known
-from slurm_bridge.workloads.memory import Memory
+from slurm_bridge.workloads import kind_table
+from slurm_bridge.workloads.answer_cache import AnswerCache
+from slurm_bridge.workloads.chain import OwnerChain, OwnerLink
+from slurm_bridge.workloads.known import Known
+from slurm_bridge.workloads.namespace_budget import NamespaceBudget
 
 T = TypeVar("T", bound=Object)
 
-#: What is read on the way up. A pod is among them: the leader pod of a LeaderWorkerSet owns its workers.
-READ: tuple[Kind[Object], ...] = (
-    kinds.JOBS,
-    kinds.PODS,
-    kinds.REPLICASETS,
-    kinds.STATEFULSETS,
-    kinds.DEPLOYMENTS,
-    kinds.DAEMONSETS,
-    kinds.CRONJOBS,
-    kinds.JOBSETS,
-    kinds.LEADERWORKERSETS,
-)
-
-#: Whoever of these stands highest speaks, whatever stands above it.
-SPEAKERS: tuple[Kind[Object], ...] = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS)
-
-#: Deeper than anybody builds on purpose.
+#: Deeper than any chain that is built on purpose.
 DEEPEST: Final = 32
-#: So many owner references of one object are followed, its controller first.
+#: How many owner references of one object are followed, its controller first.
 MOST_REFERENCES: Final = 8
 
 
 class Reader(Protocol):
-    """The part of the API server that is asked here."""
+    """The reads of ports.Cluster that are needed here."""
 
     def served(self, kind: Kind[T], /) -> str | None:
         """The version of this kind, None while the cluster does not serve it."""
@@ -58,11 +44,11 @@ class Reader(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long an answer about an owner is good, and how many are remembered.
+    """How long an answer about an owner is kept, and how many.
 
-    An edited annotation of an owner that no informer follows is seen after `found` seconds; one that was missing or
-    forbidden is asked for again after `absent` seconds. For each namespace the server is asked `reads_at_once` times in
-    a row and `reads_per_second` times in the long run; pods whose owners have not been read by then wait.
+    An edited annotation of an owner that is not watched is seen after `found` seconds; an owner that was missing or
+    forbidden is read again after `absent` seconds. For each namespace the server is asked `reads_at_once` times in a
+    row and `reads_per_second` times in the long run; pods with owners that were not read by then wait.
     """
 
     found: float = 30.0
@@ -72,54 +58,18 @@ class Limits:
     reads_per_second: float = 50.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """One owner that could be read."""
-
-    kind: Kind[Object]
-    object: Object
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.object.metadata.name
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        """Its annotations."""
-        return self.object.metadata.annotations
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
-    """Owners, the nearest first; `problem` says why it goes no further, empty when it ends by itself.
-
-    `gone`: because the next one has been deleted; all below it will be, too.
-    """
-
-    links: tuple[Link, ...] = ()
-    problem: str = ""
-    gone: bool = False
-
-    @property
-    def speaker(self) -> Link | None:
-        """Whose annotations speak for the workload, beside the pod's own."""
-        named = [link for link in self.links if link.kind in SPEAKERS]
-        return (named or self.links or (None,))[-1]
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Absent:
-    """Why an owner is not a link; `gone`: because it was deleted."""
+    """Why an owner could not be read; `gone`: it was deleted."""
 
     why: str
     gone: bool = False
 
 
 class Learned:
-    """What is known, and the Jobs that were asked for because nobody had heard of them yet."""
+    """What is known, and the Jobs that were read because no watch had delivered them yet."""
 
-    def __init__(self, known: Known, asked: Memory[tuple[str, str], Job], clock: ports.Clock) -> None:
+    def __init__(self, known: Known, asked: AnswerCache[tuple[str, str], Job], clock: ports.Clock) -> None:
         self._known, self._asked, self._clock = known, asked, clock
 
     def served(self, kind: Kind[T]) -> bool:
@@ -127,7 +77,7 @@ class Learned:
         return self._known.served(kind)
 
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        """As known; of Jobs also as asked."""
+        """As known; a Job also as it was read."""
         found = self._known.find(kind, namespace, name)
         if found is None and kind is kinds.JOBS:
             return cast("T | None", self._asked.recall((namespace, name), now=self._clock.now()))
@@ -139,9 +89,9 @@ class Learned:
 
 
 class Owners:
-    """Reads chains: from what is known, and from the server, remembered for a while, what is not.
+    """Reads chains from what is known; what is not known is read from the server, and cached.
 
-    `known` is the same with what was asked for in between: who claims by it does not fall back.
+    `known` holds what was given and the Jobs that were read, so that a pod stays with its Job once the Job was read.
     """
 
     def __init__(
@@ -156,40 +106,41 @@ class Owners:
         self._cluster = cluster
         self._clock = clock
         self._limits = limits or Limits()
-        self._kinds: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in (*READ, *more)}
-        self._reads = Budget(at_once=self._limits.reads_at_once, per_second=self._limits.reads_per_second)
-        self._memory: Memory[tuple[str, ...], Object | _Absent] = Memory(most=self._limits.remembered)
-        self._asked: Memory[tuple[str, str], Job] = Memory(most=self._limits.remembered)
+        owners = (*kind_table.OWNERS, *more)
+        self._kinds: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in owners}
+        self._reads = NamespaceBudget(at_once=self._limits.reads_at_once, per_second=self._limits.reads_per_second)
+        self._memory: AnswerCache[tuple[str, ...], Object | _Absent] = AnswerCache(most=self._limits.remembered)
+        self._asked: AnswerCache[tuple[str, str], Job] = AnswerCache(most=self._limits.remembered)
         self._heard = known
         self.known: Known = Learned(known, self._asked, clock)
 
-    def resolve(self, pod: Pod) -> Chain:
+    def resolve(self, pod: Pod) -> OwnerChain:
         """The chain above this pod; TryLater when the server does not say what stands there."""
-        links: list[Link] = []
+        links: list[OwnerLink] = []
         met = {pod.uid}
         above: ObjectMeta | None = pod.metadata
         while above is not None and above.owner_references:
             found = self._parent(above, pod.metadata.namespace)
-            problem = _knot(found, met, len(links)) if isinstance(found, Link) else found.why
-            if problem or not isinstance(found, Link):
+            problem = _knot(found, met, len(links)) if isinstance(found, OwnerLink) else found.why
+            if problem or not isinstance(found, OwnerLink):
                 gone = isinstance(found, _Absent) and found.gone
-                return Chain(links=tuple(links), problem=problem, gone=gone)
+                return OwnerChain(links=tuple(links), problem=problem, gone=gone)
             links.append(found)
             met.add(found.object.uid)
             above = found.object.metadata
-        return Chain(links=tuple(links))
+        return OwnerChain(links=tuple(links))
 
-    def _parent(self, child: ObjectMeta, namespace: str) -> Link | _Absent:
-        """The controller if it can be read, else the first other owner that can; else why the controller cannot."""
+    def _parent(self, child: ObjectMeta, namespace: str) -> OwnerLink | _Absent:
+        """The controller, else the first other owner that can be read, else why the controller cannot be."""
         absent: list[_Absent] = []
         for reference in itertools.islice(_controller_first(child), MOST_REFERENCES):
             found = self._link(reference, namespace)
-            if isinstance(found, Link):
+            if isinstance(found, OwnerLink):
                 return found
             absent.append(found)
         return absent[0]
 
-    def _link(self, reference: OwnerReference, namespace: str) -> Link | _Absent:
+    def _link(self, reference: OwnerReference, namespace: str) -> OwnerLink | _Absent:
         group = reference.api_version.rpartition("/")[0]
         kind = self._kinds.get((group, reference.kind))
         if kind is None:
@@ -197,15 +148,15 @@ class Owners:
         if not kind.named_by(reference):
             return _Absent(f"{_words(reference)} is of a version that the cluster does not serve")
         found = self._object(kind, reference, namespace)
-        return found if isinstance(found, _Absent) else Link(kind=kind, object=found)
+        return found if isinstance(found, _Absent) else _linked(kind, found)
 
     def _object(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
-        held = self._heard.find(kind, namespace, reference.name) if kind in GROUPING else None
-        # It may be younger than what has been heard of: then the server is asked.
+        held = self._heard.find(kind, namespace, reference.name) if kind in kind_table.WATCHED else None
+        # The owner may be younger than what was delivered: then the server is asked.
         if held is not None and held.uid == reference.uid:
             return held
         now = self._clock.now()
-        # Anybody may write any uid into a reference: alone it must neither hide nor show what another namespace owns.
+        # Users may write any uid into a reference: a uid alone must neither hide nor show what another namespace owns.
         key = (kind.group, kind.kind, namespace, reference.name, reference.uid)
         known = self._memory.recall(key, now=now)
         if known is None:
@@ -218,14 +169,14 @@ class Owners:
         return known
 
     def _may_read(self, namespace: str, now: float) -> None:
-        """One more read for this namespace; TryLater when it has had enough of them for now."""
+        """Counts one more read of this namespace; TryLater when its budget is used up."""
         wait = self._reads.take(namespace, now)
         if wait > 0:
             text = f"namespace {namespace} has had {self._limits.reads_at_once} owners read at once, and waits for more"
             raise errors.TryLater(text, retry_after=wait)
 
     def _read(self, kind: Kind[Object], reference: OwnerReference, namespace: str) -> Object | _Absent:
-        """One look at the server; what it says, or why it says nothing that helps."""
+        """Reads one owner from the server: the object, or why it could not be read."""
         try:
             if self._cluster.served(kind) is None:
                 return _Absent(f"{_words(reference)} is of a kind that the cluster does not serve")
@@ -239,12 +190,26 @@ class Owners:
         return found
 
 
+def _linked(kind: Kind[Object], found: Object) -> OwnerLink:
+    """A link with what the row of its kind reads in the object."""
+    spec = kind_table.SPECS.get(kind)
+    if spec is None or not spec.owner:
+        return OwnerLink(kind=kind, object=found)
+    return OwnerLink(
+        kind=kind,
+        object=found,
+        speaks=True,
+        suspended=spec.suspended(found),
+        deadline_seconds=spec.deadline(found),
+    )
+
+
 def _controller_first(child: ObjectMeta) -> Iterator[OwnerReference]:
     yield from sorted(child.owner_references, key=lambda reference: not reference.controller)
 
 
-def _knot(link: Link, met: set[str], depth: int) -> str:
-    """Why the climb ends at a link that could be read: empty when it goes on."""
+def _knot(link: OwnerLink, met: set[str], depth: int) -> str:
+    """Why the chain ends at an owner that could be read; empty when it goes on."""
     if link.object.uid in met:
         return f"{link.kind.kind} {link.name} owns itself, through others"
     return f"more than {DEEPEST} owners above each other" if depth >= DEEPEST else ""

@@ -1,4 +1,4 @@
-"""The order of the members of a group: the one in which their programs count themselves."""
+"""The order of the members of a gang: the one in which their programs count themselves."""
 
 import re
 from typing import Final
@@ -7,17 +7,17 @@ from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.workloads import voices
 
-#: Sorts members; the parts mean what `rank` says.
+#: Sorts members, in the order of the parts that `rank` names.
 Rank = tuple[int, int, int, str]
 
-#: Behind all that have a number.
+#: Sorts behind every number.
 _NO_NUMBER: Final = 2**31
 
 _TRAILING = re.compile(r"-([0-9]{1,9})$")
 
 
 def rank(pod: Pod) -> Rank:
-    """Which Job of a JobSet (in the order of its spec), which index in it or in the group, which number in its name."""
+    """The Job's place in the JobSet, the index in the Job or group, the number at the end of the name, the name."""
     labels, annotations = pod.metadata.labels, pod.metadata.annotations
     job = labels.get(names.LABEL_JOBSET_GLOBAL_INDEX)
     within = labels.get(names.LABEL_LWS_WORKER) or annotations.get(names.ANNOTATION_COMPLETION_INDEX)

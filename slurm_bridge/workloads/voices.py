@@ -1,21 +1,20 @@
-"""What kinds say in the same way: identity, who made a pod, whose annotations count, what they say of the group."""
+"""What several kinds share: identity, the controller of a pod, the annotations that count, and what they ask for."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from slurm_bridge.model import kinds, names
-from slurm_bridge.model.groups import Job, JobSet
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object, OwnerReference
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Deadline, MemberLost, Root, Source, Workload
-from slurm_bridge.workloads.owners import Chain
+from slurm_bridge.workloads.chain import OwnerChain, OwnerLink
 
-#: How users call what follows when a member is lost.
+#: The values of the annotation `member-lost`.
 MEMBER_LOST: Final[Mapping[str, MemberLost]] = {"keep": MemberLost.KEEP, "restart-group": MemberLost.RESTART}
 
-#: More than any group has, and less than what costs time to read.
+#: More digits than any count needs, and few enough to be read fast.
 _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
@@ -25,14 +24,14 @@ def itself(pod: Pod) -> Root:
 
 
 def made_by(child: Object, kind: Kind[Any]) -> OwnerReference | None:
-    """The reference to an object's controller where that is of this kind."""
+    """The reference to the controller of an object, where it is of this kind."""
     return kind.maker_of(child)
 
 
 def controller(pod: Pod) -> Root | None:
-    """What makes such pods, as the pod says; it may not be readable, or not be there.
+    """The controller of the pod as its owner reference names it; the object may be unreadable, or not exist.
 
-    Therefore it is one of the pod's own namespace: nothing that is filed under it reaches any other.
+    Its namespace is that of the pod, so what is stored under this key never reaches another namespace.
     """
     for reference in pod.metadata.owner_references:
         if reference.controller and kinds.resolves(reference):
@@ -42,23 +41,23 @@ def controller(pod: Pod) -> Root | None:
 
 
 def own(pod: Pod) -> Source:
-    """The pod speaks for itself; for a gang its first member does."""
+    """The annotations of a pod; for a gang, those of its first member count."""
     return Source(kind=kinds.PODS.kind, name=pod.metadata.name, annotations=pod.metadata.annotations)
 
 
 def source(kind: Kind[Any], found: Object) -> Source:
-    """An object speaks."""
+    """The annotations of an object."""
     return Source(kind=kind.kind, name=found.metadata.name, annotations=found.metadata.annotations)
 
 
-def above(chain: Chain) -> tuple[Source, ...]:
-    """The owner that speaks, if there is one."""
+def above(chain: OwnerChain) -> tuple[Source, ...]:
+    """The annotations of the owner that count, if there is one."""
     speaker = chain.speaker
     return () if speaker is None else (source(speaker.kind, speaker.object),)
 
 
-def alone(pod: Pod, chain: Chain, job_name: str, sources: tuple[Source, ...] = ()) -> Workload:
-    """One pod that is placed by itself, described by itself and by the owner that speaks, or by these."""
+def alone(pod: Pod, chain: OwnerChain, job_name: str, sources: tuple[Source, ...] = ()) -> Workload:
+    """One pod that is placed by itself; `sources` replace its own annotations and those of its owner."""
     return Workload(
         root=itself(pod),
         pods=(pod,),
@@ -70,29 +69,27 @@ def alone(pod: Pod, chain: Chain, job_name: str, sources: tuple[Source, ...] = (
     )
 
 
-def suspended(chain: Chain) -> str:
-    """The Job or JobSet above the pods that must not run now, "" when all may."""
-    for link in chain.links:
-        found = link.object
-        if isinstance(found, (Job, JobSet)) and found.spec.suspend:
-            return f"{link.kind.kind} {found.metadata.namespace}/{found.metadata.name}"
-    return ""
+def suspended(chain: OwnerChain) -> str:
+    """The owner above the pods that must not run now, "" when all may."""
+    return next((_title(link) for link in chain.links if link.suspended), "")
 
 
-def deadline(chain: Chain) -> Deadline | None:
-    """How long the Job above the pods may run. It counts from the Job's start, so no pod of it runs longer."""
+def deadline(chain: OwnerChain) -> Deadline | None:
+    """How long the owner above the pods lets them run. It counts from the owner's start, so no pod runs longer."""
     for link in chain.links:
-        found = link.object
-        if isinstance(found, Job) and found.spec.active_deadline_seconds is not None:
-            subject = f"{link.kind.kind} {found.metadata.namespace}/{found.metadata.name}"
-            return Deadline(seconds=found.spec.active_deadline_seconds, subject=subject)
+        if link.deadline_seconds is not None:
+            return Deadline(seconds=link.deadline_seconds, subject=_title(link))
     return None
 
 
-def together(annotations: Mapping[str, str]) -> bool | None:
-    """Whether an object wants one placeholder for all its pods; None where it does not say.
+def _title(link: OwnerLink) -> str:
+    return f"{link.kind.kind} {link.object.metadata.namespace}/{link.name}"
 
-    Words that mean nothing are left to the translation, which tells the user about each of them.
+
+def together(annotations: Mapping[str, str]) -> bool | None:
+    """Whether an object asks for one placeholder for all its pods; None where it does not say.
+
+    Invalid values are left to the translation, which reports each of them to the user.
     """
     said = {"true": True, "false": False}.get(annotations.get(names.ANNOTATION_GANG, "").strip().lower())
     if said is None and (number(annotations.get(names.ANNOTATION_MINIMUM_NODES)) or 1) > 1:
@@ -102,12 +99,12 @@ def together(annotations: Mapping[str, str]) -> bool | None:
 
 
 def member_lost(sources: Iterable[Source], default: MemberLost) -> MemberLost:
-    """The strongest voice that says what follows when a member is lost."""
+    """The policy for a lost member, from the last source that has a valid one."""
     said = [MEMBER_LOST.get(one.annotations.get(names.ANNOTATION_MEMBER_LOST, "").strip().lower()) for one in sources]
     return next((one for one in reversed(said) if one is not None), default)
 
 
 def number(text: str | None) -> int | None:
-    """What a label or an annotation counts; None where it does not."""
+    """The number in a label or an annotation; None where it is not a number."""
     found = _DIGITS.fullmatch((text or "").strip())
     return int(found.group()) if found is not None else None

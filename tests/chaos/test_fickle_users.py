@@ -44,7 +44,7 @@ class Play:
         MAKERS[self.kinds[name]](self, name, self.sizes[name])
 
     def disturb(self) -> None:
-        """Somebody does something to one group; what is not there any more is no obstacle."""
+        """A user changes one group; what does not exist any more is no obstacle."""
         name = self.dice.choice(sorted(self.kinds.keys() - self.spared))
         what = self.dice.choice(list(DEEDS))
         self.told.append(f"{what} {self.kinds[name]} {name}")
@@ -58,7 +58,7 @@ class Play:
 
 @contextlib.contextmanager
 def tolerance() -> Iterator[None]:
-    """Somebody else was faster: it is there already, or it is not there any more."""
+    """Another client was faster: it exists already, or does not exist any more."""
     try:
         yield
     except support_servers.Refused as refusal:
@@ -157,7 +157,7 @@ DEEDS: Mapping[str, Callable[[Play, str], None]] = {
 def test_whatever_people_do_to_groups_no_job_is_doubled_misplaced_or_left(
     open_world: OpenWorld, foreign: support_foreign.Foreign, size: Size, round_: int
 ) -> None:
-    """Groups that nobody touched are whole in the end, and when all pods are gone nothing is left in Slurm."""
+    """Groups that no user touched are whole in the end, and when all pods are gone nothing is left in Slurm."""
     if size.short and round_ > 0:
         pytest.skip("--short is one round")
     before = foreign.now()

@@ -1,4 +1,4 @@
-"""The daemon is killed at chosen orders while somebody makes room for somebody else: its successors go on from there.
+"""The daemon is killed at chosen orders while pods are evicted for others: its successors go on from there.
 
 Each scene has a way, the orders by which it comes to its end. The moments of death are before and after each of them,
 drawn without repetition: some in one round, the others in the next ones, each in the order of the way.
@@ -79,7 +79,7 @@ class Scene(Protocol):
 
 
 class Preempted:
-    """A queue gets back what is guaranteed to it: a pod and a gang of two go, two others and who has his due stay."""
+    """A queue gets back its guarantee: a pod and a gang of two go, two others and one with a guarantee stay."""
 
     world: World
     way = (
@@ -130,11 +130,11 @@ class Preempted:
 
     def concerns(self, order: Order) -> bool:
         if order.what == "cancel":
-            return order.whom in self._jobs
-        return order.what not in {"submit", "bind"} or order.whom.startswith("asker-")
+            return order.target in self._jobs
+        return order.what not in {"submit", "bind"} or order.target.startswith("asker-")
 
     def end(self, turn: int) -> None:
-        """Those of the plan have gone, once each; who asked runs, by one job; nobody else has got anything, or gone."""
+        """The planned victims are evicted, once each; the pod that waited runs, by one job; no other pod changes."""
         world, planned = self.world, sorted(one["metadata"]["name"] for one in self._victims)
         world.await_pod(f"asker-{turn}", "a node", support_world.is_bound, SECONDS)
         assert sorted(self._gate.done("evict")) == planned
@@ -160,7 +160,7 @@ def stays(one: Json) -> bool:
 
 
 def noted(world: World) -> list[str]:
-    """Who still says that somebody goes."""
+    """The pods that still say that others are evicted for them, or they for others."""
     keys = {names.ANNOTATION_ROOM, names.ANNOTATION_MAKES_ROOM}
     return [one["metadata"]["name"] for one in world.pods() if keys & one["metadata"].get("annotations", {}).keys()]
 
@@ -201,7 +201,7 @@ def scene(
 def test_killed_at_any_order_it_is_done_once_and_to_its_end(
     scene: Scene, gate: Gate, foreign: support_foreign.Foreign, size: Size, record_property: Callable[[str, str], None]
 ) -> None:
-    """Nobody goes twice or beyond the plan, whoever it is for gets it, and jobs of others are as they were."""
+    """No pod is evicted twice or beyond the plan, the waiting pod gets the room, and foreign jobs are as they were."""
     before, world = foreign.now(), scene.world
     drawn = random.Random(size.seed).sample(scene.way, len(scene.way))
     moments = [drawn[number % len(drawn)] for number in range(size.kills)]
@@ -251,8 +251,8 @@ def comes(gate: Gate, scene: Scene, moment: Moment, order: Order) -> bool:
     """It is the one that is waited for."""
     if order.what != moment.what or not scene.concerns(order):
         return False
-    done = {one.whom for one in tuple(gate.orders) if one.what == order.what and scene.concerns(one)}
-    return len(done | {order.whom}) >= moment.number
+    done = {one.target for one in tuple(gate.orders) if one.what == order.what and scene.concerns(one)}
+    return len(done | {order.target}) >= moment.number
 
 
 def rounds(moments: Sequence[Moment]) -> Iterator[Sequence[Moment]]:

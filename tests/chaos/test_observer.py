@@ -95,14 +95,14 @@ def test_a_member_that_another_gangs_job_bound_is_seen() -> None:
 
 
 def test_a_pod_that_goes_while_its_job_lives_is_seen() -> None:
-    """I7, when it is gone and already when somebody deletes it."""
+    """I7, when it is gone and already when it is being deleted."""
     begin = ([pod("u", node="a")], [job(1, "u")])
     assert wrong(begin, ([], [job(1, "u")])) == ["I7"]
     assert wrong(begin, ([pod("u", node="a", deletionTimestamp="now")], [job(1, "u")])) == ["I7"]
 
 
 def victim(asker: str) -> Json:
-    """A pod of Job j on its way out, which says for whom."""
+    """A pod of Job j that is being deleted, and says for which pod."""
     made = pod("u", node="a", deletionTimestamp="now")
     made["metadata"]["annotations"][names.ANNOTATION_MAKES_ROOM] = json.dumps({"uid": asker, "for": "x"})
     made["status"]["conditions"] = [{"type": "DisruptionTarget", "reason": "EvictionByEvictionAPI"}]
@@ -110,7 +110,7 @@ def victim(asker: str) -> Json:
 
 
 def test_an_eviction_is_right_for_one_that_waits_and_says_so() -> None:
-    """I7 otherwise: both have to agree, and whom others go for has no node yet."""
+    """I7 otherwise: both have to agree, and the pod that others are evicted for has no node yet."""
     begin, asker = ([pod("u", node="a")], [job(1, "u")]), pod("v")
     asker["metadata"]["annotations"] = {names.ANNOTATION_ROOM: json.dumps({"victims": {"u": "u"}})}
     assert wrong(begin, ([victim("v"), asker], [job(1, "u")])) == []

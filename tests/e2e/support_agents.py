@@ -119,7 +119,7 @@ class Agent:
             connection.close()
 
     def signal(self, number: signal.Signals) -> None:
-        """SIGSTOP: the port listens, nobody answers."""
+        """SIGSTOP: the port listens, and no answer comes."""
         assert self._process is not None
         self._process.send_signal(number)
 

@@ -24,12 +24,12 @@ Settings = dict[str, Any]
 
 
 def fresh_name(prefix: str) -> str:
-    """A name that nobody else uses: cluster ids, scheduler names, namespaces."""
+    """A name that is used nowhere else: for cluster ids, scheduler names, namespaces."""
     return f"{prefix}-{secrets.token_hex(4)}"
 
 
 def free_port() -> int:
-    """A port of loopback on which nobody listens now."""
+    """A port of loopback on which no process listens now."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
@@ -93,7 +93,7 @@ class Daemon:
 
     @property
     def environment(self) -> dict[str, str]:
-        """With which it runs, and whoever runs beside it."""
+        """The variables of the daemon, and of the commands that run beside it."""
         variables = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_BRIDGE")}
         return variables | self._variables
 
@@ -114,7 +114,7 @@ class Daemon:
         return self._process is not None and self._process.poll() is None
 
     def probe(self, path: str) -> int:
-        """The status of one page of its web door, 0 while nobody opens."""
+        """The status of one page of its web server, 0 while it does not answer."""
         return look(int(self.settings["web"]["port"]), path)[0]
 
     def kill(self) -> None:
@@ -145,7 +145,7 @@ class Daemon:
 
 
 def look(port: int, path: str) -> tuple[int, str]:
-    """Status and text of one page of a web door on loopback; 0 while nobody opens."""
+    """Status and text of one page of a web server on loopback; status 0 while it does not answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PROBE_SECONDS)
     try:
         connection.request("GET", f"/{path.removeprefix('/')}")

@@ -23,7 +23,7 @@ def _is_more_important(one: Json, mine: Json, nodes: Collection[str]) -> bool:
 
 
 def _makes_room(mine: Json, group: str, waiting: Iterable[Json]) -> bool:
-    """For a queue: it says for whom, and whoever that is says that this group goes for it; or nobody asked."""
+    """For a queue: its note names a waiting workload that has this group as its victim, or only a reason."""
     says = _note(mine, names.ANNOTATION_MAKES_ROOM)
     asker = _uid(says.get("uid", ""))
     if not asker:

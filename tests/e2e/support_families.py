@@ -52,7 +52,7 @@ def label(kube: support_servers.Kubernetes, node: str, marks: Mapping[str, str |
 
 @contextlib.contextmanager
 def taken(slurm: support_servers.Slurm, farm: Farm, *nodes: str, cpus: int) -> Iterator[dict[str, int]]:
-    """Jobs that are nobody's pods and have so many CPUs of these nodes, taken in this order: node -> job."""
+    """Jobs of no pod that have so many CPUs of these nodes, taken in this order: node -> job."""
     jobs = {}
     try:
         for node in nodes:

@@ -1,4 +1,4 @@
-"""Machines of a test's own: nodes in both schedulers and a partition that nobody else uses, gone afterwards.
+"""Machines of a test's own: nodes in both schedulers and a partition of their own, gone afterwards.
 
 The local cluster has no machines with four GPUs, and its others are shared; here a test says what there is.
 """

@@ -44,7 +44,7 @@ class Foreign:
         return {what: _facts(known.get(job_id)) for what, job_id in self.jobs.items()}
 
     def await_saved(self) -> None:
-        """Until slurmctld has written them down: a kill -9 may cost everybody what is younger.
+        """Until slurmctld has written them down: a kill -9 may lose every job that is younger.
 
         What is looked for is a word of ours in its file. The file's time cannot tell whether it was written before
         or after a job of the same second, and where nothing changes any more, no later file comes.
@@ -58,7 +58,7 @@ class Foreign:
     def nothing_else_saved(self) -> Iterator[None]:
         """From here on slurmctld cannot write its jobs down: a folder stands where its next file would.
 
-        It saves within seconds of a change, so that without this a kill -9 costs nobody anything on a slow machine.
+        It saves within seconds of a change, so that without this a kill -9 may lose no job on a slow machine.
         """
         self.await_saved()
         self.slurm.command("mkdir", _NEXT_STATE_FILE)

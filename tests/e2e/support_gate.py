@@ -3,7 +3,7 @@
     daemon ─► gate ─► API server        before    the order has come, and the server has not heard of it
                  └──► slurmrestd        after     the server has done it, and the daemon has not been told
 
-Whoever is killed at one of these moments dies there for certain, however slow the machine is.
+A daemon that is killed at one of these moments dies there for certain, however slow the machine is.
 """
 
 import base64
@@ -44,10 +44,10 @@ class When(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Something that the daemon has a server do: `what` is a verb of ours, `whom` a pod, a job, or a new job's name."""
+    """What the daemon has a server do: `what` is a verb of ours, `target` a pod, a job, or a new job's name."""
 
     what: str
-    whom: str = ""
+    target: str = ""
     status: int = 0
 
 
@@ -64,19 +64,19 @@ def order(method: str, path: str, body: bytes) -> Order | None:
 
 def _of_job(method: str, job: str, body: bytes) -> Order:
     if method == "DELETE":
-        return Order(what="cancel", whom=job)
+        return Order(what="cancel", target=job)
     if job != "submit":
-        return Order(what="update", whom=job)
-    return Order(what="submit", whom=str(json.loads(body).get("job", {}).get("name", "")))
+        return Order(what="update", target=job)
+    return Order(what="submit", target=str(json.loads(body).get("job", {}).get("name", "")))
 
 
 def _of_pod(name: str, subresource: str, body: bytes) -> Order | None:
     if subresource in _SUBRESOURCES:
-        return Order(what=_SUBRESOURCES[subresource], whom=name)
+        return Order(what=_SUBRESOURCES[subresource], target=name)
     written = json.loads(body).get("metadata", {}).get("annotations") or {}
     for key, (said, taken_back) in _NOTES.items():
         if key in written:
-            return Order(what=taken_back if written[key] is None else said, whom=name)
+            return Order(what=taken_back if written[key] is None else said, target=name)
     return None
 
 
@@ -105,7 +105,7 @@ class Gate:
             _Door(self, slurm_url, None, {}),
         )
         self.kubeconfig, self.slurm_url = folder / f"{name}.kubeconfig", self._doors[1].url
-        # Who the daemon is, the gate says: no copy of its token is written anywhere.
+        # The gate adds the daemon's token to each request: no copy of it is written anywhere.
         for one in access["clusters"]:
             one["cluster"] = {"server": self._doors[0].url}
         for one in access["users"]:
@@ -142,8 +142,10 @@ class Gate:
             return False
 
     def done(self, what: str) -> list[str]:
-        """To whom this was done, in order; refused ones are not among them."""
-        return [one.whom for one in tuple(self.orders) if one.what == what and one.status < http.HTTPStatus.BAD_REQUEST]
+        """The targets of this order, in the order of time, without those that were refused."""
+        return [
+            one.target for one in tuple(self.orders) if one.what == what and one.status < http.HTTPStatus.BAD_REQUEST
+        ]
 
     def refused(self, what: str) -> int:
         """How often a server said no to this."""
@@ -198,12 +200,12 @@ class _Door:
         return {name: value for name, value in given.items() if name.lower() not in _HOPS} | dict(self._identity)
 
     def close(self) -> None:
-        """Nobody comes in any more, and watches end."""
+        """Refuse new connections, and end all watches."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
         for one in tuple(self._far):
-            # Whoever reads there notices; to close it would wait for the reader.
+            # The reader notices; to close it would wait for the reader.
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 

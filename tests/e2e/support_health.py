@@ -1,6 +1,6 @@
 """Servers of the local cluster that end or hang are started again, as a kubelet would, and it is written down.
 
-They are other people's programs, started once, and nobody looks after them; a suite that goes on with one of them dead
+They are other projects' programs, started once and not supervised; a suite that goes on with one of them dead
 fails wherever it needs that one next, and says nothing of why.
 """
 
@@ -36,7 +36,7 @@ def tend(config: Config) -> None:
 
 
 def await_usable(config: Config, kube: support_servers.Kubernetes, nodes: Iterable[str]) -> None:
-    """Until these new nodes are ready and free of taints; who owes that is given a second chance."""
+    """Until these new nodes are ready and free of taints; the server that is behind is given a second chance."""
     names = tuple(nodes)
 
     def owing() -> set[Server]:

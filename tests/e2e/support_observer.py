@@ -1,9 +1,9 @@
-"""Somebody who is not the daemon watches both servers all the time, and writes down whatever must never be.
+"""An observer beside the daemon watches both servers all the time, and writes down whatever must never be.
 
     I1  a pod or a group of pods has more than one living placeholder at once
     I2  a pod is bound to a node that its job was not allocated, or by a job that is not its own
     I3  more is bound to a node than the node has, or than the job got there
-    I7  a pod that nobody deleted goes although its job lives, unless it was evicted for one of ours that waits
+    I7  a pod that no user deleted goes although its job lives, unless it was evicted for one of ours that waits
 
 Reads fail while servers are being killed; then nothing is concluded.
 """
@@ -60,7 +60,7 @@ class Observer:
         self.seen.looks += 1
 
     def expect(self, gone: Json) -> None:
-        """This pod goes because a user wants it to: nobody has done wrong."""
+        """This pod goes because a user wants it to, which is no mistake of the daemon."""
         self.seen.gone[gone["metadata"]["uid"]] = gone
 
     def start(self) -> None:
@@ -109,7 +109,7 @@ def _crowded(pods: Sequence[Json]) -> Iterator[str]:
 
 
 def _lost(seen: Seen, pods: Sequence[Json], jobs: Sequence[SlurmJob]) -> Iterator[str]:
-    """Pods that went since the last look; with a living job of theirs somebody deleted them without a reason."""
+    """Pods that went since the last look; while their job lives they were deleted without a reason."""
     now = {one["metadata"]["uid"]: one for one in pods}
     stay = {uid for uid, one in now.items() if "deletionTimestamp" not in one["metadata"]}
     alive = {str(one.owner["uid"]): one.job_id for one in jobs if one.owner and one.alive}

@@ -123,7 +123,7 @@ def _bind(found: Theirs, farm: Farm, name: str) -> None:
 
     waiting.until(runs, f"job of {name}", 60.0, every=0.5)
     node = farm.nodes[farm.slurm_nodes.index(nodes[0])]
-    # As it stands there when the other bridge has bound it, which nobody can tell from a pod that was made so.
+    # As it is when the other bridge has bound it, which cannot be told from a pod that was created so.
     pod = support_world.pod(name, world.daemon.scheduler, annotations=support_world.FOREVER, nodeName=node)
     pod["metadata"]["annotations"][names.ANNOTATION_SLURM_NODE] = node
     pod["metadata"] |= {"labels": {names.LABEL_JOB_ID: str(job_id)}, "finalizers": [FINALIZER]}

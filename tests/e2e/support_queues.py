@@ -22,7 +22,7 @@ _PROGRAM = pathlib.Path(sys.executable).with_name("slurm-bridge")
 
 
 def queue(name: str, *below: Json, **fields: Any) -> Json:
-    """A queue of a configuration; whoever may submit to a leaf is said there."""
+    """A queue of a configuration; a leaf says which users may submit to it."""
     return {"name": name, **fields, **({"queues": list(below)} if below else {})}
 
 

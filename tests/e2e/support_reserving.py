@@ -1,4 +1,4 @@
-"""Small pods that keep arriving, reservations as Slurm shows them, and a Slurm that lets nobody make any."""
+"""Small pods that keep arriving, reservations as Slurm shows them, and a Slurm that refuses to make any."""
 
 import contextlib
 import dataclasses
@@ -86,7 +86,7 @@ class Traffic:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reluctant:
-    """A way to slurmrestd on which reservations are asked for with the token of somebody who may make none."""
+    """A way to slurmrestd on which reservations are asked for with the token of a user that may make none."""
 
     url: str
     refused: list[int]

@@ -1,4 +1,4 @@
-"""Both real servers, asked by nobody's adapter: what people see with kubectl and squeue, as JSON and as text.
+"""Both real servers, asked without the daemon's adapters: what users see with kubectl and squeue, as JSON and as text.
 
 Nothing here is code of the daemon, so that a mistake of an adapter cannot hide in what a test observes.
 """
@@ -77,7 +77,7 @@ class Kubernetes:
         return self._address.port or 443
 
     def acting_for(self, user: str) -> Self:
-        """The same server, asked with the rights of somebody else."""
+        """The same server, asked with the rights of another user."""
         other = copy.copy(self)
         other._identity = {**self._identity, "Impersonate-User": user}
         other._idle = []
@@ -166,7 +166,7 @@ class Kubernetes:
 
 
 def _complaint(text: bytes) -> str:
-    """What a refusal says; of a path that nobody serves it is not JSON."""
+    """What a refusal says; of an unknown path it is not JSON."""
     try:
         return str(json.loads(text).get("message", ""))
     except ValueError:

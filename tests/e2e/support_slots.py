@@ -16,7 +16,7 @@ Jobs = Mapping[int, SlurmJob]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What somebody asks for, or got."""
+    """What a member requests, or what a job got."""
 
     cpus: float = 0
     memory_mib: float = 0
@@ -141,8 +141,8 @@ def overfull(pods: Sequence[Json], jobs: Jobs) -> Iterator[str]:
         for node, used in _used(bound).items():
             share = given.get(node)
             if share is not None and _exceeds(used, share):
-                who = sorted(one["metadata"]["name"] for one in bound if where(one) == node)
-                yield f"job {job_id} got {share} of {node}, and its members {who} use {used}"
+                members = sorted(one["metadata"]["name"] for one in bound if where(one) == node)
+                yield f"job {job_id} got {share} of {node}, and its members {members} use {used}"
 
 
 def shares(job_id: int, jobs: Jobs) -> dict[str, Needs]:

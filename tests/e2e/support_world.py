@@ -247,7 +247,7 @@ def waits_for(reason: str) -> Any:
 
 
 def told(one: Json) -> str:
-    """A pod in one line, for people who read why a test failed."""
+    """A pod in one line, for the message of a failed test."""
     said = support_servers.condition(one, "PodScheduled")
     node, phase = one["spec"].get("nodeName", "no node"), one["status"].get("phase")
     return f"{one['metadata']['name']}: {phase}, {node}, {said.get('reason', '')}: {said.get('message', '')}"

@@ -65,7 +65,7 @@ def test_three_agents_share_a_thousand_nodes(agents: list[Agent], shards: Shards
 @pytest.mark.real
 @pytest.mark.timeout(300)
 def test_one_is_killed_and_one_hangs_and_the_third_answers_everything(agents: list[Agent], shards: Shards) -> None:
-    """In the middle of many questions; whoever is back answers again, with all of its nodes."""
+    """In the middle of many questions; an agent that is back answers again, with all of its nodes."""
     killed, hung, well = agents
     with concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
         asked = [pool.submit(ask_all, agents, number) for number in range(QUESTIONS)]
@@ -85,7 +85,7 @@ def test_one_is_killed_and_one_hangs_and_the_third_answers_everything(agents: li
 @pytest.mark.real
 @pytest.mark.timeout(300)
 def test_an_agent_that_is_stopped_loses_no_question(agents: list[Agent]) -> None:
-    """What it has begun to read is answered: 200, or 503; its status is 0, and afterwards nobody listens."""
+    """What it has begun to read is answered: 200, or 503; its status is 0, and afterwards its port is closed."""
     stopped = agents[0]
     with concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
         asked = [pool.submit(stopped.sample, POD) for _ in range(QUESTIONS)]

@@ -60,7 +60,7 @@ def _listed(slurm: support_servers.Slurm, *words: str) -> list[str]:
 def test_an_agent_is_killed_and_another_hangs_and_every_pod_runs(
     world: World, agents: list[Agent], slurm: support_servers.Slurm
 ) -> None:
-    """Each exactly once: one job for each pod; whoever is back is asked again."""
+    """Each exactly once: one job for each pod; an agent that is back is asked again."""
     killed, hung, well = agents
     covered = len(_listed(slurm)) - len(_listed(slurm, "--states=reserved"))
     assert sum(one.status()["nodesCount"] for one in agents) == covered
@@ -69,7 +69,7 @@ def test_an_agent_is_killed_and_another_hangs_and_every_pod_runs(
     killed.kill()
     hung.signal(signal.SIGSTOP)
     world.create_pods("second", PODS, support_world.FOREVER)
-    # Whoever draws an agent that is gone waits, and draws again: soon only the one that is left.
+    # A workload that draws an agent that is gone waits, and draws again: soon only the one that is left.
     world.await_bound(2 * PODS, 180)
     hung.signal(signal.SIGCONT)
     killed.start()
@@ -79,7 +79,7 @@ def test_an_agent_is_killed_and_another_hangs_and_every_pod_runs(
     more = itertools.count()
 
     def asked_again() -> bool:
-        # Who was left out for a while is drawn only once that is over, and the third batch may be through by then.
+        # An agent that was left out is drawn only once that is over, and the third batch may be through by then.
         if all(one.answered() > old for one, old in zip((killed, hung, well), before, strict=True)):
             return True
         world.create_pods(f"more{next(more)}", 1, support_world.FOREVER)

@@ -101,7 +101,7 @@ def test_a_refused_annotation_is_told_with_what_is_allowed(world: World) -> None
 
 @pytest.mark.real
 def test_a_policy_refusal_names_the_key_and_the_service_account(world: World) -> None:
-    """Outside the namespace of the shipped policy nobody chooses an account."""
+    """Outside the namespace of the shipped policy no pod chooses an account."""
     marks = {names.JOB_PREFIX + "account": "schedmd"}
     (pod,) = world.create(support_world.pod("forbidden", world.daemon.scheduler, annotations=marks))
     held = world.await_pod("forbidden", "word", lambda one: "account" in message(one))

@@ -43,7 +43,7 @@ def test_every_pod_runs_where_slurm_allocated(crowd: Crowd, kube: support_server
 
 @pytest.mark.real
 def test_every_pod_has_a_job_of_its_own(crowd: Crowd) -> None:
-    """One placeholder per pod, whose record names exactly that pod; none twice, none for anybody else."""
+    """One placeholder per pod, whose record names exactly that pod; none twice, none for another pod."""
     world, pods = crowd
     jobs = world.slurm.jobs_of(world.daemon.cluster_id)
     assert {one.owner["uid"]: one.job_id for one in jobs} == {

@@ -35,7 +35,7 @@ class Deployed:
     replicas: list[Container]
 
     def leader(self) -> Container | None:
-        """Who holds the lease."""
+        """The container that holds the lease."""
         holder = str(((self.kube.find(LEASE) or {}).get("spec") or {}).get("holderIdentity") or "")
         return next((one for one in self.replicas if one.name in holder), None)
 

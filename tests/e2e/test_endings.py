@@ -9,7 +9,7 @@ from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-#: Keeps a deleted pod where it can be looked at; nobody but the test takes it away.
+#: Keeps a deleted pod where it can be looked at; only the test takes it away.
 KEPT = "tests.local/kept"
 
 #: A partition that is down: jobs wait there.
@@ -171,7 +171,7 @@ def replacement(world: World, limited: dict[str, Json], owner: str) -> Json:
 
 @pytest.mark.real
 def test_a_daemon_that_comes_back_finds_what_happened_meanwhile(world: World, foreign: support_foreign.Foreign) -> None:
-    """A pod that was deleted and one whose job was cancelled while nobody worked; others' jobs are not touched."""
+    """A pod that was deleted and one whose job was cancelled while no daemon ran; others' jobs are not touched."""
     before = foreign.now()
     left, lost = bound(world, "left"), bound(world, "lost")
     assert world.daemon.stop() == 0

@@ -99,7 +99,7 @@ def world(
 
 @pytest.fixture(scope="module")
 def applied(world: World) -> Iterator[World]:
-    """All at once, as somebody in a hurry would."""
+    """Applies all of them at once."""
     world.kube.apply(*EXAMPLES.values())
     yield world
     for path in EXAMPLES.values():

@@ -68,7 +68,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def release(site: pathlib.Path) -> pathlib.Path:
-    """Once there is such a file, nobody hangs any more."""
+    """Once there is such a file, the hook hangs no more."""
     return site / "released"
 
 
@@ -102,7 +102,7 @@ def test_families_change_under_load_and_nothing_is_lost(
     free: list[list[Json]] = [[], everything, [VELA, KUBE]]
     before = foreign.now()
     with support_observer.observing(world) as observer:
-        # Those who come first wait in Slurm, and what they ask for changes there with each chain.
+        # The first pods wait in Slurm, and what they ask for changes there with each chain.
         with support_families.taken(world.slurm, farm, *farm.nodes, cpus=CPUS):
             for hooks in crowded:
                 load(world, farm, hooks)
@@ -172,15 +172,24 @@ def test_a_hook_that_fails_is_contained(world: World, farm: Farm, release: pathl
     if on_error != "skip":
         assert all("hook moody failed in phase filter" in support_families.message(one) for one in now.values())
         assert [world.placeholders(one["metadata"]["uid"]) for one in made.values()] == [[], [], []]
-    # Whoever was held may be looked at again, and goes on then.
+    # A pod that was held may be looked at again, and goes on then.
     release.touch()
     assert world.daemon.alive
 
 
 @pytest.mark.real
-def test_what_a_failing_hook_held_goes_on_without_it(world: World) -> None:
-    """A new configuration is all that it takes; each pod has one job."""
+@pytest.mark.parametrize("on_error", ["reject", "hold"])
+def test_what_a_failing_hook_held_goes_on_without_it(
+    world: World, farm: Farm, release: pathlib.Path, on_error: str
+) -> None:
+    """A pod has no job while the hook fails; a configuration without the hook is enough for its only job and a node."""
+    support_families.change(world, [VELA, KUBE, PREEMPTION, moody(release, on_error)])
+    held = world.create(*(moodily(world, farm, f"held-{on_error}", mood) for mood in ("raise", "nonsense")))
+    for one in held:
+        world.await_pod(one["metadata"]["name"], "the hook's failure", support_world.waits_for("HookFailed"))
+        assert world.placeholders(one["metadata"]["uid"]) == []
     support_families.change(world, [VELA, KUBE, PREEMPTION])
-    for one in world.await_pods("nodes for all", support_world.is_bound):
-        if MOOD in one["metadata"]["labels"]:
-            assert len(world.placeholders(one["metadata"]["uid"])) == 1
+    bound = world.await_pods("nodes for all", support_world.is_bound)
+    failed = {one["metadata"]["uid"] for one in bound if MOOD in one["metadata"]["labels"]}
+    assert failed.issuperset(support_families.uids(held))
+    assert {uid: len(world.placeholders(uid)) for uid in failed} == dict.fromkeys(failed, 1)

@@ -116,7 +116,7 @@ def test_t27_an_allocation_that_is_smaller_than_the_group_starts_nothing(world: 
 @pytest.mark.real
 @pytest.mark.timeout(150)
 def test_t43b_a_group_out_of_time_ends_as_a_whole_and_is_held_where_the_site_says_so(world: World) -> None:
-    """All members say why; what replaces them waits for its user, and with his word all start under one job."""
+    """All members say why; what replaces them waits for the user, and once the user retries all start under one job."""
     objects = Objects(world)
     policy = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
     spec = support_kinds.job_spec(support_kinds.template(world), 3, podFailurePolicy={"rules": policy})

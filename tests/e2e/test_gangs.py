@@ -139,7 +139,7 @@ def test_scancel_of_a_running_group_ends_all_its_pods(world: World) -> None:
 
 @pytest.mark.real
 def test_scancel_of_a_waiting_group_parks_all_its_pods(world: World) -> None:
-    """Nobody submits behind the administrator's back, until a user says: again."""
+    """The group is not submitted again behind the administrator's back, until a user asks for it."""
     group(world, "parked", range(3), 3, CLOSED)
     first = the_job(world, "Group", "parked").job_id
     world.slurm.cancel(first)
@@ -221,7 +221,7 @@ def test_t10_groups_of_one_name_in_two_namespaces_stay_apart(world: World, open_
 
 
 @pytest.mark.real
-def test_a_group_that_nobody_has_described_says_what_it_waits_for(world: World) -> None:
+def test_a_group_without_its_object_says_what_it_waits_for(world: World) -> None:
     """The PodGroup that a pod names may come later."""
     named = {"scheduling.x-k8s.io/pod-group": "unborn"}
     support_kinds.grouped(world, "unborn", 2, marks=support_world.FOREVER, labels=named)

@@ -104,7 +104,7 @@ def test_a_leader_that_differs_from_its_workers_shares_their_machine_where_all_f
 @pytest.mark.real
 @pytest.mark.timeout(90)
 def test_a_leader_that_differs_from_its_workers_gets_a_machine_of_its_own_where_they_do_not_fit(scene: Scene) -> None:
-    """Five GPUs on machines of four: a heterogeneous job of two components, and nobody gets more than it asks."""
+    """Five GPUs on machines of four: a heterogeneous job of two components, and no pod gets more than it requests."""
     spec = leader_and_workers(scene.world, 3)
     Objects(scene.world).create("LeaderWorkerSet", "differs", spec, at(scene, "differs"))
     members = support_groups.placed(scene.world, "differs", 4, support_groups.HET_SECONDS)

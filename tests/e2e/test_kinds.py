@@ -183,7 +183,7 @@ def is_scheduled(group: Json) -> bool:
 @pytest.mark.real
 @pytest.mark.timeout(120)
 def test_nothing_is_left_when_everything_is_deleted(world: World) -> None:
-    """No placeholder outlives the pods it stood for, whoever owned them."""
+    """No placeholder outlives the pods it stood for, whatever their owner is."""
     objects = Objects(world)
     for kind, name in (
         *(("Job", one) for one in ("plain", "ganged", "spread")),

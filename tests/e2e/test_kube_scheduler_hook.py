@@ -66,7 +66,7 @@ def test_the_best_nodes_are_taken_while_they_are_free(world: World, farm: Farm) 
 
 
 @pytest.mark.real
-def test_best_nodes_that_are_taken_keep_nobody(world: World, farm: Farm) -> None:
+def test_best_nodes_that_are_taken_keep_no_pod_waiting(world: World, farm: Farm) -> None:
     """The same job is offered more nodes after a while: no pin, no second submission."""
     best, others = farm.nodes[:BESTS], farm.nodes[BESTS:]
     # Those with room come first: while the best have some, or none has, it is the best.
@@ -96,7 +96,7 @@ def configured(world: World, hooks: list[Json]) -> Iterator[None]:
 
 @pytest.mark.real
 def test_scores_that_move_update_no_job(world: World, farm: Farm) -> None:
-    """Pods start on the best nodes, which those who wait for these do not like; Slurm hears nothing of that."""
+    """Pods start on the best nodes and lower the scores of these for waiting pods; no job is updated for that."""
     best, containers = set(farm.nodes[:BESTS]), support_world.asks(cpu=str(LARGE), memory="64Mi")
     dislikes = {"weight": 100, "podAffinityTerm": term("busy", "kubernetes.io/hostname")}
     apart = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [dislikes]}}
@@ -267,7 +267,7 @@ def test_a_pod_that_fits_nowhere_says_why(world: World, held: dict[str, Json], n
 
 
 @pytest.mark.real
-def test_explain_names_who_holds_a_pod(world: World, held: dict[str, Json]) -> None:
+def test_explain_names_the_hook_that_holds_a_pod(world: World, held: dict[str, Json]) -> None:
     """The hook, its words, and which nodes these are about, for people and for machines."""
     found = support_families.machine(world, "shy")
     assert (found["verdict"], found["reason"]) == ("wait", "Unschedulable")

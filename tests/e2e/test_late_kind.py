@@ -1,4 +1,4 @@
-"""A kind that the cluster does not serve yet: nobody waits for it, and it is picked up when it appears."""
+"""A kind that the cluster does not serve yet: nothing waits for it, and it is watched once it appears."""
 
 import contextlib
 import http
@@ -21,7 +21,7 @@ SECONDS = 60.0
 
 @contextlib.contextmanager
 def without_definition(kube: support_servers.Kubernetes) -> Iterator[None]:
-    """As in a cluster where nobody installed the coscheduling plugin; it is there again afterwards."""
+    """As in a cluster without the coscheduling plugin; it is there again afterwards."""
     known = kube.get(DEFINITION)
     metadata = {"name": known["metadata"]["name"], "annotations": known["metadata"].get("annotations", {})}
     kube.delete(DEFINITION)

@@ -12,7 +12,7 @@ from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_world import World
 
-#: The sweep cancels jobs of everybody, as the real one does.
+#: The sweep cancels jobs of every cluster, as the real one does.
 pytestmark = [pytest.mark.real, pytest.mark.disruptive, pytest.mark.timeout(300)]
 
 OURS = 6

@@ -21,7 +21,7 @@ RIGHTS = "/apis/rbac.authorization.k8s.io/v1"
 
 @contextlib.contextmanager
 def defined(kube: support_servers.Kubernetes, group: str) -> Iterator[str]:
-    """A kind of somebody else's operator, which the daemon may read because an administrator allowed it."""
+    """A kind of another operator, which the daemon may read because an administrator allowed it."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     words = {"plural": "trainings", "singular": "training", "kind": "Training"}

@@ -1,4 +1,4 @@
-"""Preemption on real servers: a more important pod takes the place of exactly one, and of nobody whom it may not."""
+"""Preemption on real servers: a more important pod takes the place of exactly one, and of none that is protected."""
 
 import contextlib
 import functools
@@ -14,7 +14,7 @@ from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-#: Two such pods do not fit together on a node, and one does beside a job of somebody else.
+#: Two such pods do not fit together on a node, and one does beside a job of another Slurm user.
 NODE_CPUS, CPUS, THEIR_CPUS = 64, "40", 20
 #: Waiting for so long is enough to have others sent away.
 AFTER = 3.0
@@ -42,7 +42,7 @@ def suffix() -> str:
 
 @pytest.fixture(scope="module")
 def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iterator[Farm]:
-    """Two nodes with names of their own in Kubernetes; nobody else takes what becomes free on them."""
+    """Two nodes with names of their own in Kubernetes; no other pod takes what becomes free on them."""
     with support_farm.built(kube, slurm, 0, 0, cpus=NODE_CPUS, renamed=True) as made:
         yield made
 
@@ -57,7 +57,7 @@ def world(farm: Farm, open_world: OpenWorld, kube: support_servers.Kubernetes, s
 
 @pytest.fixture(scope="module")
 def theirs(slurm: support_servers.Slurm, farm: Farm) -> Iterator[int]:
-    """A job of somebody else on one of the nodes, which leaves room for one such pod."""
+    """A job of another Slurm user on one of the nodes, which leaves room for one such pod."""
     job = {**support_foreign.EXTERNAL, "name": "theirs", "partition": farm.partition, "cpus_per_task": THEIR_CPUS}
     job_id = slurm.submit(job)
     waiting.until(lambda: state(slurm, job_id) == {"RUNNING"}, "foreign job")
@@ -121,7 +121,7 @@ def taken(world: World, low: list[Json], create: Create) -> Json:
 
 @pytest.mark.real
 def test_exactly_one_pod_makes_room(world: World, low: list[Json], taken: Json, theirs: int) -> None:
-    """The one that no budget keeps; both are told, and the job of somebody else never knew."""
+    """The one that no budget protects; both pods are told, and the other user's job is not touched."""
     assert left(world) == {"low-1", "high-1"}
     assert taken["spec"]["nodeName"] == low[1]["spec"]["nodeName"]
     said = [(one["reason"], one["message"]) for one in world.events(low[1]["metadata"]["uid"])]
@@ -150,7 +150,7 @@ def test_what_a_budget_keeps_stays_until_it_may_go(world: World, low: list[Json]
 def test_a_daemon_that_dies_between_eviction_and_end_loses_nothing(
     world: World, low: list[Json], taken: Json, create: Create
 ) -> None:
-    """Killed while the victim is leaving: its successor keeps the node, and nobody else goes."""
+    """Killed while the victim is leaving: its successor keeps the node, and no other pod is evicted."""
     assert low
     assert taken
     before = left(world)

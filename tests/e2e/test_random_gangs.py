@@ -1,7 +1,7 @@
 """Groups of every form under random hands, as in the simulation, with real controllers and the real Slurm.
 
-The acts are those of tests/simulation/company.py, by seed; beside them the daemon is killed. Somebody looks on all the
-time, and in the end nothing is left over and nobody waits who need not.
+The acts are those of tests/simulation/company.py, by seed; beside them the daemon is killed. An observer looks on all
+the time, and in the end nothing is left over and no pod waits that need not.
 """
 
 import contextlib
@@ -38,14 +38,14 @@ REST_SECONDS = 420.0
 #: All was in order for so long.
 QUIET_LOOKS = 4
 
-#: Nobody's acts may reach the partitions of others, and nobody is deleted whose job lives.
+#: No act may reach the partitions of others, and no pod is deleted whose job lives.
 HOUSE = House(restarts=False, words=(("job-name", "other"), ("job-name", "third")))
 
 GROUPING = (kinds.JOBS, kinds.JOBSETS, kinds.LEADERWORKERSETS, kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS)
 
 
 class RealStage:
-    """Both real servers; what is gone already, or there already, is nobody's mistake."""
+    """Both real servers; what is gone already, or there already, is no mistake."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -164,7 +164,7 @@ def play(world: World, company: Company, dice: random.Random) -> None:
 
 
 def rest(world: World, company: Company, stage: RealStage) -> None:
-    """Until nothing is wrong for a while; users help those who are parked."""
+    """Until nothing is wrong for a while; users help workloads that are parked."""
     company.settle()
     looks, found = [0], [list[str]()]
 
@@ -194,6 +194,6 @@ def test_random_gangs(world: World, seed: int) -> None:
         company.leave_all()
         world.await_pods("no pods", lambda _: False, 90.0, count=0)
         world.await_nothing_in_slurm()
-    # Here users and controllers delete pods all the time, and nobody can see from outside who did it.
+    # Here users and controllers delete pods all the time, and an observer cannot see which of them did it.
     wrong = {line for line in observer.seen.wrong if not line.startswith("I7")}
     assert wrong == set(), "\n".join(stage.told)

@@ -130,7 +130,7 @@ def test_a_jobset_that_restarts_is_a_new_incarnation_with_one_job(world: World) 
 @pytest.mark.real
 @pytest.mark.timeout(90)
 def test_the_replacement_of_a_jobs_failed_member_takes_the_free_place(world: World) -> None:
-    """The job runs on with the others, and nobody else is given the node of the one that failed."""
+    """The job runs on with the others, and no other pod is given the node of the one that failed."""
     objects = Objects(world)
     objects.create("Job", "retrying", support_kinds.job_spec(support_kinds.template(world), 3, backoffLimit=3), GANG)
     old = support_groups.placed(world, "retrying", 3)

@@ -110,7 +110,7 @@ def test_t40_what_happened_to_groups_meanwhile_is_found(world: World) -> None:
 
 @pytest.mark.real
 @pytest.mark.timeout(120)
-def test_groups_that_are_deleted_while_nobody_looks_leave_nothing(world: World) -> None:
+def test_groups_that_are_deleted_while_no_daemon_runs_leave_nothing(world: World) -> None:
     """All objects and pods go while the daemon is down; it cancels what stood for them."""
     objects = Objects(world)
     objects.create("Job", "gone", support_kinds.job_spec(support_kinds.template(world), 3), GANG)

@@ -98,6 +98,6 @@ def test_a_group_is_packed_as_it_asks(world: World, name: str) -> None:
     assert sorted(map(len, found.values()), reverse=True) == list(case.on_nodes)
     ranks = [int(one.split("-")[-2]) for node in job.node_names for one in found.get(node, ())]
     assert ranks == sorted(ranks), "ranks follow the nodes"
-    assert set(map(support_slots.where, members)) == set(job.node_names), "no node is held for nobody"
+    assert set(map(support_slots.where, members)) == set(job.node_names), "every node of the job has a member"
     objects.delete("Job", name)
     world.await_nothing_in_slurm(30)

@@ -38,7 +38,7 @@ class Office:
     trust: ssl.SSLContext
 
     def ask(self, method: str, path: str, body: str = "", token: str = "") -> tuple[int, Any]:
-        """Status, and what the answer says; 0 while nobody opens."""
+        """Status, and what the answer says; status 0 while the server does not answer."""
         port = int(self.world.daemon.settings["web"]["port"])
         connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=self.trust)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -66,16 +66,16 @@ class Office:
         if may_create:
             rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}]
             self.world.kube.create(f"{RBAC}/{inside}/roles", {"metadata": {"name": name}, "rules": rules})
-            who = [{"kind": "ServiceAccount", "name": name, "namespace": self.world.namespace}]
-            self.world.kube.create(f"{RBAC}/{inside}/rolebindings", bound("Role", name, who))
+            subjects = [{"kind": "ServiceAccount", "name": name, "namespace": self.world.namespace}]
+            self.world.kube.create(f"{RBAC}/{inside}/rolebindings", bound("Role", name, subjects))
         issued = self.world.kube.create(f"{accounts}/{name}/token", {"spec": {"expirationSeconds": 600}})
         return str(issued["status"]["token"])
 
 
-def bound(kind: str, role: str, who: list[Json]) -> Json:
+def bound(kind: str, role: str, subjects: list[Json]) -> Json:
     """A binding of a role, under its name."""
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
-    return {"metadata": {"name": role}, "roleRef": reference, "subjects": who}
+    return {"metadata": {"name": role}, "roleRef": reference, "subjects": subjects}
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def reviewing(office: Office, cluster: Mapping[str, str]) -> Iterator[None]:
 
 
 def test_without_its_right_the_api_says_what_to_apply(office: Office) -> None:
-    """Nobody is let in whom nobody has looked at; probes and numbers are there as ever."""
+    """No caller is let in whose token was not reviewed; probes and metrics are served all the same."""
     status, said = office.hand_in("nobody", "made-up")
     assert (status, said["reason"]) == (500, "Misconfigured")
     assert "deploy/submission" in said["message"]
@@ -120,7 +120,7 @@ def test_without_its_right_the_api_says_what_to_apply(office: Office) -> None:
 
 @pytest.mark.usefixtures("reviewing")
 def test_a_pod_that_is_handed_in_runs_where_slurm_says(office: Office) -> None:
-    """With the rights of who hands it in: one may, one may not, and the daemon itself never could."""
+    """With the rights of the caller: one may, one may not, and the daemon itself never could."""
     maker, weak = office.account("maker", may_create=True), office.account("weak", may_create=False)
 
     def created() -> bool:
@@ -166,7 +166,7 @@ def test_a_misspelt_field_is_refused_by_the_api_server(office: Office) -> None:
 
 @pytest.mark.usefixtures("reviewing")
 def test_many_callers_at_once_lose_nothing(office: Office) -> None:
-    """Whoever is told to come back does; every pod that was accepted gets a node."""
+    """A caller that is told to come back does; every pod that was accepted gets a node."""
     token = office.account("crowd", may_create=True)
 
     def handed_in(name: str) -> bool:

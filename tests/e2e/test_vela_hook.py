@@ -93,13 +93,13 @@ def test_the_next_candidate_is_tried_when_the_first_is_taken(world: World, farm:
 
 
 def offers(world: World, name: str) -> list[str]:
-    """What `explain` shows is tried; it samples by itself, and on a busy machine may find nobody in its time."""
+    """What `explain` shows is tried; it samples by itself, and on a busy machine may find no agent in its time."""
     return [one["name"] for one in support_families.machine(world, name)["attempts"]]
 
 
 @pytest.mark.real
 def test_after_the_last_candidate_any_node_will_do(world: World, farm: Farm) -> None:
-    """Nobody waits for a sample that has become old; `explain` shows what is tried, and for how long."""
+    """No pod waits for a sample that has become old; `explain` shows what is tried, and for how long."""
     with (
         support_families.taken(world.slurm, farm, *farm.nodes, cpus=CPUS) as jobs,
         pods(world, pod(world, farm, "any")) as (made,),
@@ -136,7 +136,7 @@ def test_a_pod_without_any_node_says_why_and_comes_back(world: World, farm: Farm
 def test_a_pod_waits_for_agents_as_long_as_there_are_none(
     world: World, farm: Farm, cluster: Mapping[str, str], tmp_path: pathlib.Path
 ) -> None:
-    """It says whom nobody reaches, and that costs it no try; the first agent that comes up has it placed."""
+    """It names the agents that do not answer, and that costs it no try; the first agent that comes up has it placed."""
     agent = Agent(tmp_path, cluster, "late-agent")
     support_families.change(world, hook(agent.options()))
     with pods(world, pod(world, farm, "patient")) as (made,):

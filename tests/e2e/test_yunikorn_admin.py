@@ -24,14 +24,14 @@ from tests.e2e.support_queues import most, pod, queue, refused
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-#: The account that all daemons share gets a right here without which others want to see it: nobody else is at work.
+#: The account that all daemons share gets a right here, and other cases need it missing: none runs beside these.
 pytestmark = [pytest.mark.real, pytest.mark.disruptive]
 
 PROGRAM = pathlib.Path(sys.executable).with_name("slurm-bridge")
 SECONDS = 60.0
-EVERYBODY = {"submitacl": "*"}
-FIRST = (queue("a", resources=most(vcore="1"), **EVERYBODY),)
-SECOND = (queue("a", resources=most(vcore="2"), **EVERYBODY), queue("b", **EVERYBODY))
+OPEN_TO_ALL = {"submitacl": "*"}
+FIRST = (queue("a", resources=most(vcore="1"), **OPEN_TO_ALL),)
+SECOND = (queue("a", resources=most(vcore="2"), **OPEN_TO_ALL), queue("b", **OPEN_TO_ALL))
 
 
 def text(*queues: Json) -> str:
@@ -130,7 +130,7 @@ def office(
 
 @pytest.fixture(scope="module")
 def admin(office: Office) -> pathlib.Path:
-    """The token of the one who may, once the daemon may have tokens reviewed."""
+    """The token of the administrator, once the daemon may have tokens reviewed."""
     file = office.token("root-admin")
     token = file.read_text()
     waiting.until(lambda: office.ask("GET", "/queues/config", token)[0] == 200, "the right to review tokens", 15)
@@ -144,8 +144,8 @@ def begun(office: Office, admin: pathlib.Path) -> None:
     assert office.command("reload", token=admin)[0] == 0
 
 
-def test_who_administers_the_root_may_and_nobody_else(office: Office, admin: pathlib.Path) -> None:
-    """By the API server's word: another account may not, and without a token, or with none of it, nobody does."""
+def test_only_administrators_of_the_root_may_change_it(office: Office, admin: pathlib.Path) -> None:
+    """The API server decides: not another account, and no request without a token or with an unknown one."""
     other = office.token("other").read_text()
     paths = [("GET", "/queues/config"), ("POST", "/queues/validate"), ("POST", "/queues/reload")]
     for token, status in ((other, 403), ("made-up", 401), ("", 401)):
@@ -161,7 +161,7 @@ def test_who_administers_the_root_may_and_nobody_else(office: Office, admin: pat
     assert not [token for token in (other, admin.read_text()) if token[-40:] in told]
 
 
-def test_a_token_for_somebody_else_is_none(office: Office) -> None:
+def test_a_token_for_another_audience_is_none(office: Office) -> None:
     """What was issued for another audience says nothing to the API server."""
     accounts = f"/api/v1/namespaces/{office.world.namespace}/serviceaccounts"
     issued = office.world.kube.create(f"{accounts}/root-admin/token", {"spec": {"audiences": ["elsewhere"]}})
@@ -177,7 +177,7 @@ def test_a_token_whose_account_is_gone_is_none(office: Office) -> None:
 
 
 def test_a_reload_takes_over_a_changed_file_with_all_that_is_in_the_queues(office: Office, admin: pathlib.Path) -> None:
-    """Who waits is let in by the new maximum, who was refused by the new queue, and who runs goes on."""
+    """The new maximum lets a waiting pod in, the new queue one that was refused, and a running pod goes on."""
     world = office.world
     with pods(world, pod(world, "runs", "root.a")):
         world.await_pod("runs", "a node", support_world.is_bound, SECONDS)
@@ -193,7 +193,7 @@ def test_a_reload_takes_over_a_changed_file_with_all_that_is_in_the_queues(offic
 
 
 def test_a_broken_file_keeps_the_last_good_one_and_says_why(office: Office, admin: pathlib.Path) -> None:
-    """To who asks, in the configuration that is shown, and in the log; a good one makes it forgotten."""
+    """In the answer, in the configuration that is shown, and in the log; the next good one takes the complaint away."""
     before = office.ask("GET", "/queues/config", admin.read_text())[1]
     office.mounted.write(text(*FIRST, queue("b c")))
     status, said = office.command("reload", token=admin)
@@ -212,7 +212,7 @@ def test_a_broken_file_keeps_the_last_good_one_and_says_why(office: Office, admi
     assert office.ask("GET", "/queues/config", admin.read_text())[1]["error"] is None
 
 
-def test_a_dry_run_knows_who_is_in_the_queues(office: Office, admin: pathlib.Path) -> None:
+def test_a_dry_run_knows_which_pods_are_in_the_queues(office: Office, admin: pathlib.Path) -> None:
     """What would be fine elsewhere cannot take the place of this one; nothing is changed by asking."""
     world, file = office.world, office.folder / "mine.yaml"
     file.write_text(text(queue("a", queue("below"))))

@@ -68,13 +68,13 @@ def holder(world: World, widget: str, name: str, path: str) -> Json:
 
 
 def gone(world: World) -> set[str]:
-    """Of those that borrow, who is not there to stay any more."""
+    """Of the pods that borrow, those that are gone or being deleted."""
     there = {one["metadata"]["name"] for one in world.pods() if "deletionTimestamp" not in one["metadata"]}
     return {"b1", "b2", "b3", "late"} - there
 
 
-def test_whoever_is_entitled_gets_a_place_of_a_full_cluster(world: World, widget: str) -> None:
-    """Who waits in Slurm is only taken back; one that runs goes; whoever is entitled to nothing waits in Slurm."""
+def test_a_pod_with_guaranteed_resources_gets_a_place_of_a_full_cluster(world: World, widget: str) -> None:
+    """A borrower that waits in Slurm is taken back, one that runs is evicted; without a guarantee pods wait there."""
     with contextlib.ExitStack() as stack:
         for name in ("b1", "b2", "b3"):
             stack.enter_context(pods(world, holder(world, widget, name, "b")))
@@ -88,7 +88,7 @@ def test_whoever_is_entitled_gets_a_place_of_a_full_cluster(world: World, widget
             assert "late" not in gone(world)
             assert not support_world.is_bound(world.kube.get(f"{world.path}/late"))
             waiting.until(
-                lambda: world.placeholder(late["metadata"]["uid"]) is not None, "job of whoever was taken back"
+                lambda: world.placeholder(late["metadata"]["uid"]) is not None, "job of the pod that was taken back"
             )
             events = {str(said["reason"]) for said in world.events(mine["metadata"]["uid"])}
             assert "PreemptionStarted" in events
@@ -102,7 +102,7 @@ def test_whoever_is_entitled_gets_a_place_of_a_full_cluster(world: World, widget
 
 
 def test_another_one_borrows_no_more_than_there_is(world: World, widget: str) -> None:
-    """Two places are entitled to nobody: they are not taken back for one that asks for a second one."""
+    """Two places are guaranteed to no queue: they are not taken back for a pod that asks for a second one."""
     with contextlib.ExitStack() as stack:
         for name in ("b1", "b2"):
             stack.enter_context(pods(world, holder(world, widget, name, "b")))

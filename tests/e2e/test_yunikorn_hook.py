@@ -43,24 +43,24 @@ USERS = [
     {"service_accounts": ["eve"], "user": "eve"},
 ]
 
-EVERYBODY = {"submitacl": "*"}
-LEAVING = queue("leaving", **EVERYBODY)
+OPEN_TO_ALL = {"submitacl": "*"}
+LEAVING = queue("leaving", **OPEN_TO_ALL)
 QUEUES = [
-    queue("full", resources=most(vcore="2"), **EVERYBODY),
-    queue("gangs", resources=most(vcore="4"), **EVERYBODY),
+    queue("full", resources=most(vcore="2"), **OPEN_TO_ALL),
+    queue("gangs", resources=most(vcore="4"), **OPEN_TO_ALL),
     queue("closed", submitacl=" staff"),
     queue(
         "limited",
         limits=[{"limit": "one cpu", "users": ["ann"], "maxresources": {"vcore": "1"}}],
-        **EVERYBODY,
+        **OPEN_TO_ALL,
     ),
     queue(
         "shared",
         queue("large", resources={"guaranteed": {"vcore": "20"}}),
         queue("small", resources={"guaranteed": {"vcore": "10"}}),
-        **EVERYBODY,
+        **OPEN_TO_ALL,
     ),
-    queue("crash", *(queue(path[-1], resources=most(vcore=str(cpus))) for path, cpus in FULL.items()), **EVERYBODY),
+    queue("crash", *(queue(path[-1], resources=most(vcore=str(cpus))) for path, cpus in FULL.items()), **OPEN_TO_ALL),
 ]
 
 configured = functools.partial(hook, users=USERS, ahead=12, map={"root.full": {"account": "physics"}})
@@ -108,7 +108,7 @@ def test_a_queue_over_its_maximum_waits_and_runs_when_freed(world: World) -> Non
 
 
 def shows_what_is_true(world: World, words: str) -> None:
-    """One pod runs and one waits in the queue `full`; nobody is anywhere else."""
+    """One pod runs and one waits in the queue `full`; the other queues are empty."""
     tree = shown(world)
     full = tree["root.full"]
     assert (full["used"]["vcore"], full["max"]["vcore"], full["pending"]["vcore"]) == (2000, 2000, 1000)
@@ -151,7 +151,7 @@ def gang(world: World, name: str, members: int) -> Iterator[None]:
 
 @pytest.mark.real
 def test_an_access_list_refuses_with_its_words(world: World) -> None:
-    """Who is whose, service accounts say: ann is staff, and eve is not."""
+    """Service accounts say it: ann is staff, and eve is not."""
     asked = [pod(world, f"{user}-knocks", "root.closed", account=user) for user in ("ann", "eve")]
     with pods(world, *asked) as (_, eves):
         world.await_pod("eve-knocks", "refusal", refused("user eve may not submit to root.closed"), SECONDS)
@@ -180,7 +180,7 @@ def test_the_limit_of_a_user_holds_the_user_alone(world: World) -> None:
 
 @pytest.mark.real
 def test_a_removed_queue_drains(world: World) -> None:
-    """What runs there runs on and counts, nobody new gets in; it goes with the last. A new one takes the refused."""
+    """What runs there runs on and counts, no new pod gets in; it goes with the last. A new one takes the refused."""
     with pods(world, pod(world, "inside", "root.leaving")) as (inside,):
         bound(world, "inside")
         support_families.change(world, configured(*QUEUES))
@@ -251,7 +251,7 @@ def test_a_killed_daemon_knows_what_its_queues_use(world: World) -> None:
 
 
 def end_some(world: World, observer: support_observer.Observer, made: list[Json]) -> list[Json]:
-    """While nobody looks, one of those who run goes, and every other one of the rest is done. Those that are there."""
+    """While no daemon runs, delete one running pod and let every other one of the rest succeed; the pods that exist."""
     gone, *rest = running(world)
     observer.expect(gone)
     world.delete(gone["metadata"]["name"])
@@ -263,7 +263,7 @@ def end_some(world: World, observer: support_observer.Observer, made: list[Json]
 
 
 def full(world: World, watch: support_queues.Watch) -> bool:
-    """Slurm and the page agree that no queue can take any more, and all whom it let in have nodes."""
+    """Slurm and the page agree that no queue can take any more, and all pods that were let in have nodes."""
     slurm = dict(watch.now()) == FULL == {path: used(world, path) for path in FULL}
     return slurm and len(running(world)) == len(world.slurm.alive(world.daemon.cluster_id))
 
@@ -292,7 +292,7 @@ def example() -> list[Json]:
 
 @pytest.mark.real
 def test_the_example_works_as_it_is(open_world: OpenWorld, farm: Farm) -> None:
-    """Physicists: their queue takes them, the chemists' does not, so they go to the others; nobody fills one alone."""
+    """Physicists: their queue takes them, the chemists' does not, so they go to the others; no user fills one alone."""
     theirs = open_world("physics", hooks=example(), defaults={"partition": farm.partition})
     anybody = pod(theirs, "anybody", "")
     del anybody["metadata"]["annotations"][support_queues.QUEUE]
@@ -312,10 +312,10 @@ def test_the_example_works_as_it_is(open_world: OpenWorld, farm: Farm) -> None:
 
 
 @pytest.mark.real
-def test_in_the_example_who_has_borrowed_gives_back(
+def test_in_the_example_what_is_borrowed_is_given_back(
     kube: support_servers.Kubernetes, slurm: support_servers.Slurm, open_world: OpenWorld
 ) -> None:
-    """Chemists have 80 of the 100, physicists ask for 32 of their 50: the chemist who came last goes, nobody else."""
+    """Chemists have 80 of the 100, physicists ask for 32 of their 50: only the chemist's last pod goes."""
     with support_families.granted(kube, "yunikorn"), support_farm.built(kube, slurm, *[0] * 4, cpus=2 * CPUS) as farm:
         physics = open_world("physics", hooks=example(), defaults={"partition": farm.partition})
         # Another team's namespace; its pods name the daemon of the first.

@@ -1,4 +1,4 @@
-"""Queues preempt on real servers: what is borrowed goes, by eviction, once, for whoever it is guaranteed to."""
+"""Queues preempt on real servers: what is borrowed is evicted, once, for the queue that it is guaranteed to."""
 
 import contextlib
 import pathlib
@@ -29,16 +29,16 @@ from tests.e2e.support_queues import hook, most, pod, queue, says, shown, used
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
-#: One machine, of which somebody else has a part.
+#: One machine, of which another Slurm user's job has a part.
 CPUS, THEIR_CPUS = 8, 2
 SECONDS = 45.0
 #: What is refused for so long is given up, and others are looked for 15 s later.
 EVICT_SECONDS = 3.0
 #: So often pods are made that have to be equally old.
 TRIES = 10
-#: Long enough for a watcher to see who is on his way out.
+#: Long enough for a watcher to see which pods are being deleted.
 LEAVES = {"kwok.local/terminating": "2s"}
-#: Whoever waits for so long has others go for him.
+#: A pod that waits for so long has others evicted for it.
 SOON = {"preemption.delay": "2s"}
 SLOW = {"quota.preemption.delay": "2s"}
 WORDS = "room is made in queue root.{}: {} with more than their queues are entitled to have to go"
@@ -61,7 +61,7 @@ def capped(cpus: int) -> Json:
 
 
 def configured(cap: int = 4) -> list[Json]:
-    """Everybody may submit everywhere."""
+    """All users may submit to all queues."""
     trees = (
         shared("team", 6, 2, queue("team-c", resources=least(1))),
         shared("gangs", 4, 2),
@@ -77,7 +77,7 @@ def configured(cap: int = 4) -> list[Json]:
 
 @pytest.fixture(scope="module")
 def farm(kube: support_servers.Kubernetes, slurm: support_servers.Slurm) -> Iterator[Farm]:
-    """A machine of our own: nobody but these pods takes what comes free on it."""
+    """A machine of our own: only these pods take what becomes free on it."""
     with support_farm.built(kube, slurm, 0, cpus=CPUS) as made:
         yield made
 
@@ -104,7 +104,7 @@ def counted(gate: Gate) -> None:
 
 @pytest.fixture(scope="module")
 def cheap(kube: support_servers.Kubernetes) -> Iterator[str]:
-    """A class of priority below everybody's."""
+    """A class of priority below all others."""
     path, name = "/apis/scheduling.k8s.io/v1/priorityclasses", support_daemon.fresh_name("cheap")
     kube.create(path, {"metadata": {"name": name}, "value": -10})
     try:
@@ -115,7 +115,7 @@ def cheap(kube: support_servers.Kubernetes) -> Iterator[str]:
 
 @contextlib.contextmanager
 def one_by_one(world: World, *manifests: Json) -> Iterator[list[Json]]:
-    """Pods that run, each in another second than the one before: which is the newest, everybody can say."""
+    """Pods that run, each in another second than the one before: so that it is clear which is the newest."""
     with contextlib.ExitStack() as stack:
         made = []
         for one in manifests:
@@ -152,7 +152,7 @@ def borrower(world: World, name: str, path: str = "root.team.team-b", **spec: st
 
 
 def leaving(world: World) -> set[str]:
-    """Of those that are still there, who is on his way out."""
+    """The pods that are being deleted."""
     return {one["metadata"]["name"] for one in world.pods() if "deletionTimestamp" in one["metadata"]}
 
 
@@ -167,7 +167,7 @@ def said_to(world: World, one: Json, reason: str) -> list[str]:
 
 
 def notes(world: World) -> dict[str, set[str]]:
-    """Who still says that somebody goes."""
+    """The pods that still say that others are evicted for them, or they for others."""
     keys = {names.ANNOTATION_ROOM, names.ANNOTATION_MAKES_ROOM}
     found = {one["metadata"]["name"]: keys & one["metadata"].get("annotations", {}).keys() for one in world.pods()}
     return {name: there for name, there in found.items() if there}
@@ -177,7 +177,7 @@ def notes(world: World) -> dict[str, set[str]]:
 def test_a_guarantee_takes_back_what_is_borrowed_and_nothing_else(
     world: World, farm: Farm, gate: Gate, cheap: str
 ) -> None:
-    """First the newest, of equally new ones the cheapest; not who has only what is his, nobody who is not ours."""
+    """First the newest, of equally new ones the cheapest; none within its guarantee, no pod of another scheduler."""
     (node,) = farm.nodes
     old, older, cheaper, dearer, newest = (borrower(world, name) for name in ("old", "older", "cheap", "dear", "new"))
     cheaper["spec"]["priorityClassName"] = cheap
@@ -303,7 +303,7 @@ def budget(world: World) -> Iterator[None]:
 
 
 @pytest.mark.real
-def test_nobody_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: Gate) -> None:
+def test_no_pod_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: Gate) -> None:
     """Without the one that is refused there is no room; so the other one is not told, and both stay."""
     old, new = borrower(world, "old", "root.pair.pair-b"), borrower(world, "new", "root.pair.pair-b")
     new["metadata"]["labels"] = {"app": "kept"}
@@ -315,7 +315,7 @@ def test_nobody_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: 
 
 @pytest.mark.real
 def test_a_lowered_maximum_takes_back_what_is_beyond_it(world: World, gate: Gate) -> None:
-    """A while after the reload; as much as is too much, and nothing for nobody."""
+    """A while after the reload; as much as is too much, and no more."""
     four = [borrower(world, f"q{number}", "root.capped") for number in range(4)]
     with one_by_one(world, *four), support_observer.observing(world) as observer:
         assert used(world, "root.capped") == 4

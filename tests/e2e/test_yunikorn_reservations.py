@@ -80,7 +80,7 @@ def records(world: World) -> list[str]:
 
 
 def left_behind(world: World) -> object:
-    """What is kept, or said to be kept, for anybody."""
+    """What is reserved, or recorded as reserved."""
     return reservations(world) or records(world)
 
 
@@ -124,7 +124,7 @@ def is_told(one: Json) -> bool:
 
 @contextlib.contextmanager
 def native(world: World, node: str) -> Iterator[int]:
-    """A job that nobody here knows, the first in Slurm's queue, for half of this node."""
+    """A job of no pod, the first in Slurm's queue, for half of this node."""
     wanted = {"name": "native", "required_nodes": [node], "cpus_per_task": CPUS // 2}
     first = {"partition": world.daemon.settings["defaults"]["partition"], "priority": {"set": True, "number": 10**6}}
     job = world.slurm.submit({**support_foreign.EXTERNAL, **wanted, **first})

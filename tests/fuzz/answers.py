@@ -23,7 +23,7 @@ from tests.fuzz import generators, mutating, office
 from tests.fuzz.office import Office
 from tests.fuzz.runner import Watch
 
-#: Nobody is silenced for longer, whatever a server wishes.
+#: No server can silence the client for longer.
 LONGEST_SILENCE = 300.0
 
 #: The reads that are lists: the key of the list, the key of a row's name, and what is compared of the answer.
@@ -87,7 +87,7 @@ class Answers:
             yield from self._beside(case, found)
 
     def _beside(self, case: Case, found: Any) -> Iterator[str]:
-        """Rows that nobody touched say what they said before."""
+        """Rows that were not touched say what they said before."""
         touched = self._office.touched
         after = LISTS[case.verb][2](found)
         for name, row in self._true[case.verb].items():

@@ -23,7 +23,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table, known
 from tests.fuzz import recorder, rules, runner
 from tests.fuzz.strangers import Shelf
 from tests.simulation import families
@@ -49,13 +49,13 @@ def settings(chain: str) -> Settings:
 
 
 class Errors:
-    """What the core logs when it catches something that nobody expected."""
+    """What the core logs when it catches something unexpected."""
 
     def __init__(self) -> None:
         self.caught: list[str] = []
 
     def listen(self) -> None:
-        """In place of every other listener: nobody reads thousands of cases."""
+        """In place of every other listener: thousands of cases are not worth a log."""
         loguru.logger.remove()
         loguru.logger.add(self._hear, level="WARNING", backtrace=False, diagnose=False)
 
@@ -95,7 +95,7 @@ def _node(name: str, gpus: int) -> Node:
 
 @functools.cache
 def machines(count: int) -> tuple[Sequence[Node], Sequence[SlurmNode], Sequence[Partition]]:
-    """Made once: nobody changes them."""
+    """Made once, as they never change."""
     mine, theirs = nodes(count)
     every = tuple(one.name for one in theirs)
     parts = [Partition(name=name, states=frozenset({"UP"}), nodes=every) for name in ("debug", "batch", "secret")]
@@ -110,7 +110,7 @@ class Mind:
         self._others: list[Pod] = []
         mine, theirs, parts = machines(size)
         self.cluster, self.slurm = recorder.Cluster(shelf), recorder.Slurm(theirs, parts)
-        self.stores = {kind: _store(kind, shelf) for kind in known.GROUPING}
+        self.stores = {kind: _store(kind, shelf) for kind in kind_table.WATCHED}
         self.told = bridging.Told()
         #: What hooks see beside nodes and pods.
         self.seen: dict[needs.Need, Store[Any]] = {}
@@ -154,7 +154,7 @@ class Mind:
         self._others += pods
 
     def begin(self, shelf: Shelf) -> None:
-        """Nobody is there, and these are the objects: as if it had just been made, for less."""
+        """Begin without pods, and with these objects: like a new core, for less time."""
         for pod in [pod for uid in self.core.census.uids() if (pod := self.core.census.get(uid)) is not None]:
             self.core.on_pod(pod, None)
         for other in self._others:
@@ -183,7 +183,7 @@ class Mind:
 
 
 def _store(kind: kinds.Kind[Any], shelf: Shelf) -> Store[Any]:
-    made: Store[Any] = Store(known.INDEXES.get(kind))
+    made: Store[Any] = Store(kind_table.INDEXES.get(kind))
     made.replace(ports.Listing(items=shelf.all(kind), resource_version="1"))
     made.mark_synced()
     return made

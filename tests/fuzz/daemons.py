@@ -32,7 +32,7 @@ _FLEET = Fleet(
 )
 _NODES = tuple(_FLEET.nodes)
 OPEN, OWN = "debug", "batch"
-#: So the pods are called whose marks of a binding nobody but their user has written.
+#: The name of pods whose marks of a binding were written by their user alone.
 FORGED = "forged"
 
 #: What the API server would not take from them as it is made here, or what only administrators give: a priority.
@@ -137,7 +137,7 @@ class Play:
         self._seen.update(self._slurm.world.jobs)
 
     def _accepted(self) -> Iterator[str]:
-        """What Slurm was given, who was bound by it, and what anybody was told."""
+        """What Slurm was given, the pods that were bound by it, and all messages."""
         owned = {number: owner for number, job in self._seen.items() if (owner := _owner(job)) is not None}
         for number, owner in owned.items():
             yield from self._given(self._seen[number], owner)
@@ -158,7 +158,7 @@ class Play:
         if owner.namespace == HOSTILE and (charged or OWN in job.ask.partitions):
             yield "acceptance: a job of the hostile namespace has what policy refuses to it"
         if owner.namespace == HOSTILE and job.user not in TOKENS_OF_SLURM.values():
-            yield "acceptance: a job of the hostile namespace runs as somebody else"
+            yield "acceptance: a job of the hostile namespace runs as another user"
 
     def ends(self) -> Mapping[str, object]:
         """What became of the other namespace's pods, and of their jobs."""
@@ -197,7 +197,7 @@ class _Blind(Observer):
 
 
 class _Hostile:
-    """Users who may do what they like in one namespace, and read everything."""
+    """Users that may do what they like in one namespace, and read everything."""
 
     def __init__(self, dice: random.Random, play: Play) -> None:
         self._dice, self._play = dice, play
@@ -235,7 +235,7 @@ class _Hostile:
         self._made.append(name)
 
     def _forged_pod(self) -> None:
-        """With the marks of a real pod of the other namespace, and perhaps a version that nobody can resolve."""
+        """With the marks of a real pod of the other namespace, and perhaps a version that does not exist."""
         theirs = self._play.kube.list(kinds.PODS, VICTIM)
         if not theirs:
             return

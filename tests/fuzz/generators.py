@@ -60,7 +60,7 @@ ODD: Sequence[str] = (
     "gpu:99999999999",
 )
 
-#: Larger than anybody needs.
+#: Larger than any pod needs.
 LARGE: Sequence[Callable[[], str]] = (
     lambda: "[" * 60_000,
     lambda: '{"a":' * 20_000,
@@ -95,7 +95,7 @@ ODD_QUANTITIES: Sequence[object] = (
     "٣",
 )
 
-#: What annotations of ours say when nobody means harm, by their key.
+#: Harmless values of our annotations, by key.
 SENSIBLE: dict[str, Sequence[str]] = {
     "account": ("physics", "chemistry"),
     "user-id": ("ann", "1001", "0", "99", "slurm", "root", "munge", "daemon"),
@@ -170,7 +170,7 @@ def one(dice: random.Random, *choices: tuple[float, Callable[[], T]]) -> T:
 
 
 def text(dice: random.Random, *usual: str) -> str:
-    """Mostly one of the usual words; now and then what nobody expects."""
+    """Mostly one of the usual words; now and then an unexpected one."""
     return one(
         dice,
         (10.0, lambda: dice.choice(usual) if usual else dice.choice(("a", "web", "x1"))),
@@ -337,7 +337,7 @@ def volume(dice: random.Random) -> Json:
 
 
 def nested(dice: random.Random, levels: int) -> Json:
-    """An object of any shape whose keys are those that somebody looks for."""
+    """An object of any shape whose keys are those that readers look for."""
     keys = (
         "labelSelector",
         "matchLabels",

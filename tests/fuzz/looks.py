@@ -1,6 +1,6 @@
 """How long one look at one workload holds the only thread that thinks, on a cluster of ten thousand nodes.
 
-A look of ordinary pods comes first: what nodes that have just joined cost is paid once, and by nobody's fault.
+A look of ordinary pods comes first: what nodes that have just joined cost is paid once, and is no finding.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """Manifests of users on their way to Slurm: decoded, claimed, gathered, translated, judged by policy, and encoded.
 
 Watched from the outside, by the rules of this suite alone: what may be in the JSON of a submit, whose workload a pod
-is, and what anybody is told.
+is, and what messages say.
 """
 
 import dataclasses
@@ -97,7 +97,7 @@ def _decoded(manifest: Json, watch: Watch) -> Pod | None:
 
 
 def _roots(mind: Mind, pods: Sequence[Pod]) -> Iterator[str]:
-    """Whose workload each pod is: never somebody's of another namespace, and never two under one key."""
+    """The workload of each pod: never one of another namespace, and never two under one key."""
     crews = [crew for key in mind.core.census.roots() if (crew := mind.core.census.crew(key)) is not None]
     for crew in crews:
         root = crew.root

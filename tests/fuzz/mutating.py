@@ -74,7 +74,7 @@ HEADERS: Sequence[tuple[int, str]] = (
 
 
 def fields_of(*modules: types.ModuleType) -> frozenset[str]:
-    """The fields that the records of some modules read: of the others nobody takes notice."""
+    """The fields that the records of some modules read: all others are ignored."""
     records = [one for module in modules for one in vars(module).values() if isinstance(one, type)]
     structs = [one for one in records if issubclass(one, msgspec.Struct)]
     return frozenset(field.encode_name for one in structs for field in msgspec.structs.fields(one))

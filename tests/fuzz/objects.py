@@ -15,7 +15,7 @@ from slurm_bridge.informers.store import Store
 from slurm_bridge.kube import codec
 from slurm_bridge.model import budget, groups, kinds, meta, names, node, pod, services, storage
 from slurm_bridge.model.kinds import Kind
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table
 from tests.fuzz import brains, generators, mutating, strangers
 from tests.fuzz.brains import Mind
 from tests.fuzz.generators import Json
@@ -259,7 +259,7 @@ def _plain(dice: random.Random, name: str) -> Json:
 _KINDS: Mapping[str, Kind[Any]] = {
     "podgroup": kinds.PODGROUPS,
     "coscheduling": kinds.COSCHEDULING_PODGROUPS,
-    **{kind.plural: kind for kind in known.GROUPING if kind.plural != "podgroups"},
+    **{kind.plural: kind for kind in kind_table.WATCHED if kind.plural != "podgroups"},
     **{kind.plural: kind for kind in needs.KINDS.values() if kind is not kinds.PODS},
     "nodes": kinds.NODES,
     "pods": kinds.PODS,

@@ -1,4 +1,4 @@
-"""A pocket slurmrestd with jobs of all kinds, and a hand between it and whoever asks.
+"""A pocket slurmrestd with jobs of all kinds, and a hand between it and its client.
 
 Orders are answered from memory, as they were answered once: no case changes anything for the next one.
 """

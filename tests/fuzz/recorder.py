@@ -135,7 +135,7 @@ class Cluster:
         return ports.Listing(items=self.shelf.all(kind), resource_version="1")
 
     def watch(self, *_: object, **__: object) -> ports.Changes[Any]:
-        raise errors.Unavailable("nobody watches here")
+        raise errors.Unavailable("no watch here")
 
     def create(self, kind: Kind[T], _namespace: str, _manifest: Manifest) -> T:
         raise errors.Invalid(f"no {kind.plural} are made here")
@@ -165,7 +165,7 @@ class Cluster:
         return None
 
     def write_lease(self, _lease: object) -> None:
-        raise errors.Invalid("nobody leads here")
+        raise errors.Invalid("no lease here")
 
 
 def _texts(value: object, name: str = "") -> list[tuple[str, str]]:

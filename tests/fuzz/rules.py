@@ -7,7 +7,7 @@ from typing import Any
 from tests.fuzz.generators import Json
 from tests.fuzz.strangers import HOSTILE, VICTIM
 
-#: What anybody is told at once.
+#: The longest message.
 MOST_LETTERS = 1024
 
 #: What policy allows in these cases, by namespace and the field of the submit; everything else is refused.
@@ -47,7 +47,7 @@ def unprintable(text: str) -> bool:
 
 
 def message(where: str, text: str) -> Iterator[str]:
-    """What somebody is told."""
+    """A message of the program."""
     if len(text) > MOST_LETTERS:
         yield f"message: {where} has more than {MOST_LETTERS} letters"
     if unprintable(text):

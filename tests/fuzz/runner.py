@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-#: What one step may cost: the scheduler has one thread, and whoever holds it longer holds up everybody.
+#: What one step may cost: the scheduler has one thread, and a longer step holds up all workloads.
 MOST_SECONDS = 0.05
 #: A step that took longer is measured so often again: the machine may have been busy with something else.
 AGAIN = 3

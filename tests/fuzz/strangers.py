@@ -1,4 +1,4 @@
-"""Two namespaces: one whose objects everybody knows the uids of, and one whose pods claim to belong to them.
+"""Two namespaces: one whose objects have uids that all users know, and one whose pods claim to belong to them.
 
 uids are no secrets: those of gangs stand in every job's record, which Slurm shows to its users.
 """
@@ -13,7 +13,7 @@ from slurm_bridge.kube import codec
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table
 from tests.fuzz import generators
 from tests.fuzz.generators import Json
 
@@ -109,7 +109,7 @@ class Shelf:
         return self._objects.get((kind.group, kind.kind, namespace, name))  # type: ignore[return-value]
 
 
-GROUPING = known.GROUPING
+GROUPING = kind_table.WATCHED
 
 
 def forged_jobs(dice: random.Random) -> list[Json]:

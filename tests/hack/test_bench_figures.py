@@ -62,7 +62,7 @@ def test_a_turn_tells_rates_and_costs_per_pod() -> None:
     assert (one.rate, one.cpu_per_pod, one.calls_per_pod("slurmctld")) == (5.0, 150.0, 3.0)
 
 
-def test_a_side_that_nobody_called_has_no_calls() -> None:
+def test_a_server_that_was_not_called_has_no_calls() -> None:
     """A missing counter is no error."""
     assert turn().calls_per_pod("apiserver") == 0
 
@@ -84,7 +84,7 @@ def test_a_round_that_was_cut_short_has_no_ratio() -> None:
 
 
 def test_each_round_begins_with_another() -> None:
-    """Nobody always plays on the cleanest cluster."""
+    """No contestant always has the cleanest cluster."""
     names = ["a", "b", "c"]
     assert [figures.order(names, round_) for round_ in range(4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
 

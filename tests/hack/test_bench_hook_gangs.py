@@ -13,7 +13,7 @@ from slurm_bridge.model.pod import Pod
 
 
 class Watched(Racks):
-    """Remembers where everybody might have been put, and was."""
+    """Remembers on which nodes each gang could have been placed, and on which it was."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -68,7 +68,7 @@ def test_old_gangs_end_when_there_are_too_many_pods() -> None:
     assert not any(world.keeper.holds(uid, node) for one in others for uid, node in one.items())
 
 
-def test_whoever_of_ours_is_in_the_way_ends_first() -> None:
+def test_our_pods_that_are_in_the_way_end_first() -> None:
     """Slurm would wait for just that."""
     world, (first, second) = Watched(100), (one.workload.pods for one in gangs.equal(0, 2))
     nodes = {"node-00000"}
@@ -79,7 +79,7 @@ def test_whoever_of_ours_is_in_the_way_ends_first() -> None:
 
 
 def test_nodes_that_cannot_hold_a_gang_are_an_error() -> None:
-    """A benchmark of gangs that nobody could start would look fast."""
+    """A benchmark of gangs that cannot start would look fast."""
     (largest,) = gangs.equal(3, 1)
     with pytest.raises(Full, match=r"1 nodes from node-00000 on have room for \d+ of 64 pods"):
         Racks(10).seat(largest.workload.pods, {"node-00000"}, ())

@@ -34,7 +34,7 @@ def row(rate: float, *, who: str = "a", shapes: str = "equal", nodes: int = 20_0
 
 
 def test_what_counts_is_the_median_of_the_turns() -> None:
-    """One turn that somebody disturbed does not."""
+    """One disturbed turn does not change the result."""
     turns = [turn(round_=number, seconds=seconds) for number, seconds in enumerate((1.0, 0.5, 100.0))]
     (found,) = figures.rows(turns, "framework alone")
     assert (found.rate, found.lowest, found.highest, found.ratio) == (100.0, 1.0, 200.0, None)
@@ -50,7 +50,7 @@ def test_ratios_are_taken_within_a_round() -> None:
 
 
 def test_goals_are_for_the_large_clusters() -> None:
-    """By the clock, or by processor time where somebody else kept the machine busy; the tolerance lowers them."""
+    """By the clock, or by processor time where another process kept the machine busy; the tolerance lowers them."""
     rows = [row(499.0), row(100.0, shapes="different"), row(499.0, cpu_rate=501.0), row(1.0, nodes=5000)]
     unjudged = row(1.0, who="b")
     assert [one.met for one in figures.verdicts([*rows, unjudged], {"a"}, 0.0)] == [False, True, True]

@@ -19,7 +19,7 @@ def timing(milliseconds: float, nodes: int = 100) -> Timing:
 
 @pytest.mark.parametrize("policy", SortPolicy)
 @pytest.mark.parametrize("shortage", SHORTAGES, ids=lambda one: one.name)
-def test_nobody_gets_anything_before_somebody_gives_it_up(shortage: Shortage, policy: SortPolicy) -> None:
+def test_no_application_gets_anything_before_another_gives_it_up(shortage: Shortage, policy: SortPolicy) -> None:
     """Then as much is given as there is, and nothing more."""
     crowd = Crowd(20, shortage, policy, queues=5, applications=70)
     waiting = dict(crowd.partition.root.pending)
@@ -41,7 +41,7 @@ def test_there_are_as_many_queues_and_applications_as_were_asked_for() -> None:
     assert sum(bool(one.asks) for one in crowd.partition.applications.values()) == 120
 
 
-def test_admission_is_measured_with_nobody_else_with_everybody_and_behind_others() -> None:
+def test_admission_is_measured_alone_all_at_once_and_behind_others() -> None:
     """In the end as many run as there is room for, and the others still wait."""
     gate = Gate(nodes=5, queues=25, behind=50)
     found = admission.measure(5, 10, gate)

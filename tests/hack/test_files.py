@@ -26,7 +26,7 @@ def test_a_shell_reads_the_same(tmp_path: pathlib.Path, name: str) -> None:
 
 
 def test_a_missing_file_says_what_to_do(tmp_path: pathlib.Path) -> None:
-    """Whoever needs a cluster learns how to get one."""
+    """The error says how a cluster is started."""
     with pytest.raises(FileNotFoundError, match="make cluster-up"):
         envfile.read(tmp_path)
 

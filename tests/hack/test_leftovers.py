@@ -36,7 +36,7 @@ def test_a_server_without_a_record_is_found(config: Config) -> None:
 
 
 def test_processes_of_users_are_not_ours(config: Config) -> None:
-    """Whoever only looks at the cluster, or names its folder, may go on."""
+    """A process that only looks at the cluster, or names its folder, goes on."""
     (config.directory / "logs").mkdir(parents=True)
     variables = {"CLUSTER_DIR": str(config.directory), "KUBECONFIG": f"{config.directory}/kubeconfig"}
     with subprocess.Popen(["sleep", "60"], env=variables, cwd=config.directory, executable="/bin/sleep") as user:

@@ -22,7 +22,7 @@ def test_what_is_there_is_not_asked_for() -> None:
 
 
 def test_people_without_rights_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who may not install gets the advice as an error."""
+    """Without the right to install, the advice is an error."""
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(PartError, match=r"no-such-program.*apt-get install older-name"):
         packages.require(ABSENT)

@@ -66,7 +66,7 @@ def test_recycled_pid_is_not_ours(places: process.Places) -> None:
     assert not places.pid.exists()
 
 
-def test_torn_pid_file_is_nobody(places: process.Places) -> None:
+def test_torn_pid_file_is_no_process(places: process.Places) -> None:
     """Half a record, as a power cut leaves it, is no obstacle."""
     places.make()
     places.pid.write_text(json.dumps({"pid": 1})[:-3])
@@ -89,7 +89,7 @@ def test_frozen_process_is_stopped(places: process.Places) -> None:
 
 
 def test_deaf_process_is_killed(places: process.Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who ignores SIGTERM gets SIGKILL in bounded time."""
+    """A process that ignores SIGTERM gets SIGKILL in bounded time."""
     monkeypatch.setattr(process, "TERM_SECONDS", 0.3)
     process.spawn([sys.executable, "-c", IGNORES_TERM], places, "")
     process.await_answer(places, lambda: "" if "deaf" in places.log.read_text() else "not yet", 10)

@@ -22,7 +22,7 @@ class Admins:
         )
 
     def end_job(self) -> None:
-        """Somebody or something ends one of our jobs."""
+        """An administrator, or something else, ends one of our jobs."""
         jobs = self._world.ours("PENDING", "RUNNING", "SUSPENDED")
         if jobs:
             job = self._dice.choice(jobs)

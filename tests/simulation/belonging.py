@@ -27,7 +27,7 @@ _LWS, _JOBSET = "leaderworkerset.sigs.k8s.io/", "jobset.sigs.k8s.io/"
 #: What follows when a member is lost.
 KEEP, FOLLOW, RESTART = "keep", "follow", "restart-group"
 
-#: A pod whose group nobody knows yet.
+#: A pod whose group is not known yet.
 NOWHERE = ""
 
 
@@ -123,7 +123,7 @@ def _of_jobset(pod: Manifest, objects: Objects) -> str:
     if found is None:
         return ""
     if found["metadata"]["namespace"] != namespace:
-        # Anybody can write any uid.
+        # Every user can write any uid.
         return NOWHERE
     uid = f"{found['metadata']['uid']}:{marks[_JOBSET + 'restart-attempt']}"
     return f"{uid}:{marks[_JOBSET + 'replicatedjob-name']}" if _comes_in_parts(found) else uid

@@ -31,7 +31,7 @@ class Careless:
             self._pods.pop(old.uid, None)
 
     def on_other_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """Whoever else is there does not matter to it."""
+        """It ignores all other pods."""
 
     def on_node(self, _: Node | None, new: Node | None) -> None:
         """Remember how Slurm calls it."""
@@ -39,7 +39,7 @@ class Careless:
             self._nodes[new.slurm_name] = new.metadata.name
 
     def on_owner(self, old: object, new: object) -> None:
-        """Nobody speaks for pods."""
+        """It ignores the owners of pods."""
 
     def on_kinds(self) -> None:
         """Nor for kinds."""

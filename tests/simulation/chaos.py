@@ -14,7 +14,7 @@ BEATS = 45
 
 
 class Guests(Protocol):
-    """Who acts in some runs only."""
+    """Actors of some runs only."""
 
     acts: tuple[tuple[int, Act], ...]
 

@@ -39,7 +39,7 @@ _BETWEEN_HELPS = 40.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """What the world can bear, so that everybody gets a turn: troupes at once, and CPUs of those that never end.
+    """What the world can bear, so that every troupe gets a turn: troupes at once, and CPUs of those that never end.
 
     Whatever stays for ever, spread in the worst way over all nodes, has to leave room for every troupe that ends.
     """
@@ -149,7 +149,7 @@ class Company:
     # -- members -----------------------------------------------------------------------------------------------------
 
     def lose_member(self, dice: random.Random) -> None:
-        """Somebody deletes a pod, at any time."""
+        """A user deletes a pod, at any time."""
         pod = self._any_pod(dice)
         if pod is not None:
             self._stage.delete(kinds.PODS, pod["metadata"]["name"], dice.choice((None, None, 20, 0)))
@@ -231,7 +231,7 @@ class Company:
             self._stage.cancel(dice.choice(parts).job_id)
 
     def help(self, now: float) -> None:
-        """Whoever is parked because its job was cancelled is told by its user to try again, every now and then."""
+        """Users retry, every now and then, what is parked because its job was cancelled."""
         for pod in self._pods():
             name, marks = pod["metadata"]["name"], pod["metadata"].get("annotations") or {}
             waits = names.ANNOTATION_PARKED in marks and not (pod["spec"].get("nodeName") or _over(pod))

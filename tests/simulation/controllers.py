@@ -83,7 +83,7 @@ class StatefulSets(Follower):
         super().__init__(objects, STATEFULSETS, PODS)
 
     def reconcile(self, manifest: Manifest) -> None:
-        """A pod for every number; whoever is over makes room for the next one of that name."""
+        """A pod for every number; one that is over makes room for the next one of that name."""
         spec, metadata = manifest["spec"], manifest["metadata"]
         start = spec.get("ordinals", {}).get("start", 0)
         wanted = {f"{metadata['name']}-{number}": number for number in range(start, start + spec["replicas"])}

@@ -21,7 +21,7 @@ from tests.simulation import families, groups
 from tests.simulation.observer import CLUSTER_ID
 from tests.simulation.process import Build, Views
 
-#: What is lost is found, and who backs off comes back, within the patience of a run.
+#: What is lost is found, and what backs off comes back, within the patience of a run.
 SETTINGS: dict[str, Any] = {
     "cluster_id": CLUSTER_ID,
     "slurm": {
@@ -64,7 +64,7 @@ class Site:
         self.variant = variant
 
     def write(self, **changes: Any) -> None:
-        """Somebody changes it."""
+        """An operator changes it."""
         self.variant = dataclasses.replace(self.variant, **changes)
 
 
@@ -97,7 +97,7 @@ class Fickle:
         return base.Deny(nodes=frozenset(bad), message="not there") if bad else base.GO
 
 
-#: So many pods find room on half of the nodes, whoever else is there.
+#: So many pods find room on half of the nodes, beside all others.
 FEW = 2
 
 
@@ -109,19 +109,19 @@ class Uncounted:
     """Counts nothing."""
 
     def attempt(self, result: str) -> None:
-        """Nobody asks."""
+        pass
 
     def surprise(self, where: str) -> None:
-        """Nobody asks."""
+        pass
 
     def bound(self, pod: Pod, waited: float | None) -> None:
-        """Nobody asks."""
+        pass
 
     def ended(self, reason: str) -> None:
-        """Nobody asks."""
+        pass
 
     def resized(self) -> None:
-        """Nobody asks."""
+        pass
 
 
 class RealBrain:

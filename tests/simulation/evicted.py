@@ -1,9 +1,9 @@
 """When a pod may be evicted although its job lives: for another workload of ours that waits, and both say so.
 
-I7   whoever it goes for, as it says itself, waits, and says that this workload goes for it; and before the first of
-     all who go for it is evicted, each of them says so
-I10  for a queue only those go whose queue has more than it is entitled to, and only for one that is entitled to it;
-     for nobody only while there is more than there may be. Nobody is told to go twice
+I7   the workload that a victim's note names waits, and names this victim in its own note; and before the first of
+     its victims is evicted, each of them has its note
+I10  for a queue only pods go whose queue has more than it is entitled to, and only for one that is entitled to it;
+     for no queue only while there is more than there may be. No pod is told to go twice
 """
 
 import json
@@ -59,16 +59,16 @@ def _note(manifest: Manifest, key: str) -> Manifest:
 
 
 class Evicted:
-    """Remembers who was told. Without a realm no queue may want anybody to go."""
+    """Remembers which pods were told to go. Without a realm no queue may have pods evicted."""
 
     def __init__(self, groups: Groups, now: Callable[[], float]) -> None:
         self.realm: Realm | None = None
         self._groups, self._now = groups, now
         self._told: dict[str, tuple[str, float]] = {}
-        #: Groups of which one has gone, by whom they go for.
+        #: Groups of which one has gone, each with the group that it goes for.
         self._begun: set[tuple[str, str]] = set()
-        #: How many went for a queue: for somebody who waits, and for nobody.
-        self.for_others = self.for_nobody = 0
+        #: How many went for a queue: for a workload that waits, and for none.
+        self.for_others = self.for_no_workload = 0
 
     def around(self, handler: wire.Handler, who: str) -> wire.Handler:
         """Kubernetes as this daemon reaches it."""
@@ -90,7 +90,7 @@ class Evicted:
     # -- one pod that was evicted ------------------------------------------------------------------------------------
 
     def properly(self, pod: seen.Pod, manifests: Mapping[str, Manifest], pods: Pods, by: str) -> bool:
-        """By an eviction, and for somebody."""
+        """By an eviction, and for a workload that waits."""
         mine = manifests[pod.uid]
         conditions = mine["status"].get("conditions", ())
         if not any(one.get("reason") == "EvictionByEvictionAPI" for one in conditions):
@@ -102,7 +102,7 @@ class Evicted:
         return self._makes_room(pod, pods, by)
 
     def _makes_room(self, pod: seen.Pod, pods: Pods, by: str) -> bool:
-        """For a queue, as it says itself; a group that is torn goes to its end, whether anybody still waits or not."""
+        """For a queue, as its note says; a group that is torn goes to its end, also when no workload waits any more."""
         asker = pod.makes_room.get("uid")
         if asker is None or asker == pod.group or not pod.makes_room.get("for"):
             return False
@@ -113,11 +113,11 @@ class Evicted:
             return False
         self._begun.add((pod.group, asker))
         self.for_others += bool(asker)
-        self.for_nobody += not asker
+        self.for_no_workload += not asker
         return True
 
     def _is_agreed(self, pod: seen.Pod, those: Iterable[seen.Pod], by: str) -> bool:
-        """Whoever it says it goes for says that this group does, and all who are to go for it say so, too."""
+        """The workload of its note has this group among its victims, and each of these victims has its note."""
         told = [one for one in those if pod.group in (one.room.get("victims") or {})]
         return bool(told) and all(self._says(uid, pod, by) for one in told for uid in one.room["victims"])
 
@@ -130,7 +130,7 @@ class Evicted:
         if those and not realm.may_ask(those, every, now):
             raise Broken(f"I10: {by} evicted {pod.key} for {those}, whose queue is not entitled to that much")
         if not pod.makes_room["uid"] and not realm.is_too_much(every, now):
-            raise Broken(f"I10: {by} evicted {pod.key} for nobody, and there is no more than there may be")
+            raise Broken(f"I10: {by} evicted {pod.key} for no workload, and there is no more than there may be")
 
     def _waited(self, pod: seen.Pod) -> bool:
         """As far as a daemon may know, it still waits."""
@@ -156,7 +156,7 @@ class Evicted:
         return pod.group not in there and self.realm.excuses(tuple(self._groups.members(pod.group)), others)
 
     def _counted(self, group: str) -> int:
-        """Its job has the places of those that it has lost, and a restart counts whoever waits for one of them."""
+        """Its job has the places of those that it has lost, and a restart counts the pods that wait for one of them."""
         return int(seen.total(one.needs for one in self._groups.members(group) if not (one.gone or one.strange)).cpu)
 
     def left(self, pods: Pods) -> Iterable[str]:

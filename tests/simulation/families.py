@@ -49,7 +49,7 @@ KAI: Mapping[str, Any] = {
     },
 }
 
-#: Three racks in two halls, and little time for each set: who requires one goes round them.
+#: Three racks in two halls, and little time for each set: a gang that requires one tries them in turn.
 RACKS: Mapping[str, Any] = {
     "name": "kai",
     "options": {"topologies": [{"name": "site", "levels": ["hall", "rack"], "source": "copy", "conf": racks.CONF}]},
@@ -76,7 +76,7 @@ def queues(most: int) -> Mapping[str, Any]:
     return {"name": "yunikorn", "options": options}
 
 
-#: Of so many CPUs somebody always waits for some.
+#: With so many CPUs, always some pods wait for them.
 TIGHT = 4
 
 
@@ -171,7 +171,7 @@ class Dreamer:
         return Wait(reason="Dreaming", message="still thinking")
 
     def go_on(self) -> None:
-        """What somebody beside the passes does; there is no thread in this world."""
+        """What another thread does beside the passes; there is no thread in this world."""
         now = self._clock.now()
         for key, due in list(self._due.items()):
             if due <= now:

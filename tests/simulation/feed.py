@@ -7,7 +7,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.informers.store import Change, Store
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table
 
 T = TypeVar("T", bound=Object)
 
@@ -25,12 +25,12 @@ class Feed(Generic[T]):
     ) -> None:
         self._cluster, self._kind, self._handler = cluster, kind, handler
         self._news = news
-        self.store: Store[T] = Store(known.INDEXES.get(kind))
+        self.store: Store[T] = Store(kind_table.INDEXES.get(kind))
 
     def pump(self) -> bool:
         """Take what there is; False when the server could not be asked, or said that our version is too old.
 
-        A watch that stays open says nothing while nothing changes: so nobody is asked before something has.
+        A watch that stays open says nothing while nothing changes: so no list is asked for before something has.
         """
         since = self.store.resource_version
         if since and not self._news(int(since)):

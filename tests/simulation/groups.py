@@ -1,4 +1,4 @@
-"""The observer's memory of groups: who belongs to which, what each demands, and what may be left as it is."""
+"""The observer's memory of groups: which pod belongs to which, what each demands, and what may be left as it is."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from tests.simulation.broken import Broken
 
 #: A gang of which only a part could be bound for so long is taken back.
 BIND_SECONDS = 20.0
-#: So long may a watch be silent without anybody noticing.
+#: So long may a watch be silent unnoticed.
 DEAF = 45.0
 
 #: What the server counts by itself.
@@ -40,7 +40,7 @@ class Groups:
             self.sort_in(pod)
 
     def sort_in(self, pod: seen.Pod) -> None:
-        """Find the pod's group, once; who cannot be told yet is looked at again."""
+        """Find the pod's group, once; a pod whose group is not known yet is looked at again."""
         if pod.group or not pod.ours:
             return
         pod.group = belonging.group_of(pod.manifest, self._objects)
@@ -58,7 +58,7 @@ class Groups:
         return belonging.ALONE if pod.group == pod.uid else belonging.rules_of(pod.manifest, self._objects)
 
     def changed_since(self, pod: seen.Pod, moment: float) -> bool:
-        """Somebody has changed what the group demands (by the object itself, or one of its children)."""
+        """A user has changed what the group demands (by the object itself, or one of its children)."""
         parts = pod.group.split(":")
         return any(when >= moment for uid, when in self._changed.items() if uid in parts) or self._children(
             parts, moment

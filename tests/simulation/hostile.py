@@ -36,7 +36,7 @@ class Hostile:
         self._dice.choices(acts, weights)[0]()
 
     def join(self) -> None:
-        """A pod with the marks of somebody else's set or Job."""
+        """A pod with the marks of another user's set or Job."""
         self._pod(self._marks(), self._owners())
 
     def refuse(self) -> None:
@@ -47,7 +47,7 @@ class Hostile:
             self._world.kube.merge(kinds.PODS, (EVIL, name), failed, subresource="status")
 
     def forge_job(self) -> None:
-        """A Job that says that it is one of somebody else's JobSet, and nearly done."""
+        """A Job that says that it is one of another user's JobSet, and nearly done."""
         found = self._theirs(kinds.JOBSETS)
         uid = self._dice.choice(found)["metadata"]["uid"] if found else "nobody"
         above = _reference("jobset.x-k8s.io/v1alpha2", "JobSet", "set", uid)
@@ -96,7 +96,7 @@ class Hostile:
         return list(self._world.kube.list(kind, NAMESPACE))
 
     def _marks(self) -> dict[str, str]:
-        """Of somebody's JobSet, or of a group by the name of somebody's group."""
+        """Of another user's JobSet, or of a group by the name of another user's group."""
         sets = self._theirs(kinds.JOBSETS)
         if sets and self._dice.random() < 0.6:
             found = self._dice.choice(sets)["metadata"]

@@ -25,7 +25,7 @@ class JobSets(controllers.Follower):
         super().__init__(objects, JOBSETS, resources.JOBS, resources.PODS)
 
     def reconcile(self, manifest: Manifest) -> None:
-        """What an end of a child means comes first, then who is missing, then whether all may run."""
+        """What an end of a child means comes first, then what is missing, then whether all may run."""
         status = manifest.setdefault("status", {})
         attempt = status.setdefault("restarts", 0)
         children = self.owned(resources.JOBS, manifest)

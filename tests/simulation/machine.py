@@ -1,7 +1,7 @@
 """A hypothesis state machine over the pocket world: what users, administrators, machines and networks may do next.
 
 Every rule is one act; its dice come from hypothesis, so that a failure shrinks to the few acts that it takes. What is
-left to the world's own seed is the weather: which call is lost, who is slow, who is killed.
+left to the world's own seed is the weather: which call is lost, which process is slow, which is killed.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ PATIENCE = 2000.0
 
 
 class Scene:
-    """One world with a daemon, and everybody who does anything in it."""
+    """One world with a daemon, and all that acts in it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Scene:
         hall = fleet.hall(machines, gpu_type="a100" if seed % 2 else "")
         self.world = World(seed, token, fenced=site.variant.chosen_ids, fleet=hall)
         self.play = Play(self.world, daemon.build(site), fence=seed % 4 != 1)
-        #: Who acts in some runs only.
+        #: Actors of some runs only.
         self.guests: tuple[Guests, ...] = ()
         self.company = Company(PocketStage(self.play), house or House())
         self.admins, self.outages = Admins(self.play), Outages(self.play)

@@ -7,7 +7,7 @@ STAYING = 3
 
 
 class Neighbours:
-    """Many of them, each with one job. `staying` are those who do not go when everything else is put right."""
+    """Many of them, each with one job. `staying` are those that do not go when everything else is put right."""
 
     def __init__(self, play: Play, *, staying: int = 0) -> None:
         self._staying = staying
@@ -39,7 +39,7 @@ class Neighbours:
             self._world.slurm.control.end(job_id, "COMPLETED")
 
     def end(self) -> None:
-        """Most go home, whoever waits first."""
+        """Most are cancelled, waiting ones first."""
         there = sorted(self._jobs, key=lambda job_id: (not self._runs(job_id), job_id))
         for job_id in there[self._staying :]:
             self._leave(job_id)

@@ -1,8 +1,8 @@
-"""Somebody who is not the daemon, looks into both worlds after every call, and says at once what promise was broken.
+"""An observer beside the daemon: looks into both worlds after every call, and says at once which promise is broken.
 
     I1  at most one living job for each incarnation of a workload
     I2  a pod is bound only to a node that the running job of its workload holds, by a job of its own namespace
-    I3  all pods that a job has put on a node get no more than it holds there, nobody puts more on a node than it has,
+    I3  all pods that a job has put on a node get no more than it holds there, no node gets more than it has,
         and no pod of a gang is bound while fewer are there than the gang needs
     I4  no job of ours outlives its pods for long, or waits for a gang that may not run or is not complete
     I5  no job, pod, node or group that is not ours (a gated pod is not ours yet) is changed
@@ -150,12 +150,12 @@ class Observer:
                 raise Broken(f"I1: {ids} are living jobs of the same workload {uid} (after {by or 'the world'})")
 
     def _check_right(self, uid: str, job: state.Job, by: str) -> None:
-        """A job of a pod is for a pod that is nobody's member, and not held back."""
+        """A job of a pod is for a pod that is in no group, and not held back."""
         pod = self.pods.get(uid)
         if pod is None or not by:
             return
         if pod.gated:
-            raise Broken(f"I5: {by} has job {job.job_id} for {pod.key}, which somebody holds back")
+            raise Broken(f"I5: {by} has job {job.job_id} for {pod.key}, which is held back")
         if pod.group != uid:
             raise Broken(f"I1: {by} has job {job.job_id} for {pod.key} alone, which is a member of {pod.group}")
 

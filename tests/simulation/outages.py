@@ -42,7 +42,7 @@ class Outages:
                 self.stranger_submits()
 
     def stranger_submits(self) -> None:
-        """Somebody else's job, native or external."""
+        """A job of another user, native or external."""
         open_ = self._world.slurm.world.partitions["debug"].accepts_jobs
         if self._world.slurm.control.outage is None and open_:
             self._world.weather.note("a stranger submits")
@@ -97,7 +97,7 @@ class Outages:
         weather.after(number, self._play.takeover(self._dice.uniform(5, 20)))
 
     def end(self) -> None:
-        """Everybody answers again, and one leader is left."""
+        """All servers answer again, and one leader is left."""
         if self._world.slurm.control.outage is not None:
             self._world.wake_slurm()
         for old in self._play.daemons[:-1]:

@@ -63,14 +63,14 @@ class Play:
             self.world.weather.note(f"{running.daemon.name} is gone")
 
     def beat(self, running: Running) -> None:
-        """One beat of one process; who is killed is gone at once."""
+        """One beat of one process; a process that is killed is gone at once."""
         try:
             running.daemon.beat()
         except Killed:
             self.end(running)
 
     def step(self, seconds: float) -> None:
-        """Everybody beats once; then time passes."""
+        """Every process beats once; then time passes."""
         while self._agenda and self._agenda[0][0] <= self.world.clock.now():
             heapq.heappop(self._agenda)[2]()
         for running in list(self.daemons):
@@ -81,7 +81,7 @@ class Play:
         self.world.pass_time(seconds)
 
     def takeover(self, seconds: float) -> Chore:
-        """Somebody stands still in the middle of a call for longer than its lease, and another one takes the lead."""
+        """A leader stands still in the middle of a call for longer than its lease, and another one takes the lead."""
 
         def chore() -> None:
             for running in self.daemons:

@@ -13,7 +13,7 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.overlays.fenced import FencedCluster, FencedSlurm
 from slurm_bridge.sim.kube import resources
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table, known
 from tests.simulation.feed import Feed
 from tests.simulation.world import World
 
@@ -74,7 +74,7 @@ class Daemon:
         clock = world.clock_of(world.dice.choice((0.0, 600.0, -600.0)))
         cluster, slurm = world.cluster(name, clock), world.jobs_of(name, clock)
         groups: dict[Kind[Any], Feed[Any]] = {
-            kind: Feed(cluster, kind, self._on_owner, news=world.news(kind)) for kind in known.GROUPING
+            kind: Feed(cluster, kind, self._on_owner, news=world.news(kind)) for kind in kind_table.WATCHED
         }
         stores = known.Stores({kind: feed.store for kind, feed in groups.items()})
         self._recovered = False
@@ -114,7 +114,7 @@ class Daemon:
         (self.brain.on_pod if ours else self.brain.on_other_pod)(old, new)
 
     def _on_owner(self, old: Object | None, new: Object | None) -> None:
-        """As the daemon's own feeds do: progress is nobody's business."""
+        """As the daemon's own feeds do: progress is ignored."""
         if old is None or new is None or known.meaning(old) != known.meaning(new):
             self.brain.on_owner(old, new)
 
@@ -138,7 +138,7 @@ class Daemon:
             self.brain.on_kinds()
 
     def _hear(self, feed: Feed[Any]) -> bool:
-        """A watch that is half open says nothing, and nobody knows."""
+        """A watch that is half open says nothing, unnoticed."""
         late = self._recovered and feed in self._groups and self._world.dice.random() < HEARD_LATE
         deaf = feed.store.synced and self._world.clock.now() < self.deaf_until
         return late or deaf or feed.pump()

@@ -1,4 +1,4 @@
-"""Which machine is in which rack and hall, who has to be together in one, and whether they are.
+"""Which machine is in which rack and hall, which pods have to be together in one, and whether they are.
 
 I11  all pods of a group that a job has put on nodes are in one domain of the level that the group requires
 """

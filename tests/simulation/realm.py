@@ -1,4 +1,4 @@
-"""Which queues share what, as a site has said it over time, and what that means for those who wait or have to go.
+"""Which queues share what, as a site has said it over time, and what that means for pods that wait or have to go.
 
 It counts pods as they are, and knows nothing of what a daemon believes: what it holds against one is therefore more
 generous while things move, and exact when nothing moves any more. Only CPUs are shared out.
@@ -14,20 +14,20 @@ from tests.simulation import seen
 
 QUEUE = names.JOB_PREFIX + "queue"
 
-#: What a daemon acts on may be so old: it was deaf, or stood still, or nobody answered.
+#: What a daemon acts on may be so old: it was deaf, or stood still, or a server did not answer.
 WINDOW = 60.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """CPUs: what each queue is entitled to, and what all of them have together at most; None while nobody counts."""
+    """CPUs: what each queue is entitled to, and what all of them have together at most; None: without limit."""
 
     entitled: Mapping[str, int]
     most: int | None
 
 
 class Realm:
-    """Every law there was, and who is in which queue."""
+    """Every law there was, and which pod is in which queue."""
 
     def __init__(self, law: Law, usual: str) -> None:
         self._laws: list[tuple[float, Law]] = [(0.0, law)]
@@ -66,7 +66,7 @@ class Realm:
         return any(law.most is not None and peak > law.most for law in self._since(now - WINDOW))
 
     def may_ask(self, asker: Collection[seen.Pod], pods: Collection[seen.Pod], now: float) -> bool:
-        """Those who have been there all the time leave it something of what its queue is entitled to."""
+        """The pods that were there all the time leave it something of what its queue is entitled to."""
         queue = self.queue_of(next(iter(asker)))
         there = (one for one in pods if one.ours and self.queue_of(one) == queue and one.stays(now - WINDOW))
         wanted = _cpus(there) + _cpus(one for one in asker if one.wanting)
@@ -75,7 +75,7 @@ class Realm:
     # -- when nothing moves any more ---------------------------------------------------------------------------------
 
     def excuses(self, group: Collection[seen.Pod], others: Iterable[tuple[seen.Pod, int]]) -> bool:
-        """There is no room for this group, and nobody owes it any; the others, each by one of it, have so much."""
+        """There is no room for this group, and no queue owes it any; the others, each by one of it, have so much."""
         law = self._laws[-1][1]
         if law.most is None:
             return False
@@ -109,7 +109,7 @@ def _peak(pods: Iterable[seen.Pod], moment: float) -> Fraction:
     steps = itertools.chain.from_iterable(
         ((born, cpu), *([(ended, -cpu)] if ended is not None else [])) for born, ended, cpu in lives
     )
-    # Who comes is counted before who goes at the same moment.
+    # What comes is counted before what goes at the same moment.
     return max(
         itertools.accumulate(change for _, change in sorted(steps, key=lambda one: (one[0], -one[1]))),
         default=Fraction(),

@@ -1,4 +1,4 @@
-"""Users of queues that are entitled to something, and operators who say what all of them have together."""
+"""Users of queues that are entitled to something, and operators, who say what all of them have together."""
 
 import dataclasses
 import random
@@ -13,7 +13,7 @@ from tests.simulation.realm import QUEUE, Law, Realm
 from tests.simulation.stage import Stage
 from tests.simulation.troupes import Troupe
 
-#: What fits beside everybody else, however long it runs: of those who are entitled to something, and of the others.
+#: What fits beside all others, however long it runs: of queues with a guarantee, and of those without.
 MOST_CPUS = {"r": 6, "b": 5}
 
 _OUTCOMES = (("run", ""), ("run", ""), ("run", ""), ("succeed", "8"))
@@ -38,15 +38,15 @@ class Operators:
         self._decree((self._usual,))
 
     def neglect(self) -> None:
-        """Nobody counts."""
+        """Stop counting."""
         self._decree(())
 
     def share(self) -> None:
-        """Enough for everybody."""
+        """Enough for all."""
         self._decree((self._good,))
 
     def end(self) -> None:
-        """Somebody counts, and there is less than everybody wants."""
+        """Usage is counted, and there is less than all want."""
         self._decree((self._dice.choice((self._usual, self._hard)),))
 
     def _decree(self, chosen: tuple[str, ...]) -> None:
@@ -57,7 +57,7 @@ class Operators:
 
 
 class Rivals(Operators):
-    """Single pods; whoever lives on what others leave is there already. `beside` are the other families of the site."""
+    """Single pods; those that live on what others leave exist already. `beside` are the other families of the site."""
 
     def __init__(self, play: Play, site: Site, beside: Sequence[str] = ()) -> None:
         super().__init__(play, site, families.PODS, beside)

@@ -63,7 +63,7 @@ class Pod:
     ended: float | None = None
     placed: float | None = None
     waited: float | None = None
-    #: What it says of those who go for it, and of whom it goes for.
+    #: Its notes about the pods that go for it, and about the workload that it goes for.
     room: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     makes_room: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: Which daemon has written or taken back the latter.

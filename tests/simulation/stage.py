@@ -26,7 +26,7 @@ class Placeholder:
 
 
 class Stage(Protocol):
-    """What is gone already, or there already, is nobody's mistake: worlds go on while users make up their minds."""
+    """What is gone already, or there already, is no mistake: worlds go on while users make up their minds."""
 
     scheduler: str
 
@@ -48,7 +48,7 @@ class Stage(Protocol):
     def cancel(self, job_id: int) -> None: ...
 
     def note(self, text: str) -> None:
-        """For people who read what happened."""
+        """A line for the readers of the journal."""
 
 
 class PocketStage:

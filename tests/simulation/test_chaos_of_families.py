@@ -125,7 +125,7 @@ class Crowded:
                 self.world.slurm.control.end(job.job_id, "COMPLETED")
 
     def move_scores(self) -> None:
-        """Pods of another scheduler come to one node after the other, and go again; and everybody has cause to look."""
+        """Pods of another scheduler come to one node after the other and go again; all workloads have cause to look."""
         needs = {"requests": {"cpu": "1", "memory": "500Mi"}}
         for number, node in enumerate([*self.world.fleet.nodes] * 2):
             container = {"name": "main", "image": "none", "resources": needs}

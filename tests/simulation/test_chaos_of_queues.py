@@ -20,7 +20,7 @@ from tests.simulation.world import World
 
 ACTS = 30
 SEEDS = range(1, 6)
-#: After so many seconds without a storm somebody runs.
+#: After so many seconds without a storm some pod runs.
 CALM = 30
 
 
@@ -53,7 +53,7 @@ def keeps(core: Core, uid: str) -> bool:
 
 
 def look(play: Play) -> None:
-    """Whoever keeps something counts, whoever counts keeps something, and the sum is that of the queues."""
+    """A pod is counted if and only if it keeps something, and the sum is that of the queues."""
     core = leading(play)
     manager = manager_of(core)
     given = {uid: one for uid, one in manager.members.items() if one.stage is Stage.GIVEN}
@@ -80,7 +80,7 @@ class Counted(Play):
 
 
 def test_no_queue_ever_has_more_in_slurm_than_its_maximum(queue_seed: int, tmp_path: pathlib.Path) -> None:
-    """Whatever was lost, killed, ended or deleted, in whatever order a daemon hears of it; and then somebody runs."""
+    """Whatever was lost, killed, ended or deleted, in whatever order a daemon hears of it; and then some pod runs."""
     where = site(queue_seed, "tight queues")
     world = World(queue_seed, tmp_path / "token", fenced=where.variant.chosen_ids, fleet=fleet.WIDE)
     play = Counted(world, daemon.build(where))

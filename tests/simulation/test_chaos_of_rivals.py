@@ -1,4 +1,4 @@
-"""Queues that are entitled to something, under every misfortune: who has to go does, nobody else, and for whom it was.
+"""Queues with guarantees, under every misfortune: the pods that have to go do, no others, and for the right queue.
 
 pytest tests/simulation/test_chaos_of_rivals.py --runs 2000      a share of so many seeds
 pytest tests/simulation/test_chaos_of_rivals.py --seed 1234      one of them again; a failure prints its journal
@@ -31,7 +31,7 @@ BESIDE: tuple[tuple[str, ...], ...] = ((), (), ("tiers",), ("vela", "tiers"))
 
 
 def play(seed: int, token: pathlib.Path) -> World:
-    """A run by this seed: at its end there is less than everybody wants, and after that enough."""
+    """A run by this seed: at its end there is less than all want, and after that enough."""
     dice = random.Random(f"rivals {seed}")
     beside = dice.choice(BESIDE)
     variant = daemon.Variant(chosen_ids=dice.random() < 0.6, families=("rivals", *beside), dreaming=dice.random() < 0.2)
@@ -71,9 +71,9 @@ def play_gangs(seed: int, token: pathlib.Path) -> World:
     return scene.world
 
 
-#: Runs that have failed once: somebody was told to go again and again (19), or whoever was entitled to something never
-#: got it, because of a larger one or several small ones that had borrowed it, of a lowered maximum, of a clock that was
-#: behind, or of members without a place whom a restart counted.
+#: Runs that have failed once: a pod was told to go again and again (19), or one with a guarantee never got it, because
+#: of a larger one or several small ones that had borrowed it, of a lowered maximum, of a clock that was behind, or of
+#: members without a place that a restart counted.
 KNOWN = (7, 19, 20, 31, 33, 39, 42, 60, 65, 69, 70)
 KNOWN_GANGS = (42, 138, 198, 207, 218)
 
@@ -91,7 +91,7 @@ def test_known_gangs(number: int, tmp_path: pathlib.Path) -> None:
 
 
 class Handover:
-    """Those who borrow have everything, and one comes who is entitled to a half of it."""
+    """Pods that borrow have everything, and one comes that is entitled to a half of it."""
 
     def __init__(self, token: pathlib.Path, call: int | None = None) -> None:
         self.world = World(1, token)
@@ -103,7 +103,7 @@ class Handover:
             self.world.weather.after(call, self.world.weather.kill)
 
     def run(self) -> list[str]:
-        """Who runs at the end."""
+        """The pods that run at the end."""
         for number in range(4):
             self.world.pod(f"b{number}", outcome="run", terminating="2s")
             self._drama.step(1.0)

@@ -105,7 +105,7 @@ def test_one_member_lost_makes_the_group_anew(stage: Stage, loss: str, *, bound:
 
 
 def test_the_leader_goes_last(stage: Stage) -> None:
-    """While old workers take their time to end, their leader stays, and nobody new comes."""
+    """While old workers take their time to end, their leader stays, and no new pod comes."""
     stage.enter(lws(slow_end=True))
     stage.bind()
     before = uids(stage)
@@ -167,7 +167,7 @@ def test_a_part_that_depends_on_another_comes_when_that_one_runs(stage: Stage) -
 
 
 def test_a_suspended_jobset_has_no_pods(stage: Stage) -> None:
-    """They come when it may run, and go when it may not, nobody's failure."""
+    """They come when it may run, and go when it may not, which is no failure."""
     stage.enter(jobset(suspended=True))
     assert not stage.pods
     stage.kube.merge(kinds.JOBSETS, ("default", "s"), {"spec": {"suspend": False}})

@@ -29,7 +29,7 @@ def hand(make_world: Callable[[int], World]) -> Hand:
 
 
 def test_what_is_right_is_silent(hand: Hand) -> None:
-    """Submit, bind, cancel by an administrator, delete: nobody complains, and nothing is left."""
+    """Submit, bind, cancel by an administrator, delete: there is no complaint, and nothing is left."""
     job_id = hand.bound("a")
     hand.world.pass_time(3.0)
     assert hand.world.observer.complaints() == []
@@ -101,7 +101,7 @@ def test_i3_a_job_that_is_too_small(hand: Hand) -> None:
 
 
 def test_i3_a_node_that_is_full(hand: Hand) -> None:
-    """Slurm does not see a foreign pod; who binds has to."""
+    """Slurm does not see a foreign pod; the daemon has to when it binds."""
     hand.world.pod("wide", cpu="4")
     others = tuple(sorted(hand.world.slurm.world.nodes.keys() - {"n3"}))
     job_id = hand.submit("wide", cpus=4, excluded_nodes=others)
@@ -111,7 +111,7 @@ def test_i3_a_node_that_is_full(hand: Hand) -> None:
 
 
 def test_i4_a_job_without_its_pod(hand: Hand) -> None:
-    """A job whose pod is gone is a complaint until somebody ends it."""
+    """A job whose pod is gone is a complaint until it is ended."""
     job_id = hand.submit("a")
     hand.world.delete_pod("a")
     assert [text[:2] for text in hand.world.observer.complaints()] == ["I4"]
@@ -146,7 +146,7 @@ def test_i5_a_late_order_counts_too(hand: Hand) -> None:
 
 
 def test_i5_a_foreign_pod_is_changed(hand: Hand) -> None:
-    """Pods of other schedulers are nobody's business."""
+    """Pods of other schedulers are not touched."""
     with pytest.raises(Broken, match="I5"):
         hand.delete("foreign")
 
@@ -174,14 +174,14 @@ def test_i6_a_pod_whose_job_is_gone(hand: Hand) -> None:
 
 
 def test_i7_a_pod_whose_job_lives(hand: Hand) -> None:
-    """Nobody deletes a pod while its job lives."""
+    """A pod is not deleted while its job lives."""
     hand.bound("a")
     with pytest.raises(Broken, match="I7"):
         hand.delete("a")
 
 
 def test_i7_a_pod_that_waits(hand: Hand) -> None:
-    """Nobody deletes a pod that has no node yet, whatever became of its job."""
+    """A pod that has no node yet is not deleted, whatever became of its job."""
     hand.slurm.cancel(hand.submit("a"))
     with pytest.raises(Broken, match="I7"):
         hand.delete("a")

@@ -49,11 +49,11 @@ class Court:
         self.hand.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {key: json.dumps(says)}}})
 
     def ask(self, *victims: str, asker: str = "mine") -> None:
-        """Whoever waits says who goes for it."""
+        """The waiting pod names its victims."""
         self.write(asker, names.ANNOTATION_ROOM, {"victims": {self.uid(one): one for one in victims}, "nodes": []})
 
     def mark(self, *victims: str, asker: str = "mine") -> None:
-        """Each of them says for whom it goes."""
+        """Each of them names the pod that it goes for."""
         for one in victims:
             self.write(one, names.ANNOTATION_MAKES_ROOM, {"uid": self.uid(asker) if asker else "", "for": "x"})
 
@@ -64,7 +64,7 @@ class Court:
 
 @pytest.fixture
 def court(tmp_path: pathlib.Path) -> Court:
-    """Before anybody has said anything."""
+    """Before the first note."""
     return Court(tmp_path / "token")
 
 
@@ -77,20 +77,20 @@ def test_what_is_agreed_is_silent(court: Court) -> None:
     assert court.world.observer.evicted.for_others == 2
 
 
-def test_i7_nobody_has_said_anything(court: Court) -> None:
+def test_i7_there_are_no_notes(court: Court) -> None:
     """An eviction alone is no licence."""
     with pytest.raises(Broken, match="I7"):
         court.evict("b1")
 
 
-def test_i7_whoever_it_goes_for_does_not_know_of_it(court: Court) -> None:
+def test_i7_only_the_victim_has_a_note(court: Court) -> None:
     """Nor is what a victim says."""
     court.mark("b1")
     with pytest.raises(Broken, match="I7"):
         court.evict("b1")
 
 
-def test_i7_the_victim_does_not_say_so(court: Court) -> None:
+def test_i7_the_victim_has_no_note(court: Court) -> None:
     """Nor what the other one says."""
     court.ask("b1")
     with pytest.raises(Broken, match="I7"):
@@ -98,7 +98,7 @@ def test_i7_the_victim_does_not_say_so(court: Court) -> None:
 
 
 def test_i7_they_do_not_mean_each_other(court: Court) -> None:
-    """Somebody else who waits is named by the victim."""
+    """The victim names another pod that waits."""
     court.world.pod("other", marks={QUEUE: "root.right"})
     court.ask("b1")
     court.mark("b1", asker="other")
@@ -106,7 +106,7 @@ def test_i7_they_do_not_mean_each_other(court: Court) -> None:
         court.evict("b1")
 
 
-def test_i7_nobody_goes_for_itself(court: Court) -> None:
+def test_i7_a_pod_does_not_go_for_itself(court: Court) -> None:
     """Whatever it says."""
     court.write("b1", names.ANNOTATION_ROOM, {"victims": {court.uid("b1"): "b1"}})
     court.mark("b1", asker="b1")
@@ -122,8 +122,8 @@ def test_i7_not_all_of_them_say_so(court: Court) -> None:
         court.evict("b3")
 
 
-def test_i7_whoever_it_goes_for_does_not_wait_any_more(court: Court) -> None:
-    """For longer than anybody may be deaf."""
+def test_i7_the_pod_it_goes_for_does_not_wait_any_more(court: Court) -> None:
+    """For longer than a daemon may be deaf."""
     court.ask("b1")
     court.mark("b1")
     court.world.delete_pod("mine", 0)
@@ -132,8 +132,8 @@ def test_i7_whoever_it_goes_for_does_not_wait_any_more(court: Court) -> None:
         court.evict("b1")
 
 
-def test_i10_somebody_is_told_twice(court: Court) -> None:
-    """By one who has got an answer."""
+def test_i10_a_pod_is_told_twice(court: Court) -> None:
+    """By a daemon that has got an answer."""
     court.ask("b3")
     court.mark("b3")
     court.world.annotate("b3", "kwok.local/terminating", "60s")
@@ -143,7 +143,7 @@ def test_i10_somebody_is_told_twice(court: Court) -> None:
 
 
 def test_i10_a_queue_has_what_it_is_entitled_to(court: Court) -> None:
-    """Nobody of it goes."""
+    """No pod of it goes."""
     court.run("r", "root.right")
     court.ask("r")
     court.mark("r")
@@ -151,7 +151,7 @@ def test_i10_a_queue_has_what_it_is_entitled_to(court: Court) -> None:
         court.evict("r")
 
 
-def test_i10_whoever_asks_is_not_entitled_to_that_much(court: Court) -> None:
+def test_i10_the_asker_is_not_entitled_to_that_much(court: Court) -> None:
     """Its queue has a part of it already."""
     court.run("l", "root.left")
     court.world.pass_time(WINDOW + 2)
@@ -161,32 +161,32 @@ def test_i10_whoever_asks_is_not_entitled_to_that_much(court: Court) -> None:
         court.evict("b1")
 
 
-def test_i10_nobody_asked_and_there_is_not_too_much(court: Court) -> None:
+def test_i10_no_workload_asked_and_there_is_not_too_much(court: Court) -> None:
     """All of them have room."""
     court.world.delete_pod("mine", 0)
     court.world.pass_time(WINDOW + 2)
     court.mark("b1", asker="")
-    with pytest.raises(Broken, match=r"I10.*for nobody"):
+    with pytest.raises(Broken, match=r"I10.*for no workload"):
         court.evict("b1")
 
 
-def test_nobody_asked_and_the_maximum_was_lowered(court: Court) -> None:
+def test_no_workload_asked_and_the_maximum_was_lowered(court: Court) -> None:
     """What is beyond it may go."""
     court.realm.decree(dataclasses.replace(LAW, most=2), court.world.clock.now())
     court.mark("b1", asker="")
     court.evict("b1")
-    assert court.world.observer.evicted.for_nobody == 1
+    assert court.world.observer.evicted.for_no_workload == 1
 
 
 def test_i10_what_is_written_is_taken_back(court: Court) -> None:
-    """At the end nobody says that he goes, and stays; nor that others go for him, and has a node."""
+    """At the end no pod that stays has a note that it goes, and none with a node a note that others go for it."""
     court.mark("b1")
     court.ask("b2", asker="b2")
     assert [text[:3] for text in court.world.observer.complaints()].count("I10") == 2
 
 
-def test_i6_who_is_entitled_to_nothing_waits(court: Court) -> None:
-    """While there is no room; and whoever is entitled does not, as long as others have borrowed."""
+def test_i6_a_pod_without_a_guarantee_waits(court: Court) -> None:
+    """While there is no room; and a pod with a guarantee does not, as long as others have borrowed."""
     complaints = court.world.observer.complaints()
     assert [text.split()[2] for text in complaints] == ["'mine')"]
     court.world.pod("late", cpu="2")

@@ -37,7 +37,7 @@ class Director:
 
     @property
     def pods(self) -> list[str]:
-        """Who is there and not over, in order."""
+        """The pods that are there and not over, in order."""
         return [name for name, pod in self.world.pods() if pod["status"]["phase"] not in ("Succeeded", "Failed")]
 
     @property
@@ -118,7 +118,7 @@ def test_i1_a_job_for_a_member_alone(director: Director) -> None:
 
 
 def test_i2_a_job_of_another_group(director: Director) -> None:
-    """A node that somebody else's job holds is not theirs."""
+    """A node that another workload's job holds is not theirs."""
     director.enter()
     job_id = director.submit()
     director.enter(name="u")
@@ -164,7 +164,7 @@ def test_i3_counts_everything(director: Director, size: Size) -> None:
 
 
 def test_i3_a_member_that_is_over_takes_no_room(director: Director) -> None:
-    """Whoever replaces it takes its place."""
+    """The pod that replaces it takes its place."""
     director.enter()
     job_id = director.submit()
     director.bind(job_id)
@@ -176,7 +176,7 @@ def test_i3_a_member_that_is_over_takes_no_room(director: Director) -> None:
 
 
 def test_i3_a_gang_that_is_not_complete(director: Director) -> None:
-    """Nobody of a gang is bound before enough of them are there."""
+    """No pod of a gang is bound before enough of them are there."""
     director.enter()
     job_id = director.submit()
     director.delete("t-2")
@@ -213,7 +213,7 @@ def test_i5_a_group_is_changed(director: Director) -> None:
 
 
 def test_i5_a_job_is_changed(director: Director) -> None:
-    """Nor whoever makes the pods."""
+    """Nor the controller that makes the pods."""
     director.enter(Form.JOB)
     found = director.hand.cluster.get(kinds.JOBS, NAMESPACE, "t")
     assert found is not None
@@ -222,7 +222,7 @@ def test_i5_a_job_is_changed(director: Director) -> None:
 
 
 def test_a_group_is_called_scheduled_once(director: Director) -> None:
-    """When all of it is placed, and never again, whoever has taken it back."""
+    """When all of it is placed, and never again, whatever has taken it back."""
     director.enter()
     director.bind(director.submit())
     _praise(director, Form.PODGROUP)
@@ -244,7 +244,7 @@ def test_i4_a_job_without_any_member(director: Director) -> None:
 
 
 def test_i4_a_job_of_a_group_that_may_not_run(director: Director) -> None:
-    """Whoever is suspended holds no place."""
+    """A suspended group holds no place."""
     director.enter(Form.JOB, slow_end=True)
     job_id = director.submit()
     director.bind(job_id)
@@ -254,7 +254,7 @@ def test_i4_a_job_of_a_group_that_may_not_run(director: Director) -> None:
 
 
 def test_i4_a_job_of_a_gang_that_is_not_complete(director: Director) -> None:
-    """It would start for nothing; without it those who are there may go on waiting."""
+    """It would start for nothing; without it the pods that are there may go on waiting."""
     director.enter()
     job_id = director.submit(hold=True)
     director.delete("t-2")
@@ -270,7 +270,7 @@ def test_i6_a_gang_that_waits_though_it_is_complete(director: Director) -> None:
 
 
 def test_i6_a_gang_of_which_a_part_is_bound(director: Director) -> None:
-    """All or none: who has a place in the job that runs is not left behind."""
+    """All or none: a pod with a place in the job that runs is not left behind."""
     director.enter()
     director.bind(director.submit(), "t-0", "t-1")
     assert director.complaints() == ["I6"]
@@ -293,7 +293,7 @@ def test_i6_one_more_starts_anew_with_all_others_when_one_was_lost(director: Dir
     assert director.complaints() == ["I6"]
 
 
-def test_i6_what_an_earlier_job_lost_makes_nobody_start_anew(director: Director) -> None:
+def test_i6_what_an_earlier_job_lost_restarts_no_member(director: Director) -> None:
     """However short a time ago that was: one more than there is room for may wait."""
     director.enter(words=RESTARTS)
     director.bind(job_id := director.submit())
@@ -318,7 +318,7 @@ def test_i6_members_without_a_job(director: Director) -> None:
 
 
 def test_i7_a_member_whose_job_lives(director: Director) -> None:
-    """Nobody deletes it."""
+    """It is not deleted."""
     director.enter()
     director.bind(director.submit())
     with pytest.raises(Broken, match="I7"):
@@ -347,7 +347,7 @@ def test_i7_the_others_go_only_where_a_loss_ends_all(director: Director, words: 
         director.hand.delete("t-1")
 
 
-def test_i7_nobody_was_lost(director: Director) -> None:
+def test_i7_no_member_was_lost(director: Director) -> None:
     """Such a policy is no licence."""
     director.enter(words=RESTARTS)
     director.bind(director.submit())

@@ -27,7 +27,7 @@ def test_another_case_is_repeated_among_as_many_runs() -> None:
     )
 
 
-def test_a_hash_seed_that_nobody_chose_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hash_seed_that_was_not_chosen_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs do not depend on it."""
     monkeypatch.setenv("PYTHONHASHSEED", "random")
     assert repeating.command("a.py::test_b[1]", 1, OPTIONS) == ".venv/bin/pytest a.py::test_b --seed 1"

@@ -1,4 +1,4 @@
-"""The observer of updates can fail: what nobody had cause for is a broken promise, what something called for is not."""
+"""The observer of updates can fail: an update without a cause is a broken promise, what something called for is not."""
 
 import dataclasses
 from collections.abc import Callable

@@ -18,7 +18,7 @@ KUBELET = "kwok.local/"
 
 
 class Form(enum.Enum):
-    """Who makes the pods, and what holds them together."""
+    """What makes the pods, and what holds them together."""
 
     JOB = "a Job that asks for a gang"
     JOBSET = "a JobSet: a driver and workers"
@@ -46,7 +46,7 @@ class Size:
 class Troupe:
     """A group: its leader (or driver, or first member), the others, and how it is to go on.
 
-    `seconds` is how long its pods run, 0: until somebody ends them. `minimum` counts where users say it themselves.
+    `seconds` is how long its pods run, 0: until they are ended. `minimum` counts where users say it themselves.
     """
 
     form: Form

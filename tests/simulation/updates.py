@@ -1,13 +1,13 @@
-"""Who changes a job that waits, and why: scores move with every pod that comes or goes, and that must cost nothing.
+"""Which daemon updates a pending job, and why: scores move with every pod that comes or goes, which must cost nothing.
 
-    I8  an update takes a job to a later attempt of the same course; or something changed that is not who runs where:
+    I8  an update takes a job to a later attempt of the same course; or something other than a pod's place changed:
         a node, a partition, a reservation, the workload itself, the configuration, the daemon, or an answer was lost
     I9  of one course the attempt in a job's record is never an earlier one than before, while the hooks are the same
 
-Where no fence keeps an old leader from writing, both have their own idea of one job (candidates are drawn, and who was
-no good where is remembered by whoever saw it): what the other has overwritten may be written again.
+Where no fence keeps an old leader from writing, both have their own idea of one job (candidates are drawn, and a failed
+node is remembered by the daemon that saw it): what the other has overwritten may be written again.
 
-What is held against a daemon is more generous than what it does: a reason is everybody's, and stays one.
+What is held against a daemon is more generous than what it does: a reason counts for all jobs, and stays one.
 """
 
 import collections
@@ -29,7 +29,7 @@ from tests.simulation.observer import Observer
 _JOB = re.compile(r"/slurm/v[0-9.]+/job/([0-9]+)")
 _KEPT = re.compile(r"/slurm/v[0-9.]+/reservation(/.*)?")
 
-#: What a denied node costs those who keep away from it: they hear of it, and later it is forgotten.
+#: What a denied node costs the workloads that keep away from it: they hear of it, and later it is forgotten.
 DENIED = 2
 
 #: So many updates of one job need no reason that this observer can see.
@@ -49,7 +49,7 @@ class Updates:
         self._newest = ""
         #: An old leader has gone on beside a new one: each has its own idea of how far a job has come.
         self._mixed = False
-        #: Who has written a job last.
+        #: The daemon that has written a job last.
         self._writers: dict[tuple[int, str], str] = {}
         #: What may have called for updates so far: of all jobs, and of those of one workload; and how much of it there
         #: was when a job was first seen.
@@ -63,7 +63,7 @@ class Updates:
         self.others: collections.Counter[int] = collections.Counter()
 
     def happened(self) -> None:
-        """Somebody else has done something that may call for updates."""
+        """Something has happened that may call for updates."""
         self.reasons += 1
 
     def configured(self) -> None:
@@ -97,7 +97,7 @@ class Updates:
         return passed
 
     def _given_back(self, job: state.Job) -> None:
-        """It had nodes, and nobody came: they were denied."""
+        """It had nodes, and no pod came: they were denied."""
         if job.grant is not None and not any(pod.job_id == job.job_id for pod in self._observer.pods.values()):
             self.reasons += DENIED
 

@@ -56,7 +56,7 @@ class Users:
             self._play.later(self._dice.uniform(1, 20), lambda: self.open_gate(name))
 
     def open_gate(self, name: str) -> None:
-        """Whoever held the pod back lets it go."""
+        """The user that held the pod back lets it go."""
         pod = self._world.find(name)
         if pod is not None and pod["spec"].get("schedulingGates"):
             self._world.open_gate(name)
@@ -90,7 +90,7 @@ class Users:
             self._world.kube.delete(kinds.JOBS, (NAMESPACE, name))
 
     def nudge_pod(self) -> None:
-        """Ask for another try, or change something that means nothing to anybody."""
+        """Ask for another try, or change something without a meaning."""
         name = self._any_pod()
         if name is not None:
             self._world.annotate(name, self._dice.choice((names.ANNOTATION_RETRY, "colour")), str(self._dice.random()))
@@ -103,7 +103,7 @@ class Users:
             self._world.annotate(name, names.JOB_PREFIX + key, value)
 
     def bind_pod(self) -> None:
-        """Somebody binds a pod of ours by hand."""
+        """A user binds a pod of ours by hand."""
         waiting = [name for name, pod in self._world.pods() if not pod["spec"].get("nodeName") and not _leaving(pod)]
         if waiting and self._world.kube.get(kinds.NODES, "", "n1") is not None:
             name = self._dice.choice(waiting)
@@ -128,7 +128,7 @@ class Users:
                 self._world.annotate(name, names.JOB_PREFIX + "timelimit", None)
 
     def help(self) -> None:
-        """Whoever is parked is told by its user to try again, every now and then."""
+        """Users retry, every now and then, what is parked."""
         now = self._world.clock.now()
         for pod in list(self._world.observer.pods.values()):
             waits = pod.parked and not (pod.over or pod.node or self._world.observer.living(pod.uid))

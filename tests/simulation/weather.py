@@ -54,7 +54,7 @@ class Weather:
         self.calls = 0
         self.orders: list[int] = []
         self.journal: list[str] = []
-        self.watcher: Callable[[str], object] = _nobody
+        self.watcher: Callable[[str], object] = _unwatched
 
     def note(self, text: str) -> None:
         """One more line in the journal."""
@@ -129,5 +129,5 @@ class Weather:
         return probability > 0 and self._dice.random() < probability
 
 
-def _nobody(_: str) -> None:
-    """Nobody looks yet."""
+def _unwatched(_: str) -> None:
+    """Nothing watches yet."""

@@ -94,7 +94,7 @@ class World:
         self.kube.add_nodes(kube, capacity=self.fleet.capacity(slurm), labels=labels)
 
     def submit(self, name: str, *, flags: list[str] | None = None, **fields: Any) -> int:
-        """A job of somebody else."""
+        """A job of another user."""
         body = {
             "name": name,
             "partition": "debug",
@@ -175,12 +175,12 @@ class World:
         self.kube.create(kinds.PODS, {"metadata": metadata, "spec": {**spec(cpu), **gates}})
 
     def open_gate(self, name: str) -> None:
-        """Whoever held the pod back lets it go."""
+        """The user that held the pod back lets it go."""
         self.weather.note(f"user opens the gate of pod {name}")
         self.kube.merge(kinds.PODS, (NAMESPACE, name), {"spec": {"schedulingGates": None}})
 
     def bind(self, name: str, node: str) -> None:
-        """Somebody else binds a pod of ours."""
+        """Another client binds a pod of ours."""
         self.weather.note(f"a stranger binds pod {name} to {node}")
         pods.bind(self.kube.objects, NAMESPACE, name, {"metadata": {"name": name}, "target": {"name": node}})
 

@@ -18,7 +18,7 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings import loading
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.workloads import known, owners
+from slurm_bridge.workloads import kind_table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -46,7 +46,7 @@ WRITTEN: frozenset[Right] = frozenset(
 
 def watched() -> set[Kind[Any]]:
     """What the daemon follows: for itself, whoever groups pods, and for the hooks that are part of every chain."""
-    return {kinds.PODS, kinds.NODES, *known.GROUPING, *needed(), *(needs.KINDS[one] for one in needs.OPTIONAL)}
+    return {kinds.PODS, kinds.NODES, *kind_table.WATCHED, *needed(), *(needs.KINDS[one] for one in needs.OPTIONAL)}
 
 
 def needed(*hooks: str) -> set[Kind[Any]]:
@@ -59,7 +59,7 @@ def needed(*hooks: str) -> set[Kind[Any]]:
 
 def read_one_by_one() -> set[Kind[Any]]:
     """Owners, Jobs too: a pod may be heard of before its Job; pods, and PodGroups, to be sure about one of them."""
-    return {*owners.READ, kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS}
+    return {*kind_table.OWNERS, *(kind for kind, how in kind_table.ANNOUNCEMENTS.items() if how is not None)}
 
 
 def rights(file: pathlib.Path = RBAC) -> Iterator[Right]:

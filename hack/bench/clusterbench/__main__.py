@@ -1,4 +1,4 @@
-"""`make bench`: how many pods per second get from creation to their nodes, by whom, and what that costs.
+"""`make bench`: how many pods per second each contestant takes from creation to their nodes, and what that costs.
 
 The contestants take turns on one cluster, each round in another order, so that a noisy machine hurts all alike; what
 counts is the ratio within a round, and its median. Writes build/bench.json.

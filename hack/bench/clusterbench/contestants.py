@@ -1,4 +1,4 @@
-"""Who puts pods on nodes: our daemon, the raw loop, and kube-scheduler without Slurm. Each is a process of its own."""
+"""What puts pods on nodes: our daemon, the raw loop, and kube-scheduler without Slurm. Each is a process of its own."""
 
 import contextlib
 import dataclasses
@@ -31,7 +31,7 @@ _STOP_SECONDS = 30.0
 _REQUESTS = {side: f"slurm_bridge_{side}_request_duration_seconds_count" for side in ("slurm", "kubernetes")}
 
 
-def _nobody(_name: str, _uid: str) -> None:
+def _unannounced(_name: str, _uid: str) -> None:
     """It finds out by itself what was created."""
 
 
@@ -46,7 +46,7 @@ class Running:
 
     pid: int
     check: Callable[[], None]
-    told: Callable[[str, str], None] = _nobody
+    told: Callable[[str, str], None] = _unannounced
     calls: Callable[[], Mapping[str, Mapping[str, float]]] = _uncounted
     cancels: bool = False
 
@@ -237,7 +237,7 @@ def _log(arena: Arena, name: str) -> pathlib.Path:
 
 
 def _lives(arena: Arena, name: str, process: subprocess.Popen[bytes]) -> Callable[[], None]:
-    """Raises as soon as the process has ended: nobody asked for that."""
+    """Raises as soon as the process has ended, which it should not."""
 
     def check() -> None:
         if process.poll() is not None:

@@ -106,6 +106,6 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def order(names: Sequence[str], round_: int) -> list[str]:
-    """Each round begins with another one, so that nobody always comes first."""
+    """Each round begins with another one, so that none always comes first."""
     start = round_ % len(names)
     return [*names[start:], *names[:start]]

@@ -46,7 +46,7 @@ _FIGURES: Sequence[tuple[str, Callable[[Gang], float | None]]] = (
     ("s RUNNING to all bound", lambda gang: gang.bound),
     ("messages to slurmctld", lambda gang: gang.calls_of("slurmctld")),
     ("requests to apiserver per pod", lambda gang: gang.calls_of("apiserver") / gang.members),
-    ("CPU ms per pod, everybody", lambda gang: 1000 * sum(gang.cpu.values()) / gang.members),
+    ("CPU ms per pod, all processes", lambda gang: 1000 * sum(gang.cpu.values()) / gang.members),
     ("CPU ms per pod, the contestant", lambda gang: 1000 * gang.cpu[gang.who] / gang.members),
     ("nodes", lambda gang: gang.nodes),
 )

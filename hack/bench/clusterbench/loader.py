@@ -1,4 +1,4 @@
-"""Creates the pods, in a process of its own, so that nobody else pays for it: `python -m clusterbench.loader`.
+"""Creates the pods in a process of its own, whose CPU time no contestant pays: `python -m clusterbench.loader`.
 
 A line for each: name, uid, the moment at which the request was sent. A last line: cpu and seconds.
 """

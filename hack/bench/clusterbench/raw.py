@@ -92,7 +92,7 @@ class Raw:
         self._gangs = gangs
         self._form = _form(namespace)
         self._gathered: dict[str, list[str]] = {}
-        #: Who waits for which job, and what is done when it runs.
+        #: What is done when a job runs, by job.
         self._waiting: dict[int, Callable[[], None]] = {}
         self._todo: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._open = 0

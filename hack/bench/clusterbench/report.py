@@ -8,7 +8,7 @@ from localcluster.config import Config
 
 _WHO = (OURS.name, RATED.name, ALL.name, RAW.name, KUBE_SCHEDULER.name)
 
-#: Who is compared with whom.
+#: Each contestant and the one that it is compared with.
 _PAIRS = ((OURS.name, RAW.name), (OURS.name, KUBE_SCHEDULER.name), (RATED.name, OURS.name), (ALL.name, OURS.name))
 
 #: Percentiles of these two, one figure for each of the rest.
@@ -24,7 +24,7 @@ _FIGURES: Sequence[tuple[str, Callable[[figures.Turn], float | None]]] = (
     ("requests to apiserver per pod", lambda turn: turn.calls_per_pod("apiserver")),
     ("seconds until all was gone", lambda turn: turn.emptied_seconds),
     ("processors busy with something else", lambda turn: turn.elsewhere),
-    ("CPU ms per pod, everybody", lambda turn: turn.cpu_per_pod),
+    ("CPU ms per pod, all processes", lambda turn: turn.cpu_per_pod),
 )
 
 #: Speed is what counts; pods per second of CPU is what it would be on a machine that does nothing else.

@@ -61,7 +61,7 @@ class Bed:
         return allocations.Log(pathlib.Path(row.log))
 
     def apiserver_calls(self) -> dict[str, float]:
-        """Requests that the API server has answered, whoever asked."""
+        """Requests that the API server has answered, of all clients."""
         page = self.kubernetes.call("GET", "/metrics").decode()
         return samples.summed(samples.parse(page, [_REQUESTS]), _LABELS)
 

@@ -1,4 +1,4 @@
-"""What everybody schedules: pods of one cpu that run until they are deleted."""
+"""What each contestant schedules: pods of one cpu that run until they are deleted."""
 
 import dataclasses
 import json

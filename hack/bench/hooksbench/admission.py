@@ -144,7 +144,7 @@ def _document(queues: int) -> Document:
 
 
 def measure(nodes: int, workloads: int, gate: Gate | None = None) -> list[Admitted]:
-    """One by one with nobody else there; as many at once as can run and wait; one by one with those that wait."""
+    """One by one in empty queues; as many at once as can run and wait; one by one beside those that wait."""
     gate = gate or Gate(nodes)
     room = _RUNNING * len(gate.queues)
     crowd = range(workloads, workloads + room + gate.behind)
@@ -169,7 +169,7 @@ def _timed(act: Callable[[], None]) -> tuple[float, float]:
 
 
 def _one_by_one(gate: Gate, numbers: Iterable[int]) -> None:
-    """Each comes, and the oldest that runs is over: the new one itself where nobody else is there."""
+    """Each comes, and the oldest that runs is over: the new one itself where the queues are empty."""
     for number in numbers:
         gate.submit([number])
         gate.end([gate.manager.new.popleft()])

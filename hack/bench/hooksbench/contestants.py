@@ -37,7 +37,7 @@ CONTESTANTS: Mapping[str, Contestant] = {
         KUBE_SCHEDULER,
         Contestant(name="vela", hooks=(_VELA,)),
         Contestant(name="vela, threads", hooks=(_VELA,), threads=True),
-        # What sampling saves: nobody would configure it so.
+        # What sampling saves: no configuration for a real cluster.
         Contestant(name="vela, every node", hooks=(_WHOLE,)),
     )
 }

@@ -110,7 +110,7 @@ class Passes:
         return sum(passes.values()) - len(passes)
 
     def _next(self, left: Mapping[str, Wait], due: Mapping[str, float]) -> str:
-        """Whoever is woken, or whose time has come."""
+        """A workload that is woken, or whose time has come."""
         first = min(due, key=due.__getitem__, default=None)
         patience = max(0.0, due[first] - time.monotonic()) if first is not None else self._patience
         try:

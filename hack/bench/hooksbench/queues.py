@@ -28,7 +28,7 @@ PARTITION = "default"
 _UNIT = {"vcore": 1000, "memory": 4 << 30, "pods": 1}
 #: An application asks for so many units at most, and has fewer than so many already.
 _LARGEST, _MOST = 4, 7
-#: What a node has of everything that nobody uses, where room on nodes is not what is short.
+#: What is free on a node of each resource, where room on nodes is not what is short.
 _PLENTY = amounts.times(_UNIT, 1_000)
 #: Later than this no application has come.
 _NOW = float(APPLICATIONS)
@@ -36,7 +36,7 @@ _NOW = float(APPLICATIONS)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
-    """What keeps everybody waiting, and what the room of a node is then."""
+    """What all workloads wait for, and how much room a node has then."""
 
     name: str
     mode: Mode
@@ -71,7 +71,7 @@ class Timing:
 
 
 class Crowd:
-    """A partition in which everybody waits for more, and nobody can have it until somebody gives something up."""
+    """A partition in which all workloads wait for more, and none gets it until another one gives something up."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Crowd:
         applications: int = APPLICATIONS,
     ) -> None:
         root, self.leaves = grown(queues, Settings(guaranteed=amounts.times(_UNIT, 10), sort_policy=policy))
-        # What waits is never old enough to keep a node: that is another case than a pass in which nobody gets one.
+        # What waits is never old enough to keep a node: that is another case than a pass in which none gets one.
         rules = Rules(mode=shortage.mode, reservation_delay=2 * _NOW)
         self.partition = Partition(root, sorts(), rules)
         self.passing = Passing(self.partition, shortage.may)

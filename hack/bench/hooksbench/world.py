@@ -25,7 +25,7 @@ _GIB = 1024
 _BUSY = 10
 #: So many nodes are looked at for room where all will do.
 _LOOKED_AT = 3
-#: One node in so many is dedicated to somebody, or cordoned.
+#: One node in so many is tainted for other pods, or cordoned.
 _DEDICATED = 10
 _CORDONED = 100
 
@@ -69,7 +69,7 @@ class World:
             self._end([uid for uid, node in self._placed.items() if node == name])
             if not facts.lacking(self.keeper.snapshot().nodes[name], requests, free=True):
                 return name
-        # Somebody else is in the way, whom the hooks may know to leave.
+        # Another pod is in the way, which the hooks may know to leave.
         return next(iter(found))
 
     def place(self, pod: Pod, node: str) -> None:
@@ -141,7 +141,7 @@ def _image(number: int) -> ContainerImage:
 
 
 def _running(number: int, name: str) -> Pod:
-    """Somebody's pod that is there already."""
+    """A pod of another owner that is there already."""
     requests: dict[str, str | int | float] = {"cpu": f"{100 + number % 10 * 100}m", "memory": f"{1 + number % 4}Gi"}
     return Pod(
         metadata=ObjectMeta(

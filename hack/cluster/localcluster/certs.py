@@ -99,7 +99,7 @@ def _request(name: str) -> tuple[str, ...]:
 
 
 def _openssl(config: Config, *arguments: str) -> None:
-    """With a umask that lets nobody else read what it writes."""
+    """With a umask that lets no other user read what it writes."""
     try:
         subprocess.run(
             ["openssl", *arguments],

@@ -82,7 +82,7 @@ def _record(config: Config) -> pathlib.Path:
 
 
 def _claim(config: Config) -> None:
-    """Note whose engine it is; one whose folder was removed without a `down` belongs to who comes next."""
+    """Note whose engine it is; one whose folder was removed without a `down` belongs to the next cluster."""
     if not home(config).exists():
         _end_remains(home(config))
         config.cache.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ def _apiserver(config: Config) -> list[str]:
         f"--etcd-servers=http://127.0.0.1:{config.port('etcd-client')}",
         "--bind-address=127.0.0.1",
         "--advertise-address=127.0.0.1",
-        "--endpoint-reconciler-type=none",  # loopback may not be an endpoint, and nobody looks for the service
+        "--endpoint-reconciler-type=none",  # loopback may not be an endpoint, and nothing looks for the service
         f"--secure-port={config.port('apiserver')}",
         f"--tls-cert-file={secret('serving.crt')}",
         f"--tls-private-key-file={secret('serving.key')}",

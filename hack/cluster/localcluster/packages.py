@@ -83,7 +83,7 @@ def require(*tools: Tool) -> None:
 
 
 def advice(missing: Iterable[Tool]) -> str:
-    """What a person has to do: the programs for everyone, the packages for Debian."""
+    """What the user has to install: the programs on any system, the packages on Debian."""
     tools = list(missing)
     programs = ", ".join(tool.program for tool in tools)
     names = " ".join(dict.fromkeys(tool.packages[-1] for tool in tools))

@@ -26,7 +26,7 @@ def http_ok(url: str, cafile: str | None = None) -> str:
 
 
 def tcp_open(port: int) -> str:
-    """Somebody accepts connections there."""
+    """A server accepts connections there."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=_SECONDS):
             return ""

@@ -24,7 +24,7 @@ READ_SECONDS = 5.0
 EXECUTE_SECONDS = 20.0
 API_VERSION = "v0.0.45"
 RESERVATION = "held"
-#: bob is not among them: the one who is refused.
+#: Without bob: the user that is refused.
 RESERVATION_USERS = "alice,slurm-bridge"
 
 #: What tests may do to a server, as the docker command that does it.
@@ -43,7 +43,7 @@ class Server:
     service: str
     complaint: Callable[[Config], str]  # "" when it answers
     prepare_disk: Callable[[Config], None] | None = None  # before a new container finds its old disk
-    fill: Callable[[Config], None] | None = None  # what it has to hold before anyone uses it
+    fill: Callable[[Config], None] | None = None  # what it has to hold before its first use
     optional: bool = False  # runs only with accounting
 
     @property

@@ -1,7 +1,7 @@
 """The files that the Slurm servers read, as text: pure functions of the configuration, so that tests can read them.
 
 Everything that a test of the daemon may want to meet is on one cluster: partitions with different rules, typed and
-untyped GPUs, two topologies, licenses. Accounting adds who may do what.
+untyped GPUs, two topologies, licenses. Accounting adds the rights of users.
 """
 
 import itertools

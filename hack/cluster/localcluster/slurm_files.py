@@ -38,7 +38,7 @@ class SlurmFiles:
     def start(self, config: Config) -> None:
         for folder in (conf(config), run_folder(config), logs(config)):
             folder.mkdir(parents=True, exist_ok=True)
-        # The servers run under users of the container, who are strangers to the owner of these folders.
+        # The servers run under users of the container, which are not the owner of these folders.
         run_folder(config).chmod(0o777)
         for name in SECRETS:
             if not _secret(config, name).exists():

@@ -1,4 +1,4 @@
-"""Waiting for a condition that nobody announces."""
+"""Waiting for a condition that no event announces."""
 
 import time
 from collections.abc import Callable

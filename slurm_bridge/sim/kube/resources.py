@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slurm_bridge.model import kinds
+from slurm_bridge.workloads import kind_table
 
 #: The versions that 1.36 serves, of those that our records could read.
 SERVED = {"scheduling.k8s.io": ("v1alpha2",)}
 
 #: Custom resources: they differ in many small ways from those of the apiserver.
-_CUSTOM_GROUPS = {"jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "scheduling.x-k8s.io"}
+_CUSTOM_GROUPS = {kind.group for kind in kind_table.RESOURCES if kind.custom}
 
 _WITHOUT_STATUS = {"events", "leases", "workloads"}
 
@@ -89,7 +90,7 @@ def of(kind: kinds.Kind[Any], served: Mapping[str, tuple[str, ...]] = SERVED) ->
 
 def table(served: Mapping[str, tuple[str, ...]] = SERVED) -> tuple[Resource, ...]:
     """All served resources; a group without a served version is left out."""
-    everything: Iterable[Resource] = (*(of(kind, served) for kind in kinds.ALL), *EXTRA)
+    everything: Iterable[Resource] = (*(of(kind, served) for kind in kind_table.RESOURCES), *EXTRA)
     return tuple(resource for resource in everything if resource.versions)
 
 

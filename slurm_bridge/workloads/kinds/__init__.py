@@ -1,5 +1,5 @@
-"""One file for each kind of workload: whether a pod belongs to it, and what the whole of it looks like.
+"""One file for each kind of workload, with its row: a KindSpec.
 
-Belongs here: `handles`, `claim` and `gather` of each kind. Does not belong here: another kind; kinds do not know each
-other, and which of them comes first is said in `workloads.base`.
+Belongs here: everything that is special about one kind. Does not belong here: another kind; kinds do not know each
+other, and `workloads.kind_table` says which of them comes first.
 """

@@ -1,23 +1,28 @@
 """A batch Job: pod by pod under the Job's name, or on request all its pods as a gang."""
 
-from slurm_bridge.model import kinds
+from collections.abc import Iterable
+
+from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import Job
+from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import gangs, voices
+from slurm_bridge.workloads.draft import ChildDraft, random_name, spec_of
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The Job."""
+    """The name of the Job."""
     reference = voices.made_by(pod, kinds.JOBS)
     return (reference.name,) if reference is not None else ()
 
 
 def claim(pod: Pod, known: Known, options: Options) -> Root | None:
-    """A pod whose controller is a batch Job. One that is not known has not asked for anything."""
+    """A pod whose controller is a batch Job. A Job that is not known counts as one that does not ask for a gang."""
     if voices.made_by(pod, kinds.JOBS) is None:
         return None
     job = _job(pod, known)
@@ -38,7 +43,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
             return Wait(reason="OwnerGone", message=text, retry_after=gangs.PROGRESS)
         return voices.alone(pod, chain, reference.name if reference is not None else pod.metadata.name)
     size = max(1, job.pods_to_come)
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=str(root),
         job_name=root.name,
         minimum=size,
@@ -60,3 +65,38 @@ def _job(pod: Pod, known: Known) -> Job | None:
     reference = voices.made_by(pod, kinds.JOBS)
     job = known.find(kinds.JOBS, pod.metadata.namespace, reference.name) if reference is not None else None
     return job if job is not None and reference is not None and job.uid == reference.uid else None
+
+
+def makes(job: Job, manifest: Manifest) -> Iterable[ChildDraft]:
+    """Its pods; those of an indexed Job carry their index in the name."""
+    name, count, template = job.metadata.name, job.spec.pods, spec_of(manifest).get("template") or {}
+    for number in range(count):
+        index: dict[str, str] = {}
+        pod = random_name(name, number, count)
+        if job.spec.completion_mode == "Indexed":
+            index = {names.ANNOTATION_COMPLETION_INDEX: str(number)}
+            pod = random_name(f"{name}-{number}")
+        labels = {"batch.kubernetes.io/job-name": name, **index}
+        yield ChildDraft(kind=kinds.PODS, name=pod, template=template, labels=labels, annotations=index)
+
+
+SPEC = KindSpec(
+    name=kinds.JOBS.kind,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    resource=kinds.JOBS,
+    owner=True,
+    suspended=lambda job: job.spec.suspend,
+    deadline=lambda job: job.spec.active_deadline_seconds,
+    makes=makes,
+    counted="spec.parallelism and spec.completions",
+    prefixes=frozenset({"batch.kubernetes.io"}),
+    page=KindPage(
+        title="Job",
+        pods="its pods",
+        one="each pod; the Job, where it asks for that",
+        minimum="all pods that are still to come",
+        sources="pod, owner",
+    ),
+)

@@ -1,6 +1,6 @@
 """A JobSet: as a whole, each of its replicated jobs by itself, or pod by pod.
 
-    said on the JobSet   setting      the pods
+    on the JobSet        setting      the pods
     gang: "false"        any          pod by pod
     gang: "true"         gang         the whole
     gang: "true"         any other    as auto
@@ -14,55 +14,57 @@ A restart of a JobSet is another workload: its Jobs are made anew, with the numb
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import Job, JobSet
-from slurm_bridge.model.meta import Object
+from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Deadline, Root, Workload
 from slurm_bridge.workloads import gangs, known, voices
+from slurm_bridge.workloads.draft import ChildDraft, marked, spec_of
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 _KIND: Final = kinds.JOBSETS
 
 
-class Mode(enum.Enum):
-    """What is one workload."""
+class JobSetMode(enum.Enum):
+    """Which pods of a JobSet are one workload."""
 
     WHOLE = "all its pods"
     PART = "the pods of one replicated job"
     PODS = "each pod"
 
 
-def mode(found: JobSet, options: Options) -> Mode:
+def mode(found: JobSet, options: Options) -> JobSetMode:
     """The table above."""
     together, setting = voices.together(found.metadata.annotations), options.jobset
     if together is False or (together is None and setting == "pod"):
-        return Mode.PODS
+        return JobSetMode.PODS
     if setting == "gang":
-        return Mode.WHOLE
+        return JobSetMode.WHOLE
     if together is None and setting == "replicatedjob":
-        return Mode.PART
+        return JobSetMode.PART
     if _followers(found):
-        return Mode.PODS
-    return Mode.PART if found.spec.in_steps else Mode.WHOLE
+        return JobSetMode.PODS
+    return JobSetMode.PART if found.spec.in_steps else JobSetMode.WHOLE
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The JobSet; its Jobs are owners of the pods."""
+    """The name of the JobSet; its Jobs are owners of the pods."""
     name = pod.metadata.labels.get(names.LABEL_JOBSET_NAME)
     return (name,) if name else ()
 
 
 def claim(pod: Pod, known_: Known, options: Options) -> Root | None:
-    """A pod of a Job of a JobSet: as the Job says, or the marks on the pod while the Job is not known.
+    """A pod of a Job of a JobSet: by the owner of the Job, or by the pod's labels while the Job is not known.
 
-    Either has to name the JobSet that is there, in the pod's own namespace and by its uid. Until then the pod belongs
-    to a JobSet that is known by its name only, and waits for it.
+    Either has to name a JobSet that exists in the pod's own namespace, by its uid. Until then the pod belongs to a
+    JobSet that is known by its name only, and waits for it.
     """
     if not known_.served(_KIND):
         return None
@@ -70,11 +72,11 @@ def claim(pod: Pod, known_: Known, options: Options) -> Root | None:
     if set_ is None:
         return None
     found = _find(set_, known_)
-    chosen = mode(found, options) if found is not None else Mode.WHOLE
-    if chosen is Mode.PODS:
+    chosen = mode(found, options) if found is not None else JobSetMode.WHOLE
+    if chosen is JobSetMode.PODS:
         return voices.itself(pod)
     run = known.run_of(pod, set_.uid)
-    uid = f"{run}:{_part(pod)}" if chosen is Mode.PART else run
+    uid = f"{run}:{_part(pod)}" if chosen is JobSetMode.PART else run
     return Root(kind=_KIND.kind, namespace=set_.namespace, name=set_.name, uid=uid)
 
 
@@ -86,11 +88,11 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     if set_ is None or found is None:
         return gangs.missing(root)
     chosen = mode(found, given.options)
-    if chosen is Mode.PODS:
+    if chosen is JobSetMode.PODS:
         return _alone(pod, given)
-    part = _part(pod) if chosen is Mode.PART else ""
+    part = _part(pod) if chosen is JobSetMode.PART else ""
     size = _size(found, part, given.known.spent(root.namespace, known.run_of(pod, found.uid)))
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=_called(root, found, part),
         job_name=f"{root.name}-{part}" if part else root.name,
         minimum=size,
@@ -134,14 +136,14 @@ def _find(set_: Root, known_: Known) -> JobSet | None:
 
 
 def _size(found: JobSet, part: str, spent: Sequence[Job]) -> int:
-    """How many pods wait at the same time: what the spec says, less what the Jobs of this run no longer need."""
+    """How many pods wait at the same time: those of the spec, less what the Jobs of this run no longer need."""
     wanted = sum(one.pods for one in found.spec.replicated_jobs if part in ("", one.name))
     done = sum(one.spec.pods - one.pods_to_come for one in spent if part in ("", _part(one)))
     return max(1, wanted - done)
 
 
 def _deadline(found: JobSet, part: str) -> Deadline | None:
-    """The longest of its Jobs, where each has one: the gang ends as a whole, and no member is to be cut short."""
+    """The longest deadline of its Jobs, where each has one: the gang ends as a whole, and no member ends early."""
     jobs = [one for one in found.spec.replicated_jobs if part in ("", one.name)]
     seconds = [one.template.spec.active_deadline_seconds for one in jobs]
     limits = [one for one in seconds if one is not None]
@@ -151,7 +153,7 @@ def _deadline(found: JobSet, part: str) -> Deadline | None:
 
 
 def _called(root: Root, found: JobSet, part: str) -> str:
-    """For people; whoever waits for pods that cannot come is told so."""
+    """The name in messages; it says where pods cannot be there at the same time."""
     if part:
         return f"{part} of {root}"
     never = " (they start one after the other, and setting workloads.jobset is gang)" if found.spec.in_steps else ""
@@ -163,8 +165,59 @@ def _part(marked: Object) -> str:
 
 
 def _followers(found: JobSet) -> bool:
-    """Its pods are refused until the first one of their Job has a node."""
+    """The other pods of a Job are refused until the first one has a node."""
     marks = (found.metadata.annotations, *(one.template.metadata.annotations for one in found.spec.replicated_jobs))
     return any(
         names.ANNOTATION_JOBSET_EXCLUSIVE in one and names.ANNOTATION_JOBSET_SELECTED not in one for one in marks
     )
+
+
+def makes(found: JobSet, manifest: Manifest) -> Iterable[ChildDraft]:
+    """Its Jobs: indexed by default, with the same labels and annotations on each Job as on its pods."""
+    described = spec_of(manifest).get("replicatedJobs") or ()
+    all_jobs = 0
+    for part, raw in zip(found.spec.replicated_jobs, described, strict=True):
+        template = raw.get("template") or {}
+        for number in range(part.replicas):
+            marks = {
+                names.LABEL_JOBSET_NAME: found.metadata.name,
+                names.LABEL_JOBSET_UID: found.uid,
+                names.LABEL_JOBSET_PART: part.name,
+                names.LABEL_JOBSET_ATTEMPT: "0",
+                names.LABEL_JOBSET_GLOBAL_INDEX: str(all_jobs),
+                "jobset.sigs.k8s.io/job-index": str(number),
+            }
+            spec = spec_of(template)
+            pods = marked(spec.get("template") or {}, "", marks, marks)
+            yield ChildDraft(
+                kind=kinds.JOBS,
+                name=f"{found.metadata.name}-{part.name}-{number}",
+                template={**template, "spec": {"completionMode": "Indexed", **spec, "template": pods}},
+                labels=marks,
+                annotations=marks,
+                role=part.name,
+            )
+            all_jobs += 1
+
+
+SPEC = KindSpec(
+    name=_KIND.kind,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    resource=_KIND,
+    owner=True,
+    suspended=lambda found: found.spec.suspend,
+    indexes={kinds.JOBS: {known.BY_RUN: known.runs}},
+    makes=makes,
+    counted="the Jobs of spec.replicatedJobs",
+    part=lambda behind: behind[1] if len(behind) > 1 else "",
+    prefixes=frozenset({"jobset.sigs.k8s.io", "alpha.jobset.sigs.k8s.io"}),
+    page=KindPage(
+        title="JobSet",
+        pods="the pods of its Jobs",
+        one="the JobSet, or each of its replicated jobs",
+        minimum="all pods that are still to come",
+        sources="pod, JobSet",
+    ),
+)

@@ -4,15 +4,19 @@ Where the workers are made only after the leader runs or has a node, leader and 
 are two workloads.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.groups import LeaderWorkerSet
+from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import MemberLost, Root, Workload
 from slurm_bridge.workloads import gangs, voices
+from slurm_bridge.workloads.draft import ChildDraft, spec_of
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 _KIND: Final = kinds.LEADERWORKERSETS
@@ -24,13 +28,13 @@ _LEADER, _WORKERS = "leader", "workers"
 
 
 def handles(pod: Pod) -> tuple[str, ...]:
-    """The set."""
+    """The name of the set."""
     name = pod.metadata.labels.get(names.LABEL_LWS_NAME)
     return (name,) if name else ()
 
 
 def claim(pod: Pod, known: Known, _options: Options) -> Root | None:
-    """A pod with the marks of a set; only controllers make such pods, a copy of one is a pod of its own."""
+    """A pod with the labels of a set that a StatefulSet has made; a copy of such a pod is a pod of its own."""
     labels, namespace = pod.metadata.labels, pod.metadata.namespace
     name, group = labels.get(names.LABEL_LWS_NAME, ""), labels.get(names.LABEL_LWS_GROUP, "")
     if not (name and group and voices.made_by(pod, kinds.STATEFULSETS) and known.served(_KIND)):
@@ -50,7 +54,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     group, part = pod.metadata.labels.get(names.LABEL_LWS_GROUP, ""), _part(pod) if _in_steps(found) else ""
     size = _size(pod, found, part)
     stays = found.spec.leader_worker_template.restart_policy in _STAY
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=f"group {group} of {root}",
         job_name="-".join([root.name, group, *([part] if part else [])]),
         minimum=size,
@@ -71,7 +75,59 @@ def _part(pod: Pod) -> str:
 
 
 def _size(pod: Pod, found: LeaderWorkerSet, part: str) -> int:
-    """What the pod was made for; while an update of the set rolls, groups of the old size and of the new one exist."""
+    """The size that the pod was made for: while an update rolls, groups of the old and the new size exist."""
     made_for = voices.number(pod.metadata.annotations.get(names.ANNOTATION_LWS_SIZE))
     size = made_for or found.spec.leader_worker_template.size
     return max(1, {_LEADER: 1, _WORKERS: size - 1}.get(part, size))
+
+
+def makes(found: LeaderWorkerSet, manifest: Manifest) -> Iterable[ChildDraft]:
+    """A StatefulSet of leaders; each leader owns a StatefulSet of its workers."""
+    pods = spec_of(manifest).get("leaderWorkerTemplate") or {}
+    count = 1 if found.spec.replicas is None else found.spec.replicas
+    groups = [_group(found, pods, group) for group in range(count)] if found.spec.leader_worker_template.size else []
+    yield ChildDraft(kind=kinds.STATEFULSETS, name=found.metadata.name, makes=tuple(groups))
+
+
+def _group(found: LeaderWorkerSet, pods: Manifest, group: int) -> ChildDraft:
+    name, size = f"{found.metadata.name}-{group}", found.spec.leader_worker_template.size
+    labels = {names.LABEL_LWS_NAME: found.metadata.name, names.LABEL_LWS_GROUP: str(group)}
+
+    def member(
+        number: int, name: str, template: Manifest | None, role: str, made: tuple[ChildDraft, ...]
+    ) -> ChildDraft:
+        return ChildDraft(
+            kind=kinds.PODS,
+            name=name,
+            template=template or {},
+            labels={**labels, names.LABEL_LWS_WORKER: str(number)},
+            annotations={names.ANNOTATION_LWS_SIZE: str(size)},
+            role=role,
+            makes=made,
+        )
+
+    worker = pods.get("workerTemplate")
+    workers = tuple(member(number, f"{name}-{number}", worker, "worker", ()) for number in range(1, size))
+    followers = ChildDraft(kind=kinds.STATEFULSETS, name=name, makes=workers)
+    return member(0, name, pods.get("leaderTemplate") or worker, "leader", (followers,))
+
+
+SPEC = KindSpec(
+    name=_KIND.kind,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    resource=_KIND,
+    owner=True,
+    makes=makes,
+    counted="spec.leaderWorkerTemplate.size",
+    part=lambda behind: f"group {' '.join(behind)}" if behind else "",
+    prefixes=frozenset({"leaderworkerset.sigs.k8s.io"}),
+    page=KindPage(
+        title="LeaderWorkerSet",
+        pods="its leaders and workers",
+        one="each of its groups",
+        minimum="its size",
+        sources="pod, LeaderWorkerSet",
+    ),
+)

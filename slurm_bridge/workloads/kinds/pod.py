@@ -1,14 +1,16 @@
-"""A single pod that nobody groups: bare, or one replica of something that does not end."""
+"""A single pod that no object groups: bare, or one replica of a workload that does not end."""
 
+from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import voices
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 
 def handles(_pod: Pod) -> tuple[str, ...]:
-    """Nobody has a say in what it belongs to."""
+    """No object decides what it belongs to."""
     return ()
 
 
@@ -18,6 +20,21 @@ def claim(pod: Pod, _known: Known, _options: Options) -> Root:
 
 
 def gather(_root: Root, members: Members, given: Given) -> Workload:
-    """One pod under its own name, described by itself and by the owner that speaks."""
+    """One pod under its own name, with its own annotations and those of its owner."""
     pod = members.any()
     return voices.alone(pod, given.owners.resolve(pod), pod.metadata.name)
+
+
+SPEC = KindSpec(
+    name=kinds.PODS.kind,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    page=KindPage(
+        title="anything else",
+        pods="ReplicaSets, StatefulSets, operators of any kind, bare pods",
+        one="each pod",
+        minimum="",
+        sources="pod, owner",
+    ),
+)

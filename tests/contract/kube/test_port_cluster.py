@@ -20,6 +20,7 @@ from slurm_bridge.model.lease import Lease, LeaseSpec
 from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.workloads import kind_table
 from tests import waiting
 
 NOBODY = "nobody"
@@ -83,7 +84,7 @@ def another(item: Lease | Pod) -> Lease | Pod:
 
 
 class TestServed:
-    @pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: f"{kind.plural}.{kind.group or 'core'}")
+    @pytest.mark.parametrize("kind", kind_table.RESOURCES, ids=lambda kind: f"{kind.plural}.{kind.group or 'core'}")
     def test_every_kind(self, cluster: client.KubeClient, kind: kinds.Kind) -> None:
         """Each kind of the table is served in a version that we speak, and can be listed."""
         assert cluster.served(kind) in kind.versions

@@ -18,7 +18,7 @@ from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.telemetry.collectors import InformerNumbers
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table
 from tests import waiting
 
 
@@ -134,7 +134,7 @@ def test_nothing_is_synced_before_the_cluster_has_said_what_it_serves(make: Call
     world.feeds.look_for_kinds()
     assert world.feeds.synced
     assert world.feeds.problem() == ""
-    assert not any(world.known.served(kind) for kind in known.GROUPING if kind is not kinds.JOBS)
+    assert not any(world.known.served(kind) for kind in kind_table.WATCHED if kind is not kinds.JOBS)
 
 
 def test_a_cluster_that_does_not_answer_is_asked_again_soon(make: Callable[..., World]) -> None:
@@ -189,7 +189,7 @@ def test_unserved_kinds_are_asked_for_at_a_constant_cost(make: Callable[..., Wor
     world = make(kinds.JOBSETS)
     ready(world)
     first = len(world.cluster.asked)
-    assert first == len(known.GROUPING) - 1
+    assert first == len(kind_table.WATCHED) - 1
     for _ in range(100):
         world.feeds.look_for_kinds()
     assert len(world.cluster.asked) == first

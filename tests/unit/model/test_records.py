@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from slurm_bridge.model import kinds, meta, names, node, pod
+from slurm_bridge.model import meta, names, node, pod
+from slurm_bridge.workloads import kind_table
 
 POD = b"""{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"team","uid":"u","resourceVersion":"7",
 "creationTimestamp":null,"managedFields":[{"manager":"kubectl","fieldsV1":{"f:spec":{}}}],"labels":{"x":"y"}},
@@ -42,13 +43,13 @@ def test_a_record_cannot_be_changed() -> None:
 
 def test_every_kind_reads_the_smallest_object() -> None:
     """No field of any record is required beyond the metadata that every object has."""
-    for kind in kinds.ALL:
+    for kind in kind_table.RESOURCES:
         assert msgspec.json.decode(b'{"metadata":{"name":"x"}}', type=kind.record).metadata.name == "x"
 
 
 def test_no_two_kinds_share_a_place() -> None:
     """Group and plural lead to one row."""
-    places = [(kind.group, kind.plural) for kind in kinds.ALL]
+    places = [(kind.group, kind.plural) for kind in kind_table.RESOURCES]
     assert len(places) == len(set(places))
 
 

@@ -31,7 +31,7 @@ from slurm_bridge.sim.slurm import state
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.telemetry.metrics import Metrics
-from slurm_bridge.workloads import known
+from slurm_bridge.workloads import kind_table, known
 from tests.direct_kube import DirectAccess
 from tests.direct_line import Line
 from tests.direct_pool import DirectPool
@@ -91,7 +91,7 @@ class Bridge:
         cluster, slurm = self._cluster(), self._slurm()
         self.settings = configured(self.folder, **self._given)
         dice = random.Random(7)
-        self._groups = {kind: self._feed(cluster, kind, self._on_owner) for kind in known.GROUPING}
+        self._groups = {kind: self._feed(cluster, kind, self._on_owner) for kind in kind_table.WATCHED}
         metrics = Metrics(version="test")
         around = hook_observer.surroundings(self.settings, self.clock, dice, metrics, background.nowhere)
         # A hook's own thread would move the clock that stands still for everybody else.

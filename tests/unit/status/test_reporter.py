@@ -17,9 +17,9 @@ from slurm_bridge.overlays.fenced import FencedCluster
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube import pods
 from slurm_bridge.status import conditions
-from slurm_bridge.status.news import News
-from slurm_bridge.status.reporter import Limits, Reporter, Sight
-from slurm_bridge.status.waits import Waiting, Waits
+from slurm_bridge.status.condition_queue import ConditionQueue, PendingCondition
+from slurm_bridge.status.event_queue import EventQueue
+from slurm_bridge.status.reporter import Limits, Sight, StatusReporter
 from tests.pocketkube import NAMESPACE, Scene
 
 SLOW = Limits(conditions_per_second=1, events_per_second=1, patience_seconds=0, most_conditions=3, most_events=3)
@@ -31,7 +31,7 @@ class Desk(Scene):
     def __init__(self, limits: Limits | None = None) -> None:
         super().__init__()
         self.counted: Counter[str] = Counter()
-        self.reporter = Reporter(
+        self.reporter = StatusReporter(
             self.cluster,
             self.clock,
             dice=random.Random(1),
@@ -136,7 +136,7 @@ def test_a_pod_that_says_it_already_costs_nothing(desk: Desk) -> None:
     """After a restart of the daemon nothing is written again."""
     desk.waits(desk.pod())
     desk.write_all()
-    again = Reporter(desk.cluster, desk.clock, dice=random.Random(1), limits=Limits(patience_seconds=0))
+    again = StatusReporter(desk.cluster, desk.clock, dice=random.Random(1), limits=Limits(patience_seconds=0))
     again.waiting(desk.seen(), "SlurmJobPending", "no room")
     assert not again.step()
     again.waiting(desk.seen(), "SlurmJobPending", "other words")
@@ -232,7 +232,7 @@ def test_what_is_known_of_a_pod_now_counts() -> None:
     """With an informer's view, a pod that was bound or has gone costs no call at all."""
     desk = Desk()
     pod = desk.pod()
-    silent = Reporter(
+    silent = StatusReporter(
         desk.cluster,
         desk.clock,
         dice=random.Random(1),
@@ -526,10 +526,10 @@ def test_words_of_one_namespace_do_not_hold_up_those_of_another() -> None:
     pod = desk.pod("a")
     flood = [_renamed(pod, "flood", f"f{number}") for number in range(50)]
     quiet = _renamed(pod, "quiet", "q")
-    waits, news = Waits(most=100), News(most=100, remembered=100)
+    waits, news = ConditionQueue(most=100), EventQueue(most=100, remembered=100)
     for one in (*flood, quiet):
         condition = conditions.waiting("SlurmJobPending", "wait")
-        waits.put(Waiting(pod=one, condition=condition, key="k", due=0.0))
+        waits.put(PendingCondition(pod=one, condition=condition, key="k", due=0.0))
         note = ports.Note(
             kind="Pod",
             api_version="v1",
@@ -548,10 +548,12 @@ def test_words_of_one_namespace_do_not_hold_up_those_of_another() -> None:
 def test_what_makes_room_is_of_the_namespace_that_has_most() -> None:
     """The others lose nothing by its flood."""
     pod = Desk().pod("a")
-    waits = Waits(most=3)
+    waits = ConditionQueue(most=3)
     names = [("quiet", "q"), *(("flood", f"f{number}") for number in range(5))]
     dropped = [
-        waits.put(Waiting(pod=_renamed(pod, space, name), condition=conditions.waiting("R", "m"), key="k", due=0.0))
+        waits.put(
+            PendingCondition(pod=_renamed(pod, space, name), condition=conditions.waiting("R", "m"), key="k", due=0.0)
+        )
         for space, name in names
     ]
     assert dropped == [0, 0, 0, 1, 1, 1]

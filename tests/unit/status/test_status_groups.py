@@ -13,7 +13,8 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Gang, Root, Workload
 from slurm_bridge.sim import faults
-from slurm_bridge.status.reporter import Limits, Reporter, Sight
+from slurm_bridge.status.reporter import Limits, Sight, StatusReporter
+from slurm_bridge.workloads import kind_table
 from tests.pocketkube import NAMESPACE, Scene
 
 BUILT_IN, COSCHEDULING = kinds.PODGROUPS, kinds.COSCHEDULING_PODGROUPS
@@ -25,7 +26,7 @@ BOTH = pytest.mark.parametrize("kind", [BUILT_IN, COSCHEDULING], ids=["built-in"
 
 
 class Store:
-    """Implements Known over what was put there."""
+    """Implements Objects over what was put there."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str, str], Object] = {}
@@ -67,14 +68,14 @@ class Office(Scene):
         self.limits = limits or Limits(patience_seconds=2, conditions_per_second=10_000)
         self.reporter = self.restarted()
 
-    def restarted(self) -> Reporter:
+    def restarted(self) -> StatusReporter:
         """Another process, which remembers nothing."""
-        self.reporter = Reporter(
+        self.reporter = StatusReporter(
             self.cluster,
             self.clock,
             dice=random.Random(1),
             limits=self.limits,
-            sight=Sight(known=self.store),
+            sight=Sight(known=self.store, announcements=kind_table.ANNOUNCEMENTS),
             count=lambda what, outcome: self.counted.update([f"{what} {outcome}"]),
         )
         return self.reporter
@@ -366,7 +367,12 @@ def test_what_is_remembered_of_groups_is_bounded() -> None:
 def test_a_version_that_cannot_be_asked_for_now_does_not_keep_news_back(office: Office) -> None:
     """The one that we would prefer stands for it."""
     found, pod = office.group(BUILT_IN), office.pod("a")
-    reporter = Reporter(office.client(), office.clock, dice=random.Random(1), sight=Sight(known=office.store))
+    reporter = StatusReporter(
+        office.client(),
+        office.clock,
+        dice=random.Random(1),
+        sight=Sight(known=office.store, announcements=kind_table.ANNOUNCEMENTS),
+    )
     office.line.faults.plan(faults.Answer(status=503), method="GET", times=9)
     reporter.group(office.workload(found, pod), "R", "words")
     assert reporter.queued == (0, 2)

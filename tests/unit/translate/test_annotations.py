@@ -162,7 +162,7 @@ def test_s1_keys_that_speak_for_somebody_else_are_guarded() -> None:
 
 
 @pytest.mark.parametrize("row", annotations.ANNOTATIONS, ids=lambda row: row.key)
-def test_every_example_is_a_good_value(row: annotations.Row) -> None:
+def test_every_example_is_a_good_value(row: annotations.AnnotationRow) -> None:
     """What the documentation shows works."""
     assert annotations.check("Pod a/b", {row.annotation: row.example.strip('"')}) == ()
 

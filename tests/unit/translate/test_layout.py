@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from slurm_bridge.model.job import Gres, GresPer, Memory, MemoryPer
 from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.translate import layout, shapes
-from slurm_bridge.translate.layout import Layout, Terms
+from slurm_bridge.translate.layout import Layout, LayoutTerms
 from slurm_bridge.translate.shapes import Form, Needs
 from tests.unit.translate.translating import equal_nodes, members, node
 
-FREE = Terms()
+FREE = LayoutTerms()
 
 
 def needs(cpus: int = 1, memory_mib: int = 1000, gpus: int = 0, kind: str = "") -> Needs:
@@ -24,7 +24,7 @@ def needs(cpus: int = 1, memory_mib: int = 1000, gpus: int = 0, kind: str = "") 
 
 def laid(asked: Needs, count: int, nodes: tuple[SlurmNode, ...], **terms: Any) -> Layout:
     """A layout that there is."""
-    found = layout.lay(asked, count, layout.park(nodes), Terms(**terms))
+    found = layout.lay(asked, count, layout.count_nodes(nodes), LayoutTerms(**terms))
     assert found is not None
     return found
 
@@ -77,13 +77,13 @@ def test_the_users_numbers_of_nodes_are_kept() -> None:
 @pytest.mark.parametrize("terms", [{"minimum": 4}, {"maximum": 1}])
 def test_numbers_of_nodes_that_cannot_be_kept_have_no_layout(terms: dict[str, int]) -> None:
     """Too few nodes are there, or too few are allowed."""
-    assert layout.lay(needs(40), 4, layout.park(equal_nodes(3)), Terms(**terms)) is None
-    assert layout.lay(needs(40), 2, layout.park(equal_nodes(3)), FREE) is not None
+    assert layout.lay(needs(40), 4, layout.count_nodes(equal_nodes(3)), LayoutTerms(**terms)) is None
+    assert layout.lay(needs(40), 2, layout.count_nodes(equal_nodes(3)), FREE) is not None
 
 
 def test_pods_that_no_node_takes_have_no_layout() -> None:
     """Nor those for whom there are too few nodes."""
-    there = layout.park(equal_nodes(3, 4))
+    there = layout.count_nodes(equal_nodes(3, 4))
     assert layout.lay(needs(65), 1, there, FREE) is None
     assert layout.lay(needs(1, 1, 5), 1, there, FREE) is None
     assert layout.lay(needs(1, 1, 2), 7, there, FREE) is None
@@ -124,7 +124,7 @@ def test_whole_nodes_are_asked_for_by_node() -> None:
 def test_one_per_node_takes_as_many_nodes_as_members() -> None:
     """And none where there are fewer."""
     assert amounts(laid(needs(2, 100), 3, equal_nodes(5), one_per_node=True)) == (3, 2, Memory(mib=100), 0)
-    assert layout.lay(needs(), 3, layout.park(equal_nodes(2)), Terms(one_per_node=True)) is None
+    assert layout.lay(needs(), 3, layout.count_nodes(equal_nodes(2)), LayoutTerms(one_per_node=True)) is None
 
 
 def test_memory_per_node_caps_how_many_share_one() -> None:
@@ -135,8 +135,8 @@ def test_memory_per_node_caps_how_many_share_one() -> None:
 
 def test_memory_per_node_that_a_node_has_not_is_none_of_it() -> None:
     """The user asked for that much on every node."""
-    there = layout.park((node("small", memory_mib=4000), *equal_nodes(1)))
-    assert layout.lay(needs(64, 1000), 2, there, Terms(node_memory_mib=8000)) is None
+    there = layout.count_nodes((node("small", memory_mib=4000), *equal_nodes(1)))
+    assert layout.lay(needs(64, 1000), 2, there, LayoutTerms(node_memory_mib=8000)) is None
 
 
 def test_half_a_core_does_not_cost_the_memory_of_a_whole_one() -> None:
@@ -152,7 +152,7 @@ def test_half_a_core_does_not_cost_the_memory_of_a_whole_one() -> None:
 
 def test_a_sum_is_one_task_on_one_node() -> None:
     """Everything of it."""
-    found = layout.together(needs(10, 9000, 5), layout.park(equal_nodes(1, 8)), FREE)
+    found = layout.together(needs(10, 9000, 5), layout.count_nodes(equal_nodes(1, 8)), FREE)
     assert found is not None
     assert (found.form, amounts(found), found.maximum_nodes) == (Form.SUM, (1, 10, Memory(mib=9000), 5), None)
 
@@ -160,7 +160,7 @@ def test_a_sum_is_one_task_on_one_node() -> None:
 @pytest.mark.parametrize("terms", [{"one_per_node": True}, {"minimum": 2}, {"node_memory_mib": 8999}])
 def test_a_sum_is_none_against_the_users_word(terms: dict[str, Any]) -> None:
     """All on one node is not what was asked for."""
-    assert layout.together(needs(10, 9000, 5), layout.park(equal_nodes(1, 8)), Terms(**terms)) is None
+    assert layout.together(needs(10, 9000, 5), layout.count_nodes(equal_nodes(1, 8)), LayoutTerms(**terms)) is None
 
 
 # -- for any pods on any nodes
@@ -189,7 +189,7 @@ def some_nodes(draw: st.DrawFn) -> tuple[SlurmNode, ...]:
 
 
 SOME_TERMS = st.builds(
-    Terms,
+    LayoutTerms,
     minimum=st.none() | st.integers(1, 4),
     maximum=st.none() | st.integers(4, 6),
     one_per_node=st.booleans(),
@@ -220,10 +220,10 @@ def places(found: Layout, asked: Needs, tasks: int) -> int:
 
 @given(some_needs(), st.integers(1, 12), some_nodes(), SOME_TERMS)
 def test_t01_what_is_asked_for_has_a_place_for_every_pod(
-    asked: Needs, count: int, nodes: tuple[SlurmNode, ...], terms: Terms
+    asked: Needs, count: int, nodes: tuple[SlurmNode, ...], terms: LayoutTerms
 ) -> None:
     """However Slurm splits the tasks, and no node is asked for more than the largest have."""
-    found = layout.lay(asked, count, layout.park(nodes), terms)
+    found = layout.lay(asked, count, layout.count_nodes(nodes), terms)
     if found is None:
         return  # the next case says when
     if found.form is Form.TASKS:
@@ -241,12 +241,12 @@ def test_t01_what_is_asked_for_has_a_place_for_every_pod(
 
 @given(some_needs(), st.integers(1, 12), some_nodes(), SOME_TERMS)
 def test_there_is_no_layout_only_where_there_is_no_room(
-    asked: Needs, count: int, nodes: tuple[SlurmNode, ...], terms: Terms
+    asked: Needs, count: int, nodes: tuple[SlurmNode, ...], terms: LayoutTerms
 ) -> None:
     """Where as many nodes as there are pods have room for one each, that would do."""
     rooms = [layout.room(asked, one, terms) for one in nodes]
     roomy = sum(room > 0 for room in rooms)
-    found = layout.lay(asked, count, layout.park(nodes), terms)
+    found = layout.lay(asked, count, layout.count_nodes(nodes), terms)
     assert found is not None or roomy < count or (terms.maximum or count) < count
     assert found is None or sum(rooms) >= count
 
@@ -273,5 +273,5 @@ def shape(asked: Needs, count: int) -> shapes.Shape:
 
 def test_equal_nodes_are_looked_at_once() -> None:
     """However many there are."""
-    there = layout.park(tuple(itertools.chain(equal_nodes(1000), equal_nodes(10, 8))))
+    there = layout.count_nodes(tuple(itertools.chain(equal_nodes(1000), equal_nodes(10, 8))))
     assert [number for _, number in there] == [1000, 10]

@@ -15,7 +15,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.ports import Gone, Put
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.workloads import base, known
+from slurm_bridge.workloads import base, kind_table, known
 from slurm_bridge.workloads.given import Given
 from slurm_bridge.workloads.known import Options
 from slurm_bridge.workloads.owners import Owners
@@ -78,8 +78,8 @@ class Heard:
 
     def __init__(self, *served: Kind[Any], options: Options | None = None) -> None:
         self.server, self.options = Server(), options or Options()
-        kinds_ = served or known.GROUPING
-        self.stores: dict[Kind[Any], Store[Any]] = {kind: Store(known.INDEXES.get(kind)) for kind in kinds_}
+        kinds_ = served or kind_table.WATCHED
+        self.stores: dict[Kind[Any], Store[Any]] = {kind: Store(kind_table.INDEXES.get(kind)) for kind in kinds_}
         for store in self.stores.values():
             store.mark_synced()
         self.known = known.Stores(self.stores)

@@ -99,7 +99,7 @@ def test_the_pods_of_a_gang_job_start_together_in_the_order_of_their_indexes() -
     assert (whole.pods, whole.job_name, whole.gang) == ((one, two), "j", Gang(minimum=2, size=2))
     assert [str(source) for source in whole.sources] == ["Pod/j-0-x", "Job/j"]
     assert whole.controller == whole.root
-    assert base.subject(whole.root, world.known) == base.Found(kind=kinds.JOBS, object=found)
+    assert base.subject(whole.root, world.known) == base.WorkloadObject(kind=kinds.JOBS, object=found)
 
 
 @pytest.mark.parametrize(

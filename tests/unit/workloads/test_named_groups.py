@@ -8,7 +8,8 @@ from slurm_bridge.model.groups import PodGroup
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Gang, MemberLost, Workload
 from slurm_bridge.workloads import base
-from slurm_bridge.workloads.known import GROUPING, Options
+from slurm_bridge.workloads.kind_table import WATCHED
+from slurm_bridge.workloads.known import Options
 from tests.unit.workloads.heard import Heard, Members
 
 KEY = names.JOB_PREFIX + "partition"
@@ -69,7 +70,7 @@ def test_t05_a_missing_workload_is_tolerated() -> None:
 
 def test_t05_a_workload_without_its_kind_being_served_is_tolerated() -> None:
     """Both belong to one API group, but rights and versions differ."""
-    world = Heard(*(kind for kind in GROUPING if kind is not kinds.WORKLOADS))
+    world = Heard(*(kind for kind in WATCHED if kind is not kinds.WORKLOADS))
     world.put(kinds.PODGROUPS, "g", spec=gang_of(1, "w"))
     assert len(world.whole(grouped(world, "p")).sources) == 2
 
@@ -273,7 +274,7 @@ def test_the_object_of_a_workload_is_found() -> None:
         (grouped(world, "p"), kinds.PODGROUPS, ours),
         (labelled(world, "p"), kinds.COSCHEDULING_PODGROUPS, theirs),
     ):
-        assert base.subject(world.claim(pod), world.known) == base.Found(kind=kind, object=found)
+        assert base.subject(world.claim(pod), world.known) == base.WorkloadObject(kind=kind, object=found)
     assert base.subject(world.claim(sized(world, "p")), world.known) is None
     assert base.subject(world.claim(world.pod("p")), world.known) is None
 

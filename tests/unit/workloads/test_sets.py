@@ -30,7 +30,7 @@ def test_each_group_of_a_leaderworkerset_is_a_gang() -> None:
     assert whole.job_name == "lws-0"
     assert [str(source) for source in whole.sources] == ["Pod/lws-0", "LeaderWorkerSet/lws"]
     assert whole.controller == Root(kind="LeaderWorkerSet", namespace="default", name="lws", uid="uid-lws")
-    assert base.subject(whole.root, world.known) == base.Found(kind=kinds.LEADERWORKERSETS, object=found)
+    assert base.subject(whole.root, world.known) == base.WorkloadObject(kind=kinds.LEADERWORKERSETS, object=found)
     assert world.server.asked == 0
 
 
@@ -120,7 +120,7 @@ def test_a_whole_jobset_is_a_gang_in_the_order_of_its_spec() -> None:
     assert [str(source) for source in whole.sources] == ["Pod/set-driver-0-0-x", "JobSet/set"]
     assert whole.controller == Root(kind="JobSet", namespace="default", name="set", uid="uid-set")
     assert whole.gang == Gang(minimum=5, size=5)
-    assert base.subject(whole.root, world.known) == base.Found(kind=kinds.JOBSETS, object=found)
+    assert base.subject(whole.root, world.known) == base.WorkloadObject(kind=kinds.JOBSETS, object=found)
 
 
 def test_a_restart_of_a_jobset_is_another_workload() -> None:

@@ -1,4 +1,4 @@
-"""Answers that are remembered for a while: bounded in age and in number, safe to use from any thread."""
+"""A cache of answers: bounded in age and in number, safe to use from any thread."""
 
 import threading
 from collections import OrderedDict
@@ -9,8 +9,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Memory(Generic[K, V]):
-    """The least recently used answer makes room for a new one; an old one is no answer any more."""
+class AnswerCache(Generic[K, V]):
+    """A full cache drops the least recently used answer; an answer that is too old is not returned."""
 
     def __init__(self, *, most: int) -> None:
         self._most = most
@@ -22,7 +22,7 @@ class Memory(Generic[K, V]):
             return len(self._kept)
 
     def recall(self, key: K, *, now: float) -> V | None:
-        """What was remembered, None when there is nothing or its time is over."""
+        """The answer, None when there is none or it is too old."""
         with self._lock:
             until, value = self._kept.get(key, (now, None))
             if until <= now:
@@ -32,7 +32,7 @@ class Memory(Generic[K, V]):
             return value
 
     def keep(self, key: K, value: V, *, until: float) -> None:
-        """Remember this answer up to then."""
+        """Keep this answer until that time."""
         with self._lock:
             self._kept[key] = (until, value)
             self._kept.move_to_end(key)

@@ -1,4 +1,4 @@
-"""A group of pods of any kind, by nothing but a name and a size on each of them: as labels, or as annotations."""
+"""A group of pods of any kind, by a name and a size on each of them: as labels, or as annotations."""
 
 import hashlib
 
@@ -8,6 +8,7 @@ from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.workloads import gangs, voices
 from slurm_bridge.workloads.given import Given, Members
+from slurm_bridge.workloads.kind_spec import KindPage, KindSpec
 from slurm_bridge.workloads.known import Known, Options
 
 #: No object has this kind.
@@ -21,7 +22,7 @@ MOST_NAME = 255
 
 
 def handles(_pod: Pod) -> tuple[str, ...]:
-    """Nobody but the pods."""
+    """No object: only the pods."""
     return ()
 
 
@@ -31,14 +32,14 @@ def claim(pod: Pod, _known: Known, _options: Options) -> Root | None:
     if not name:
         return None
     if not _proper(name):
-        # Pods with the same bad name wait together, under a name that can be shown, and of a bounded length.
+        # Pods with the same invalid name wait together, under a name of bounded length that can be shown.
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return Root(kind=KIND, namespace=namespace, name=texts.shown(name), uid=f"{KIND}:{namespace}/?{digest}")
     return Root(kind=KIND, namespace=namespace, name=name, uid=f"{KIND}:{namespace}/{name}")
 
 
 def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
-    """The gang, as large as its pods say."""
+    """The gang, of the size on its pods."""
     pod = members.any()
     if not _proper(_said(pod, names.GROUP)):
         return _unnamed(root, pod)
@@ -46,7 +47,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     if size is None:
         return _unknown(root, pod)
     chain = given.owners.resolve(pod)
-    plan = gangs.Plan(
+    plan = gangs.GangPlan(
         called=str(root),
         job_name=root.name,
         minimum=size,
@@ -59,13 +60,13 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
 
 
 def _agreed(workload: Workload, size: int) -> Workload | Wait:
-    """Pods that do not agree on the size may each be right; a guess could start half of a group."""
+    """The workload, unless its pods name different sizes: a guess could start half of a group."""
     other = next((pod for pod in workload.pods if _size(pod) != size), None)
     return workload if other is None else _unknown(workload.root, other, f", another pod says {size}")
 
 
 def _proper(name: str) -> bool:
-    """It is a name that Slurm can show."""
+    """Slurm can show the name."""
     return len(name.encode("utf-8", "surrogatepass")) <= MOST_NAME and name.isprintable()
 
 
@@ -90,3 +91,18 @@ def _size(pod: Pod) -> int | None:
 
 def _said(pod: Pod, key: str) -> str:
     return (pod.metadata.labels.get(key) or pod.metadata.annotations.get(key) or "").strip()
+
+
+SPEC = KindSpec(
+    name=KIND,
+    handles=handles,
+    claim=claim,
+    gather=gather,
+    page=KindPage(
+        title="a group by name",
+        pods="`scheduler.slinky.slurm.net/group`, and on each pod `…/group-size`, as labels or annotations",
+        one="the pods of that name",
+        minimum="the size",
+        sources="pod, owner",
+    ),
+)

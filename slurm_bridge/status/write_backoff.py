@@ -1,4 +1,4 @@
-"""How writing goes: what was written is counted, and after a failure everybody waits a while."""
+"""Counts the writes of conditions and events, and pauses all of them after a failure."""
 
 import random
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from slurm_bridge.informers.backoff import Backoff
 Count = Callable[[str, str], None]
 
 
-class Pace:
-    """One for all writers of a process: what one of them met, the others would meet too."""
+class WriteBackoff:
+    """One for all writers of a process: a failure of one is likely to be met by the others, too."""
 
     def __init__(self, clock: ports.Clock, dice: random.Random, count: Count) -> None:
         self._clock = clock
@@ -24,30 +24,30 @@ class Pace:
 
     @property
     def paused_until(self) -> float:
-        """Nobody writes before."""
+        """Nothing is written before this time."""
         return self._paused_until
 
     def worked(self, what: str, outcome: str) -> None:
-        """The server answered as it should."""
+        """A write was answered by the server."""
         self._backoff.reset()
         self._count(what, outcome)
 
     def saved(self, what: str, outcome: str) -> None:
-        """Nobody had to be asked."""
+        """No write was needed."""
         self._count(what, outcome)
 
-    def failed(self, what: str, whom: tuple[str, str], error: errors.BridgeError) -> None:
-        """The next write waits, whichever it is."""
+    def failed(self, what: str, target: tuple[str, str], error: errors.BridgeError) -> None:
+        """A write failed: the next one waits, whichever it is."""
         wish = error.retry_after if isinstance(error, errors.TryLater) else None
         seconds = self._backoff.next(at_least=wish)
         self._paused_until = self._clock.now() + seconds
         self._count(what, "failed")
-        namespace, name = whom
-        # A replica that has lost the lead keeps what it could not say, and nobody has to hear of each try.
+        namespace, name = target
+        # A replica that has lost the lead keeps what it could not write; a warning of each try would flood the log.
         level = "DEBUG" if isinstance(error, errors.NotLeading) else "WARNING"
         logger.bind(pod=f"{namespace}/{name}").log(level, "{} not written, pause of {:.1f} s: {}", what, seconds, error)
 
     def dropped(self, what: str, number: int) -> None:
-        """So many had to make room for others."""
+        """So many were dropped to make room for others."""
         for _ in range(number):
             self._count(what, "dropped")

@@ -1,17 +1,17 @@
-"""A budget of calls for each namespace: a namespace that has used up its own waits, and the others do not."""
+"""A budget of calls for each namespace: one that has used up its budget waits, and the others do not."""
 
 import threading
 from collections import OrderedDict
 from typing import Final
 
-#: So many namespaces are remembered; those that have asked longest ago are forgotten.
+#: So many namespaces are kept; the one that asked longest ago is dropped first.
 _REMEMBERED: Final = 10_000
-#: The shortest pause: many pods wait for the same budget.
+#: The shortest pause in seconds, because many pods wait for the same budget.
 _PAUSE: Final = 1.0
 
 
-class Budget:
-    """So many calls at once, and so many per second in the long run. Thread-safe."""
+class NamespaceBudget:
+    """`at_once` calls in a row, and `per_second` in the long run. Safe to use from any thread."""
 
     def __init__(self, *, at_once: int, per_second: float) -> None:
         self._at_once, self._per_second = at_once, per_second
@@ -20,7 +20,7 @@ class Budget:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, namespace: str, now: float) -> float:
-        """One call; 0 when it is in the budget, else after how many seconds to ask again."""
+        """Takes one call; 0 when the budget covers it, else the seconds after which to ask again."""
         with self._lock:
             left, since = self._left.get(namespace, (float(self._at_once), now))
             left = min(float(self._at_once), left + max(0.0, now - since) * self._per_second)

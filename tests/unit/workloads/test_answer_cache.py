@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.workloads.memory import Memory
+from slurm_bridge.workloads.answer_cache import AnswerCache
 
 
 def test_an_answer_is_recalled_until_its_time() -> None:
     """At that very moment it is no answer any more, and takes no room."""
-    memory: Memory[str, int] = Memory(most=5)
+    memory: AnswerCache[str, int] = AnswerCache(most=5)
     memory.keep("a", 1, until=10)
     assert memory.recall("a", now=9.9) == 1
     assert memory.recall("a", now=10) is None
@@ -18,7 +18,7 @@ def test_an_answer_is_recalled_until_its_time() -> None:
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=60))
 def test_it_behaves_as_a_bounded_list_of_last_uses(steps: list[tuple[int, bool]]) -> None:
     """Whatever is asked in whatever order, the three used last are known."""
-    memory: Memory[int, int] = Memory(most=3)
+    memory: AnswerCache[int, int] = AnswerCache(most=3)
     used: list[int] = []
     for key, writes in steps:
         if writes:

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.status.bucket import Bucket
+from slurm_bridge.status.token_bucket import TokenBucket
 
 
 def test_a_full_bucket_gives_its_burst_and_then_its_rate() -> None:
     """Two at once, then one each half second."""
-    bucket = Bucket(per_second=2, burst=2, now=0)
+    bucket = TokenBucket(per_second=2, burst=2, now=0)
     for _ in range(2):
         assert bucket.ready_in(0) == 0
         bucket.take()
@@ -21,7 +21,7 @@ def test_a_full_bucket_gives_its_burst_and_then_its_rate() -> None:
 @given(st.lists(st.floats(0, 3), max_size=50))
 def test_it_gives_no_more_than_rate_and_burst(pauses: list[float]) -> None:
     """Whatever the times at which somebody asks."""
-    bucket, now, taken = Bucket(per_second=1, burst=3, now=0), 0.0, 0
+    bucket, now, taken = TokenBucket(per_second=1, burst=3, now=0), 0.0, 0
     for pause in pauses:
         now += pause
         if bucket.ready_in(now) == 0:

@@ -1,13 +1,13 @@
-"""A token bucket: so many at once, so many per second."""
+"""A token bucket."""
 
 from typing import Final
 
-#: Filling in small steps may end a hair below one.
-_HAIR: Final = 1e-9
+#: Filling in small steps may end a little below one.
+_ALMOST: Final = 1e-9
 
 
-class Bucket:
-    """Fills with time up to `burst`; what is taken is gone. Its user gives the time, and is alone."""
+class TokenBucket:
+    """Fills with `per_second` tokens up to `burst`. Its caller gives the time. Not safe to use from several threads."""
 
     def __init__(self, *, per_second: float, burst: float, now: float) -> None:
         self._per_second = per_second
@@ -16,13 +16,13 @@ class Bucket:
         self._filled = now
 
     def ready_in(self, now: float) -> float:
-        """Seconds until one may be taken, 0 when one may be taken now."""
+        """Seconds until a token may be taken, 0 when one may be taken now."""
         self._fill(now)
         missing = 1.0 - self._tokens
-        return missing / self._per_second if missing > _HAIR else 0.0
+        return missing / self._per_second if missing > _ALMOST else 0.0
 
     def take(self) -> None:
-        """One less; whoever takes has asked `ready_in` before."""
+        """Takes a token; the caller has checked `ready_in` before."""
         self._tokens = max(0.0, self._tokens - 1.0)
 
     def _fill(self, now: float) -> None:

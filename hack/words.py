@@ -1,0 +1,250 @@
+"""Refuses words, names and missing docstrings that docs/contributing.md advises against; a part of `make check`.
+
+    hack/words.py            fails when there are more findings than hack/words-left.tsv leaves, or fewer
+    hack/words.py --list     prints every finding (--list PACKAGE: those of one package)
+    hack/words.py --update   writes the smaller numbers into hack/words-left.tsv
+
+The rules:
+
+    person   "who", "nobody", "he" and the like speak of people, not of pods, jobs or parts of the program. Docstrings,
+             comments and messages are read; a text of one word is no message.
+    module   a module is named after what it holds or does, not with a verb in -ing
+    class    a class name stands in one package only, unless it names the same concept in each
+    missing  a public function of more than five lines has a docstring
+
+What is right all the same is listed in hack/words-allowed.tsv with the reason: the rule, the path of the file (for
+`class` the name of the class), the words around (for `person` only, a fragment of the sentence).
+"""
+
+import argparse
+import collections
+import pathlib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import source_tree
+
+PROJECT = pathlib.Path(__file__).resolve().parents[1]
+LEFT = pathlib.PurePosixPath("hack/words-left.tsv")
+ALLOWED = pathlib.PurePosixPath("hack/words-allowed.tsv")
+
+LEFT_HEADER = "rule\tpackage\tleft"
+ALLOWED_HEADER = "rule\twhere\tfragment\treason"
+
+PERSON, MODULE, CLASS, MISSING = "person", "module", "class", "missing"
+RULES = (PERSON, MODULE, CLASS, MISSING)
+
+#: A shorter function is its own description.
+LONG_ENOUGH = 5
+
+#: A public function at the top of a module whose first line is no docstring.
+UNDESCRIBED = re.compile(r'^(async )?def [^_](.*[^:\n]\n)*.*:\n(?! *r?""")', re.MULTILINE)
+
+Counts = dict[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One place that breaks a rule."""
+
+    rule: str
+    package: str
+    where: str  # path and line
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """One line of hack/words-allowed.tsv."""
+
+    rule: str
+    where: str
+    fragment: str
+    reason: str
+
+
+class Allowed:
+    """The allow-list, which remembers what of it was needed."""
+
+    def __init__(self, allowances: Iterable[Allowance]) -> None:
+        self._by_place: dict[tuple[str, str], list[Allowance]] = collections.defaultdict(list)
+        self._needless = set(allowances)
+        for allowance in self._needless:
+            self._by_place[allowance.rule, allowance.where].append(allowance)
+
+    def whole(self, rule: str, where: str) -> bool:
+        """Whether a module or class name is allowed."""
+        allowances = self._by_place.get((rule, where), [])
+        self._needless.difference_update(allowances)
+        return bool(allowances)
+
+    def word(self, path: str, text: str, start: int, end: int) -> bool:
+        """Whether the word between two positions of a text lies in a fragment that is allowed in this file."""
+        for allowance in self._by_place.get((PERSON, path), []):
+            at = text.find(allowance.fragment, max(0, end - len(allowance.fragment)), start + len(allowance.fragment))
+            if at >= 0:
+                self._needless.discard(allowance)
+                return True
+        return False
+
+    def needless(self) -> list[str]:
+        """The allowances that nothing needs any more."""
+        return sorted(f"{item.rule} {item.where} {item.fragment}".rstrip() for item in self._needless)
+
+
+def main(arguments: list[str] | None = None, tree: pathlib.Path = PROJECT) -> int:
+    """Check, list or update; the exit status says whether all is as it was left."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", nargs="?", const="", metavar="PACKAGE", help="print every finding")
+    parser.add_argument("--update", action="store_true", help="write the smaller numbers into hack/words-left.tsv")
+    asked = parser.parse_args(arguments)
+    try:
+        allowed = Allowed(read_allowed(tree / ALLOWED))
+    except ValueError as refused:
+        print(refused)
+        return 1
+    found = list(findings(source_tree.modules(tree), allowed))
+    if asked.list is not None:
+        print(*lines(item for item in found if asked.list in ("", item.package)), sep="\n")
+        return 0
+    counts = dict(collections.Counter((item.rule, item.package) for item in found))
+    problems = [f"{ALLOWED}: nothing needs: {what}" for what in allowed.needless()]
+    problems += update(tree / LEFT, counts) if asked.update else compare(tree / LEFT, counts, found)
+    print(*problems, sep="\n", end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+def lines(found: Iterable[Finding]) -> Iterator[str]:
+    """Findings as people read them."""
+    return (f"{item.where}: {item.rule}: {item.what}" for item in found)
+
+
+def findings(modules: tuple[source_tree.Module, ...], allowed: Allowed) -> Iterator[Finding]:
+    """Every place that breaks a rule and is not allowed."""
+    for module in modules:
+        yield from persons(module, allowed)
+        yield from verbs(module, allowed)
+        yield from undescribed(module)
+    yield from namesakes(modules, allowed)
+
+
+def persons(module: source_tree.Module, allowed: Allowed) -> Iterator[Finding]:
+    """Words for people where no people are meant."""
+    path = str(module.path)
+    for passage, word in source_tree.about_persons(module):
+        text, (start, end) = passage.text, word.span()
+        if not allowed.word(path, text, start, end):
+            what = f"{word[0]!r} in: {text[max(0, start - 40) : end + 40]}"
+            yield Finding(rule=PERSON, package=module.package, where=f"{path}:{passage.line}", what=what)
+
+
+def verbs(module: source_tree.Module, allowed: Allowed) -> Iterator[Finding]:
+    """Modules and packages named with a verb in -ing."""
+    path = module.path.parent if module.path.name == "__init__.py" else module.path
+    if path.stem.endswith("ing") and not allowed.whole(MODULE, str(path)):
+        yield Finding(rule=MODULE, package=module.package, where=str(path), what="is named in -ing")
+
+
+def undescribed(module: source_tree.Module) -> Iterator[Finding]:
+    """Public functions at the top of a module that are long and say not what they do."""
+    if not UNDESCRIBED.search(module.text):
+        return  # parsing is slow
+    for node in module.tree.body:
+        if not isinstance(node, source_tree.Function) or node.name.startswith("_") or source_tree.described(node):
+            continue
+        if source_tree.body_lines(module, node) > LONG_ENOUGH:
+            where = f"{module.path}:{node.lineno}"
+            yield Finding(rule=MISSING, package=module.package, where=where, what=f"{node.name} has no docstring")
+
+
+def namesakes(modules: tuple[source_tree.Module, ...], allowed: Allowed) -> Iterator[Finding]:
+    """Class names of several packages, once for each of them."""
+    places: dict[str, dict[str, str]] = collections.defaultdict(dict)
+    for module in modules:
+        for name, line in source_tree.class_names(module):
+            places[name].setdefault(module.package, f"{module.path}:{line}")
+    for name, by_package in sorted(places.items()):
+        if len(by_package) > 1 and not allowed.whole(CLASS, name):
+            for package, where in by_package.items():
+                others = ", ".join(sorted(by_package.keys() - {package}))
+                yield Finding(rule=CLASS, package=package, where=where, what=f"{name} stands in {others} too")
+
+
+def compare(file: pathlib.Path, counts: Counts, found: list[Finding]) -> list[str]:
+    """What differs from the numbers that are left."""
+    try:
+        left = read_left(file)
+    except ValueError as refused:
+        return [str(refused)]
+    problems = []
+    for rule, package in sorted(counts.keys() | left.keys()):
+        now, before = counts.get((rule, package), 0), left.get((rule, package), 0)
+        if now > before:
+            problems.append(f"{rule} in {package}: {now}, at most {before} are left; these are all of them:")
+            problems += lines(item for item in found if (item.rule, item.package) == (rule, package))
+        elif now < before:
+            problems.append(f"{rule} in {package}: only {now} of {before} are left: run hack/words.py --update")
+    return problems
+
+
+def update(file: pathlib.Path, counts: Counts) -> list[str]:
+    """Write the numbers, unless one rule is broken more often than before in all packages together."""
+    try:
+        left = read_left(file)
+    except ValueError as unreadable:
+        print(f"{unreadable}; it is written anew")
+        left = counts
+    problems = []
+    for rule in RULES:
+        now, before = _total(counts, rule), _total(left, rule)
+        if now > before:
+            problems.append(f"{rule}: {now}, more than the {before} that are left: hack/words.py --list shows them")
+    if problems:
+        return problems
+    if counts:
+        rows = (f"{rule}\t{package}\t{count}" for (rule, package), count in sorted(counts.items()))
+        file.write_text("\n".join([LEFT_HEADER, *rows]) + "\n")
+    else:
+        file.unlink(missing_ok=True)
+    return []
+
+
+def read_left(file: pathlib.Path) -> Counts:
+    """How many findings of each rule each package still has; none where the file is gone."""
+    rows = _rows(file, LEFT_HEADER) if file.exists() else []
+    return {(rule, package): int(count) for rule, package, count in rows}
+
+
+def read_allowed(file: pathlib.Path) -> list[Allowance]:
+    """The allow-list: it is sorted, and each line has a known rule and a reason."""
+    rows = _rows(file, ALLOWED_HEADER) if file.exists() else []
+    if rows != sorted(rows):
+        wrong = next(after for before, after in zip(rows, sorted(rows), strict=True) if before != after)
+        message = f"{ALLOWED} is not sorted, {' '.join(wrong)!r} is out of place: sort the lines below the header"
+        raise ValueError(message)
+    allowances = []
+    for rule, where, fragment, reason in rows:
+        if rule not in RULES or not where or not reason.strip() or bool(fragment) != (rule == PERSON):
+            message = f"{ALLOWED}: this line lacks a rule, a place, a fragment or a reason: {rule} {where} {fragment}"
+            raise ValueError(message)
+        allowances.append(Allowance(rule=rule, where=where, fragment=fragment, reason=reason))
+    return allowances
+
+
+def _rows(file: pathlib.Path, header: str) -> list[list[str]]:
+    first, *rest = file.read_text().splitlines() or [""]
+    rows = [row.split("\t") for row in rest]
+    if first != header or any(len(row) != len(header.split("\t")) for row in rows):
+        message = f"hack/{file.name}: each line has these columns, separated by tabs: {', '.join(header.split())}"
+        raise ValueError(message)
+    return rows
+
+
+def _total(counts: Counts, rule: str) -> int:
+    return sum(count for (broken, _), count in counts.items() if broken == rule)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+"""hack/words.py: which words, names and missing docstrings `make check` refuses."""
+
+import pathlib
+
+import pytest
+
+import source_tree
+import words
+
+SIX_LINES = "\n".join(f"    value = {number}" for number in range(6))
+
+
+class Project:
+    """A tree with a few modules, as hack/words.py sees it."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+        (folder / "hack").mkdir()
+        self.left = folder / words.LEFT
+
+    def module(self, path: str, text: str) -> None:
+        """Write one module below slurm_bridge."""
+        file = self.folder / "slurm_bridge" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def allow(self, *rows: tuple[str, str, str, str]) -> None:
+        """Write the allow-list."""
+        lines = [words.ALLOWED_HEADER, *("\t".join(row) for row in rows)]
+        (self.folder / words.ALLOWED).write_text("\n".join(lines) + "\n")
+
+    def leave(self, *rows: tuple[str, str, int]) -> None:
+        """Write how many findings are left."""
+        lines = [words.LEFT_HEADER, *(f"{rule}\t{package}\t{count}" for rule, package, count in rows)]
+        self.left.write_text("\n".join(lines) + "\n")
+
+    def check(self, *arguments: str) -> int:
+        """Run the check, and return its exit status."""
+        return words.main(list(arguments), self.folder)
+
+
+@pytest.fixture
+def project(tmp_path: pathlib.Path) -> Project:
+    """An empty tree."""
+    return Project(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Whoever asks first is served."""\n',
+        "# The pods\n# and those who wait for them.\n",
+        'raise ValueError("nobody answers")\n',
+        'said = f"{pod} tells him"\n',
+        'said = (\n    "the pod says that "\n    "he waits"\n)\n',
+        'class Job:\n    """A job."""\n\n    name: str\n    """For whom it is."""\n',
+        'line = "first\\nwho comes next"\n',
+    ],
+)
+def test_a_word_for_a_person_is_refused(project: Project, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """Docstrings, comments and messages do not speak of things as persons."""
+    project.module("jobs/one.py", text)
+    assert project.check() == 1
+    assert "person in jobs: 1, at most 0 are left" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "who = 1\n",
+        'field = record["who"]\n',
+        '"""The shepherd, whose pods these are."""\n',
+        'said = f"for {who}"\n',
+        'said = "is it here"  # The history of the job.\n',
+    ],
+)
+def test_other_words_are_no_words_for_persons(project: Project, text: str) -> None:
+    """Names, keys of one word, values inside a message and longer words are not read."""
+    project.module("jobs/one.py", text)
+    assert project.check() == 0
+
+
+def test_a_sentence_about_people_is_allowed(project: Project) -> None:
+    """A fragment that is allowed for a file allows the words inside it, wherever the line breaks."""
+    project.module("jobs/one.py", '"""For users who\nsubmit jobs themselves."""\n')
+    project.allow(("person", "slurm_bridge/jobs/one.py", "users who submit jobs", "users are people"))
+    assert project.check() == 0
+
+
+def test_an_allowance_holds_for_its_fragment_only(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same word elsewhere in the sentence is refused."""
+    project.module("jobs/one.py", '"""For users who submit, and for jobs who wait."""\n')
+    project.allow(("person", "slurm_bridge/jobs/one.py", "users who submit", "users are people"))
+    assert project.check() == 1
+    assert "jobs who wait" in capsys.readouterr().out
+
+
+def test_an_allowance_that_nothing_needs_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The allow-list shrinks with the sentences."""
+    project.module("jobs/one.py", '"""For users."""\n')
+    project.allow(("person", "slurm_bridge/jobs/one.py", "users who submit", "users are people"))
+    assert project.check() == 1
+    assert "nothing needs: person slurm_bridge/jobs/one.py users who submit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [
+            ("person", "slurm_bridge/b.py", "users who", "people"),
+            ("person", "slurm_bridge/a.py", "users who", "people"),
+        ],
+        [("person", "slurm_bridge/a.py", "users who", " ")],
+        [("person", "slurm_bridge/a.py", "", "people")],
+        [("length", "slurm_bridge/a.py", "", "people")],
+        [("module", "slurm_bridge/a.py", "people")],
+    ],
+)
+def test_the_allow_list_is_sorted_and_complete(project: Project, rows: list[tuple[str, str, str, str]]) -> None:
+    """Each line has a known rule, a place, a reason, and a fragment where it is about a sentence."""
+    project.allow(*rows)
+    assert project.check() == 1
+
+
+def test_a_module_is_not_named_with_a_verb(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Modules and packages are nouns, or stand in the allow-list."""
+    project.module("jobs/waiting.py", "")
+    project.module("asking/__init__.py", "")
+    assert project.check() == 1
+    said = capsys.readouterr().out
+    assert "slurm_bridge/jobs/waiting.py: module: is named in -ing" in said
+    assert "slurm_bridge/asking: module: is named in -ing" in said
+    project.allow(
+        ("module", "slurm_bridge/asking", "", "the noun"), ("module", "slurm_bridge/jobs/waiting.py", "", "the noun")
+    )
+    assert project.check() == 0
+
+
+def test_a_class_name_stands_in_one_package(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same name in two packages is refused in both, unless it is the same concept."""
+    for path in ("jobs/one.py", "jobs/two.py", "pods/one.py"):
+        project.module(path, "class Table(dict):\n    pass\n")
+    assert project.check() == 1
+    said = capsys.readouterr().out
+    assert "slurm_bridge/jobs/one.py:1: class: Table stands in pods too" in said
+    assert "slurm_bridge/pods/one.py:1: class: Table stands in jobs too" in said
+    project.allow(("class", "Table", "", "same concept: rows by key"))
+    assert project.check() == 0
+
+
+def test_each_family_of_hooks_is_a_package(project: Project) -> None:
+    """Two families that use one class name for different things are refused as two packages are."""
+    project.module("families/kai/one.py", "class Table:\n    pass\n")
+    project.module("families/kai/parts/two.py", "class Table:\n    pass\n")
+    assert project.check() == 0
+    project.module("families/vela/one.py", "class Table:\n    pass\n")
+    assert project.check() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (f"def long() -> None:\n{SIX_LINES}\n", True),
+        (f"async def long(\n    one: int,\n) -> None:\n{SIX_LINES}\n", True),
+        (f'def long() -> None:\n    """Set a value."""\n{SIX_LINES}\n', False),
+        (f"def _long() -> None:\n{SIX_LINES}\n", False),
+        ("def short() -> int:\n\n    # Five.\n\n\n    return 5\n", False),
+    ],
+)
+def test_a_long_public_function_has_a_docstring(project: Project, text: str, *, refused: bool) -> None:
+    """Private functions, and those of few lines, may go without."""
+    project.module("jobs/one.py", text)
+    assert project.check() == refused
+
+
+def test_what_is_left_passes_and_nothing_new_does(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The number of findings that a package is left may not grow."""
+    project.module("jobs/one.py", "# Who waits.\n")
+    project.leave(("person", "jobs", 1))
+    assert project.check() == 0
+    project.module("jobs/two.py", "# Who waits.\n")
+    assert project.check() == 1
+    assert "person in jobs: 2, at most 1 are left" in capsys.readouterr().out
+
+
+def test_what_is_mended_is_not_left_any_more(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """A smaller number has to be written down, so that it cannot grow again."""
+    project.leave(("module", "jobs", 1), ("person", "jobs", 3))
+    project.module("jobs/one.py", "# Who waits.\n")
+    assert project.check() == 1
+    assert "person in jobs: only 1 of 3 are left: run hack/words.py --update" in capsys.readouterr().out
+    assert project.check("--update") == 0
+    assert project.left.read_text() == f"{words.LEFT_HEADER}\nperson\tjobs\t1\n"
+    assert project.check() == 0
+
+
+def test_numbers_move_between_packages_but_their_sum_does_not_grow(project: Project) -> None:
+    """A package may be renamed; new findings are not written down."""
+    project.leave(("person", "jobs", 1))
+    project.module("works/one.py", "# Who waits.\n")
+    assert project.check() == 1
+    assert project.check("--update") == 0
+    project.module("works/two.py", "# Who waits.\n")
+    assert project.check("--update") == 1
+    assert project.left.read_text() == f"{words.LEFT_HEADER}\nperson\tworks\t1\n"
+
+
+def test_the_list_of_what_is_left_disappears_with_the_last_finding(project: Project) -> None:
+    """An empty list would only be one more file."""
+    project.leave(("person", "jobs", 1))
+    project.module("jobs/one.py", "")
+    assert project.check("--update") == 0
+    assert not project.left.exists()
+
+
+def test_a_list_that_a_merge_has_torn_is_written_anew(project: Project) -> None:
+    """Two branches change neighbouring lines: nobody has to mend the numbers by hand."""
+    project.left.write_text(f"{words.LEFT_HEADER}\n<<<<<<< HEAD\nperson\tjobs\t1\n=======\n>>>>>>> other\n")
+    project.module("jobs/one.py", "# Who waits.\n")
+    assert project.check() == 1
+    assert project.check("--update") == 0
+    assert project.check() == 0
+
+
+def test_every_finding_is_listed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The list names file, line and sentence, of all packages or of one."""
+    project.leave(("person", "jobs", 2))
+    project.module("jobs/one.py", '\n"""Said by whom."""\n')
+    project.module("pods/one.py", "# Who waits.\n")
+    assert project.check("--list", "jobs") == 0
+    assert capsys.readouterr().out == "slurm_bridge/jobs/one.py:2: person: 'whom' in: Said by whom.\n"
+    assert project.check("--list") == 0
+    assert "slurm_bridge/pods/one.py:1: person" in capsys.readouterr().out
+
+
+def test_texts_are_read_in_one_piece_and_told_apart(project: Project) -> None:
+    """Strings that follow each other are one message, lines of comments one comment, each with its first line."""
+    project.module(
+        "jobs/one.py",
+        '"""A module."""\n# One\n# two.\nx = 1  # 3.\ny = ("four "\n     f"and {five} six")\nz = "it\'s \\"that\\""\n',
+    )
+    (module,) = source_tree.modules(project.folder)
+    assert [(one.kind, one.line, one.text) for one in source_tree.passages(module)] == [
+        ("docstring", 1, "A module."),
+        ("comment", 2, "One two."),
+        ("comment", 4, "3."),
+        ("message", 5, "four and {} six"),
+        ("message", 7, 'it\'s \\"that\\"'),
+    ]
