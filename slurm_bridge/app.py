@@ -59,17 +59,18 @@ class Configuration:
 def daemon(configuration: Configuration) -> Iterator[Daemon]:
     """The daemon, connected to the servers in the settings."""
     settings, clock = configuration.load(), SystemClock()
+    tokens_arrive = settings.web.submission.enabled or settings.web.administration.enabled
     with contextlib.ExitStack() as stack:
         reading = kube_client.Reading(oddities=Oddities(clock.now))
         cluster, slurm = stack.enter_context(both(settings, clock, reading))
         source = SettingsSource(fingerprint=configuration.fingerprint, load=configuration.load)
-        beside = Extras(
+        extras = Extras(
             check=lambda: _check(settings, cluster, slurm, clock),
-            callers=_callers(stack, settings, clock) if _tokens(settings) else None,
+            callers=_callers(stack, settings, clock) if tokens_arrive else None,
             oddities=reading.oddities,
             declare=reading.kept.declare,
         )
-        yield Daemon(settings, cluster, slurm, clock, source, beside)
+        yield Daemon(settings, cluster, slurm, clock, source, extras)
 
 
 @contextlib.contextmanager
@@ -103,11 +104,6 @@ def _access(settings: Settings) -> kube_config.Access:
     return kube_config.from_kubeconfig(kubeconfig) if kubeconfig else kube_config.in_cluster()
 
 
-def _tokens(settings: Settings) -> bool:
-    """Whether clients send tokens to us."""
-    return settings.web.submission.enabled or settings.web.administration.enabled
-
-
 def _callers(stack: contextlib.ExitStack, settings: Settings, clock: ports.Clock) -> ports.Callers:
     callers = kube_callers.KubeCallers(_access(settings), clock=clock)
     stack.callback(callers.close)
@@ -139,13 +135,13 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
 
     Background work of hooks runs within the pass here, so that its results are complete.
     """
-    clock, glance = clock or SystemClock(), CurrentSnapshot()
+    clock, current = clock or SystemClock(), CurrentSnapshot()
     reading = kube_client.Reading(oddities=Oddities(clock.now))
     limits = daemon_configuration.attempt_limits(settings)
-    around = Surroundings(clock=clock, limits=limits, seen=glance, threads=False)
+    around = Surroundings(clock=clock, limits=limits, seen=current, threads=False)
     with contextlib.ExitStack() as stack:
-        sides = None if offline else Servers(*stack.enter_context(both(settings, SystemClock(), reading)))
-        if sides is not None:
+        servers = None if offline else Servers(*stack.enter_context(both(settings, SystemClock(), reading)))
+        if servers is not None:
             posting = Posting(SystemClock())
             stack.callback(posting.close)
             around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=posting)
@@ -153,7 +149,7 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
             rules=daemon_configuration.rules(settings),
             chain=daemon_configuration.changeable(settings, around).chain,
             around=around,
-            glance=glance,
+            current=current,
             ids=daemon_configuration.limits(settings).ids,
             write=_submission,
             clock=clock,
@@ -161,7 +157,7 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
         stack.callback(means.chain.close)
         reading.kept.declare(means.chain.annotations)
         kinds, options = daemon_configuration.owner_kinds(settings), daemon_configuration.workloads(settings)
-        yield Explainer(means, sides, kinds, options)
+        yield Explainer(means, servers, kinds, options)
 
 
 def _submission(request: JobRequest) -> Mapping[str, object]:

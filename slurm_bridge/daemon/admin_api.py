@@ -1,7 +1,6 @@
 """The admin API of the queues: connects the web server, the hook that keeps the queues, and the daemon's reload."""
 
 import dataclasses
-import http
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -32,21 +31,21 @@ class AdminInputs:
     closing: Callable[[], bool]
 
 
-def routes(settings: Settings, means: AdminInputs) -> Routes:
+def routes(settings: Settings, inputs: AdminInputs) -> Routes:
     """The routes of the admin API; empty unless it is enabled."""
     given = settings.web.administration
     if not given.enabled:
         return {}
-    if means.callers is None:
+    if inputs.callers is None:
         raise errors.BadConfiguration("web.administration: the API server cannot be reached on behalf of callers")
     desk = administration.AdminBackend(
-        callers=MeteredCallers(means.callers, means.clock, means.metrics.request_to_kubernetes),
-        leads=lambda: _leads(means),
-        queues=lambda: _queues(means),
-        refusal=lambda: _refusal(again) if (again := means.reload()) else None,
-        reload=lambda: _reloaded(means),
-        count=lambda what, status: _count(means.metrics, what, status),
-        busy=RequestPace(given.requests_per_second, means.clock),
+        callers=MeteredCallers(inputs.callers, inputs.clock, inputs.metrics.request_to_kubernetes),
+        leads=lambda: _leads(inputs),
+        queues=lambda: _queues(inputs),
+        refusal=lambda: _refusal(again) if (again := inputs.reload()) else None,
+        reload=lambda: _reloaded(inputs),
+        count=lambda what, status: inputs.metrics.queue_requests.labels(what, str(status.value)).inc(),
+        busy=RequestPace(given.requests_per_second, inputs.clock),
     )
     return bounded(administration.QueueAdministration(desk).routes(), given.most_bytes)
 
@@ -108,23 +107,23 @@ def _desks(chain: Chain) -> Iterator[admin.Desk]:
             yield desk
 
 
-def _leads(means: AdminInputs) -> str:
-    if means.closing():
+def _leads(inputs: AdminInputs) -> str:
+    if inputs.closing():
         return "this replica is stopping"
-    return "" if means.chain() is not None else "this replica is not the leader"
+    return "" if inputs.chain() is not None else "this replica is not the leader"
 
 
-def _queues(means: AdminInputs) -> administration.Queues | None:
-    chain = means.chain()
+def _queues(inputs: AdminInputs) -> administration.Queues | None:
+    chain = inputs.chain()
     desk = next(_desks(chain), None) if chain is not None else None
     return _Queues(desk) if desk is not None else None
 
 
-def _reloaded(means: AdminInputs) -> administration.RefusedConfiguration | None:
-    again = means.reload()
+def _reloaded(inputs: AdminInputs) -> administration.RefusedConfiguration | None:
+    again = inputs.reload()
     if again is None:
         words = "this process has no configuration file to reload"
-        return administration.RefusedConfiguration(at=means.clock.wall(), problems=(words,))
+        return administration.RefusedConfiguration(at=inputs.clock.wall(), problems=(words,))
     again.now()
     return _refusal(again)
 
@@ -136,7 +135,3 @@ def _refusal(again: reload.Reload) -> administration.RefusedConfiguration | None
         if found is not None
         else None
     )
-
-
-def _count(metrics: Metrics, what: str, status: http.HTTPStatus) -> None:
-    metrics.queue_requests.labels(what, str(status.value)).inc()

@@ -60,70 +60,70 @@ class Assembly:
     around: Surroundings
 
 
-def build(settings: Settings, outside: CoreInputs) -> Assembly:
+def build(settings: Settings, inputs: CoreInputs) -> Assembly:
     """Build the core. Raises BadConfiguration if the settings contradict each other."""
-    given = _given(settings, outside)
-    census = _census(given, outside)
+    given = _given(settings, inputs)
+    census = _census(given, inputs)
     gather = _gatherer(given)
     order = Order(census, lambda: tools.config.chain, gather)
-    queue = Queue(outside.clock, order.key, order.served, namespace=names.namespace_of)
+    queue = Queue(inputs.clock, order.key, order.served, namespace=names.namespace_of)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
     keeper = Keeper(resources.requests_of)
-    around = dataclasses.replace(outside.around, wake=queue.activate, seen=keeper.snapshot)
+    around = dataclasses.replace(inputs.around, wake=queue.activate, seen=keeper.snapshot)
     config = configuration.changeable(settings, around)
-    config.chain.see(outside.views(config.chain.needs))
-    reporter = _reporter(settings, outside, census)
+    config.chain.see(inputs.views(config.chain.needs))
+    reporter = _reporter(settings, inputs, census)
     mirror = Mirror(
-        outside.slurm,
-        outside.clock,
+        inputs.slurm,
+        inputs.clock,
         table,
         cluster_id=settings.cluster_id,
         rhythm=configuration.rhythm(settings),
     )
     tools = Tools(
-        cluster=outside.cluster,
-        slurm=outside.slurm,
-        clock=outside.clock,
+        cluster=inputs.cluster,
+        slurm=inputs.slurm,
+        clock=inputs.clock,
         table=table,
         mirror=mirror,
         keeper=keeper,
         census=census,
         voice=reporter,
-        tally=outside.tally,
+        tally=inputs.tally,
         gather=gather,
         config=config,
         limits=configuration.limits(settings),
         avoided=Avoided(seconds=settings.scheduling.avoid_seconds),
         held=Holds(),
-        each=outside.each,
+        each=inputs.each,
     )
     return Assembly(core=Core(tools, census, queue), reporter=reporter, around=around)
 
 
-def _reporter(settings: Settings, outside: CoreInputs, census: Census) -> StatusReporter:
+def _reporter(settings: Settings, inputs: CoreInputs, census: Census) -> StatusReporter:
     return StatusReporter(
-        outside.cluster,
-        outside.clock,
-        dice=outside.dice,
+        inputs.cluster,
+        inputs.clock,
+        dice=inputs.dice,
         limits=configuration.status(settings),
         sight=Sight(
-            current=lambda pod: census.get(pod.uid), known=outside.known, announcements=kind_table.ANNOUNCEMENTS
+            current=lambda pod: census.get(pod.uid), known=inputs.known, announcements=kind_table.ANNOUNCEMENTS
         ),
-        count=outside.count,
+        count=inputs.count,
     )
 
 
-def _given(settings: Settings, outside: CoreInputs) -> Given:
+def _given(settings: Settings, inputs: CoreInputs) -> Given:
     more = configuration.owner_kinds(settings)
-    owners = Owners(outside.cluster, outside.clock, known=outside.known, more=more)
+    owners = Owners(inputs.cluster, inputs.clock, known=inputs.known, more=more)
     return Given(owners=owners, options=configuration.workloads(settings))
 
 
-def _census(given: Given, outside: CoreInputs) -> Census:
+def _census(given: Given, inputs: CoreInputs) -> Census:
     def claim(pod: Pod) -> Root:
         return base.claim(pod, given.owners.known, given.options)
 
-    return Census(claim, handles=base.handles, now=outside.clock.now)
+    return Census(claim, handles=base.handles, now=inputs.clock.now)
 
 
 def _gatherer(given: Given) -> Gather:

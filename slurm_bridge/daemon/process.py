@@ -81,31 +81,31 @@ class Daemon:
         slurm: ports.Slurm,
         clock: ports.Clock,
         source: SettingsSource | None = None,
-        beside: Extras | None = None,
+        extras: Extras | None = None,
     ) -> None:
-        beside = beside or Extras()
-        self.settings, self._clock, self._check, self._declare = settings, clock, beside.check, beside.declare
+        extras = extras or Extras()
+        self.settings, self._clock, self._check, self._declare = settings, clock, extras.check, extras.declare
         self._dice = random.Random()  # noqa: S311 - jitter is no secret
         self.metrics, self.health = Metrics(version=slurm_bridge.__version__), Health(clock.now)
-        if beside.oddities is not None:
-            beside.oddities.counted_by(self._cannot_read)
+        if extras.oddities is not None:
+            extras.oddities.counted_by(lambda server, kind: self.metrics.unreadable.labels(server, kind).inc())
         metered_cluster = metered.MeteredCluster(cluster, clock, self._asked_kubernetes)
         metered_slurm = metered.MeteredSlurm(slurm, clock, self.metrics.request_to_slurm)
         self.supervisor = Supervisor(_report)
-        self.election = self._elected(metered_cluster)
+        self.election = self._new_election(metered_cluster)
         self._feeds = Feeds(metered_cluster, clock, self._dice)
-        self._pods = self._pod_source(beside.callers)
+        self._pods = self._pod_source(extras.callers)
         self._views: Mapping[Need, View] = {}
         self._hands, self._post = Hands(HANDS), Posting(clock)
-        made = self._brain(
+        made = self._assembled(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
         )
         self.core, self.reporter, self._around = made.core, made.reporter, made.around
         self._declare(self.core.tools.config.chain.annotations)
         self._pool = WorkerPool(self.core, settings.scheduling.workers)
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
-        self._again = self._reload(source) if source is not None else None
-        self.server = submission_api.opened(settings, {**self._routes(), **self._administered(beside.callers)})
+        self._reloader = self._reload(source) if source is not None else None
+        self.server = submission_api.opened(settings, {**self._routes(), **self._admin_routes(extras.callers)})
         self.probes = submission_api.probed(settings, probes.alone(self.health))
         self._supervise()
 
@@ -130,13 +130,10 @@ class Daemon:
         if outcome == "ok":
             self.health.read("kubernetes")
 
-    def _cannot_read(self, server: str, kind: str) -> None:
-        self.metrics.unreadable.labels(server, kind).inc()
-
     def _may_write(self) -> bool:
         return self.election is None or self.election.leading
 
-    def _elected(self, cluster: ports.Cluster) -> Election | None:
+    def _new_election(self, cluster: ports.Cluster) -> Election | None:
         given = self.settings.leader_election
         if not given.enabled:
             return None
@@ -150,8 +147,8 @@ class Daemon:
         )
         return Election(cluster, self._clock, terms, dice=self._dice)
 
-    def _brain(self, cluster: ports.Cluster, slurm: ports.Slurm) -> assembly.Assembly:
-        outside = assembly.CoreInputs(
+    def _assembled(self, cluster: ports.Cluster, slurm: ports.Slurm) -> assembly.Assembly:
+        inputs = assembly.CoreInputs(
             cluster=cluster,
             slurm=slurm,
             clock=self._clock,
@@ -163,20 +160,20 @@ class Daemon:
             count=self.metrics.status_write,
             each=self._hands.each,
         )
-        made = assembly.build(self.settings, outside)
+        made = assembly.build(self.settings, inputs)
         self._feeds.join(made.core, self.settings.scheduler_names, self._pods)
         self._feeds.show(self.metrics.informer)
         return made
 
     def _pod_source(self, callers: ports.Callers | None) -> PodSource:
-        means = submission_api.SubmissionInputs(
+        inputs = submission_api.SubmissionInputs(
             callers=callers,
             clock=self._clock,
             metrics=self.metrics,
             rules=lambda: self.core.tools.config.rules,
             closing=self.supervisor.stop.is_set,
         )
-        return submission_api.source(self.settings, self._feeds.pods(self.settings.scheduler_names), means)
+        return submission_api.source(self.settings, self._feeds.pods(self.settings.scheduler_names), inputs)
 
     def _watched(self, needs: frozenset[Need]) -> Mapping[Need, View]:
         """Watch what hooks need; the views are kept for later configurations."""
@@ -201,16 +198,16 @@ class Daemon:
         ours = {**submission_api.routes(self.settings, self._pods), **queue_view.routes(self._chain)}
         return {**probes.routes(self.health, self.metrics, refresh), **ours}
 
-    def _administered(self, callers: ports.Callers | None) -> Routes:
-        means = admin_api.AdminInputs(
+    def _admin_routes(self, callers: ports.Callers | None) -> Routes:
+        inputs = admin_api.AdminInputs(
             callers=callers,
             clock=self._clock,
             metrics=self.metrics,
             chain=self._chain,
-            reload=lambda: self._again,
+            reload=lambda: self._reloader,
             closing=self.supervisor.stop.is_set,
         )
-        return admin_api.routes(self.settings, means)
+        return admin_api.routes(self.settings, inputs)
 
     def _chain(self) -> Chain | None:
         return self.core.tools.config.chain if self._loops.acting else None
@@ -230,8 +227,8 @@ class Daemon:
             add("probes", self.probes.run, carries=True)
         if self.election is not None:
             add("election", self.election.run, carries=True)
-        if self._again is not None:
-            add("reload", self._again.run)
+        if self._reloader is not None:
+            add("reload", self._reloader.run)
         self._probe()
 
     def _probe(self) -> None:
@@ -265,7 +262,9 @@ class Daemon:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
 
     def _reload(self, source: SettingsSource) -> Reload:
-        use = Use(apply=self._apply, told=self._told, stored=lambda: admin_api.stored(self.core.tools.config.chain))
+        use = Use(
+            apply=self._apply, told=self._report_reload, stored=lambda: admin_api.stored(self.core.tools.config.chain)
+        )
         return Reload(self.settings, source, use, self._clock)
 
     def _apply(self, settings: Settings) -> None:
@@ -285,7 +284,7 @@ class Daemon:
         self.reporter.configure(configuration.status(settings))
         old.close()
 
-    def _told(self, result: str, text: str) -> None:
+    def _report_reload(self, result: str, text: str) -> None:
         self.metrics.configuration_reloads.labels(result).inc()
         given = self.settings.leader_election
         note = ports.Note(

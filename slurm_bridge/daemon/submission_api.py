@@ -78,15 +78,15 @@ class SubmissionInputs:
     closing: Callable[[], bool]
 
 
-def source(settings: Settings, watched: PodSource, means: SubmissionInputs) -> PodSource:
+def source(settings: Settings, watched: PodSource, inputs: SubmissionInputs) -> PodSource:
     """The watch of pods; wrapped by the submission API if that is enabled."""
     if not settings.web.submission.enabled:
         return watched
-    if means.callers is None:
+    if inputs.callers is None:
         raise errors.BadConfiguration("web.submission: the API server cannot be reached on behalf of callers")
-    callers = MeteredCallers(means.callers, means.clock, means.metrics.request_to_kubernetes)
-    api = PodSubmissionApi(watched, _desk(settings, callers, means))
-    means.metrics.submissions_pending.set_function(lambda: api.pending)
+    callers = MeteredCallers(inputs.callers, inputs.clock, inputs.metrics.request_to_kubernetes)
+    api = PodSubmissionApi(watched, _backend(settings, callers, inputs))
+    inputs.metrics.submissions_pending.set_function(lambda: api.pending)
     return api
 
 
@@ -96,15 +96,15 @@ def routes(settings: Settings, pods: PodSource) -> Routes:
     return bounded(pods.routes(), most) if isinstance(pods, PodSubmissionApi) else {}
 
 
-def _desk(settings: Settings, callers: ports.Callers, means: SubmissionInputs) -> SubmissionBackend:
-    given, count = settings.web.submission, means.metrics.submissions
+def _backend(settings: Settings, callers: ports.Callers, inputs: SubmissionInputs) -> SubmissionBackend:
+    given, count = settings.web.submission, inputs.metrics.submissions
     return SubmissionBackend(
         callers=callers,
         read=manifests.handed_in,
-        judge=Judge(means.clock, configuration.workloads(settings), means.rules),
-        closing=means.closing,
+        judge=Judge(inputs.clock, configuration.workloads(settings), inputs.rules),
+        closing=inputs.closing,
         count=lambda status: count.labels(str(status.value)).inc(),
-        clock=means.clock,
+        clock=inputs.clock,
         dice=random.SystemRandom(),
         scheduler_names=settings.scheduler_names,
         limits=buffer.BufferLimits(most=given.pending, unseen=given.unseen_seconds),

@@ -80,15 +80,15 @@ class ClusterView:
         return self.keeper.snapshot()
 
 
-def scene(sides: Servers) -> ClusterView:
+def scene(servers: Servers) -> ClusterView:
     """Read the current state."""
     keeper = Keeper(resources.requests_of)
-    for node in sides.cluster.list(kinds.NODES).items:
+    for node in servers.cluster.list(kinds.NODES).items:
         keeper.on_node(None, node)
-    bound = sides.cluster.list(kinds.PODS, ports.Scope(fields="spec.nodeName!=")).items
+    bound = servers.cluster.list(kinds.PODS, ports.Scope(fields="spec.nodeName!=")).items
     for pod in bound:
         keeper.on_pod(None, pod)
-    keeper.set_slurm(sides.slurm.nodes(), sides.slurm.partitions(), heterogeneous=sides.slurm.heterogeneous())
+    keeper.set_slurm(servers.slurm.nodes(), servers.slurm.partitions(), heterogeneous=servers.slurm.heterogeneous())
     return ClusterView(keeper, bound)
 
 
@@ -115,8 +115,8 @@ def mates(cluster: ports.Cluster, namespace: str) -> Iterable[Pod]:
 class CachedKnown:
     """Implements Known on another one, which is asked for each object once."""
 
-    def __init__(self, asked: Known) -> None:
-        self._asked = asked
+    def __init__(self, inquiry: Known) -> None:
+        self._asked = inquiry
         self._served: dict[Kind[Any], bool] = {}
         self._found: dict[tuple[Kind[Any], str, str], Object | None] = {}
         self._spent: dict[tuple[str, str], Sequence[Job]] = {}
@@ -152,12 +152,12 @@ def jobs(slurm: ports.Slurm, seen: Iterable[Pod], owner: Owner, ids: IdRange | N
 def _ids(seen: Iterable[Pod], owner: Owner, ids: IdRange | None) -> Iterable[JobId]:
     labels = (pod.metadata.labels.get(names.LABEL_JOB_ID, "") for pod in seen)
     carried = [JobId(int(label)) for label in labels if label.isascii() and label.isdigit()]
-    chosen = [ids.choose(_nth(owner, number)) for number in range(_ATTEMPTS)] if ids is not None else []
+    chosen = (
+        [ids.choose(records.for_attempt(owner, number, request="", plan="", members="")) for number in range(_ATTEMPTS)]
+        if ids is not None
+        else []
+    )
     return dict.fromkeys([*carried, *chosen])
-
-
-def _nth(owner: Owner, attempt: int) -> Owner:
-    return records.for_attempt(owner, attempt, request="", plan="", members="")
 
 
 def _ours(view: JobView | None, owner: Owner) -> JobView | None:

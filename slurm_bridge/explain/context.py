@@ -25,13 +25,13 @@ Write = Callable[[JobRequest], Mapping[str, object]]
 class ExplainContext:
     """The configuration, as the daemon uses it.
 
-    `glance` is the snapshot that `around` gives to hooks that read it in the background.
+    `current` is the snapshot that `around` gives to hooks that read it in the background.
     """
 
     rules: Rules
     chain: Chain
     around: Surroundings
-    glance: CurrentSnapshot
+    current: CurrentSnapshot
     ids: IdRange | None
     write: Write
     clock: ports.Clock

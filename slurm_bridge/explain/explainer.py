@@ -16,39 +16,39 @@ from slurm_bridge.workloads.known import NOTHING, Asked, Options
 
 
 class Explainer:
-    """Without `sides` it works offline, and explains manifests only."""
+    """Without `servers` it works offline, and explains manifests only."""
 
     def __init__(
         self,
         means: ExplainContext,
-        sides: Servers | None,
+        servers: Servers | None,
         owner_kinds: tuple[Kind[Any], ...] = (),
         options: Options | None = None,
     ) -> None:
-        self._means, self._sides = means, sides
+        self._means, self._servers = means, servers
         self._options, self._more = options or Options(), owner_kinds
 
     def manifests(self, objects: Iterable[Manifest]) -> Sequence[Explanation]:
         """Every workload that these objects form together; BadConfiguration if there is none."""
-        eyes = self._eyes()
-        others = _others(eyes)
+        lookup = self._lookup()
+        others = _others(lookup)
         return [
-            explanation.explain(one, self._means, self._sides, others) for one in subjects.of_objects(objects, eyes)
+            explanation.explain(one, self._means, self._servers, others) for one in subjects.of_objects(objects, lookup)
         ]
 
     def pod(self, namespace: str, name: str) -> Explanation:
         """The workload of a pod in the cluster; NotFound without that pod."""
-        if self._sides is None:
+        if self._servers is None:
             raise errors.BadConfiguration(f"pod {namespace}/{name} is in the cluster: it cannot be explained offline")
-        cluster = self._sides.cluster
+        cluster = self._servers.cluster
         pod = cluster_view.pod(cluster, namespace, name)
-        eyes = self._eyes()
-        subject = subjects.of_pod(pod, lambda: cluster_view.mates(cluster, namespace), eyes)
-        return explanation.explain(subject, self._means, self._sides, _others(eyes))
+        lookup = self._lookup()
+        subject = subjects.of_pod(pod, lambda: cluster_view.mates(cluster, namespace), lookup)
+        return explanation.explain(subject, self._means, self._servers, _others(lookup))
 
-    def _eyes(self) -> OwnerLookup:
+    def _lookup(self) -> OwnerLookup:
         """A new cache for each explanation."""
-        cluster = self._sides.cluster if self._sides is not None else None
+        cluster = self._servers.cluster if self._servers is not None else None
         return OwnerLookup(
             clock=self._means.clock,
             known=CachedKnown(Asked(cluster)) if cluster is not None else NOTHING,
@@ -58,6 +58,6 @@ class Explainer:
         )
 
 
-def _others(eyes: OwnerLookup) -> OtherWorkloads:
+def _others(lookup: OwnerLookup) -> OtherWorkloads:
     """The other workloads, found through the same cache."""
-    return OtherWorkloads(claim=lambda pod: subjects.root_of(pod, eyes), whole=subjects.whole(eyes))
+    return OtherWorkloads(claim=lambda pod: subjects.root_of(pod, lookup), whole=subjects.whole(lookup))

@@ -87,66 +87,66 @@ WAITS, REFUSED = 3, 4
 
 
 def explain(
-    subject: ExplainSubject, means: ExplainContext, sides: Servers | None, others: OtherWorkloads = usage.ALONE
+    subject: ExplainSubject, means: ExplainContext, servers: Servers | None, others: OtherWorkloads = usage.ALONE
 ) -> Explanation:
-    """Explain a subject. Without `sides` no server is asked. `others` finds the other workloads in the cluster."""
-    jobs, notes = _jobs(subject, means, sides), (*subject.notes, *(UNSEEN if sides is None else ()))
+    """Explain a subject. Without `servers` no server is asked. `others` finds the other workloads in the cluster."""
+    jobs, notes = _jobs(subject, means, servers), (*subject.notes, *(UNSEEN if servers is None else ()))
     if subject.workload is None:
         return Explanation(subject=subject, notes=notes, obstacle=subject.obstacle, jobs=jobs)
     translated = translator.translate(subject.workload, means.rules)
     if isinstance(translated, Reject):
         return Explanation(subject=subject, notes=notes, obstacle=translated, jobs=jobs)
-    asked = Inquiry(workload=subject.workload, translated=translated, means=means, jobs=jobs or ())
-    heard = pipeline.offline(asked) if sides is None else pipeline.against(asked, sides, others)
+    inquiry = Inquiry(workload=subject.workload, translated=translated, means=means, jobs=jobs or ())
+    result = pipeline.offline(inquiry) if servers is None else pipeline.against(inquiry, servers, others)
     found = Explanation(
         subject=subject,
-        notes=(*notes, *heard.notes),
-        obstacle=subject.obstacle or heard.obstacle,
-        values=heard.translated.values,
-        hints=heard.translated.hints,
-        lines=heard.lines,
-        reasons=heard.reasons,
-        slots=heard.slots,
-        form=heard.translated.form if heard.settled else None,
-        told=heard.translated.told,
-        matrices=heard.plan.matrices if heard.plan is not None else {},
-        tries=attempts.tries(heard.plan) if heard.plan is not None else (),
-        preempting=_preempting(asked, sides, heard, subject, others.claim),
+        notes=(*notes, *result.notes),
+        obstacle=subject.obstacle or result.obstacle,
+        values=result.translated.values,
+        hints=result.translated.hints,
+        lines=result.lines,
+        reasons=result.reasons,
+        slots=result.slots,
+        form=result.translated.form if result.settled else None,
+        told=result.translated.told,
+        matrices=result.plan.matrices if result.plan is not None else {},
+        tries=attempts.tries(result.plan) if result.plan is not None else (),
+        preempting=_preempting(inquiry, servers, result, subject, others.claim),
         jobs=jobs,
     )
-    if not heard.settled:
+    if not result.settled:
         return dataclasses.replace(found, notes=(*found.notes, UNSETTLED))
-    written = found.obstacle or _written(asked, heard)
+    written = found.obstacle or _written(inquiry, result)
     if isinstance(written, Wait | Reject):
         return dataclasses.replace(found, obstacle=written)
     return dataclasses.replace(found, body=written)
 
 
-def _jobs(subject: ExplainSubject, means: ExplainContext, sides: Servers | None) -> tuple[JobView, ...] | None:
-    if sides is None or not subject.exists:
+def _jobs(subject: ExplainSubject, means: ExplainContext, servers: Servers | None) -> tuple[JobView, ...] | None:
+    if servers is None or not subject.exists:
         return None
     owner = records.owner_of(subject.root, means.rules.cluster_id)
-    return tuple(cluster_view.jobs(sides.slurm, subject.members, owner, means.ids))
+    return tuple(cluster_view.jobs(servers.slurm, subject.members, owner, means.ids))
 
 
 def _preempting(
-    asked: Inquiry, sides: Servers | None, heard: PipelineResult, subject: ExplainSubject, claim: Claim
+    inquiry: Inquiry, servers: Servers | None, result: PipelineResult, subject: ExplainSubject, claim: Claim
 ) -> PreemptionOutlook | None:
     """Only for a workload that exists and waits for nodes: in Slurm, or because hooks leave it none."""
-    placed = context.alive(asked.jobs)
-    held = heard.obstacle is not None and heard.obstacle.reason == UNSCHEDULABLE
+    placed = context.alive(inquiry.jobs)
+    held = result.obstacle is not None and result.obstacle.reason == UNSCHEDULABLE
     waits = held if placed is None else placed.state.phase is Phase.PENDING
-    if sides is None or heard.scene is None or not subject.exists or not waits:
+    if servers is None or result.scene is None or not subject.exists or not waits:
         return None
-    return preemption.look(asked, sides, heard.scene, subject.members, claim)
+    return preemption.look(inquiry, servers, result.scene, subject.members, claim)
 
 
-def _written(asked: Inquiry, heard: PipelineResult) -> Mapping[str, object] | Reject:
+def _written(inquiry: Inquiry, result: PipelineResult) -> Mapping[str, object] | Reject:
     """The submission, with the owner record and the job id that the scheduler would choose."""
-    wish, means, request = asked.wish, asked.means, heard.translated.request
-    mark = wishes.mark(wish, heard.plan) if heard.plan else f"{wish.intent}:{digest.digest(request)}"
-    plan = heard.plan.state.text if heard.plan else ""
-    attempt, members = _attempt(asked.jobs), wishes.members(wish)
+    wish, means, request = inquiry.wish, inquiry.means, result.translated.request
+    mark = wishes.mark(wish, result.plan) if result.plan else f"{wish.intent}:{digest.digest(request)}"
+    plan = result.plan.state.text if result.plan else ""
+    attempt, members = _attempt(inquiry.jobs), wishes.members(wish)
     owner = records.for_attempt(request.owner, attempt, request=mark, plan=plan, members=members)
     job_id = means.ids.choose(owner) if means.ids is not None else None
     try:

@@ -42,11 +42,11 @@ class PipelineResult:
     scene: ClusterView | None = None
 
 
-def offline(asked: Inquiry) -> PipelineResult:
+def offline(inquiry: Inquiry) -> PipelineResult:
     """Run each hook by itself; a hook that cannot answer without a cluster is skipped and named."""
-    ask, lines, notes = chains.asked(asked.workload, asked.translated), list[Line](), list[str]()
+    ask, lines, notes = chains.asked(inquiry.workload, inquiry.translated), list[Line](), list[str]()
     stop: Obstacle | None = None
-    means = asked.means
+    means = inquiry.means
     for hook in means.chain.hooks:
         with Chain((hook,), means.around).session(EMPTY, now=means.clock.wall(), mode=Mode.SIMULATED) as session:
             try:
@@ -67,49 +67,49 @@ def offline(asked: Inquiry) -> PipelineResult:
             except Stopped as stopped:
                 stop = stopped.obstacle
         lines += session.lines
-    translated = dataclasses.replace(asked.translated, request=ask.request, values=ask.values)
+    translated = dataclasses.replace(inquiry.translated, request=ask.request, values=ask.values)
     return PipelineResult(
         obstacle=stop,
         translated=translated,
         lines=tuple(lines),
         slots=slots.of(translated.shapes),
         notes=tuple(notes),
-        settled=asked.workload.gang is None,
+        settled=inquiry.workload.gang is None,
     )
 
 
-def against(asked: Inquiry, sides: Servers, others: OtherWorkloads = usage.ALONE) -> PipelineResult:
+def against(inquiry: Inquiry, servers: Servers, others: OtherWorkloads = usage.ALONE) -> PipelineResult:
     """Run the whole chain on the cluster as it is, as the daemon would now."""
-    chain, workload = asked.means.chain, asked.workload
-    chain.see(cluster_view.views(sides.cluster, chain.needs))
-    scene, now = cluster_view.scene(sides), asked.means.clock.wall()
+    chain, workload = inquiry.means.chain, inquiry.workload
+    chain.see(cluster_view.views(servers.cluster, chain.needs))
+    scene, now = cluster_view.scene(servers), inquiry.means.clock.wall()
     seen = scene.snapshot
-    asked.means.glance.seen = seen
-    usage.restore(asked, sides, others)
-    planned = chain.plan(workload, asked.translated, seen, now=now, previous=context.running(asked.jobs))
-    lines, reasons, notes = _listen(asked, seen, stopped=not isinstance(planned, Plan))
+    inquiry.means.current.seen = seen
+    usage.restore(inquiry, servers, others)
+    planned = chain.plan(workload, inquiry.translated, seen, now=now, previous=context.running(inquiry.jobs))
+    lines, reasons, notes = _listen(inquiry, seen, stopped=not isinstance(planned, Plan))
     if not isinstance(planned, Plan):
         return PipelineResult(
             obstacle=planned,
-            translated=asked.translated,
+            translated=inquiry.translated,
             lines=lines,
-            slots=_slots(asked.translated, seen, reasons),
+            slots=_slots(inquiry.translated, seen, reasons),
             notes=notes,
             reasons=reasons,
-            settled=asked.workload.gang is None,
+            settled=inquiry.workload.gang is None,
             scene=scene,
         )
     settled = dataclasses.replace(
-        asked.translated,
+        inquiry.translated,
         request=planned.request,
         values=planned.values,
-        shapes=planned.shapes or asked.translated.shapes,
+        shapes=planned.shapes or inquiry.translated.shapes,
         form=planned.form,
         told=planned.told,
     )
     inside = tuple(nodes.within(one, seen, planned.request) for one in reasons)
     return PipelineResult(
-        obstacle=_parked(asked.wish) or chain.commit(workload, planned, seen),
+        obstacle=_parked(inquiry.wish) or chain.commit(workload, planned, seen),
         translated=settled,
         lines=planned.lines,
         slots=_slots(settled, seen, inside),
@@ -138,28 +138,28 @@ def _slots(translated: Translated, seen: ClusterSnapshot, reasons: Sequence[Node
 
 
 def _listen(
-    asked: Inquiry, seen: ClusterSnapshot, *, stopped: bool
+    inquiry: Inquiry, seen: ClusterSnapshot, *, stopped: bool
 ) -> tuple[tuple[Line, ...], tuple[NodeReasons, ...], tuple[str, ...]]:
     """What hooks say up to the choice of nodes; everything if the plan was stopped.
 
     If a hook stopped the pass before that, the other hooks are asked about all nodes, which the user wants to know
     next.
     """
-    lines, found = _pass(asked, seen, Mode.REAL, further=stopped)
+    lines, found = _pass(inquiry, seen, Mode.REAL, further=stopped)
     notes: tuple[str, ...] = ()
     if not found:
-        _, found = _pass(asked, seen, Mode.SIMULATED, further=False)
+        _, found = _pass(inquiry, seen, Mode.SIMULATED, further=False)
         notes = (UNREACHED,) if found else ()
     reasons = tuple(nodes.reasons(seen.names, one.nodes, one.denied, one.members) for one in found)
     return lines, reasons, notes
 
 
 def _pass(
-    asked: Inquiry, seen: ClusterSnapshot, mode: Mode, *, further: bool
+    inquiry: Inquiry, seen: ClusterSnapshot, mode: Mode, *, further: bool
 ) -> tuple[tuple[Line, ...], tuple[Sieved, ...]]:
     """The lines of one pass, and the nodes; no nodes if a hook stopped the pass before them."""
-    ask, running = chains.asked(asked.workload, asked.translated), context.running(asked.jobs)
-    session = asked.means.chain.session(seen, now=asked.means.clock.wall(), mode=mode, previous=running)
+    ask, running = chains.asked(inquiry.workload, inquiry.translated), context.running(inquiry.jobs)
+    session = inquiry.means.chain.session(seen, now=inquiry.means.clock.wall(), mode=mode, previous=running)
     found = tuple[Sieved, ...]()
     # The plan has stopped at the same obstacle, and reports it.
     with session, contextlib.suppress(Stopped):

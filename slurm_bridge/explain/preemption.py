@@ -47,14 +47,14 @@ class PreemptionOutlook:
 
 
 def look(
-    asked: Inquiry, sides: Servers, scene: ClusterView, crew: Sequence[Pod], claim: Claim
+    inquiry: Inquiry, servers: Servers, scene: ClusterView, crew: Sequence[Pod], claim: Claim
 ) -> PreemptionOutlook | None:
     """For a workload without nodes; None without the hook. `crew` are its pods as they are."""
-    hook = next((one.hook for one in asked.means.chain.hooks if isinstance(one.hook, Preemption)), None)
+    hook = next((one.hook for one in inquiry.means.chain.hooks if isinstance(one.hook, Preemption)), None)
     if hook is None or any(pod.bound for pod in crew):
         return None
     found = PreemptionOutlook(after_seconds=hook.options.after_seconds, promised=tuple(sorted(hooks.promised(crew))))
-    proposal = None if found.promised else _proposal(hook, asked, sides, scene, crew, claim)
+    proposal = None if found.promised else _proposal(hook, inquiry, servers, scene, crew, claim)
     if proposal is None:
         return found
     named = {pod.uid: _name(pod) for pod in crew}
@@ -83,11 +83,11 @@ def machine(found: PreemptionOutlook) -> Mapping[str, Any]:
 
 
 def _proposal(
-    hook: Preemption, asked: Inquiry, sides: Servers, scene: ClusterView, crew: Sequence[Pod], claim: Claim
+    hook: Preemption, inquiry: Inquiry, servers: Servers, scene: ClusterView, crew: Sequence[Pod], claim: Claim
 ) -> Proposal | None:
-    root, table = asked.workload.root, Table(lambda _: None)
-    for view in sides.slurm.jobs():
-        if view.owner is not None and view.owner.cluster == asked.means.rules.cluster_id:
+    root, table = inquiry.workload.root, Table(lambda _: None)
+    for view in servers.slurm.jobs():
+        if view.owner is not None and view.owner.cluster == inquiry.means.rules.cluster_id:
             table.put(_placeholder(view))
     census = Census(claim, now=lambda: _LONG_AGO)
     for pod in scene.bound:
@@ -96,8 +96,8 @@ def _proposal(
     for pod in crew:
         census.put(None, pod)
         census.move(pod.uid, root)
-    tools = _tools(asked, sides, scene, table, census)
-    tools.states.of(root.key).desired = asked.wish
+    tools = _tools(inquiry, servers, scene, table, census)
+    tools.states.of(root.key).desired = inquiry.wish
     candidates = Candidates(tools, census)
     mine = next(iter(candidates.waiting(hook, ())), None)
     return candidates.proposal(hook, mine) if mine is not None else None
@@ -108,14 +108,14 @@ def _placeholder(view: JobView) -> Placeholder:
     return Placeholder(job_id=view.job_id, owner=view.owner, state=view.state, since=_LONG_AGO, view=view)
 
 
-def _tools(asked: Inquiry, sides: Servers, scene: ClusterView, table: Table, census: Census) -> Tools:
-    means = asked.means
+def _tools(inquiry: Inquiry, servers: Servers, scene: ClusterView, table: Table, census: Census) -> Tools:
+    means = inquiry.means
     return Tools(
-        cluster=sides.cluster,
-        slurm=sides.slurm,
+        cluster=servers.cluster,
+        slurm=servers.slurm,
         clock=means.clock,
         table=table,
-        mirror=Mirror(sides.slurm, means.clock, table, cluster_id=means.rules.cluster_id),
+        mirror=Mirror(servers.slurm, means.clock, table, cluster_id=means.rules.cluster_id),
         keeper=scene.keeper,
         census=census,
         voice=_Mute(),

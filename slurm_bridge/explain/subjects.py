@@ -86,7 +86,7 @@ class _Members:
         return self._pods
 
 
-def of_objects(objects: Iterable[Manifest], eyes: OwnerLookup) -> Sequence[ExplainSubject]:
+def of_objects(objects: Iterable[Manifest], lookup: OwnerLookup) -> Sequence[ExplainSubject]:
     """Every workload that these objects form together; BadConfiguration if there is none."""
     sketch, objects = Sketch(), tuple(objects)
     for manifest in objects:
@@ -94,7 +94,7 @@ def of_objects(objects: Iterable[Manifest], eyes: OwnerLookup) -> Sequence[Expla
     if not sketch.pods:
         seen = ", ".join(sorted({str(manifest["kind"]) for manifest in objects})) or "nothing"
         raise errors.BadConfiguration(f"nothing to explain in {seen}: pods come from {', '.join(drafts.NAMES)}")
-    given = eyes.given(sketch)
+    given = lookup.given(sketch)
     found: dict[object, list[ExplainSubject]] = collections.defaultdict(list)
     for root, pods in _by_root(sketch.pods, given):
         likeness = tuple(sorted(collections.Counter(map(sketch.origin, pods)).items()))
@@ -102,9 +102,9 @@ def of_objects(objects: Iterable[Manifest], eyes: OwnerLookup) -> Sequence[Expla
     return [_with_twins(alike) for alike in found.values()]
 
 
-def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], eyes: OwnerLookup) -> ExplainSubject:
+def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], lookup: OwnerLookup) -> ExplainSubject:
     """The workload of a pod that exists, as if it were scheduled now; `mates` lists the pods of its namespace."""
-    given = eyes.given(Sketch())
+    given = lookup.given(Sketch())
     root = base.claim(pod, given.known, given.options)
     others = (one for one in mates() if one.uid != pod.uid) if root.kind != kinds.PODS.kind else ()
     crew = [pod, *(one for one in others if base.claim(one, given.known, given.options).key == root.key)]
@@ -114,14 +114,14 @@ def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], eyes: OwnerLookup) -> E
     return dataclasses.replace(found, members=members, exists=True, notes=(*_state(members), *found.notes))
 
 
-def root_of(pod: Pod, eyes: OwnerLookup) -> Root:
+def root_of(pod: Pod, lookup: OwnerLookup) -> Root:
     """The workload of a pod."""
-    return base.claim(pod, eyes.known, eyes.options)
+    return base.claim(pod, lookup.known, lookup.options)
 
 
-def whole(eyes: OwnerLookup) -> Callable[[Root, Sequence[Pod]], Workload | None]:
+def whole(lookup: OwnerLookup) -> Callable[[Root, Sequence[Pod]], Workload | None]:
     """Returns a function that gathers a started workload from its pods, or None if that is impossible now."""
-    given = eyes.given(Sketch())
+    given = lookup.given(Sketch())
 
     def made(root: Root, pods: Sequence[Pod]) -> Workload | None:
         found = base.gather(root, _Members(pods), given, started=True)

@@ -32,7 +32,10 @@ def render(found: Explanation, *, verbose: bool) -> str:
         ("values", list(_values((*found.values,)))),
         ("for hooks", [f"{key} = {value}" for key, value in found.hints.items()]),
         ("hooks", [str(line) for line in _lines(found.lines, operator=verbose)]),
-        *((_head(one), list(_nodes(one, operator=verbose))) for one in found.reasons),
+        *(
+            (f"nodes for {one.members}" if one.members else "nodes", list(_nodes(one, operator=verbose)))
+            for one in found.reasons
+        ),
         *((f"scores of {hook}", list(scores.lines(one))) for hook, one in found.matrices.items()),
         ("attempts", list(attempts.lines(found.tries))),
         ("preemption", list(preemption.lines(found.preempting)) if found.preempting is not None else []),
@@ -79,10 +82,6 @@ def _form(found: Explanation) -> Iterator[str]:
         yield f"{found.form.name}: {found.form.value}"
     if found.told:
         yield found.told
-
-
-def _head(reasons: NodeReasons) -> str:
-    return f"nodes for {reasons.members}" if reasons.members else "nodes"
 
 
 def _nodes(reasons: NodeReasons, *, operator: bool) -> Iterator[str]:

@@ -37,29 +37,29 @@ class OtherWorkloads:
 ALONE = OtherWorkloads()
 
 
-def restore(asked: Inquiry, sides: Servers, others: OtherWorkloads) -> None:
+def restore(inquiry: Inquiry, servers: Servers, others: OtherWorkloads) -> None:
     """Report the usage to the hooks; nothing is read unless a hook needs it."""
-    if asked.means.chain.restores:
-        asked.means.chain.restore(tuple(_held(asked, sides, others)), fresh=True)
+    if inquiry.means.chain.restores:
+        inquiry.means.chain.restore(tuple(_held(inquiry, servers, others)), fresh=True)
 
 
-def _held(asked: Inquiry, sides: Servers, others: OtherWorkloads) -> Iterator[Held]:
+def _held(inquiry: Inquiry, servers: Servers, others: OtherWorkloads) -> Iterator[Held]:
     waiting = {
         view.owner.key
-        for view in sides.slurm.jobs()
+        for view in servers.slurm.jobs()
         if view.owner is not None and view.state.phase in (Phase.PENDING, Phase.STARTING)
     }
     crews: dict[Root, list[Pod]] = collections.defaultdict(list)
-    for pod in sides.cluster.list(kinds.PODS).items:
+    for pod in servers.cluster.list(kinds.PODS).items:
         ours = pod.bound and names.LABEL_JOB_ID in pod.metadata.labels
         if pod.terminal or not (ours or waiting):
             continue
         root = others.claim(pod)
-        if (ours or root.key in waiting) and root.key != asked.workload.root.key:
+        if (ours or root.key in waiting) and root.key != inquiry.workload.root.key:
             crews[root].append(pod)
     for root, pods in crews.items():
         workload = others.whole(root, pods) or _by_themselves(root, pods)
-        translated = translator.translate(workload, asked.means.rules)
+        translated = translator.translate(workload, inquiry.means.rules)
         if isinstance(translated, Translated):
             yield Held(ask=chain.asked(workload, translated), started=root.key not in waiting)
 

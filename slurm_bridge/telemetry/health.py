@@ -72,7 +72,7 @@ class Health:
 
     def fresh(self, source: str, *, within: float, needed: Callable[[], bool]) -> None:
         """Ready only while this source has answered within so many seconds, if that is needed."""
-        self.ready_while(source, lambda: self._stale(source, within) if needed() else _FINE)
+        self.ready_while(source, lambda: overdue(self.age(source), within) if needed() else _FINE)
 
     def livez(self) -> Verdict:
         """Whether the process is alive; if not, a restart helps."""
@@ -90,9 +90,6 @@ class Health:
         with self._lock:
             checks = dict(self._ready)
         return _verdict({name: check() for name, check in checks.items()})
-
-    def _stale(self, source: str, within: float) -> str:
-        return overdue(self.age(source), within)
 
 
 def overdue(age: float | None, within: float) -> str:

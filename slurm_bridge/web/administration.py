@@ -81,8 +81,8 @@ class AdminBackend:
 class QueueAdministration:
     """The routes of the admin API. Thread-safe."""
 
-    def __init__(self, desk: AdminBackend) -> None:
-        self._desk = desk
+    def __init__(self, backend: AdminBackend) -> None:
+        self._backend = backend
         self._lock = threading.Lock()
         self._inside = 0
 
@@ -96,17 +96,17 @@ class QueueAdministration:
 
     def _counted(self, what: str, request: Request, answer: Callable[[Request, Queues], Reply]) -> Reply:
         reply = self._asked(what, request, answer)
-        self._desk.count(what, reply.status)
+        self._backend.count(what, reply.status)
         return reply
 
     def _asked(self, what: str, request: Request, answer: Callable[[Request, Queues], Reply]) -> Reply:
         token = callers.bearer(request)
         if token is None:
             return callers.unknown("a bearer token of the Kubernetes cluster is required")
-        away = self._desk.leads()
+        away = self._backend.leads()
         if away:
             return refusals.later(f"the queues are not available: {away}")
-        queues = self._desk.queues()
+        queues = self._backend.queues()
         if queues is None:
             return _said(_S.CONFLICT, "NoQueues", "there are no queues: this process runs no hook with queues")
         with self._place() as seconds:
@@ -124,7 +124,7 @@ class QueueAdministration:
     def _place(self) -> Iterator[float]:
         """Yields 0, or the seconds after which the client may retry: each request costs a call to the API server."""
         with self._lock:
-            seconds = self._desk.busy() if self._inside < self._desk.most_at_once else 1.0
+            seconds = self._backend.busy() if self._inside < self._backend.most_at_once else 1.0
             self._inside += not seconds
         try:
             yield seconds
@@ -135,7 +135,7 @@ class QueueAdministration:
     def _caller(self, token: Token) -> Caller | Reply:
         """Reviewed for each request: a token that was revoked, or a group that a user has left, counts at once."""
         try:
-            caller = self._desk.callers.who(token)
+            caller = self._backend.callers.who(token)
         except errors.BridgeError as error:
             logger.warning("the token of a caller could not be reviewed: {}", error)
             return refusals.unreviewed(error, "deploy/submission")
@@ -152,7 +152,7 @@ class QueueAdministration:
         return _said(_S.FORBIDDEN, "Forbidden", words)
 
     def _config(self, _: Request, queues: Queues) -> Reply:
-        refusal = self._desk.refusal()
+        refusal = self._backend.refusal()
         last = {"at": _moment(refusal.at), "problems": list(refusal.problems)} if refusal else None
         return Reply.json({**_shown(queues), "error": last})
 
@@ -168,12 +168,12 @@ class QueueAdministration:
 
     def _reload(self, _: Request, queues: Queues) -> Reply:
         before = queues.in_force()["version"]
-        refusal = self._desk.reload()
+        refusal = self._backend.reload()
         if refusal:
             words = "the stored configuration is not used, the last good one stays in force"
             more = {"version": before, "problems": list(refusal.problems)}
             return _said(_S.UNPROCESSABLE_ENTITY, "Invalid", words, **more)
-        after = self._desk.queues()
+        after = self._backend.queues()
         if after is None:
             return Reply.json({"message": "the configuration has no queues any more", "version": None, "changed": True})
         shown = _shown(after)

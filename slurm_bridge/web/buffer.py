@@ -54,19 +54,19 @@ class SubmissionBuffer:
     @contextlib.contextmanager
     def take(self) -> Iterator[BufferSlot | None]:
         """Take a slot for one request; None if the buffer is full. It is kept afterwards only if `accepted` was set."""
-        place = self._enter()
+        slot = self._enter()
         try:
-            yield place
+            yield slot
         finally:
-            if place is not None:
-                self._leave(place)
+            if slot is not None:
+                self._leave(slot)
 
-    def name(self, place: BufferSlot, key: Key) -> None:
+    def name(self, slot: BufferSlot, key: Key) -> None:
         """Set the pod of a slot; to be called before the pod is created."""
         with self._lock:
-            self._unname(place)
-            place.key, place.heard = key, False
-            self._named.setdefault(key, []).append(place)
+            self._unname(slot)
+            slot.key, slot.heard = key, False
+            self._named.setdefault(key, []).append(slot)
 
     def hear(self, key: Key) -> None:
         """Free the slot of a pod that the scheduler has seen."""
@@ -74,43 +74,43 @@ class SubmissionBuffer:
         if key not in self._named:
             return
         with self._lock:
-            for place in list(self._named.get(key, ())):
-                place.heard = True
-                if not place.inside:
-                    self._free(place)
+            for slot in list(self._named.get(key, ())):
+                slot.heard = True
+                if not slot.inside:
+                    self._free(slot)
 
     def _enter(self) -> BufferSlot | None:
         with self._lock:
             self._give_up()
-            inside = sum(place.inside for place in self._taken)
+            inside = sum(slot.inside for slot in self._taken)
             if inside >= self._limits.inside or len(self._taken) >= self._limits.most:
                 return None
-            place = BufferSlot()
-            self._taken.add(place)
-            return place
+            slot = BufferSlot()
+            self._taken.add(slot)
+            return slot
 
-    def _leave(self, place: BufferSlot) -> None:
+    def _leave(self, slot: BufferSlot) -> None:
         with self._lock:
-            place.inside = False
-            place.until = self._clock.now() + self._limits.unseen
-            if place.heard or not place.accepted:
-                self._free(place)
+            slot.inside = False
+            slot.until = self._clock.now() + self._limits.unseen
+            if slot.heard or not slot.accepted:
+                self._free(slot)
 
     def _give_up(self) -> None:
         """Free slots of pods that were accepted and never seen, for example because they were deleted at once."""
         now = self._clock.now()
-        for place in [one for one in self._taken if not one.inside and one.until <= now]:
-            self._free(place)
+        for slot in [one for one in self._taken if not one.inside and one.until <= now]:
+            self._free(slot)
 
-    def _free(self, place: BufferSlot) -> None:
-        self._taken.discard(place)
-        self._unname(place)
+    def _free(self, slot: BufferSlot) -> None:
+        self._taken.discard(slot)
+        self._unname(slot)
 
-    def _unname(self, place: BufferSlot) -> None:
-        if place.key is None:
+    def _unname(self, slot: BufferSlot) -> None:
+        if slot.key is None:
             return
-        named = self._named[place.key]
-        named.remove(place)
+        named = self._named[slot.key]
+        named.remove(slot)
         if not named:
-            del self._named[place.key]
-        place.key = None
+            del self._named[slot.key]
+        slot.key = None

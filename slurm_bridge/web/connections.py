@@ -43,13 +43,13 @@ class Connections:
     def enter(self, sock: socket.socket, address: str) -> ClientConnection | None:
         """Add a connection; None if there is no room for it."""
         with self._lock:
-            of_one = [guest for guest in self._inside.values() if guest.address == address]
+            of_one = [connection for connection in self._inside.values() if connection.address == address]
             if len(of_one) >= self._most_of_one and not self._leave(of_one):
                 return None
             if len(self._inside) >= self._most and not self._leave(tuple(self._inside.values())):
                 return None
-            guest = self._inside[id(sock)] = ClientConnection(sock, address)
-            return guest
+            connection = self._inside[id(sock)] = ClientConnection(sock, address)
+            return connection
 
     def of(self, sock: socket.socket) -> ClientConnection:
         """The record of a connection. One that was closed for another gets a record that counts no more."""
@@ -63,7 +63,11 @@ class Connections:
 
     def _leave(self, among: Sequence[ClientConnection]) -> bool:
         """Close the connection that has been idle longest; False if all of these are busy."""
-        idle = [(guest.idle_since, key) for key, guest in self._inside.items() if guest in among and guest.idle_since]
+        idle = [
+            (connection.idle_since, key)
+            for key, connection in self._inside.items()
+            if connection in among and connection.idle_since
+        ]
         if not idle:
             return False
         _, key = min(idle)

@@ -90,18 +90,18 @@ class _Server(socketserver.ThreadingTCPServer):
         self.bounds = bounds
         self.certificate = certificate
         self.closing = threading.Event()
-        self.guests = Connections(bounds.connections, bounds.of_one_client or bounds.connections)
+        self.connections = Connections(bounds.connections, bounds.of_one_client or bounds.connections)
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Conversation)
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
         assert isinstance(request, socket.socket)
-        if self.guests.enter(request, _address(client_address)) is not None:
+        if self.connections.enter(request, _address(client_address)) is not None:
             try:
                 super().process_request(request, client_address)
             except RuntimeError:
                 # The system has no further thread, so no handler gives this place back.
-                self.guests.left(request)
+                self.connections.left(request)
                 raise
             return
         if self.certificate is None:
@@ -120,7 +120,7 @@ class _Server(socketserver.ThreadingTCPServer):
         finally:
             # Before the client sees the end: if the client reconnects at once, this place is free.
             if isinstance(request, socket.socket):
-                self.guests.left(request)
+                self.connections.left(request)
             self.shutdown_request(request)
 
     def handle_error(self, _request: object, client_address: object) -> None:
@@ -136,7 +136,7 @@ class _Conversation(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         self._client = _address(self.client_address)
-        self._guest = self.server.guests.of(self.request)
+        self._connection = self.server.connections.of(self.request)
         try:
             with self._secured() as sock:
                 line = request_reader.RequestReader(sock)
@@ -152,7 +152,7 @@ class _Conversation(socketserver.BaseRequestHandler):
         self.request.settimeout(self.server.bounds.seconds)
         context = self.server.certificate.context()
         secured = context.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False)
-        self._guest.sock = secured
+        self._connection.sock = secured
         with contextlib.ExitStack() as stack:
             stack.enter_context(secured)
             secured.do_handshake()
@@ -170,7 +170,7 @@ class _Conversation(socketserver.BaseRequestHandler):
             self._send(line, head, Reply.text(f"{refusal}\n", refusal.status), kept=False)
             _emptied(line, bounds)
             return False
-        self._guest.answered()
+        self._connection.answered()
         kept = bounds.idle > 0 and head.kept and not self.server.closing.is_set()
         self._send(line, head, self._answer(request_reader.request(head, body, self._client)), kept=kept)
         return kept
@@ -196,7 +196,7 @@ class _Conversation(socketserver.BaseRequestHandler):
     def _next(self, line: request_reader.RequestReader) -> bool:
         """Wait for the next request; returns False after the idle time or when the server stops."""
         until = time.monotonic() + self.server.bounds.idle
-        self._guest.waits()
+        self._connection.waits()
         while time.monotonic() < until and not self.server.closing.is_set():
             if line.begins(within=_LOOK):
                 return True

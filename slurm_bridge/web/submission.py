@@ -56,15 +56,15 @@ class SubmissionBackend:
 class PodSubmissionApi:
     """A PodSource with an HTTP API for submissions; its pods are those of the watch beneath it."""
 
-    def __init__(self, watched: PodSource, desk: SubmissionBackend) -> None:
-        self._watched, self._desk = watched, desk
-        self._places = buffer.SubmissionBuffer(desk.limits, desk.clock)
+    def __init__(self, watched: PodSource, backend: SubmissionBackend) -> None:
+        self._watched, self._backend = watched, backend
+        self._buffer = buffer.SubmissionBuffer(backend.limits, backend.clock)
 
     def subscribe(self, changed: Changed) -> None:
         def told(old: Pod | None, new: Pod | None) -> None:
             changed(old, new)
             if new is not None:
-                self._places.hear(new.key)
+                self._buffer.hear(new.key)
 
         self._watched.subscribe(told)
 
@@ -74,7 +74,7 @@ class PodSubmissionApi:
     @property
     def pending(self) -> int:
         """The number of slots in use."""
-        return len(self._places)
+        return len(self._buffer)
 
     def routes(self) -> Routes:
         """The routes for the web server."""
@@ -82,25 +82,25 @@ class PodSubmissionApi:
 
     def _counted(self, request: Request) -> Reply:
         reply = self._answer(request)
-        self._desk.count(reply.status)
+        self._backend.count(reply.status)
         return reply
 
     def _answer(self, request: Request) -> Reply:
         token = callers.bearer(request)
         if token is None:
             return callers.unknown("a bearer token of the Kubernetes cluster is required")
-        problem = "this replica is stopping" if self._desk.closing() else self.problem()
+        problem = "this replica is stopping" if self._backend.closing() else self.problem()
         if problem:
             return refusals.later(f"no pod is accepted now: {problem}")
-        with self._places.take() as place:
-            if place is None:
-                return refusals.full(self._desk.limits.most)
-            return self._within(request, token, place)
+        with self._buffer.take() as slot:
+            if slot is None:
+                return refusals.full(self._backend.limits.most)
+            return self._within(request, token, slot)
 
-    def _within(self, request: Request, token: Token, place: BufferSlot) -> Reply:
+    def _within(self, request: Request, token: Token, slot: BufferSlot) -> Reply:
         """Handle a request that has a slot; slots bound the calls to the API server."""
         try:
-            caller = self._desk.callers.who(token)
+            caller = self._backend.callers.who(token)
         except errors.BridgeError as error:
             logger.warning("the token of a caller could not be reviewed: {}", error)
             return refusals.unreviewed(error, "deploy/submission")
@@ -111,34 +111,34 @@ class PodSubmissionApi:
         except drafts.Unacceptable as problem:
             return refusals.unacceptable(str(problem))
         for _ in range(_NAMES - 1):
-            reply = self._create(made, token, place)
+            reply = self._create(made, token, slot)
             taken = reply.status is http.HTTPStatus.CONFLICT
-            if not (taken and made.generated) or self._desk.closing():
+            if not (taken and made.generated) or self._backend.closing():
                 return _told(reply, made, caller)
-            made = drafts.renamed(made, self._desk.dice)
-        return _told(self._create(made, token, place), made, caller)
+            made = drafts.renamed(made, self._backend.dice)
+        return _told(self._create(made, token, slot), made, caller)
 
     def _draft(self, body: bytes) -> Draft:
         try:
-            manifest = self._desk.read(body)
+            manifest = self._backend.read(body)
         except errors.BadConfiguration as problem:
             raise drafts.Unacceptable(str(problem)) from problem
-        made = drafts.draft(manifest, self._desk.scheduler_names, self._desk.dice)
-        wrong = self._desk.judge(made.pod)
+        made = drafts.draft(manifest, self._backend.scheduler_names, self._backend.dice)
+        wrong = self._backend.judge(made.pod)
         if wrong:
             raise drafts.Unacceptable(wrong)
         return made
 
-    def _create(self, made: Draft, token: Token, place: BufferSlot) -> Reply:
+    def _create(self, made: Draft, token: Token, slot: BufferSlot) -> Reply:
         namespace, name = made.key
         # The watch may be faster than the answer.
-        self._places.name(place, made.key)
+        self._buffer.name(slot, made.key)
         try:
-            pod = self._desk.callers.create_pod(namespace, made.manifest, token)
+            pod = self._backend.callers.create_pod(namespace, made.manifest, token)
         except errors.BridgeError as error:
-            place.accepted = refusals.may_have_happened(error)
+            slot.accepted = refusals.may_have_happened(error)
             return refusals.of(error, namespace, name)
-        place.accepted = True
+        slot.accepted = True
         body: dict[str, Any] = {"namespace": pod.metadata.namespace, "name": pod.metadata.name, "uid": pod.uid}
         return Reply.json(body, http.HTTPStatus.CREATED)
 

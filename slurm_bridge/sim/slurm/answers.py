@@ -129,7 +129,7 @@ def _size(world: World, record: state.Job) -> Json:
         "memory_per_cpu": _memory(ask, state.MemoryPer.CPU),
         "memory_per_node": _memory(ask, state.MemoryPer.NODE),
         "nodes": hostlist.compress(grant.nodes) if grant else "",
-        "gres_detail": [_gres_detail(share) for share in grant.shares] if grant and _has_gres(grant) else [],
+        "gres_detail": _gres_detail(grant) if grant else [],
         "job_resources": _resources(world, grant) if grant else None,
         "tres_req_str": _requested(world, ask),
         "tres_alloc_str": granted,
@@ -215,12 +215,10 @@ def _flags(record: state.Job) -> Iterator[str]:
         yield "JOB_IMPLICIT_MAX_NODES"
 
 
-def _has_gres(grant: state.Grant) -> bool:
-    return any(share.gres for share in grant.shares)
-
-
-def _gres_detail(share: state.Share) -> str | None:
-    return None if share.hidden else tres.details(share.gres)
+def _gres_detail(grant: state.Grant) -> list[str | None]:
+    if not any(share.gres for share in grant.shares):
+        return []
+    return [None if share.hidden else tres.details(share.gres) for share in grant.shares]
 
 
 def _shown(share: state.Share, name: str, kind: str) -> int:

@@ -79,11 +79,7 @@ _PATH = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/(.*?)/?")
 _JOB_ID = re.compile(r"\d+(\+\d+)?")
 
 
-def _compiled(route: Route) -> re.Pattern[str]:
-    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", route.pattern))
-
-
-_COMPILED = tuple((route, _compiled(route)) for route in ROUTES)
+_COMPILED = tuple((route, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", route.pattern))) for route in ROUTES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

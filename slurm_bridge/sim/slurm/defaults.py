@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from slurm_bridge.sim.slurm import state
 
-_COMMON = ("debug", "batch", "limited", "exclusive", "closed", "blocks")
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _NodeKind:

@@ -102,7 +102,8 @@ class SchedulingPass:
         One cancelled component keeps the rest waiting for ever.
         """
         family = [job for job in self._world.family(leader) if job.pending]
-        found = [] if any(map(self._kept_back, family)) else self._apart(family)
+        kept_back = any(job.held or self._obstacle(job) is not None for job in family)
+        found = [] if kept_back else self._apart(family)
         if found and len(found) == len(leader.components):
             for job, grant in zip(family, found, strict=True):
                 self._start(job, grant)
@@ -110,9 +111,6 @@ class SchedulingPass:
         for job in family:
             if not job.held:
                 self._world.explain(job, *(self._obstacle(job) or ("Resources", "")))
-
-    def _kept_back(self, job: state.Job) -> bool:
-        return job.held or self._obstacle(job) is not None
 
     def _apart(self, family: Sequence[state.Job]) -> list[state.Grant]:
         """Nodes for each component, apart from those of the others; none if one component finds none."""

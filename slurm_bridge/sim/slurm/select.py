@@ -107,7 +107,8 @@ def _places(
     ask: state.RequestedJob, nodes: Iterable[state.Node], free: ledger.FreeResources, *, whole: bool
 ) -> list[NodeOffer]:
     """The nodes with room for at least one task, in order. One task on one node needs no further check."""
-    first_is_enough = ask.tasks_given and units(ask) == 1 and _one_node(ask) and not ask.required
+    one_node = ask.minimum_nodes == 1 and ask.maximum_nodes in (None, 1)
+    first_is_enough = ask.tasks_given and units(ask) == 1 and one_node and not ask.required
     places = []
     for node in nodes:
         left = free[node.name]
@@ -117,10 +118,6 @@ def _places(
             if first_is_enough and _job_gres_fits(ask, places):
                 break
     return places
-
-
-def _one_node(ask: state.RequestedJob) -> bool:
-    return ask.minimum_nodes == 1 and ask.maximum_nodes in (None, 1)
 
 
 def _spread(ask: state.RequestedJob, places: list[NodeOffer]) -> list[tuple[NodeOffer, int]]:

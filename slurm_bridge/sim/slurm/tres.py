@@ -1,7 +1,7 @@
 """Slurm's notations of amounts: `gres/gpu:v100:2`, `matlab:2,ansys`, `cpu=8,mem=250G,node=1,billing=8`."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from slurm_bridge.sim.slurm import state
 
@@ -61,13 +61,8 @@ def write_gres(pools: Iterable[state.Gres], used: Mapping[tuple[str, str], int] 
 
 def details(gres: Iterable[state.Gres]) -> str:
     """`gpu:v100(CNT:2)`, as a job's `gres_detail` of one node."""
-    return ",".join(_detail(gres))
-
-
-def _detail(gres: Iterable[state.Gres]) -> Iterator[str]:
-    for part in gres:
-        name = f"{part.name}:{part.type}" if part.type else part.name
-        yield f"{name}(CNT:{part.count})"
+    names = ((f"{part.name}:{part.type}" if part.type else part.name, part.count) for part in gres)
+    return ",".join(f"{name}(CNT:{count})" for name, count in names)
 
 
 def _amount(pool: state.Gres, used: Mapping[tuple[str, str], int] | None) -> int:

@@ -201,11 +201,10 @@ class World:
             if job.leader and job.leader not in known:
                 continue
             whole = known.issuperset(job.components)
-            kept = job if whole or job.over else self._failed(job)
+            kept = job
+            if not (whole or job.over):
+                kept = dataclasses.replace(job, state="FAILED", ended=self.now, reason="SystemFailure")
             yield dataclasses.replace(kept, components=tuple(sorted(job.components)))
-
-    def _failed(self, job: state.Job) -> state.Job:
-        return dataclasses.replace(job, state="FAILED", ended=self.now, reason="SystemFailure")
 
     # -- machines ----------------------------------------------------------------------------------------------------
 

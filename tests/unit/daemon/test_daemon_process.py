@@ -116,7 +116,7 @@ def test_the_configuration_is_reloaded_and_a_bad_one_is_not(world: pocket.Pocket
     """What cannot work changes nothing and is said; what can is used for the next pod."""
     with running(world, path) as daemon:
         daemon.until_ready()
-        given, reload = json.loads(path.read_text()), daemon.daemon._again
+        given, reload = json.loads(path.read_text()), daemon.daemon._reloader
         assert reload is not None
         before = daemon.daemon.core.tools.config
         exchange(path, {**given, "hooks": [{"name": "nobody-knows-it"}]})
