@@ -3,7 +3,7 @@
     line = Line(pocket.handler, clock=clock)
     cluster = KubeClient(DirectAccess(line, token=pocket.token), clock=clock, dice=dice)
 
-A watch over such a line tells everything that has happened, then ends: who follows it asks again later.
+A watch over such a line tells everything that has happened, then ends: its reader asks again later.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from tests.direct_pool import DirectPool
 
 
 class DirectAccess:
-    """Where the pocket API server is and who we are there."""
+    """The address of the pocket API server, and our token there."""
 
     def __init__(self, line: Line, *, token: str) -> None:
         self._line = line
@@ -24,11 +24,11 @@ class DirectAccess:
 
     @property
     def prefix(self) -> str:
-        """Nobody shares this host."""
+        """The API server has no path prefix."""
         return ""
 
     def headers(self) -> Mapping[str, str]:
-        """Who we are."""
+        """The authorization."""
         return {"authorization": f"Bearer {self._token}"}
 
     def renew(self) -> None:

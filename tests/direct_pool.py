@@ -45,7 +45,7 @@ class DirectAnswer:
         self._pieces = iter(())
 
     def shutdown(self) -> None:
-        """Wake the reader, who is nobody else than the caller."""
+        """Wake the reader, which is the caller itself."""
         self.close()
 
 

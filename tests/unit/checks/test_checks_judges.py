@@ -322,7 +322,7 @@ def test_every_check_knows_why_and_what_to_do(check: table.Check) -> None:
 
 
 def test_a_report_counts_and_remedies() -> None:
-    """Whoever reads only the last line knows whether to read the others."""
+    """A reader of the last line knows whether to read the others."""
     found = table.findings(but(nodes=(), conf=None), WANTED)
     text = report.render(found)
     assert "failure same-nodes" in text
@@ -348,7 +348,7 @@ def test_a_thousand_nodes_do_not_make_a_thousand_words() -> None:
 )
 @pytest.mark.parametrize("service", ["submissions", "administration"])
 def test_who_takes_tokens_has_to_know_their_callers(service: str, reviews: bool, level: Level, words: str) -> None:
-    """Elsewhere nobody is asked."""
+    """Otherwise the API server is not asked."""
     wanted = dataclasses.replace(WANTED, **{service: True})
     (found,) = of("tokens-reviewed", but(reviews=reviews), wanted)
     assert (found.level, words in found.message) == (level, True)

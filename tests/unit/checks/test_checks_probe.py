@@ -54,7 +54,7 @@ class World:
 
 
 def world(folder: pathlib.Path, token: str = pocket.OPERATOR_TOKEN) -> World:
-    """A world whose token belongs to somebody."""
+    """A world whose token belongs to a user."""
     clock = VirtualClock()
     partitions = (state.Partition(name="debug", nodes=("n1", "n2"), default=True),)
     kube = PocketKube(clock=clock)
@@ -109,14 +109,14 @@ def test_a_good_world_has_nothing_to_say_and_nothing_left(operators_world: World
 
 
 def test_components_are_known_and_rights_are_not_where_nobody_can_say(operators_world: World) -> None:
-    """The pocket Kubernetes lets everybody do everything, and does not answer who may do what."""
+    """The pocket Kubernetes allows everything, and does not answer access reviews."""
     facts = operators_world.gather(WANTED)
     assert facts.heterogeneous
     assert list(facts.unread) == ["rights"]
 
 
 def test_the_placeholder_never_starts(operators_world: World) -> None:
-    """However long a check takes: its nodes are somebody's."""
+    """However long a check takes: other jobs need its nodes."""
     operators_world.slurm_line.faults.plan(faults.Answer(status=502), method="DELETE")
     operators_world.gather(WANTED)
     operators_world.slurm.tick()
@@ -126,7 +126,7 @@ def test_the_placeholder_never_starts(operators_world: World) -> None:
 
 
 def test_a_leak_is_recognised_as_ours(operators_world: World) -> None:
-    """Whoever looks for orphans finds the cluster's name and the kind of a check in its owner record."""
+    """The search for orphans finds the cluster's name and the kind of a check in its owner record."""
     operators_world.slurm_line.faults.plan(faults.Drop(), method="DELETE")
     operators_world.slurm_line.faults.plan(faults.Answer(status=502), method="GET", target="/job/", times=9)
     facts = operators_world.gather(WANTED)

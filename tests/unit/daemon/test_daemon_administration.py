@@ -84,7 +84,7 @@ def log() -> Iterator[list[str]]:
 def test_a_changed_file_is_taken_over_and_a_broken_one_is_not(
     office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last good one stays, and everybody who administers reads why."""
+    """The last good one stays, and every administrator reads why."""
     first = office.version()
     office.queues.write_text(administered("a", "b"))
     assert office.command("reload") == 0
@@ -109,14 +109,14 @@ def test_a_changed_file_is_taken_over_and_a_broken_one_is_not(
 
 
 def test_a_file_that_changes_is_followed_without_being_asked(office: Office) -> None:
-    """By every replica: who leads next has the same queues."""
+    """By every replica: the next leader has the same queues."""
     office.queues.write_text(administered("a", "b"))
     waiting.until(lambda: office.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
 
 
 @pytest.mark.thorough
 def test_the_replica_that_leads_next_has_the_same_queues(tmp_path: pathlib.Path) -> None:
-    """It follows the file while it waits, and answers nobody before it leads."""
+    """It follows the file while it waits, and answers no request before it leads."""
     (tmp_path / "queues.yaml").write_text(administered("a"))
     given = {"hooks": [{"name": "yunikorn", "options": {"file": str(tmp_path / "queues.yaml")}}], "web": ON}
     given["leader_election"] = {"enabled": True, "namespace": "default", "lease_seconds": 4, "renew_seconds": 3}
@@ -174,7 +174,7 @@ def test_no_token_is_in_any_log_or_error(office: Office, log: list[str]) -> None
 
 
 def refused(office: Office, who: str, error: type[errors.BridgeError]) -> str:
-    """What somebody hears who wants it loaded."""
+    """The message that a reload with this token gets."""
     credentials = admin_client.Credentials(token_file=office.folder / who)
     with pytest.raises(error) as raised:
         admin_client.AdminClient(url=office.url, credentials=credentials).reload()

@@ -56,7 +56,7 @@ def test_a_dead_thread_ends_the_process_with_an_error(world: pocket.PocketWorld,
 
 
 def test_a_dead_informer_ends_the_process_with_an_error(world: pocket.PocketWorld, path: pathlib.Path) -> None:
-    """Its cache would grow old without anybody knowing."""
+    """Its cache would grow old unnoticed."""
     with running(world, path) as daemon:
         daemon.until_ready()
         next(iter(daemon.daemon._feeds._informers.values())).stop()
@@ -170,12 +170,12 @@ def test_a_hook_that_needs_to_see_more_is_shown_it_without_a_restart(
 
 
 def test_only_what_is_needed_is_watched(world: pocket.PocketWorld, path: pathlib.Path) -> None:
-    """Our pods, everybody's bound pods, nodes, what groups pods, and what hooks have declared."""
+    """Our pods, all bound pods, nodes, what groups pods, and what hooks have declared."""
     without = [{"name": "eligibility", "options": {"volumes": False}}]
     with running(world, path, hooks=without, scheduler_names=["one", "two"]) as daemon:
         daemon.until_ready()
         asked = {call.target.partition("limit=")[0] for call in world.kube_calls.journal if "limit=" in call.target}
-    # Nobody waits for what is optional: it may be asked for a moment later.
+    # The start does not wait for what is optional: it may be requested a moment later.
     assert {target.partition("?")[0] for target in asked} - {"/apis/resource.k8s.io/v1/deviceclasses"} == {
         "/api/v1/pods",
         "/api/v1/nodes",

@@ -27,7 +27,7 @@ Answer = tuple[int, Mapping[str, str], Any]
 
 
 class Desk:
-    """Somebody before a daemon's door."""
+    """A client of a daemon's HTTP server."""
 
     def __init__(self, daemon: Running) -> None:
         self.daemon = daemon
@@ -169,7 +169,7 @@ def test_members_of_groups_are_judged_by_themselves(desk: Desk) -> None:
 
 
 def test_a_lost_answer_is_not_taken_for_a_failure(desk: Desk) -> None:
-    """504 names the pod: it is there, and whoever hands it in again is told so."""
+    """504 names the pod: it exists, and a second submission says so."""
     desk.daemon.world.kube_calls.plan(faults.Drop(), method="POST", target=r"/namespaces/default/pods(\?|$)")
     maker = desk.token("maker", *MAKES_PODS)
     status, _, said = desk.send(pod("lost"), maker)

@@ -1,4 +1,4 @@
-"""The threads' targets, turned by hand: when who may decide, and how work is handed out."""
+"""The threads' targets, run step by step: which replica may decide, and how work is handed out."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -82,7 +82,7 @@ def test_who_decides_waits_while_all_workers_have_enough_to_do() -> None:
 
 
 def test_a_worker_that_dies_leaves_its_place_free() -> None:
-    """The supervisor ends the process for it; nobody else hangs meanwhile."""
+    """The supervisor ends the process for it; no other thread hangs meanwhile."""
     workers = Workers(1)
 
     def fail() -> Filed:
@@ -127,7 +127,7 @@ def test_who_does_not_lead_does_nothing(bridge: Bridge) -> None:
 
 
 def test_nothing_is_decided_before_all_caches_are_full(bridge: Bridge) -> None:
-    """Who sees half of the pods would cancel the jobs of the others."""
+    """A replica that sees half of the pods would cancel the jobs of the others."""
     bridge.hear()
     desk = Desk(bridge, [True] * 5, synced=False)
     desk.schedule()

@@ -41,7 +41,7 @@ class File:
         self.reload = Reload(settings(), source, use, self.clock)
 
     def write(self, content: Settings | errors.BadConfiguration) -> None:
-        """Somebody edits it."""
+        """Edit it."""
         self.content = content
         self.version += 1
 
@@ -98,7 +98,7 @@ def test_a_bad_file_changes_nothing_and_is_told_once() -> None:
 
 
 def test_settings_that_fit_each_other_and_not_the_daemon_are_refused() -> None:
-    """A hook that nobody knows, for example; written again they are tried again."""
+    """An unknown hook, for example; written again they are tried again."""
     file = File()
     file.unusable = "no such hook"
     file.write(settings(defaults={"partition": "batch"}))

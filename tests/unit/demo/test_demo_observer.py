@@ -87,7 +87,7 @@ def test_what_was_deleted_is_gone(world: pocket.PocketWorld) -> None:
     ],
 )
 def test_a_pod_may_have_the_job_of_its_group(marked: dict[str, object], owner: Owner) -> None:
-    """Whoever groups it is read from the pod alone."""
+    """Its group is read from the pod alone."""
     pod = {"metadata": {"uid": "u1", "namespace": "ns", **marked}, "spec": {}}
     assert ownership.owner_of(owner) in ownership.candidates(pod)
     named = {**pod, "spec": {"schedulingGroup": {"podGroupName": "h"}}}

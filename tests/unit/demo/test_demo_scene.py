@@ -76,7 +76,7 @@ def test_a_row_remembers_since_when_it_is_at_its_stage() -> None:
 
 
 def test_members_of_a_gang_have_one_job_and_know_how_many_they_are() -> None:
-    """From the moment at which the group has a job; whoever ended earlier keeps it."""
+    """From the moment at which the group has a job; a member that ended earlier keeps it."""
     members = [pod(uid=uid, group="g") for uid in ("a", "b", "c")]
     rows = scene.rows({}, [*members, pod()], scene.newest([job(owner="g"), job(job_id=8)]), 0.0)
     assert [(row.job_id, row.members) for row in rows] == [(7, 3), (7, 3), (7, 3), (8, 1)]

@@ -53,7 +53,7 @@ def test_all_shipped_examples_are_shown_whose_controllers_are_there() -> None:
 
 
 def test_a_bare_pod_of_an_example_comes_to_an_end() -> None:
-    """In the pocket world nobody runs its program, so its end is on order."""
+    """The pocket kubelet runs no program, so its end is requested by an annotation."""
     (pod,) = (one for one in work.programme(0).manifests if one["kind"] == "Pod")
     assert pod["metadata"]["annotations"]["kwok.local/outcome"] == "succeed"
 

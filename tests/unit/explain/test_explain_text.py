@@ -1,4 +1,4 @@
-"""How an explanation reads, for people and for machines, and who may see which part."""
+"""How an explanation reads, as text and as JSON, and which part users and operators see."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ def subject(*manifests: dict[str, Any]) -> ExplainSubject:
 
 
 def explanation(obstacle: Obstacle | None = None) -> Explanation:
-    """With a line for everybody and one for operators."""
+    """With a line for all users and one for operators."""
     denied = [
         Denied.because("node(s) were unschedulable", {"n1", "n2"}),
         Denied(nodes={"n3": ("site secret",)}, audience=Audience.OPERATOR),
@@ -98,7 +98,7 @@ def test_everything_with_a_template_is_explained_through_a_pod_of_it(kind: str) 
 
 
 def test_a_kind_of_the_same_name_in_another_group_is_none_of_them() -> None:
-    """`Job` of somebody's own definition."""
+    """A `Job` of a custom definition."""
     other = {**explained.job(), "apiVersion": "example.org/v1"}
     with pytest.raises(errors.BadConfiguration, match="nothing to explain in Job"):
         subject(other)

@@ -93,7 +93,7 @@ def test_nodes_outside_the_partition_are_told_apart(explain: Explain) -> None:
 
 
 def test_the_policy_has_its_say_offline_too(explain: Explain) -> None:
-    """Nobody is asked, and still an account is refused that no rule allows."""
+    """No server is asked, and still an account is refused that no rule allows."""
     found = explain(explained.pod(annotations={"account": "physics"}), offline=True)
     assert found.status == 4
     assert found.obstacle is not None
@@ -208,7 +208,7 @@ def test_a_job_without_a_chosen_id_is_found_by_its_owner_record(
 
 
 def test_a_cancelled_request_stays_parked_until_it_changes(explainer: Explainer, world: pocket.PocketWorld) -> None:
-    """The pod says that somebody has cancelled just this."""
+    """The pod says that exactly this request was cancelled."""
     made = world.cluster.create(kinds.PODS, "default", explained.pod("parked"))
     owner = marks.read(str(body(explainer.pod("default", "parked"))["admin_comment"]))
     assert owner is not None

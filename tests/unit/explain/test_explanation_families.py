@@ -64,7 +64,7 @@ class Server:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Nobody reads it."""
+                """The log is not read."""
 
         self._server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -72,7 +72,7 @@ class Server:
         self._thread.start()
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """It answers no longer."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -192,7 +192,7 @@ def test_an_extender_that_does_not_answer_holds_the_pod(explain: Explain, serve:
 
 
 def test_vela_samples_for_the_explanation(explain: Explain) -> None:
-    """The pod would be submitted with what was drawn; operators see from whom."""
+    """The pod would be submitted with what was drawn; operators see which agent answered."""
     found = explain(explained.pod(), vela(nodes_bp=10_000, strategy="round-robin"))
     assert found.status == 0
     assert [one.name for one in found.tries] == ["candidate 1", "candidate 2", "candidate 3", "any"]

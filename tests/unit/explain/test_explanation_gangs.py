@@ -1,4 +1,4 @@
-"""Every kind of workload is explained as a whole: who belongs to it, in which order, what each gets, in which form."""
+"""Every kind of workload is explained as a whole: its members, in which order, what each gets, in which form."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -153,7 +153,7 @@ def test_how_many_members_an_empty_node_takes_is_told(together: Together) -> Non
 
 @pytest.mark.parametrize("coscheduling", [False, True])
 def test_pods_that_name_a_podgroup_of_the_same_file_are_its_members(together: Together, coscheduling: bool) -> None:
-    """Whoever makes them."""
+    """Whatever controller makes them."""
     template: dict[str, Any] = {"spec": explained.spec(schedulingGroup={"podGroupName": "together"})}
     if coscheduling:
         template = {"metadata": {"labels": {names.LABEL_COSCHEDULING: "together"}}, "spec": explained.spec()}
@@ -166,7 +166,7 @@ def test_pods_that_name_a_podgroup_of_the_same_file_are_its_members(together: To
 
 
 def test_a_podgroup_that_is_not_there_is_waited_for(together: Together) -> None:
-    """Nobody can say what would be asked for."""
+    """The request cannot be determined."""
     found = whole(together(explained.pod(schedulingGroup={"podGroupName": "nobody"})))
     assert (found.status, found.body, found.slots) == (3, None, ())
     assert found.obstacle is not None

@@ -1,4 +1,4 @@
-"""Of a pod that waits for nodes the explanation says who would have to go for it, and of others that nobody would."""
+"""For a pod that waits for nodes the explanation names the pods that would be evicted; for others, that none would."""
 
 import contextlib
 import json
@@ -96,7 +96,7 @@ def test_who_would_have_to_go_is_named(about: Callable[[str], Explanation]) -> N
 
 
 def test_nobody_goes_for_a_pod_of_the_same_priority(about: Callable[[str], Explanation]) -> None:
-    """It waits as everybody does."""
+    """It waits like any other pod."""
     found = about("late-2")
     assert found.preempting is not None
     assert (found.preempting.places, found.preempting.victims) == ({}, ())

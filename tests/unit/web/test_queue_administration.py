@@ -1,4 +1,4 @@
-"""Who may ask for the configuration of queues over HTTP, and what is answered to everybody else."""
+"""Which callers may read the configuration of queues over HTTP, and what others are answered."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -153,7 +153,7 @@ def test_where_nobody_knows_who_asks_nothing_is_done(
 
 
 def test_a_replica_that_does_not_lead_says_so(scene: Scene) -> None:
-    """503, before anybody is asked: come back, or ask another one."""
+    """503, before the API server is asked: come back, or ask another replica."""
     scene.away = "this replica is not the leader"
     reply = scene.ask(CONFIG)
     assert (reply.status, reply.headers["Retry-After"], scene.reviews.asked) == (503, "1", 0)
@@ -243,7 +243,7 @@ def test_a_refused_reload_keeps_the_last_good_one_and_says_why(scene: Scene) -> 
 
 
 def test_who_asked_for_what_is_in_the_log_and_no_token_is(scene: Scene) -> None:
-    """Neither of those who may, nor of others."""
+    """Neither of administrators, nor of others."""
     lines: list[str] = []
     sink = logger.add(lines.append, level=0, format="{message} {extra} {exception}", diagnose=True)
     try:

@@ -165,7 +165,7 @@ def test_a_client_that_leaves_is_no_accident(visitor: Visitor, log: list[str]) -
 
 
 def test_too_many_at_once_are_asked_to_come_back(open_door: Open) -> None:
-    """Those inside are served; a thread for each who knocks would be a way to end the daemon."""
+    """Accepted connections are served; a thread for every connection would be a way to end the daemon."""
     inside, release = threading.Semaphore(0), threading.Event()
 
     def slow(_: Request) -> Reply:
@@ -216,7 +216,7 @@ def test_one_client_address_has_a_part_of_the_connections() -> None:
 
 
 def test_a_stop_lets_those_inside_finish() -> None:
-    """A scrape in the last second is not torn, and afterwards nobody listens."""
+    """A scrape in the last second is complete, and afterwards the port is closed."""
     inside, release, stop = threading.Event(), threading.Event(), threading.Event()
 
     def slow(_: Request) -> Reply:
@@ -256,7 +256,7 @@ def test_the_probes_and_the_numbers(open_door: Open) -> None:
     health, metrics = Health(VirtualClock().now), Metrics(version="1")
     health.fresh("slurm", within=60, needed=lambda: True)
     routes = {path: route for (_, path), route in probes.routes(health, metrics).items()}
-    # Who comes again may be faster than the server, which has to notice first that he has left.
+    # A client that reconnects may be faster than the server, which has to notice first that it has closed.
     visitor = open_door(routes, Bounds())
     assert (visitor.ask("/livez").status, visitor.ask("/livez").text) == (200, "ok\n")
     ready = visitor.ask("/readyz")

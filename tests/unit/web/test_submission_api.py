@@ -1,4 +1,4 @@
-"""The submission API by itself: all that the API server may say, the buffer, and who is told of pods."""
+"""The submission API by itself: all answers of the API server, the buffer, and which subscribers hear of pods."""
 
 import dataclasses
 import json
@@ -134,7 +134,7 @@ def said(reply: Reply) -> dict[str, Any]:
 def test_every_word_of_the_api_server_has_its_answer(
     scene: Scene, error: errors.BridgeError, status: int, reason: str
 ) -> None:
-    """In its own words; only where nobody knows what happened the place stays taken, for a while."""
+    """In its own words; only if the result is unknown the slot stays taken, for a while."""
     scene.callers.refuse = [error]
     reply = scene.send()
     assert (reply.status, said(reply)["reason"], scene.statuses) == (status, reason, [status])
@@ -189,7 +189,7 @@ def test_the_translator_is_heard_before_the_api_server(scene: Scene) -> None:
 
 
 def test_strangers_learn_nothing_of_the_manifest(scene: Scene) -> None:
-    """Who has no good token is not told what is wrong with a pod."""
+    """A caller without a valid token is not told what is wrong with a pod."""
     assert scene.send({"kind": "Job"}, token="bad").status == 401
     assert scene.send({"kind": "Job"}, token="").status == 401
     assert scene.send({"kind": "Job"}).status == 400

@@ -25,7 +25,7 @@ def test_objects_come_and_go(direct: Any) -> None:
 
 
 def test_a_watch_tells_what_there_is_and_ends(direct: Any) -> None:
-    """Changes since the version, then a bookmark, then the end: nobody waits."""
+    """Changes since the version, then a bookmark, then the end: no call waits."""
     since = direct.cluster.list(kinds.PODS).resource_version
     made = direct.cluster.create(kinds.PODS, "default", POD)
     put, bookmark = direct.cluster.watch(kinds.PODS, since)
