@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import slurm_bridge
 from slurm_bridge import ports
 from slurm_bridge.agents.cache import Cache
-from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
 from slurm_bridge.checks import collector, findings, table
 from slurm_bridge.checks.facts import Expectations
@@ -125,6 +125,9 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
         read_timeout=given.read_timeout_seconds,
         recovery_timeout=given.recovery_timeout_seconds,
         cache_ttl=0.0,
+        read_tries=given.read_tries,
+        read_first_pause=given.read_first_pause_seconds,
+        read_longest_pause=given.read_longest_pause_seconds,
         connections=max(given.connections, settings.scheduling.workers + 2),
     )
 
@@ -142,9 +145,9 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
     with contextlib.ExitStack() as stack:
         servers = None if offline else Servers(*stack.enter_context(both(settings, SystemClock(), reading)))
         if servers is not None:
-            posting = Posting(SystemClock())
-            stack.callback(posting.close)
-            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=posting)
+            json_client = JsonClient(SystemClock())
+            stack.callback(json_client.close)
+            around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=json_client)
         means = ExplainContext(
             rules=daemon_configuration.rules(settings),
             chain=daemon_configuration.changeable(settings, around).chain,

@@ -7,7 +7,10 @@ A watch over such a line tells everything that has happened, then ends: its read
 """
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
+from slurm_bridge.runtime.http.connections import Now
+from slurm_bridge.runtime.http.messages import Answer, Limits
 from tests.direct_line import Line
 from tests.direct_pool import DirectPool
 
@@ -31,13 +34,12 @@ class DirectAccess:
         """The authorization."""
         return {"authorization": f"Bearer {self._token}"}
 
-    def renew(self) -> None:
-        """The token is the one that the pocket was born with."""
+    def renewed(self, answer: Answer, _: Mapping[str, str]) -> bool:
+        """The token is the one that the pocket was born with; a 401 is asked again with it, as the real one is."""
+        return answer.status == HTTPStatus.UNAUTHORIZED
 
-    def pool(self, _connections: int, /) -> DirectPool:
-        """Any number of connections."""
+    def pool(self, _limits: Limits, _now: Now, /, *, endless: bool = False) -> DirectPool:  # noqa: ARG002 - an Access
+        """Any number of connections; none of them could know us."""
         return DirectPool(self._line)
 
-    def nobodys_pool(self, connections: int, /) -> DirectPool:
-        """There is no connection that could know us."""
-        return self.pool(connections)
+    anonymous_pool = pool

@@ -1,4 +1,4 @@
-"""What `urllib3` looks like to both adapters, with a pocket server right behind it: no socket, no thread.
+"""What `runtime.http` asks for both adapters, with a pocket server right behind it: no socket, no thread.
 
     line = Line(pocket.handler, clock=clock)
     slurm = SlurmClient(settings, clock=clock, stop=stop, connect=lambda _: DirectPool(line))
@@ -8,16 +8,16 @@ The Kubernetes adapter comes by its pool through `direct_kube.DirectAccess`.
 
 from collections.abc import Iterator, Mapping
 
-import urllib3
-from urllib3 import exceptions
-
+from slurm_bridge import errors
+from slurm_bridge.runtime.http.messages import Dropped, Request
 from tests.direct_line import Answer, Line, NotAnswered, NotReached, Question, Silent
 
 
 class DirectAnswer:
-    """The part of `urllib3.BaseHTTPResponse` that the adapters read."""
+    """Implements runtime.http's Response."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, request: Request, answer: Answer) -> None:
+        self._request = request
         self._answer = answer
         self._pieces: Iterator[bytes] = iter(answer)
 
@@ -34,7 +34,7 @@ class DirectAnswer:
         try:
             return next(self._pieces, b"")
         except NotAnswered as broken:
-            raise exceptions.ProtocolError(str(broken)) from broken
+            raise errors.BadAnswer(f"{self._request}: the answer is broken off: {broken}") from broken
 
     def read1(self, amount: int, /) -> bytes:
         """Likewise: whatever is there."""
@@ -50,33 +50,23 @@ class DirectAnswer:
 
 
 class DirectPool:
-    """The part of a connection pool that the adapters ask."""
+    """Implements runtime.http's Pool."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    def urlopen(
-        self,
-        method: str,
-        url: str,
-        *,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        timeout: urllib3.Timeout,
-        **_: object,
-    ) -> DirectAnswer:
+    def send(self, request: Request, target: str, headers: Mapping[str, str], silence: float) -> DirectAnswer:
         """Ask once; nothing is repeated or followed, and answers always come as a stream."""
-        patience = timeout.read_timeout
-        seconds = float(patience) if isinstance(patience, int | float) else 0.0
-        question = Question(method=method, url=url, headers=headers, body=body, patience=seconds)
+        patience = silence if request.seconds is None else request.seconds
+        question = Question(method=request.method, url=target, headers=headers, body=request.body, patience=patience)
         try:
-            return DirectAnswer(self._line.ask(question))
+            return DirectAnswer(request, self._line.ask(question))
         except NotReached as problem:
-            raise exceptions.ConnectTimeoutError(str(problem)) from problem
+            raise errors.Unavailable(f"{request}: not reached: {problem}") from problem
         except Silent as problem:
-            raise exceptions.TimeoutError(str(problem)) from problem
+            raise errors.Unanswered(f"{request}: {problem}") from problem
         except NotAnswered as problem:
-            raise exceptions.ProtocolError(str(problem)) from problem
+            raise Dropped(f"{request}: broken off: {problem}") from problem
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -21,6 +21,7 @@ from slurm_bridge.kube import codec, config, transport, watch
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.runtime.http import messages
 
 _PODS = "/api/v1/pods"
 _SELECTOR = {"fieldSelector": f"spec.schedulerName={traffic.SCHEDULER}"}
@@ -61,16 +62,16 @@ class Recording:
 
 def record(access: config.Access, pods: traffic.Traffic, *, count: int) -> Recording:
     """Let so many pods come and go, and keep what a watch and a list said of them."""
-    line = transport.Transport(access, clock=SystemClock(), limits=transport.Limits(silence=3))
-    start = line.call(transport.Request(method="GET", path=_PODS, query={**_SELECTOR, "limit": "1"}))
-    version = codec.codec(kinds.PODS).page(start.body).metadata.resource_version
+    line = transport.Transport(access, clock=SystemClock(), limits=messages.Limits(silence=3))
+    start = line.call(messages.Request(method="GET", path=_PODS, query={**_SELECTOR, "limit": "1"}))
+    version = codec.codec(kinds.PODS).page(bytes(start.body)).metadata.resource_version
     query = {**_SELECTOR, "watch": "1", "resourceVersion": version, "timeoutSeconds": "60"}
-    stream = line.stream(transport.Request(method="GET", path=_PODS, query=query))
+    stream = line.stream(messages.Request(method="GET", path=_PODS, query=query))
     pieces: list[bytes] = []
     reader = threading.Thread(target=lambda: pieces.extend(stream), daemon=True)
     reader.start()
     made = pods.churn([f"record-{number}" for number in range(count)], keep=True)
-    page = line.call(transport.Request(method="GET", path=_PODS, query=_SELECTOR))
+    page = line.call(messages.Request(method="GET", path=_PODS, query=_SELECTOR))
     pods.clear(made)
     contestants.wait_until(lambda: b"".join(pieces[-50:]).count(b'"DELETED"') > 0, seconds=10, over=threading.Event())
     # Before the end: what arrives while a connection is torn down under its reader is no recording.
@@ -78,7 +79,7 @@ def record(access: config.Access, pods: traffic.Traffic, *, count: int) -> Recor
     stream.close()
     reader.join(10)
     line.close()
-    return Recording(heard, page.body)
+    return Recording(heard, bytes(page.body))
 
 
 def _whole(pieces: list[bytes]) -> list[bytes]:

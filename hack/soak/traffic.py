@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from slurm_bridge import errors
-from slurm_bridge.informers import backoff
 from slurm_bridge.kube import client
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime import backoff
 
 T = TypeVar("T")
 

@@ -26,9 +26,10 @@ import replay
 import traffic
 
 from slurm_bridge import ports
-from slurm_bridge.kube import client, config, transport
+from slurm_bridge.kube import client, config
 from slurm_bridge.model import kinds
 from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.runtime.http import messages
 
 PROJECT = Path(__file__).resolve().parents[2]
 SCOPE = ports.Scope(fields=f"spec.schedulerName={traffic.SCHEDULER}")
@@ -162,7 +163,7 @@ def _lived(each: contestants.Contestant) -> Live:
 
 
 def _client(access: config.Access) -> client.KubeClient:
-    limits = transport.Limits(answer=10, connections=32)
+    limits = messages.Limits(answer=10, connections=32)
     return client.KubeClient(access, clock=SystemClock(), dice=random.Random(), limits=limits)
 
 

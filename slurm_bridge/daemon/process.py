@@ -18,7 +18,7 @@ from loguru import logger
 
 import slurm_bridge
 from slurm_bridge import errors, ports
-from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.checks.findings import Finding
 from slurm_bridge.controllers.leader import Election, Terms
 from slurm_bridge.daemon import (
@@ -96,7 +96,7 @@ class Daemon:
         self._feeds = Feeds(metered_cluster, clock, self._dice)
         self._pods = self._pod_source(extras.callers)
         self._views: Mapping[Need, View] = {}
-        self._hands, self._post = Hands(HANDS), Posting(clock)
+        self._hands, self._post = Hands(HANDS), JsonClient(clock)
         made = self._assembled(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
         )

@@ -15,7 +15,7 @@ from slurm_bridge.explain.cluster_view import Servers
 from slurm_bridge.explain.context import ExplainContext, Inquiry
 from slurm_bridge.explain.nodes import NodeReasons
 from slurm_bridge.explain.pipeline import PipelineResult
-from slurm_bridge.explain.preemption import Claim, PreemptionOutlook
+from slurm_bridge.explain.preemption import Claim, PreemptionView
 from slurm_bridge.explain.slots import Slot
 from slurm_bridge.explain.subjects import ExplainSubject
 from slurm_bridge.explain.usage import OtherWorkloads
@@ -61,7 +61,7 @@ class Explanation:
     told: str = ""
     matrices: Mapping[str, Matrix] = dataclasses.field(default_factory=dict)
     tries: tuple[NodeAttempt, ...] = ()
-    preempting: PreemptionOutlook | None = None
+    preemption: PreemptionView | None = None
     body: Mapping[str, object] | None = None
     jobs: tuple[JobView, ...] | None = None
 
@@ -111,7 +111,7 @@ def explain(
         told=result.translated.told,
         matrices=result.plan.matrices if result.plan is not None else {},
         tries=attempts.tries(result.plan) if result.plan is not None else (),
-        preempting=_preempting(inquiry, servers, result, subject, others.claim),
+        preemption=_preemption(inquiry, servers, result, subject, others.claim),
         jobs=jobs,
     )
     if not result.settled:
@@ -129,9 +129,9 @@ def _jobs(subject: ExplainSubject, means: ExplainContext, servers: Servers | Non
     return tuple(cluster_view.jobs(servers.slurm, subject.members, owner, means.ids))
 
 
-def _preempting(
+def _preemption(
     inquiry: Inquiry, servers: Servers | None, result: PipelineResult, subject: ExplainSubject, claim: Claim
-) -> PreemptionOutlook | None:
+) -> PreemptionView | None:
     """Only for a workload that exists and waits for nodes: in Slurm, or because hooks leave it none."""
     placed = context.alive(inquiry.jobs)
     held = result.obstacle is not None and result.obstacle.reason == UNSCHEDULABLE

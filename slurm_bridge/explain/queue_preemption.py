@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_bridge.explain.subjects import ExplainSubject
-from slurm_bridge.scheduler import notes
+from slurm_bridge.scheduler.eviction import notes
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ def look(subject: ExplainSubject) -> QueuePreemption | None:
     waiting = [pod for pod in pods if not pod.bound]
     found = QueuePreemption(
         room_made_by=tuple(sorted(notes.room_made_by(waiting).values())),
-        makes_room_for=notes.whom(pods),
+        makes_room_for=notes.cause(pods),
         unasked=notes.makes_room_for(pods) == "",
         placed=any(pod.bound for pod in pods),
     )

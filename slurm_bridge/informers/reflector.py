@@ -18,10 +18,10 @@ from typing import Generic, TypeVar
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.informers import backoff
 from slurm_bridge.informers.store import Change, Store
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
+from slurm_bridge.runtime import backoff
 
 T = TypeVar("T", bound=Object)
 

@@ -4,28 +4,27 @@ The two never share a connection. A client certificate of ours would count befor
 hands in a pod would do so with our rights: for callers there are connections that know nobody.
 """
 
-import dataclasses
-from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
 import msgspec
 
 from slurm_bridge import errors, ports
-from slurm_bridge.kube import codec, status, transport
+from slurm_bridge.kube import codec, transport
 from slurm_bridge.model import kinds
 from slurm_bridge.model.callers import Caller, Token
 from slurm_bridge.model.meta import Manifest, Record
 from slurm_bridge.model.pod import Pod
+from slurm_bridge.runtime.http.client import Anonymous
+from slurm_bridge.runtime.http.connections import Now
+from slurm_bridge.runtime.http.messages import Limits, Pool, Request
 
 #: Somebody waits at the other end of an HTTP connection for what is asked here, and a daemon that ends waits for them:
 #: both together take less than the time that it has for that.
-REVIEW_LIMITS: Final = transport.Limits(
+REVIEW_LIMITS: Final = Limits(
     connect=2.0, answer=4.0, whole_answer=5.0, silence=4.0, most_bytes=1 << 20, connections=16
 )
-LIMITS: Final = transport.Limits(
-    connect=2.0, answer=10.0, whole_answer=10.0, silence=10.0, most_bytes=8 << 20, connections=16
-)
+LIMITS: Final = Limits(connect=2.0, answer=10.0, whole_answer=10.0, silence=10.0, most_bytes=8 << 20, connections=16)
 
 _REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 #: A misspelt field would otherwise be dropped without a word.
@@ -50,36 +49,25 @@ class _Review(Record, frozen=True, kw_only=True):
 _reviews = msgspec.json.Decoder(_Review)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Nobody:
-    """A transport.Access to the same server, without any identity."""
+class _Anonymous(Anonymous):
+    """A transport.Access to the same server, without any identity: each request brings its own."""
 
-    access: transport.Access
+    def __init__(self, access: transport.Access) -> None:
+        self._access = access
+        self.prefix = access.prefix
 
-    @property
-    def prefix(self) -> str:
-        return self.access.prefix
+    def pool(self, limits: Limits, now: Now, /, *, endless: bool = False) -> Pool:
+        return self._access.anonymous_pool(limits, now, endless=endless)
 
-    def headers(self) -> Mapping[str, str]:
-        """None: each request brings its own."""
-        return {}
-
-    def renew(self) -> None:
-        """A caller's token is not ours to renew."""
-
-    def pool(self, connections: int, /) -> transport.Pool:
-        return self.access.nobodys_pool(connections)
-
-    def nobodys_pool(self, connections: int, /) -> transport.Pool:
-        return self.access.nobodys_pool(connections)
+    anonymous_pool = pool
 
 
 class KubeCallers:
     """Implements ports.Callers; safe to use from any thread."""
 
-    def __init__(self, access: transport.Access, *, clock: ports.Clock, limits: transport.Limits | None = None) -> None:
+    def __init__(self, access: transport.Access, *, clock: ports.Clock, limits: Limits | None = None) -> None:
         self._ours = transport.Transport(access, clock=clock, limits=limits or REVIEW_LIMITS)
-        self._theirs = transport.Transport(_Nobody(access), clock=clock, limits=limits or LIMITS)
+        self._theirs = transport.Transport(_Anonymous(access), clock=clock, limits=limits or LIMITS)
 
     def close(self) -> None:
         """Give up idle connections."""
@@ -88,21 +76,21 @@ class KubeCallers:
 
     def who(self, token: Token) -> Caller | None:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token.words}}
-        request = transport.Request(method="POST", path=_REVIEWS, body=codec.encode(review))
-        verdict = _verdict(_answered(request, self._ours.call(request)))
+        request = Request(method="POST", path=_REVIEWS, body=codec.encode(review))
+        verdict = _verdict(transport.checked(request, self._ours.call(request)))
         if not verdict.authenticated or not verdict.user.username:
             return None
         return Caller(name=verdict.user.username, uid=verdict.user.uid, groups=verdict.user.groups)
 
     def create_pod(self, namespace: str, manifest: Manifest, token: Token) -> Pod:
-        request = transport.Request(
+        request = Request(
             method="POST",
             path=f"/api/v1/namespaces/{quote(namespace, safe='')}/pods",
             query=_STRICT,
             body=codec.encode(manifest),
             headers={"authorization": f"Bearer {token.words}"},
         )
-        return codec.codec(kinds.PODS).one(_answered(request, self._theirs.call(request)))
+        return codec.codec(kinds.PODS).one(transport.checked(request, self._theirs.call(request)))
 
 
 def _verdict(body: bytes) -> _Verdict:
@@ -110,9 +98,3 @@ def _verdict(body: bytes) -> _Verdict:
         return _reviews.decode(body).status
     except msgspec.DecodeError as error:
         raise errors.BadAnswer(f"unreadable TokenReview: {error}") from error
-
-
-def _answered(request: transport.Request, answer: transport.Answer) -> bytes:
-    if not answer.ok:
-        raise status.refusal(str(request), answer.number, answer.body, answer.retry_after)
-    return answer.body

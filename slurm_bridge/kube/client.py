@@ -15,6 +15,8 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.meta import Manifest, Object
+from slurm_bridge.runtime import retrying
+from slurm_bridge.runtime.http.messages import Limits, Request
 from slurm_bridge.runtime.oddities import Oddities
 
 T = TypeVar("T", bound=Object)
@@ -26,7 +28,7 @@ _KEYED_PATCH = "application/strategic-merge-patch+json"
 _APPLY_PATCH = "application/apply-patch+yaml"
 _PAGE = "500"
 #: How often a list may be overtaken by compaction before the caller hears of it.
-_LISTS = 3
+_LISTS = retrying.Retries(tries=3)
 #: Watches end after this many seconds, each at its own time, so that they do not all come back at once.
 _WATCH_SECONDS = (240, 290)
 
@@ -48,13 +50,13 @@ class KubeClient:
         *,
         clock: ports.Clock,
         dice: random.Random,
-        limits: transport.Limits | None = None,
+        limits: Limits | None = None,
         instance: str = events.CONTROLLER,
         reading: Reading | None = None,
     ) -> None:
         reading = reading or Reading(oddities=Oddities(clock.now))
         self._kept, self._oddities = reading.kept, reading.oddities
-        self._transport = transport.Transport(access, clock=clock, limits=limits or transport.Limits())
+        self._transport = transport.Transport(access, clock=clock, limits=limits or Limits())
         self._clock = clock
         self._dice = dice
         self._instance = instance
@@ -77,13 +79,8 @@ class KubeClient:
         return None
 
     def list(self, kind: Kind[T], scope: ports.Scope = ports.EVERYWHERE) -> ports.Listing[T]:
-        for _ in range(_LISTS - 1):
-            try:
-                return self._list(kind, scope)
-            except errors.Expired:
-                # Compaction overtook the pages; what was read is of no use, a new list is.
-                continue
-        return self._list(kind, scope)
+        # Where compaction overtook the pages, what was read is of no use, and a new list is, at once.
+        return retrying.read(lambda: self._list(kind, scope), _LISTS, pause=lambda _: None, after=(errors.Expired,))
 
     def watch(self, kind: Kind[T], since: str, scope: ports.Scope = ports.EVERYWHERE) -> ports.Changes[T]:
         query = {
@@ -93,13 +90,13 @@ class KubeClient:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(self._dice.randint(*_WATCH_SECONDS)),
         }
-        request = transport.Request(method="GET", path=self._path(kind, scope.namespace), query=query)
+        request = Request(method="GET", path=self._path(kind, scope.namespace), query=query)
         with self._rediscovering(kind):
             stream = self._transport.stream(request)
         return watch.Watch(stream, codec.codec(kind, self._kept), lambda one: self._met(kind, one))
 
     def get(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        request = transport.Request(method="GET", path=self._path(kind, namespace, name))
+        request = Request(method="GET", path=self._path(kind, namespace, name))
         try:
             return self._one(kind, request)
         except errors.NotFound:
@@ -117,7 +114,7 @@ class KubeClient:
         return self._write(kind, "PATCH", path, pinned, content_type=_KEYED_PATCH if keyed else _MERGE_PATCH)
 
     def apply(self, kind: Kind[T], namespace: str, manifest: Manifest) -> T:
-        request = transport.Request(
+        request = Request(
             method="PATCH",
             path=self._path(kind, namespace, manifest["metadata"]["name"]),
             query={"fieldManager": FIELD_MANAGER, "force": "true"},
@@ -185,7 +182,7 @@ class KubeClient:
         query = {**_selectors(scope), "limit": _PAGE}
         while True:
             with self._rediscovering(kind):
-                page = reader.page(self._ask(transport.Request(method="GET", path=path, query=query)), odd)
+                page = reader.page(self._ask(Request(method="GET", path=path, query=query)), odd)
             items += page.items or ()
             if not page.metadata.continue_:
                 version = page.metadata.resource_version
@@ -199,28 +196,28 @@ class KubeClient:
         self, kind: Kind[T], method: str, path: str, manifest: Manifest, *, content_type: str = "application/json"
     ) -> T:
         body = codec.encode(manifest)
-        request = transport.Request(method=method, path=path, body=body, content_type=content_type)
+        request = Request(method=method, path=path, body=body, content_type=content_type)
         return self._one(kind, request)
 
-    def _one(self, kind: Kind[T], request: transport.Request) -> T:
+    def _one(self, kind: Kind[T], request: Request) -> T:
         """An answer that is one object."""
         with self._rediscovering(kind):
             return codec.codec(kind, self._kept).one(self._ask(request))
 
     def _order(self, method: str, path: str, manifest: Manifest) -> None:
         """A write whose answer says nothing that we need."""
-        self._ask(transport.Request(method=method, path=path, body=codec.encode(manifest)))
+        self._ask(Request(method=method, path=path, body=codec.encode(manifest)))
 
-    def _ask(self, request: transport.Request) -> bytes:
-        return _checked(str(request), self._transport.call(request))
+    def _ask(self, request: Request) -> bytes:
+        return transport.checked(request, self._transport.call(request))
 
     def _contents(self, kind: Kind[T], version: str) -> frozenset[str]:
         """What the server serves under this group and version: nothing, where it does not know them."""
-        request = transport.Request(method="GET", path=_base(kind.group, version))
+        request = Request(method="GET", path=_base(kind.group, version))
         answer = self._transport.call(request)
-        if status.unserved(answer.number, answer.body):
+        if status.unserved(answer):
             return frozenset()
-        return codec.resources(_checked(str(request), answer))
+        return codec.resources(transport.checked(request, answer))
 
     def _path(self, kind: Kind[T], namespace: str | None = None, *rest: str) -> str:
         version = self.served(kind)
@@ -248,9 +245,3 @@ def _base(group: str, version: str) -> str:
 def _selectors(scope: ports.Scope) -> dict[str, str]:
     chosen = {"labelSelector": scope.labels, "fieldSelector": scope.fields}
     return {name: value for name, value in chosen.items() if value}
-
-
-def _checked(what: str, answer: transport.Answer) -> bytes:
-    if not answer.ok:
-        raise status.refusal(what, answer.number, answer.body, answer.retry_after)
-    return answer.body

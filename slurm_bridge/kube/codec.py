@@ -17,6 +17,7 @@ from slurm_bridge.kube.kept import Kept
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
 from slurm_bridge.runtime import decoding
+from slurm_bridge.runtime.http.messages import Answer
 
 T = TypeVar("T", bound=Object)
 
@@ -220,7 +221,7 @@ def _change(kept: Kept, event: Any) -> ports.Put[Any] | ports.Gone[Any] | ports.
         case _:
             body = bytes(event.object)
             told = status.read(body)
-            raise status.refusal("watch", told.code if told else 0, body)
+            raise status.refusal("watch", Answer(status=told.code if told else 0, body=body))
 
 
 def _generic(container: Any, record: type[Object]) -> Any:

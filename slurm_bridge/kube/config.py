@@ -5,20 +5,22 @@ not used. Three things are done differently here: client keys given inline never
 kubeconfig (the package's messages contain whole user entries), and proxies come from the kubeconfig alone.
 """
 
+import dataclasses
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 import kubernetes.config
-import urllib3
 import yaml
 from kubernetes.client import Configuration
 from kubernetes.config import incluster_config
 from kubernetes.utils import keepalive
 
 from slurm_bridge import errors
+from slurm_bridge.runtime.http import connections
+from slurm_bridge.runtime.http.messages import Answer, Limits, Pool
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -43,20 +45,28 @@ class Access:
         with tempfile.TemporaryDirectory() as keys:
             self._configuration = self._read(Path(keys))
             self._tls = self._trust(ourselves=True)
-            self._nobodys_tls = self._trust(ourselves=False)
-        self._url = urllib3.util.parse_url(self._configuration.host)
-        if self._url.host is None:
-            raise errors.BadConfiguration(f"{source} names no address of an API server")
+            self._anonymous_tls = self._trust(ourselves=False)
+        self.server = connections.Server(
+            url=self._configuration.host,
+            proxy=self._configuration.proxy or "",
+            tls=self._tls,
+            tls_name=self._configuration.tls_server_name,
+            socket_options=keepalive.tcp_keepalive_socket_options(),
+        )
+        try:
+            self.server.check()
+        except ValueError:
+            raise errors.BadConfiguration(f"{source} names no address of an API server") from None
         if self._tls and not (self._configuration.cert_file or self.headers()):
             raise errors.BadConfiguration(f"{source} gives neither a token nor a client certificate")
 
     def __repr__(self) -> str:
-        return f"Access({self._url.scheme}://{self._url.netloc}{self.prefix})"
+        return f"Access({self.server})"
 
     @property
     def prefix(self) -> str:
         """What stands before every path, where the API server shares its host."""
-        return (self._url.path or "").rstrip("/")
+        return self.server.prefix
 
     def headers(self) -> Mapping[str, str]:
         """Who we are, for the next request; a mounted token is read again every minute by the package."""
@@ -66,27 +76,26 @@ class Access:
             raise errors.BadConfiguration(f"the token of {self._source} cannot be read") from None
         return {"authorization": words.strip()} if words else {}
 
+    def renewed(self, answer: Answer, _: Mapping[str, str]) -> bool:
+        """After a 401 credentials are read again; whatever they are then, they are worth one more request."""
+        if answer.status != HTTPStatus.UNAUTHORIZED:
+            return False
+        self.renew()
+        return True
+
     def renew(self) -> None:
-        """Read credentials again now, because the server did not accept the ones we have."""
+        """Read credentials again now."""
         with tempfile.TemporaryDirectory() as keys:
             self._configuration = self._read(Path(keys))
 
-    def pool(self, connections: int) -> urllib3.HTTPConnectionPool:
+    def pool(self, limits: Limits, now: connections.Now, *, endless: bool = False) -> Pool:
         """A new pool of connections to this server, with TCP keepalive."""
-        return self._pool(connections, self._tls)
+        return connections.Urllib3Pool(self.server, limits, now, endless=endless)
 
-    def nobodys_pool(self, connections: int) -> urllib3.HTTPConnectionPool:
+    def anonymous_pool(self, limits: Limits, now: connections.Now, *, endless: bool = False) -> Pool:
         """Likewise, without our client certificate: for requests that say themselves who asks."""
-        return self._pool(connections, self._nobodys_tls)
-
-    def _pool(self, connections: int, tls: ssl.SSLContext | None) -> urllib3.HTTPConnectionPool:
-        options: dict[str, Any] = {"maxsize": connections, "socket_options": keepalive.tcp_keepalive_socket_options()}
-        if tls:
-            options |= {"ssl_context": tls, "server_hostname": self._configuration.tls_server_name}
-        manager = urllib3.PoolManager(**options)
-        if self._configuration.proxy:
-            manager = urllib3.ProxyManager(self._configuration.proxy, **options)
-        return manager.connection_from_url(self._configuration.host)
+        server = dataclasses.replace(self.server, tls=self._anonymous_tls)
+        return connections.Urllib3Pool(server, limits, now, endless=endless)
 
     def _read(self, keys: Path) -> Configuration:
         try:

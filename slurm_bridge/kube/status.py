@@ -11,12 +11,10 @@ from http import HTTPStatus
 import msgspec
 
 from slurm_bridge import errors
+from slurm_bridge.runtime.http.messages import LONGEST_RETRY_AFTER, Answer
 
 #: Enough of a message to act on; a proxy's page is not worth more.
 _MOST_TEXT = 500
-#: Whatever a server or a proxy wishes, it is asked again after so many seconds.
-_LONGEST = 120.0
-_DIGITS = 9
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -84,7 +82,7 @@ _BY_CAUSE: tuple[tuple[str, Callable[[str, Status], errors.BridgeError]], ...] =
 )
 
 
-def read(body: bytes) -> Status | None:
+def read(body: bytes | bytearray) -> Status | None:
     """The Status in this body, None when it holds none."""
     try:
         status = _decoder.decode(body)
@@ -93,17 +91,18 @@ def read(body: bytes) -> Status | None:
     return status if status.kind == "Status" else None
 
 
-def unserved(number: int, body: bytes) -> bool:
+def unserved(answer: Answer) -> bool:
     """The API server itself says that it has no such path: in a Status, or in the words of its router."""
-    return number == HTTPStatus.NOT_FOUND and (body == b"404 page not found\n" or read(body) is not None)
+    body = answer.body
+    return answer.status == HTTPStatus.NOT_FOUND and (body == b"404 page not found\n" or read(body) is not None)
 
 
-def refusal(what: str, number: int, body: bytes, retry_after: str = "") -> errors.BridgeError:
+def refusal(what: object, answer: Answer) -> errors.BridgeError:
     """The error to raise for an answer that is not a success."""
-    status = read(body)
+    status, number = read(answer.body), answer.status
     if status is None:
-        return _unsigned(what, number, body, _seconds(retry_after))
-    wish = _seconds(retry_after) or _bounded(status) or None
+        return _unsigned(what, answer)
+    wish = answer.retry_after or _bounded(status) or None
     text = f"{what}: {status.message[:_MOST_TEXT] or status.reason} ({number} {status.reason})"
     for word, make in _BY_CAUSE:
         if word in status.causes:
@@ -115,9 +114,10 @@ def refusal(what: str, number: int, body: bytes, retry_after: str = "") -> error
     return _by_number(number, text, wish)
 
 
-def _unsigned(what: str, number: int, body: bytes, wish: float | None) -> errors.BridgeError:
-    """Somebody in between has answered, or the server before it knew what was asked."""
-    text = f"{what}: HTTP {number} without a Status: {body[:80]!r}"
+def _unsigned(what: object, answer: Answer) -> errors.BridgeError:
+    """A proxy in between has answered, or the server before it knew what was asked."""
+    number, wish = answer.status, answer.retry_after
+    text = f"{what}: HTTP {number} without a Status: {bytes(answer.body[:80])!r}"
     if number in _BY_NUMBER and number != HTTPStatus.GONE:
         return _by_number(number, text, wish)
     if number >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -135,9 +135,4 @@ def _disagree(made: type[errors.Disagreement], text: str, status: Status) -> err
 
 
 def _bounded(status: Status) -> float:
-    return min(float(status.details.retry_after_seconds), _LONGEST) if status.details else 0.0
-
-
-def _seconds(header: str) -> float | None:
-    """Retry-After in seconds; its date form is not used by API servers."""
-    return min(float(header[:_DIGITS]), _LONGEST) if header.isascii() and header.isdigit() else None
+    return min(float(status.details.retry_after_seconds), LONGEST_RETRY_AFTER) if status.details else 0.0

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from slurm_bridge import errors, ports
-from slurm_bridge.kube import codec, transport
+from slurm_bridge.kube import codec
 from slurm_bridge.model.meta import Object
+from slurm_bridge.runtime.http.client import Stream
 
 T = TypeVar("T", bound=Object)
 
@@ -16,7 +17,7 @@ MOST_LINE = 64 << 20
 class Watch(Generic[T]):
     """Implements ports.Changes."""
 
-    def __init__(self, stream: transport.Stream, reader: codec.Codec[T], odd: codec.Met | None = None) -> None:
+    def __init__(self, stream: Stream, reader: codec.Codec[T], odd: codec.Met | None = None) -> None:
         self._stream = stream
         self._odd = odd
         self._reader = reader

@@ -26,6 +26,7 @@ from slurm_bridge.model.job import JobStates, JobView, Phase
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import NO_JOB, JobId
 from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
+from slurm_bridge.runtime import backoff
 
 T = TypeVar("T")
 
@@ -106,7 +107,7 @@ class Mirror:
 
     def _failed(self, problem: errors.BridgeError) -> None:
         self.failures += 1
-        pause = min(self._rhythm.slowest, self._rhythm.fastest * 2 ** min(self.failures, 10))
+        pause = backoff.pause(self.failures, first=self._rhythm.fastest, most=self._rhythm.slowest)
         wish = problem.retry_after if isinstance(problem, errors.TryLater) else None
         self._due = self._clock.now() + max(pause, wish or 0.0)
         if self.failures == 1 or isinstance(problem, errors.OperatorMustAct):

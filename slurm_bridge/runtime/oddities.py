@@ -5,11 +5,12 @@ to find a thing; the counter shows how many there are.
 """
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Final
 
 from loguru import logger
+
+from slurm_bridge.runtime import caches
 
 #: The same thing is logged again after so many seconds.
 _AGAIN: Final = 3600.0
@@ -30,8 +31,8 @@ class Oddities:
         self._now = now
         self._count: Count = lambda _server, _kind: None
         self._lock = threading.Lock()
-        #: When each thing was logged.
-        self._said: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        #: What was logged within the last hour.
+        self._said: MutableMapping[tuple[str, str, str], None] = caches.expiring(most=_MOST, seconds=_AGAIN, now=now)
         self._began, self._lines = float("-inf"), 0
 
     def counted_by(self, count: Count) -> None:
@@ -49,11 +50,8 @@ class Oddities:
             now = self._now()
             if now - self._began >= _MINUTE:
                 self._began, self._lines = now, 0
-            if now - self._said.get(thing, float("-inf")) < _AGAIN or self._lines >= _LINES:
+            if thing in self._said or self._lines >= _LINES:
                 return False
-            self._said.pop(thing, None)
-            self._said[thing] = now
-            if len(self._said) > _MOST:
-                self._said.popitem(last=False)
+            self._said[thing] = None
             self._lines += 1
             return True

@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeVar
 from loguru import logger
 
 from slurm_bridge import errors, ports
+from slurm_bridge.runtime import backoff
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class Guard:
         if now >= due:
             text = "{}: {} could not be dealt with, the others go on"
             logger.bind(workload=workload).opt(exception=surprise).error(text, where, workload or "it")
-            tries, due = tries + 1, now + min(LONGEST, FIRST * (1 << min(tries, 16)))
+            tries, due = tries + 1, now + backoff.pause(tries, first=FIRST, most=LONGEST)
         self._pauses[where, workload] = tries, due
         while len(self._pauses) > _MOST:
             self._pauses.popitem(last=False)

@@ -78,6 +78,12 @@ trust the token."""
     """How long an answer may take; slurmctld itself gives up after 10 to 20 seconds."""
     recovery_timeout_seconds: Seconds = 60.0
     """How long a list of all jobs in full may take: it is read once after a start."""
+    read_tries: Count = 2
+    """How often one read is tried in all while slurmrestd does not answer. Orders are never repeated."""
+    read_first_pause_seconds: Seconds = 0.1
+    """The longest pause before the second try. Pauses are random, so that bridges do not come back in step."""
+    read_longest_pause_seconds: Annotated[Seconds, kinds.above("read_first_pause_seconds")] = 2.0
+    """The longest pause before any try; until then it doubles with each."""
     connections: Count = 8
     """How many connections are kept open at most."""
     job_ids: JobIds | None = JobIds()

@@ -41,6 +41,7 @@ def state(row: shapes.JobRow) -> JobState:
 
 def state_of(words: list[str] | str | None) -> JobState:
     """State words; thousands of jobs share a few combinations of them."""
+    # Asked for every job at every poll: too hot for runtime.caches, whose look-up takes four times as long.
     return _shared(frozenset([words] if isinstance(words, str) else words or ()))
 
 

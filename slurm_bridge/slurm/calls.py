@@ -1,11 +1,14 @@
-"""The requests that the adapter makes: one function for each, from ids and JSON to method, path and lane."""
+"""The requests that the adapter makes: one function for each, from ids and JSON to method, path and body.
+
+`path` follows the API version.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from slurm_bridge.model.names import JobId
-from slurm_bridge.slurm.transport import Call, Lane
+from slurm_bridge.runtime.http.messages import Request
 
 #: 6 000 ids in one URL work, 8 000 are refused as an "insane message length".
 MOST_IDS = 2000
@@ -13,37 +16,51 @@ MOST_IDS = 2000
 #: Beyond this one full list of states is cheaper than several of chosen ids.
 FULL_LIST_FROM = 4000
 
-PING = Call(method="GET", path="/ping/", lane=Lane.READ)
-NODES = Call(method="GET", path="/nodes/", lane=Lane.READ)
-PARTITIONS = Call(method="GET", path="/partitions/", lane=Lane.READ)
-ALL_STATES = Call(method="GET", path="/jobs/state/", lane=Lane.READ)
+_ABOUT = "slurmrestd"
 
 
-def submit(components: Sequence[Mapping[str, object]]) -> Call:
+def read(path: str, seconds: float | None = None) -> Request:
+    """A question that changes nothing."""
+    return Request(method="GET", path=path, seconds=seconds, about=_ABOUT)
+
+
+def order(method: str, path: str, body: Mapping[str, object] | None = None) -> Request:
+    """Anything that Slurm is to do."""
+    written = None if body is None else msgspec.json.encode(body)
+    return Request(method=method, path=path, body=written, about=_ABOUT)
+
+
+PING = read("/ping/")
+NODES = read("/nodes/")
+PARTITIONS = read("/partitions/")
+ALL_STATES = read("/jobs/state/")
+
+
+def submit(components: Sequence[Mapping[str, object]]) -> Request:
     """One job, or the components of a heterogeneous one."""
     body = {"jobs": components} if len(components) > 1 else {"job": components[0]}
     return order("POST", "/job/submit", body)
 
 
-def update(job_id: JobId, changes: Mapping[str, object]) -> Call:
+def update(job_id: JobId, changes: Mapping[str, object]) -> Request:
     """Change one job."""
     return order("POST", f"/job/{job_id}", changes)
 
 
-def cancel(job_id: JobId) -> Call:
+def cancel(job_id: JobId) -> Request:
     """End one job, and with a leader all its components. No signal is named: any but KILL spoils external nodes."""
-    return Call(method="DELETE", path=f"/job/{job_id}", lane=Lane.ORDER)
+    return order("DELETE", f"/job/{job_id}")
 
 
-def cancel_many(job_ids: Iterable[JobId]) -> Call:
+def cancel_many(job_ids: Iterable[JobId]) -> Request:
     """End several jobs."""
     return order("DELETE", "/jobs/", {"jobs": [str(job_id) for job_id in job_ids]})
 
 
-def states(job_ids: Iterable[JobId]) -> Call:
+def states(job_ids: Iterable[JobId]) -> Request:
     """States of these jobs; the key is repeated, a list with commas is refused."""
     query = "&".join(f"job_id={job_id}" for job_id in job_ids)
-    return Call(method="GET", path=f"/jobs/state/?{query}", lane=Lane.READ)
+    return read(f"/jobs/state/?{query}")
 
 
 #: Everything but what each node gives, which is a third of a record and as much of the work; naming any flag drops the
@@ -51,26 +68,21 @@ def states(job_ids: Iterable[JobId]) -> Call:
 _BRIEF = "?flags=ALL&flags=LOCAL"
 
 
-def job(job_id: JobId, *, shares: bool = False) -> Call:
+def job(job_id: JobId, *, shares: bool = False) -> Request:
     """One record, with what it holds on each node only where that is needed."""
-    return Call(method="GET", path=f"/job/{job_id}{'' if shares else _BRIEF}", lane=Lane.READ)
+    return read(f"/job/{job_id}{'' if shares else _BRIEF}")
 
 
-def jobs(patience: float) -> Call:
+def jobs(seconds: float) -> Request:
     """Every record: seconds of work for slurmctld."""
-    return Call(method="GET", path=f"/jobs/{_BRIEF}", lane=Lane.READ, patience=patience)
+    return read(f"/jobs/{_BRIEF}", seconds)
 
 
-def resources(job_id: JobId) -> Call:
+def resources(job_id: JobId) -> Request:
     """What one job holds."""
-    return Call(method="GET", path=f"/resources/{job_id}", lane=Lane.READ)
+    return read(f"/resources/{job_id}")
 
 
 def chunks(job_ids: Sequence[JobId]) -> Iterable[Sequence[JobId]]:
     """Parts that fit into one request."""
     return (job_ids[start : start + MOST_IDS] for start in range(0, len(job_ids), MOST_IDS))
-
-
-def order(method: str, path: str, body: Mapping[str, object]) -> Call:
-    """Anything that Slurm is to do."""
-    return Call(method=method, path=path, lane=Lane.ORDER, body=msgspec.json.encode(body))

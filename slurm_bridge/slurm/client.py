@@ -26,6 +26,8 @@ from slurm_bridge.model.reservation import Reservation
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, Ping, SlurmNode
 from slurm_bridge.runtime import retrying
+from slurm_bridge.runtime.caches import ValueCache
+from slurm_bridge.runtime.http.messages import Answer, Request
 from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.slurm import (
     answers,
@@ -41,10 +43,8 @@ from slurm_bridge.slurm import (
     rows,
     shapes,
 )
-from slurm_bridge.slurm.dialogue import Dialogue
-from slurm_bridge.slurm.kept import Kept
+from slurm_bridge.slurm.dialogue import Connect, Dialogue, pool
 from slurm_bridge.slurm.settings import SlurmSettings
-from slurm_bridge.slurm.transport import Answer, Call, Connect, pool
 
 T = TypeVar("T", bound=shapes.Envelope)
 F = TypeVar("F")
@@ -72,9 +72,9 @@ class SlurmClient:
         self._threads: Mapping[str, int] = {}
         self._no_components = False
         ttl, now = settings.cache_ttl, clock.now
-        self._nodes: Kept[tuple[SlurmNode, ...]] = Kept(self._read_nodes, ttl=ttl, now=now)
-        self._partitions: Kept[tuple[Partition, ...]] = Kept(self._read_partitions, ttl=ttl, now=now)
-        self._ping: Kept[Ping] = Kept(self._read_ping, ttl=ttl, now=now)
+        self._nodes: ValueCache[tuple[SlurmNode, ...]] = ValueCache(self._read_nodes, ttl=ttl, now=now)
+        self._partitions: ValueCache[tuple[Partition, ...]] = ValueCache(self._read_partitions, ttl=ttl, now=now)
+        self._ping: ValueCache[Ping] = ValueCache(self._read_ping, ttl=ttl, now=now)
 
     def __enter__(self) -> Self:
         return self
@@ -214,17 +214,17 @@ class SlurmClient:
 
     # How all of them talk.
 
-    def _order(self, call: Call, judge: Callable[[Answer], Outcome], job_id: JobId | None) -> Outcome:
+    def _order(self, call: Request, judge: Callable[[Answer], Outcome], job_id: JobId | None) -> Outcome:
         try:
             return judge(self._dialogue.ask(call))
         except errors.BridgeError as problem:
             return outcomes.of_problem(problem, job_id)
 
-    def _give(self, call: Call, judge: Callable[[Answer], Outcome]) -> Outcome:
+    def _give(self, call: Request, judge: Callable[[Answer], Outcome]) -> Outcome:
         """An order that is about no job."""
         return self._order(call, judge, None)
 
-    def _end(self, call: Call, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
+    def _end(self, call: Request, job_ids: Sequence[JobId]) -> Mapping[JobId, Outcome]:
         try:
             return outcomes.of_cancel(self._dialogue.ask(call), job_ids)
         except errors.BridgeError as problem:
@@ -244,16 +244,14 @@ class SlurmClient:
             return Unknown(message=f"updated, but what it is now cannot be read: {odd}", job_id=done.job_id)
         return Unknown(message=f"not as asked: {', '.join(wrong)}", job_id=done.job_id) if wrong else done
 
-    def _read(self, call: Call, shape: type[T]) -> T:
+    def _read(self, call: Request, shape: type[T]) -> T:
         return self._ask(call, shape)[0]
 
-    def _ask(self, call: Call, shape: type[T]) -> tuple[T, tuple[rows.Unreadable, ...]]:
+    def _ask(self, call: Request, shape: type[T]) -> tuple[T, tuple[rows.Unreadable, ...]]:
         """The answer, and the rows of it that cannot be read; others have nothing to do with them."""
         return self._known(
             retrying.read(
-                lambda: replies.read(self._dialogue.ask(call), shape),
-                pause=self._pause,
-                tries=self._settings.read_tries,
+                lambda: replies.read(self._dialogue.ask(call), shape), self._settings.retries, pause=self._pause
             )
         )
 
@@ -312,7 +310,7 @@ class SlurmClient:
         return answers.ping(self._read(calls.PING, shapes.Pings))
 
 
-def _state_calls(job_ids: Collection[JobId]) -> Sequence[Call]:
+def _state_calls(job_ids: Collection[JobId]) -> Sequence[Request]:
     if len(job_ids) > calls.FULL_LIST_FROM:
         return [calls.ALL_STATES]
     return [calls.states(chunk) for chunk in calls.chunks(sorted(job_ids))]

@@ -3,10 +3,9 @@
 import msgspec
 
 from slurm_bridge.model.slurmconf import SlurmConf
-from slurm_bridge.slurm import shapes
-from slurm_bridge.slurm.transport import Call, Lane
+from slurm_bridge.slurm import calls, shapes
 
-CALL = Call(method="GET", path="/conf", lane=Lane.READ)
+CALL = calls.read("/conf")
 
 
 class ConfRow(shapes.Shape, frozen=True, gc=False, rename="pascal"):

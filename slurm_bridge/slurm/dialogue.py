@@ -5,39 +5,52 @@ whatever it orders. Nothing else is ever repeated here.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from slurm_bridge import errors
+from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.runtime.http.client import Client
+from slurm_bridge.runtime.http.connections import Urllib3Pool
+from slurm_bridge.runtime.http.messages import Answer, Pool, Request
 from slurm_bridge.slurm import calls, error_numbers, replies
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.slurm.token import TokenFile
-from slurm_bridge.slurm.transport import Answer, Call, Connect, Transport, pool
 from slurm_bridge.slurm.versions import WIRES
 from slurm_bridge.slurm.wire import Wire
 
 _NOT_FOUND = 404
 _UNAUTHORIZED = (401, 511)
+_TOKEN = "X-SLURM-USER-TOKEN"  # noqa: S105 - the name of a header
+
+Connect = Callable[[SlurmSettings], Pool]
+
+
+def pool(settings: SlurmSettings) -> Pool:
+    """Kept connections to this slurmrestd."""
+    return Urllib3Pool(settings.server, settings.limits, SystemClock().now)
 
 
 class Dialogue:
     """Adds version and credentials to calls."""
 
     def __init__(self, settings: SlurmSettings, *, now: Callable[[], float], connect: Connect = pool) -> None:
-        self._token = TokenFile(settings.token_file, now)
-        self._transport = Transport(settings, connect)
-        self._user = {"X-SLURM-USER-NAME": settings.user_name} if settings.user_name else {}
+        credentials = _Credentials(settings, now)
+        self._prefix = settings.server.prefix
+        # Of their own, so that a hung read never holds the connection that a submit would use.
+        self._reads = Client(connect(settings), settings.limits, now, credentials)
+        self._orders = Client(connect(settings), settings.limits, now, credentials)
         self._wires = _wires(settings.api_versions)
         self._lock = threading.Lock()
         self._agreed: Wire | None = None
 
-    def ask(self, call: Call) -> Answer:
+    def ask(self, call: Request) -> Answer:
         """The answer, whatever it says. A version that has disappeared is negotiated anew, once."""
         wire = self.wire()
-        answer = self._authenticated(call, wire)
+        answer = self._send(call, wire)
         if not _unknown_version(answer):
             return answer
         self._forget(wire)
-        return self._authenticated(call, self.wire())
+        return self._send(call, self.wire())
 
     def wire(self) -> Wire:
         """The version in use; the first caller negotiates it."""
@@ -51,7 +64,8 @@ class Dialogue:
 
     def close(self) -> None:
         """Drop all connections."""
-        self._transport.close()
+        self._reads.close()
+        self._orders.close()
 
     def _forget(self, wire: Wire) -> None:
         with self._lock:
@@ -62,7 +76,7 @@ class Dialogue:
         """The first of ours that is served. Nothing was ordered yet, so a missing answer leaves no doubt."""
         for wire in self._wires:
             try:
-                answer = self._authenticated(calls.PING, wire)
+                answer = self._send(calls.PING, wire)
             except (errors.Unanswered, errors.BadAnswer) as problem:
                 raise errors.Unavailable(str(problem)) from problem
             if _unknown_version(answer):
@@ -73,18 +87,24 @@ class Dialogue:
         names = ", ".join(wire.name for wire in self._wires)
         raise errors.NoCommonVersion(f"slurmrestd serves none of {names} at this address")
 
-    def _authenticated(self, call: Call, wire: Wire) -> Answer:
-        token = self._token.current()
-        answer = self._send(call, wire, token)
-        if _token_refused(answer) and self._token.changed_since(token):
-            return self._send(call, wire, self._token.current())
-        return answer
+    def _send(self, call: Request, wire: Wire) -> Answer:
+        client = self._reads if call.method == "GET" else self._orders
+        return client.ask(call, self._prefix + wire.prefix)
 
-    def _send(self, call: Call, wire: Wire, token: str) -> Answer:
-        headers = {"X-SLURM-USER-TOKEN": token, **self._user}
-        if call.body is not None:
-            headers["Content-Type"] = "application/json"
-        return self._transport.send(call, wire.prefix, headers)
+
+class _Credentials:
+    """The token that is valid now, as headers."""
+
+    def __init__(self, settings: SlurmSettings, now: Callable[[], float]) -> None:
+        self._token = TokenFile(settings.token_file, now)
+        self._user = {"X-SLURM-USER-NAME": settings.user_name} if settings.user_name else {}
+
+    def headers(self) -> Mapping[str, str]:
+        return {_TOKEN: self._token.current(), **self._user}
+
+    def renewed(self, answer: Answer, sent: Mapping[str, str]) -> bool:
+        """Whether the token was refused, and the file holds another one now."""
+        return _token_refused(answer) and self._token.changed_since(sent[_TOKEN])
 
 
 def _wires(names: tuple[str, ...]) -> tuple[Wire, ...]:
@@ -100,8 +120,6 @@ def _unknown_version(answer: Answer) -> bool:
 
 
 def _token_refused(answer: Answer) -> bool:
-    if answer.ok:
-        return False
     problem = replies.decisive(replies.envelope(answer))
     if problem is None:
         return answer.status in _UNAUTHORIZED

@@ -21,8 +21,8 @@ from collections.abc import Collection, Mapping
 from slurm_bridge import errors
 from slurm_bridge.model.job import Done, Outcome, Refusal, Refused, Unknown
 from slurm_bridge.model.names import JobId
+from slurm_bridge.runtime.http.messages import Answer
 from slurm_bridge.slurm import error_numbers, replies, shapes
-from slurm_bridge.slurm.transport import Answer
 
 
 def of_submit(answer: Answer, chosen: JobId | None = None) -> Outcome:

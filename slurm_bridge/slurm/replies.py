@@ -5,9 +5,9 @@ from typing import TypeVar
 import msgspec
 
 from slurm_bridge import errors
+from slurm_bridge.runtime.http.messages import Answer
 from slurm_bridge.slurm import error_numbers, rows, shapes
 from slurm_bridge.slurm.rows import Unreadable
-from slurm_bridge.slurm.transport import Answer
 
 T = TypeVar("T", bound=shapes.Envelope)
 

@@ -13,16 +13,16 @@ from slurm_bridge.model import hostlist
 from slurm_bridge.model.job import Done, Outcome, Refused
 from slurm_bridge.model.names import NO_JOB
 from slurm_bridge.model.reservation import Reservation
+from slurm_bridge.runtime.http.messages import Answer, Request
 from slurm_bridge.slurm import answers, calls, outcomes, replies, shapes
-from slurm_bridge.slurm.transport import Answer, Call, Lane
 
 FLAGS = ("IGNORE_JOBS", "FLEX", "NO_HOLD_JOBS_AFTER_END")
-LIST = Call(method="GET", path="/reservations/", lane=Lane.READ)
+LIST = calls.read("/reservations/")
 
 #: There is no reservation of this name; and: there is one, and it has begun.
 _NONE, _BEGUN = 2053, 2104
 
-Ask = Callable[[Call, Callable[[Answer], Outcome]], Outcome]
+Ask = Callable[[Request, Callable[[Answer], Outcome]], Outcome]
 
 
 def reserve(ask: Ask, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
@@ -37,7 +37,7 @@ def reserve(ask: Ask, name: str, nodes: Sequence[str], user: str, seconds: int) 
 
 def unreserve(ask: Ask, name: str) -> Outcome:
     """Take it away; that there is none is what was wanted."""
-    outcome = ask(Call(method="DELETE", path=f"/reservation/{name}", lane=Lane.ORDER), _judged)
+    outcome = ask(calls.order("DELETE", f"/reservation/{name}"), _judged)
     return Done(job_id=NO_JOB) if isinstance(outcome, Refused) and outcome.code == _NONE else outcome
 
 

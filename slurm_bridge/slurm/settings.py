@@ -5,6 +5,12 @@ import pathlib
 import urllib.parse
 
 from slurm_bridge import errors
+from slurm_bridge.runtime.http.connections import Server
+from slurm_bridge.runtime.http.messages import Limits
+from slurm_bridge.runtime.retrying import Retries
+
+#: How many times as long as its longest silence a whole answer may take.
+_WHOLE = 4
 
 SCHEMES = ("http://", "https://", "unix:///", "http+unix://")
 
@@ -31,6 +37,8 @@ class SlurmSettings:
     max_answer_bytes: int = 256 * 2**20
     cache_ttl: float = 5.0
     read_tries: int = 2
+    read_first_pause: float = 0.1
+    read_longest_pause: float = 2.0
     connections: int = 8
 
     def __post_init__(self) -> None:
@@ -40,6 +48,38 @@ class SlurmSettings:
             raise errors.BadConfiguration("the address of slurmrestd must not carry a user name or password")
         if self.key_file is not None and self.cert_file is None:
             raise errors.BadConfiguration("a client key needs its certificate")
+        try:
+            self.server.check()
+        except ValueError as problem:
+            raise errors.BadConfiguration(f"the address of slurmrestd {problem}: {self.url}") from None
+
+    @property
+    def retries(self) -> Retries:
+        """How reads are tried again."""
+        return Retries(tries=self.read_tries, first_pause=self.read_first_pause, longest_pause=self.read_longest_pause)
+
+    @property
+    def server(self) -> Server:
+        """The address, and how both sides prove who they are."""
+        path = self.socket_path
+        return Server(
+            url=self.url if path is None else "http://localhost",
+            unix_socket=path or "",
+            ca_file=_text(self.ca_file),
+            cert_file=_text(self.cert_file),
+            key_file=_text(self.key_file),
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """How long and how much is listened; slurmctld thinks before the answer begins, and then it comes quickly."""
+        return Limits(
+            connect=self.connect_timeout,
+            answer=self.read_timeout,
+            whole_answer=_WHOLE * self.read_timeout,
+            most_bytes=self.max_answer_bytes,
+            connections=self.connections,
+        )
 
     @property
     def socket_path(self) -> str | None:
@@ -48,3 +88,7 @@ class SlurmSettings:
             return self.url.removeprefix("unix://")
         quoted = self.url.removeprefix("http+unix://")
         return urllib.parse.unquote(quoted) if quoted != self.url else None
+
+
+def _text(path: pathlib.Path | None) -> str:
+    return "" if path is None else str(path)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.informers.backoff import Backoff
+from slurm_bridge.runtime.backoff import Backoff
 
 #: Called with what was written ("condition", "event", "group") and how that ended ("ok", "same", "stale", "failed",
 #: "dropped").

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import urllib3
 
 from slurm_bridge.kube import config
+from slurm_bridge.runtime.http.connections import raw_pool
 
 _TIMEOUT = urllib3.Timeout(connect=5, read=60)
 
@@ -39,7 +40,7 @@ class Server:
 def kubernetes(kubeconfig: pathlib.Path, connections: int) -> Server:
     """The API server."""
     access = config.from_kubeconfig(kubeconfig)
-    return Server(access.pool(connections), "", access.headers())
+    return Server(raw_pool(access.server, connections), "", access.headers())
 
 
 def slurm(url: str, token_file: pathlib.Path, version: str, connections: int) -> Server:

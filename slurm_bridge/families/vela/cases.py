@@ -25,6 +25,7 @@ from slurm_bridge.families.vela import commit, samples
 from slurm_bridge.families.vela.decision import Decision
 from slurm_bridge.families.vela.office import Nowhere, Outcome
 from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.runtime import backoff
 
 #: A question that was not answered by then was lost; agents answer within seconds.
 LOST_SECONDS = 60.0
@@ -65,7 +66,7 @@ class Pace:
 
     def after(self, tries: int) -> float:
         """The time before the next try, after so many in vain."""
-        return min(self.most_seconds, self.first_seconds * 2.0 ** min(max(tries - 1, 0), 30))
+        return backoff.pause(max(tries - 1, 0), first=self.first_seconds, most=self.most_seconds)
 
 
 @dataclasses.dataclass(slots=True)

@@ -14,7 +14,7 @@ import slurm_pocket
 import slurm_port
 import slurm_servers
 
-from slurm_bridge.slurm import transport
+from slurm_bridge.slurm import dialogue
 from tests.direct_line import Line
 from tests.direct_pool import DirectPool
 
@@ -103,24 +103,24 @@ def token_file(servers: slurm_servers.Servers, tmp_path: pathlib.Path) -> pathli
 
 
 @pytest.fixture(scope="session")
-def way(server_kind: str, servers: slurm_servers.Servers) -> transport.Connect:
+def way(server_kind: str, servers: slurm_servers.Servers) -> dialogue.Connect:
     """How the adapter reaches the server: over HTTP, or straight into the pocket that the desk asks over HTTP."""
     if server_kind != "direct":
-        return transport.pool
+        return dialogue.pool
     assert isinstance(servers, slurm_pocket.Pocket)
     line = Line(servers.slurm.handler, clock=servers.clock)
     return lambda _: DirectPool(line)
 
 
 @pytest.fixture
-def port(slurm: slurm_desk.Desk, token_file: pathlib.Path, way: transport.Connect) -> Iterator[slurm_port.Port]:
+def port(slurm: slurm_desk.Desk, token_file: pathlib.Path, way: dialogue.Connect) -> Iterator[slurm_port.Port]:
     """The adapter, free to choose the version."""
     with slurm_port.connect(slurm.servers.url, token_file, by=way) as client:
         yield slurm_port.Port(client=client, desk=slurm)
 
 
 @pytest.fixture
-def each_port(each: slurm_desk.Desk, token_file: pathlib.Path, way: transport.Connect) -> Iterator[slurm_port.Port]:
+def each_port(each: slurm_desk.Desk, token_file: pathlib.Path, way: dialogue.Connect) -> Iterator[slurm_port.Port]:
     """The adapter, held to one version after the other."""
     with slurm_port.connect(each.servers.url, token_file, (each.version,), by=way) as client:
         yield slurm_port.Port(client=client, desk=each)

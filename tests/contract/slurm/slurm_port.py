@@ -12,7 +12,7 @@ from slurm_bridge.model.job import Done, JobRequest, Memory, Outcome, Unknown
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.runtime import clock
-from slurm_bridge.slurm import transport
+from slurm_bridge.slurm import dialogue
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
 
@@ -22,7 +22,7 @@ def connect(
     token_file: Path,
     versions: tuple[str, ...] = VERSIONS[::-1],
     *,
-    by: transport.Connect = transport.pool,
+    by: dialogue.Connect = dialogue.pool,
     **settings: Any,
 ) -> SlurmClient:
     """An adapter that forgets nothing it read: no cache, unless asked for."""

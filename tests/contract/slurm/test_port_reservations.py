@@ -14,7 +14,7 @@ from slurm_port import Port
 from slurm_bridge.model.job import Done, JobView, Refusal, Refused
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.reservation import Reservation
-from slurm_bridge.slurm import transport
+from slurm_bridge.slurm import dialogue
 from slurm_bridge.slurm.client import SlurmClient
 
 USER = "slurm-bridge"
@@ -96,7 +96,7 @@ def test_what_cannot_be_reserved_is_refused(nook: Nook, port: Port) -> None:
 
 
 def test_without_the_right_it_is_forbidden(
-    nook: Nook, port: Port, tmp_path: pathlib.Path, way: transport.Connect
+    nook: Nook, port: Port, tmp_path: pathlib.Path, way: dialogue.Connect
 ) -> None:
     """With the token of a plain user."""
     nook.reserve(nook.nodes[0])

@@ -13,7 +13,7 @@ from slurm_bridge.agents.cache import Cache
 from slurm_bridge.demo import pocket
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.runtime.clock import SystemClock
-from tests import waiting
+from tests import wait
 
 WAIT = 20.0
 
@@ -69,7 +69,7 @@ def asking(world: pocket.PocketWorld, slurm: Slurm) -> Iterator[tuple[Cache, Ste
     slurm.look = made.problem
     made.start()
     try:
-        waiting.until(lambda: not made.problem().startswith("not listed"), "first lists", WAIT, every=0.02)
+        wait.until(lambda: not made.problem().startswith("not listed"), "first lists", WAIT, every=0.02)
         yield made, clock
     finally:
         made.stop()

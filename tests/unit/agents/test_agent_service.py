@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from slurm_bridge import app, errors
-from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
 from slurm_bridge.demo import pocket
 from slurm_bridge.families.vela import wire
@@ -24,7 +24,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.telemetry.health import Verdict
-from tests import waiting
+from tests import wait
 
 WAIT = 20.0
 #: All of an agent's nodes.
@@ -44,7 +44,7 @@ class Running:
     def __init__(self, agent: AgentService, target: Target) -> None:
         self.agent, self.target = agent, target
         self.status: int | None = None
-        self.post = Posting(SystemClock())
+        self.post = JsonClient(SystemClock())
         self._thread = threading.Thread(target=self._run, name="agent")
         self._thread.start()
 
@@ -88,7 +88,7 @@ def running(
         url = f"{scheme}://127.0.0.1:{service.door.port}"
         made = Running(service, Target(url=url, token_file=str(token), ca_file=ca_file))
         try:
-            waiting.until(lambda: until in str(made.ready()) if until else made.ready().good, "agent", WAIT, every=0.02)
+            wait.until(lambda: until in str(made.ready()) if until else made.ready().good, "agent", WAIT, every=0.02)
             yield made
         finally:
             made.stop()
@@ -231,7 +231,7 @@ def test_an_agent_that_is_stopped_answers_first(world: pocket.PocketWorld, tmp_p
     with running(world, tmp_path) as agent:
         with agent.agent.desk.counted():
             agent.agent.supervisor.stop.set()
-            waiting.until(lambda: agent.agent.desk.closed, "begin of the drain", WAIT, every=0.01)
+            wait.until(lambda: agent.agent.desk.closed, "begin of the drain", WAIT, every=0.01)
             with pytest.raises(NotAnswered, match="about to stop") as raised:
                 agent.sample()
             assert raised.value.status == 503

@@ -13,7 +13,7 @@ from slurm_bridge import app
 from slurm_bridge.daemon.process import Daemon
 from slurm_bridge.demo import pocket
 from slurm_bridge.model import kinds, names
-from tests import waiting
+from tests import wait
 
 NAMESPACE = "default"
 
@@ -48,7 +48,7 @@ class Running:
         """The answer of the HTTP server."""
         address = f"http://127.0.0.1:{self.daemon.server.port}{path}"
         try:
-            with urllib.request.urlopen(address, timeout=waiting.PATIENCE) as answer:
+            with urllib.request.urlopen(address, timeout=wait.PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:
@@ -60,7 +60,7 @@ class Running:
 
     def until_ready(self) -> None:
         """Wait for it."""
-        waiting.until(self.ready, "readiness", 20, every=0.02)
+        wait.until(self.ready, "readiness", 20, every=0.02)
 
     def pod(self, name: str) -> None:
         """A user creates a pod."""

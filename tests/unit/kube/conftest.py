@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from slurm_bridge.kube import client, config, transport
+from slurm_bridge.kube import client, config
 from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.runtime.http import messages
 from slurm_bridge.sim import http
 
 #: No case comes near the times of these, however busy the machine is.
-LIMITS = transport.Limits(connect=10, answer=10, whole_answer=30, silence=10, most_bytes=100_000)
+LIMITS = messages.Limits(connect=10, answer=10, whole_answer=30, silence=10, most_bytes=100_000)
 
 #: For cases that wait for an answer, or for a word on a watch, that does not come.
 NO_ANSWER = dataclasses.replace(LIMITS, answer=0.5)
@@ -79,7 +80,7 @@ def connect(server: http.Server) -> Iterator[Callable[[], client.KubeClient]]:
     """Makes clients of the server."""
     made: list[client.KubeClient] = []
 
-    def make(limits: transport.Limits = LIMITS) -> client.KubeClient:
+    def make(limits: messages.Limits = LIMITS) -> client.KubeClient:
         access = config.plain(server.url)
         made.append(client.KubeClient(access, clock=SystemClock(), dice=random.Random(1), limits=limits))
         return made[-1]

@@ -7,6 +7,8 @@ import yaml
 
 from slurm_bridge import errors
 from slurm_bridge.kube import config
+from slurm_bridge.runtime.clock import SystemClock
+from slurm_bridge.runtime.http.messages import Limits
 
 SECRET = "s3cr3t-t0k3n"
 
@@ -111,7 +113,7 @@ def test_repr_is_an_address(tmp_path: Path) -> None:
 def test_environment_proxies_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The proxy towards the internet is not the way to the API server."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    pool = config.from_kubeconfig(write(tmp_path / "k", user={})).pool(1)
+    pool = config.from_kubeconfig(write(tmp_path / "k", user={})).pool(Limits(), SystemClock().now)._pool
     assert (pool.host, pool.port, pool.proxy) == ("127.0.0.1", 1, None)
 
 
@@ -119,7 +121,7 @@ def test_proxy_of_the_kubeconfig(tmp_path: Path) -> None:
     """A proxy that the kubeconfig names is used."""
     user = {"token": SECRET}
     path = write(tmp_path / "k", user=user, server="https://127.0.0.1:1", **{"proxy-url": "http://127.0.0.1:9"})
-    pool = config.from_kubeconfig(path).pool(1)
+    pool = config.from_kubeconfig(path).pool(Limits(), SystemClock().now)._pool
     assert pool.proxy is not None
     assert pool.proxy.port == 9
 

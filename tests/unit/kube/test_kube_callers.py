@@ -117,7 +117,8 @@ def test_our_certificate_is_not_shown_for_callers(script: Script, tmp_path: Path
         }
         made = open_at(kubeconfig(tmp_path / "kubeconfig", server, **files))
         assert made.who(TOKEN) is not None
-        with pytest.raises(errors.TryLater):
+        # The server's word against us may come before the end of the connection, or be lost with it.
+        with pytest.raises((errors.BadConfiguration, errors.Unanswered)):
             made.create_pod("ns", {"metadata": {"name": "a"}}, TOKEN)
         made.close()
     assert [request.path for request in script.requests] == [REVIEWS]

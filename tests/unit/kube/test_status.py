@@ -3,6 +3,8 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.kube import status
+from slurm_bridge.runtime.http import messages
+from slurm_bridge.runtime.http.messages import Answer
 
 
 def a_status(code: int, reason: str = "", **details: object) -> bytes:
@@ -37,7 +39,7 @@ def a_status(code: int, reason: str = "", **details: object) -> bytes:
 )
 def test_a_signed_refusal(number: int, details: dict[str, object], expected: type[errors.BridgeError]) -> None:
     """A Status becomes the error that tells who can act."""
-    assert type(status.refusal("it", number, a_status(number, **details))) is expected
+    assert type(status.refusal("it", Answer(status=number, body=a_status(number, **details)))) is expected
 
 
 @pytest.mark.parametrize(
@@ -57,12 +59,12 @@ def test_a_signed_refusal(number: int, details: dict[str, object], expected: typ
 )
 def test_an_unsigned_refusal(number: int, expected: type[errors.BridgeError]) -> None:
     """Without a Status nothing is believed about objects: a proxy's 404 is not an absence."""
-    assert type(status.refusal("it", number, b"<html>not here</html>")) is expected
+    assert type(status.refusal("it", Answer(status=number, body=b"<html>not here</html>"))) is expected
 
 
 def test_words_of_a_refusal() -> None:
     """The server's number and reason travel with a disagreement, its message and our request in the text."""
-    error = status.refusal("POST /x", 409, a_status(409, "AlreadyExists"))
+    error = status.refusal("POST /x", Answer(status=409, body=a_status(409, "AlreadyExists")))
     assert isinstance(error, errors.Conflict)
     assert (error.code, error.reason) == (409, "AlreadyExists")
     assert "POST /x" in str(error)
@@ -75,7 +77,9 @@ def test_words_of_a_refusal() -> None:
 )
 def test_the_servers_wish(header: str, details: dict[str, object], expected: float | None) -> None:
     """Retry-After is taken from the header or else from the Status."""
-    error = status.refusal("it", 429, a_status(429, **details), header)
+    error = status.refusal(
+        "it", Answer(status=429, body=a_status(429, **details), retry_after=messages.seconds(header))
+    )
     assert isinstance(error, errors.Unavailable)
     assert error.retry_after == expected
 
@@ -91,4 +95,4 @@ def test_the_servers_wish(header: str, details: dict[str, object], expected: flo
 )
 def test_unserved(number: int, body: bytes, *, expected: bool) -> None:
     """Only the API server itself can say that it does not serve a path."""
-    assert status.unserved(number, body) is expected
+    assert status.unserved(Answer(status=number, body=body)) is expected

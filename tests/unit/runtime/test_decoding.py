@@ -16,7 +16,7 @@ import sys, threading, msgspec
 from slurm_bridge.kube import codec
 from slurm_bridge.model import kinds
 from slurm_bridge.slurm import replies, shapes
-from slurm_bridge.slurm.transport import Answer
+from slurm_bridge.runtime.http.messages import Answer
 sys.setswitchinterval(1e-6)
 SHAPES = [one for one in vars(shapes).values() if isinstance(one, type) and issubclass(one, shapes.Envelope)]
 START = threading.Barrier(8)

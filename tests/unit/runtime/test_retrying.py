@@ -27,7 +27,7 @@ def test_a_read_is_repeated_until_it_answers() -> None:
     """A passing fault is not seen by the caller, and the pauses are the caller's own."""
     pauses: list[float] = []
     source = Source(errors.Unavailable("down"), errors.Unanswered("late"), "here")
-    assert retrying.read(source, pause=pauses.append) == "here"
+    assert retrying.read(source, retrying.Retries(), pause=pauses.append) == "here"
     assert len(pauses) == 2
     assert all(0 <= pause <= 2 for pause in pauses)
 
@@ -36,7 +36,7 @@ def test_a_lasting_fault_is_raised_as_it_is() -> None:
     """After the last try the caller sees the last error and not a wrapper."""
     source = Source(*[errors.BadAnswer(str(number)) for number in range(5)])
     with pytest.raises(errors.BadAnswer, match="2"):
-        retrying.read(source, pause=lambda _: None)
+        retrying.read(source, retrying.Retries(), pause=lambda _: None)
     assert source.asked == 3
 
 
@@ -45,5 +45,5 @@ def test_what_another_try_cannot_change_is_not_tried_again(error: Exception) -> 
     """A refusal stays a refusal."""
     source = Source(error)
     with pytest.raises(type(error)):
-        retrying.read(source, pause=lambda _: None)
+        retrying.read(source, retrying.Retries(), pause=lambda _: None)
     assert source.asked == 1

@@ -35,8 +35,8 @@ from slurm_bridge.workloads import kind_table, known
 from tests.direct_kube import DirectAccess
 from tests.direct_line import Line
 from tests.direct_pool import DirectPool
-from tests.simulation.feed import Feed
 from tests.simulation.observer import CLUSTER_ID
+from tests.simulation.threadless_watch import Feed
 from tests.simulation.weather import Side
 from tests.simulation.world import NAMESPACE, World
 

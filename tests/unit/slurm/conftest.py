@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.slurm import client, settings, transport
+from slurm_bridge.slurm import client, dialogue, settings
 from tests.unit.slurm.samples import URL, MakeClient, Script
 
 
@@ -38,7 +38,7 @@ def make(token, clock, slurm) -> Iterator[MakeClient]:
 
     def build(url: str = URL, **changes) -> client.SlurmClient:
         known = settings.SlurmSettings(url=url, token_file=token, **changes)
-        way = transport.pool if url != URL else lambda _: slurm.pool(clock)
+        way = dialogue.pool if url != URL else lambda _: slurm.pool(clock)
         made.append(client.SlurmClient(known, clock=clock, stop=threading.Event(), connect=way))
         return made[-1]
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from slurm_bridge.model.job import JobRequest, Memory
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.runtime.clock import VirtualClock
+from slurm_bridge.runtime.http import messages
 from slurm_bridge.sim import wire
-from slurm_bridge.slurm import client, transport
+from slurm_bridge.slurm import client
 from tests.direct_line import Line
 from tests.direct_pool import DirectPool
 
@@ -30,10 +31,10 @@ def request(**changes) -> JobRequest:
     return JobRequest(**({"name": "train", "owner": owner(), "memory": Memory(mib=500)} | changes))
 
 
-def answer(body: object, status: int = 200, content_type: str = "application/json") -> transport.Answer:
+def answer(body: object, status: int = 200, content_type: str = "application/json") -> messages.Answer:
     """An answer with this JSON, or with this very text."""
     raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-    return transport.Answer(status=status, body=raw, content_type=content_type)
+    return messages.Answer(status=status, body=raw, content_type=content_type)
 
 
 def problem(number: int, words: str = "words") -> dict[str, object]:
@@ -41,7 +42,7 @@ def problem(number: int, words: str = "words") -> dict[str, object]:
     return {"description": words, "error_number": number, "error": words, "source": "somewhere"}
 
 
-def recorded(version: str, name: str) -> transport.Answer:
+def recorded(version: str, name: str) -> messages.Answer:
     """An answer of a real slurmrestd, trimmed."""
     kept = json.loads((RECORDED / f"{version}.json").read_text())[name]
     return answer(kept["body"], kept["status"], kept["content_type"])

@@ -23,6 +23,7 @@ from slurm_bridge.families.yunikorn.queues.preemption import Preemption
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Origin, Question
 from slurm_bridge.families.yunikorn.queues.rules import Rules
 from slurm_bridge.families.yunikorn.queues.tree import Queue, find
+from slurm_bridge.runtime import backoff
 
 #: So many results one pass gives at most, before it listens again.
 MOST_RESULTS = 1_000
@@ -176,7 +177,8 @@ class Lane:
         self.partition.undo(answer.allocation, again=again)
         # What refuses once is a change that has been told by now; what refuses again will not go away by asking.
         application.refusals += 1
-        pause = min(_LONGEST_PAUSE, 2.0 ** (application.refusals - 2)) if application.refusals > 1 else -math.inf
+        repeated = application.refusals > 1
+        pause = backoff.pause(application.refusals - 2, first=1.0, most=_LONGEST_PAUSE) if repeated else -math.inf
         application.refused_until = self._setting.clock.wall() + pause
 
     def _let_go(self, leaving: Leaving) -> None:

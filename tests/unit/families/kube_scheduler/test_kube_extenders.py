@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.agents.posting import Posting
+from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.parties import Victims, alone
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
@@ -412,9 +412,9 @@ def test_over_real_http_filter_and_scores_arrive() -> None:
         "/ext/prioritize": (200, [{"host": "a", "score": 9}]),
     }
     with served(answers) as (url, heard):
-        posting = Posting(SystemClock())
-        said = extending.ask((extender(url=url, node_cache_capable=True),), posting, asking("web"), facts("a", "b"))
-        posting.close()
+        json_client = JsonClient(SystemClock())
+        said = extending.ask((extender(url=url, node_cache_capable=True),), json_client, asking("web"), facts("a", "b"))
+        json_client.close()
     assert said.denied == {"b": "no licence"}
     assert said.rows[0].scores == {"a": 9}
     assert [body["NodeNames"] for body in heard] == [["a", "b"], ["a"]]
@@ -423,9 +423,9 @@ def test_over_real_http_filter_and_scores_arrive() -> None:
 def test_over_real_http_a_failing_service_is_a_failure() -> None:
     """With its status and address in the message."""
     with served({"/ext/filter": (500, {"error": "broken"})}) as (url, _):
-        posting = Posting(SystemClock())
-        said = extending.ask((extender(url=url),), posting, asking(), facts("a"))
-        posting.close()
+        json_client = JsonClient(SystemClock())
+        said = extending.ask((extender(url=url),), json_client, asking(), facts("a"))
+        json_client.close()
     assert "500" in said.failure
     assert url.rstrip("/") in said.failure
 
