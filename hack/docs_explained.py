@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import yaml
 
 from slurm_bridge import app
-from slurm_bridge.demo import work
+from slurm_bridge.demo import pocket, work
 from slurm_bridge.explain import text
 from slurm_bridge.kube import manifests
 from slurm_bridge.model import names
@@ -130,7 +130,7 @@ def pages() -> Mapping[str, str]:
     folders = sorted(path for path in found if any(path.glob("*.yaml")))
     rows = "".join(f"| [{folder.name}]({folder.name}.md) | {_first(folder)} |\n" for folder in folders)
     also = "".join(f"| [{name}]({name}.md) | {_plain(shown.words)} |\n" for name, shown in FAMILIES.items())
-    with app.pocket_world(nodes=NODES) as world, tempfile.TemporaryDirectory() as config:
+    with pocket.world(nodes=NODES) as world, tempfile.TemporaryDirectory() as config:
         path = pathlib.Path(config) / "config.yaml"
         path.write_text(work.configuration(PROJECT), encoding="utf-8")
         return {
@@ -140,7 +140,7 @@ def pages() -> Mapping[str, str]:
         }
 
 
-def _page(folder: pathlib.Path, config: pathlib.Path, world: app.PocketWorld) -> str:
+def _page(folder: pathlib.Path, config: pathlib.Path, world: pocket.PocketWorld) -> str:
     said = "\n\n".join(_explained(folder, config, world))
     (manifest,) = folder.glob("*.yaml")
     command = f"$ slurm-bridge explain {manifest.relative_to(PROJECT)} --config config.yaml"
@@ -148,7 +148,7 @@ def _page(folder: pathlib.Path, config: pathlib.Path, world: app.PocketWorld) ->
     return f"# {folder.name}\n\n{lines}\n\n```\n{command}\n{said}\n```\n"
 
 
-def _family_page(name: str, shown: Shown, config: pathlib.Path, world: app.PocketWorld) -> str:
+def _family_page(name: str, shown: Shown, config: pathlib.Path, world: pocket.PocketWorld) -> str:
     configured = yaml.safe_dump({"hooks": [shown.hook]}, sort_keys=False)
     manifest = yaml.safe_dump(shown.manifest, sort_keys=False)
     settings = _settings(config, world, [shown.hook])
@@ -164,7 +164,7 @@ def _family_page(name: str, shown: Shown, config: pathlib.Path, world: app.Pocke
     return "\n\n".join(parts) + "\n"
 
 
-def _settings(config: pathlib.Path, world: app.PocketWorld, hooks: Sequence[Mapping[str, object]]) -> Settings:
+def _settings(config: pathlib.Path, world: pocket.PocketWorld, hooks: Sequence[Mapping[str, object]]) -> Settings:
     chosen = (f"hooks={json.dumps(hooks)}",) if hooks else ()
     return loading.load(config, {}, (*world.overrides, *chosen))
 
@@ -174,7 +174,7 @@ def _plain(words: str) -> str:
     return " ".join(words.split()).removesuffix(".")
 
 
-def _explained(folder: pathlib.Path, config: pathlib.Path, world: app.PocketWorld) -> Iterator[str]:
+def _explained(folder: pathlib.Path, config: pathlib.Path, world: pocket.PocketWorld) -> Iterator[str]:
     settings = _settings(config, world, HOOKS.get(folder.name, ()))
     with app.explainer(settings, offline=False, clock=VirtualClock()) as explainer:
         for path in folder.glob("*.yaml"):

@@ -1,11 +1,10 @@
-"""The composition root: the only module that constructs the adapters, from settings or around a pocket world."""
+"""The composition root: the only module that builds the adapters, from the settings."""
 
 import contextlib
 import dataclasses
 import json
 import pathlib
 import random
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,15 +13,15 @@ from slurm_bridge import ports
 from slurm_bridge.agents.cache import Cache
 from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
-from slurm_bridge.checks import findings, gathering, table
+from slurm_bridge.checks import collector, findings, table
 from slurm_bridge.checks.facts import Expectations
 from slurm_bridge.daemon import agent as daemon_agent
 from slurm_bridge.daemon import configuration as daemon_configuration
-from slurm_bridge.daemon.process import Beside, Daemon
-from slurm_bridge.daemon.reload import Source
-from slurm_bridge.explain.asking import Means
+from slurm_bridge.daemon.process import Daemon, Extras
+from slurm_bridge.daemon.reload import SettingsSource
+from slurm_bridge.explain.cluster_view import CurrentSnapshot, Servers
+from slurm_bridge.explain.context import ExplainContext
 from slurm_bridge.explain.explainer import Explainer
-from slurm_bridge.explain.looking import Glance, Sides
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.kube import callers as kube_callers
 from slurm_bridge.kube import client as kube_client
@@ -33,11 +32,6 @@ from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.oddities import Oddities
 from slurm_bridge.settings import loading, sources
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.sim import faults, twins
-from slurm_bridge.sim.kube import world as pocket_kube
-from slurm_bridge.sim.slurm import defaults
-from slurm_bridge.sim.slurm import pocket as pocket_slurm
-from slurm_bridge.sim.slurm import server as pocket_slurm_server
 from slurm_bridge.slurm import calls, fields
 from slurm_bridge.slurm import client as slurm_client
 from slurm_bridge.slurm import settings as slurm_settings
@@ -46,46 +40,47 @@ from slurm_bridge.telemetry.agents import AgentMetrics
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """Where settings are written: one file, over it the environment, over both what the command line says."""
+    """The sources of the settings: one file, overridden by the environment, overridden by the command line."""
 
     path: pathlib.Path
     environ: Mapping[str, str]
     overrides: Sequence[str] = ()
 
     def load(self) -> Settings:
-        """Read it all again."""
+        """Read all sources again."""
         return loading.load(self.path, self.environ, self.overrides)
 
     def fingerprint(self) -> str:
-        """Changes whenever the file's content does."""
+        """Changes whenever the content of the file changes."""
         return sources.fingerprint(self.path)
 
 
 @contextlib.contextmanager
 def daemon(configuration: Configuration) -> Iterator[Daemon]:
-    """The daemon against the real servers that the settings name."""
+    """The daemon, connected to the servers in the settings."""
     settings, clock = configuration.load(), SystemClock()
+    tokens_arrive = settings.web.submission.enabled or settings.web.administration.enabled
     with contextlib.ExitStack() as stack:
         reading = kube_client.Reading(oddities=Oddities(clock.now))
         cluster, slurm = stack.enter_context(both(settings, clock, reading))
-        source = Source(fingerprint=configuration.fingerprint, load=configuration.load)
-        beside = Beside(
+        source = SettingsSource(fingerprint=configuration.fingerprint, load=configuration.load)
+        extras = Extras(
             check=lambda: _check(settings, cluster, slurm, clock),
-            callers=_callers(stack, settings, clock) if _tokens(settings) else None,
+            callers=_callers(stack, settings, clock) if tokens_arrive else None,
             oddities=reading.oddities,
             declare=reading.kept.declare,
         )
-        yield Daemon(settings, cluster, slurm, clock, source, beside)
+        yield Daemon(settings, cluster, slurm, clock, source, extras)
 
 
 @contextlib.contextmanager
 def agent(configuration: Configuration) -> Iterator[AgentService]:
-    """An agent for the nodes that the settings name; Slurm is only asked when they name a partition."""
+    """An agent for the nodes in the settings. It asks Slurm only if the settings name a partition."""
     settings, clock = configuration.load(), SystemClock()
     dice, metrics = random.Random(), AgentMetrics(version=slurm_bridge.__version__)  # noqa: S311 - no secrets
     place, partition = daemon_agent.place(settings), settings.agent.shard.partition or ""
     with contextlib.ExitStack() as stack:
-        cluster = _cluster(stack, _access(settings), clock)
+        cluster = cluster_client(stack, _access(settings), clock)
         slurm = _slurm(stack, adapter_settings(settings), clock) if partition else None
         observed = metered.MeteredCluster(cluster, clock, metrics.request_to_kubernetes)
         cache = Cache(observed, clock, dice, machines=slurm, partition=partition)
@@ -97,9 +92,9 @@ def agent(configuration: Configuration) -> Iterator[AgentService]:
 def both(
     settings: Settings, clock: ports.Clock, reading: kube_client.Reading | None = None
 ) -> Iterator[tuple[ports.Cluster, slurm_client.SlurmClient]]:
-    """Both adapters, until the block ends."""
+    """Both adapters; they are closed at the end of the block."""
     with contextlib.ExitStack() as stack:
-        cluster = _cluster(stack, _access(settings), clock, reading)
+        cluster = cluster_client(stack, _access(settings), clock, reading)
         oddities = reading.oddities if reading is not None else None
         yield cluster, _slurm(stack, adapter_settings(settings), clock, oddities)
 
@@ -109,11 +104,6 @@ def _access(settings: Settings) -> kube_config.Access:
     return kube_config.from_kubeconfig(kubeconfig) if kubeconfig else kube_config.in_cluster()
 
 
-def _tokens(settings: Settings) -> bool:
-    """Whether anybody hands us tokens."""
-    return settings.web.submission.enabled or settings.web.administration.enabled
-
-
 def _callers(stack: contextlib.ExitStack, settings: Settings, clock: ports.Clock) -> ports.Callers:
     callers = kube_callers.KubeCallers(_access(settings), clock=clock)
     stack.callback(callers.close)
@@ -121,7 +111,7 @@ def _callers(stack: contextlib.ExitStack, settings: Settings, clock: ports.Clock
 
 
 def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
-    """What the Slurm adapter needs to know. It keeps nothing: whoever asks for nodes wants them fresh."""
+    """The options of the Slurm adapter. It caches no nodes: callers that ask for nodes need current ones."""
     given = settings.slurm
     return slurm_settings.SlurmSettings(
         url=given.url,
@@ -144,25 +134,25 @@ def adapter_settings(settings: Settings) -> slurm_settings.SlurmSettings:
 
 @contextlib.contextmanager
 def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = None) -> Iterator[Explainer]:
-    """Explains what the daemon would do with these settings, at the clock's time; offline it asks no server.
+    """Explains what the daemon would do with these settings at the clock's time; offline it asks no server.
 
-    What hooks do beside the passes they do here within them, so that the answer is there at once.
+    Background work of hooks runs within the pass here, so that its results are complete.
     """
-    clock, glance = clock or SystemClock(), Glance()
+    clock, current = clock or SystemClock(), CurrentSnapshot()
     reading = kube_client.Reading(oddities=Oddities(clock.now))
     limits = daemon_configuration.attempt_limits(settings)
-    around = ChainServices(clock=clock, limits=limits, seen=glance, threads=False)
+    around = ChainServices(clock=clock, limits=limits, seen=current, threads=False)
     with contextlib.ExitStack() as stack:
-        sides = None if offline else Sides(*stack.enter_context(both(settings, SystemClock(), reading)))
-        if sides is not None:
+        servers = None if offline else Servers(*stack.enter_context(both(settings, SystemClock(), reading)))
+        if servers is not None:
             json_client = JsonClient(SystemClock())
             stack.callback(json_client.close)
             around = dataclasses.replace(around, settle=daemon_configuration.settle(settings), post=json_client)
-        means = Means(
+        means = ExplainContext(
             rules=daemon_configuration.rules(settings),
             chain=daemon_configuration.changeable(settings, around).chain,
             around=around,
-            glance=glance,
+            current=current,
             ids=daemon_configuration.limits(settings).ids,
             write=_submission,
             clock=clock,
@@ -170,11 +160,11 @@ def explainer(settings: Settings, *, offline: bool, clock: ports.Clock | None = 
         stack.callback(means.chain.close)
         reading.kept.declare(means.chain.annotations)
         kinds, options = daemon_configuration.owner_kinds(settings), daemon_configuration.workloads(settings)
-        yield Explainer(means, sides, kinds, options)
+        yield Explainer(means, servers, kinds, options)
 
 
 def _submission(request: JobRequest) -> Mapping[str, object]:
-    """What is sent for one job, or for one of several components."""
+    """The JSON of a submission, of one job or of several components."""
     sent: Mapping[str, object] = json.loads(
         calls.submit([fields.submit(one) for one in (request, *request.components)]).body or b"{}"
     )
@@ -182,7 +172,7 @@ def _submission(request: JobRequest) -> Mapping[str, object]:
 
 
 def check(settings: Settings) -> tuple[findings.Finding, ...]:
-    """Look whether both servers are as scheduling through Slurm needs them."""
+    """Check whether both servers meet the requirements."""
     clock = SystemClock()
     with both(settings, clock) as (cluster, slurm):
         return _check(settings, cluster, slurm, clock)
@@ -192,12 +182,12 @@ def _check(
     settings: Settings, cluster: ports.Cluster, slurm: slurm_client.SlurmClient, clock: ports.Clock
 ) -> tuple[findings.Finding, ...]:
     wanted = expectations(settings)
-    facts = gathering.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
+    facts = collector.gather(slurm, cluster, clock=clock, dice=random.SystemRandom(), wanted=wanted, conf=slurm.conf)
     return table.findings(facts, wanted)
 
 
 def expectations(settings: Settings) -> Expectations:
-    """The part of the settings that the servers have to agree with."""
+    """The settings that have to match the servers."""
     given, ids = settings.defaults, settings.slurm.job_ids
     return Expectations(
         cluster_id=settings.cluster_id,
@@ -216,78 +206,13 @@ def expectations(settings: Settings) -> Expectations:
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PocketWorld:
-    """Both pocket servers, running, and what a daemon (or kubectl) needs to reach them over HTTP."""
-
-    cluster: ports.Cluster
-    clock: ports.Clock
-    kube_url: str
-    slurm_url: str
-    kube_calls: faults.Faults
-    slurm_calls: faults.Faults
-    kube: pocket_kube.PocketKube
-    slurmctld: pocket_slurm.PocketSlurm
-    folder: pathlib.Path
-
-    @property
-    def kubeconfig(self) -> pathlib.Path:
-        """For kubectl, and for a daemon."""
-        return self.folder / "kubeconfig"
-
-    @property
-    def token_file(self) -> pathlib.Path:
-        """An operator's token of the pocket Slurm."""
-        return self.folder / "token"
-
-    @property
-    def overrides(self) -> tuple[str, ...]:
-        """What a configuration has to say differently here, as `--set` would."""
-        return (
-            f"slurm.url={self.slurm_url}",
-            f"slurm.token_file={self.token_file}",
-            f"kubernetes.kubeconfig={self.kubeconfig}",
-            "web.host=127.0.0.1",
-            "web.port=0",
-            "web.probes_port=0",
-        )
-
-
-@contextlib.contextmanager
-def pocket_world(*, nodes: int, cpus: int = 64) -> Iterator[PocketWorld]:
-    """A pocket Kubernetes and a pocket Slurm with the same nodes, until the block ends."""
-    clock, machines = SystemClock(), defaults.nodes(nodes, cpus=cpus)
-    with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-bridge-")))
-        slurm = pocket_slurm.PocketSlurm(
-            clock=clock, nodes=machines, reservations=(), tokens=pocket_slurm.TOKENS_OF_SLURM
-        )
-        slurm_server = stack.enter_context(pocket_slurm_server.PocketSlurmServer(slurm))
-        kube = pocket_kube.PocketKube(clock=clock)
-        twins.join(kube, machines)
-        kube_server = stack.enter_context(pocket_kube.PocketKubeServer(kube))
-        kube_server.write_kubeconfig(folder / "kubeconfig")
-        (folder / "token").touch(mode=0o600)
-        (folder / "token").write_text(slurm.secret)
-        yield PocketWorld(
-            cluster=_cluster(stack, kube_config.from_kubeconfig(folder / "kubeconfig"), clock),
-            clock=clock,
-            kube_url=kube_server.url,
-            slurm_url=slurm_server.url,
-            kube_calls=kube_server.faults,
-            slurm_calls=slurm_server.faults,
-            kube=kube,
-            slurmctld=slurm,
-            folder=folder,
-        )
-
-
-def _cluster(
+def cluster_client(
     stack: contextlib.ExitStack,
     access: kube_config.Access,
     clock: ports.Clock,
     reading: kube_client.Reading | None = None,
 ) -> ports.Cluster:
+    """The Kubernetes adapter; the stack closes it."""
     dice = random.Random()  # noqa: S311 - jitter is no secret
     client = kube_client.KubeClient(access, clock=clock, dice=dice, reading=reading)
     stack.callback(client.close)

@@ -7,9 +7,9 @@ from slurm_bridge.kube import client
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
 from slurm_bridge.sim.kube import access, resources, world
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
 
 NAMESPACE = "default"
 
@@ -20,7 +20,7 @@ class Scene:
     def __init__(
         self,
         *,
-        rights: tuple[access.Rule, ...] | None = None,
+        rights: tuple[access.AccessRule, ...] | None = None,
         served: Mapping[str, tuple[str, ...]] = resources.SERVED,
     ) -> None:
         self.clock = VirtualClock()

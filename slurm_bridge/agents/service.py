@@ -21,8 +21,8 @@ from slurm_bridge.runtime.threads import Supervisor
 from slurm_bridge.telemetry.agents import AgentMetrics
 from slurm_bridge.telemetry.health import Health
 from slurm_bridge.web import probes, tls
-from slurm_bridge.web.door import Bounds, Door
 from slurm_bridge.web.routes import Routes
+from slurm_bridge.web.server import Bounds, HttpServer
 
 #: How long the threads may take to end, beside the drain: longer than a question to Slurm takes.
 STOP_SECONDS = 20.0
@@ -68,9 +68,9 @@ class AgentService:
         finally:
             self.cache.stop()
 
-    def _opened(self, place: Place) -> Door:
+    def _opened(self, place: Place) -> HttpServer:
         try:
-            return Door(place.host, place.port, self._routes(), bounds=place.bounds, files=place.files)
+            return HttpServer(place.host, place.port, self._routes(), bounds=place.bounds, files=place.files)
         except errors.BadConfiguration as problem:
             # A door names the daemon's keys.
             raise errors.BadConfiguration(f"agent: {str(problem).partition(': ')[2]}") from problem

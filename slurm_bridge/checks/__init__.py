@@ -1,5 +1,5 @@
-"""The assumptions that scheduling through Slurm rests on, each tested on the real servers and told with its remedy.
+"""The requirements of scheduling through Slurm, each checked on the real servers and reported with its remedy.
 
-Belongs here: reading what both sides say, one placeholder that is held, read and cancelled, and the judgement of what
-was seen, which is pure. Does not belong here: repairing anything, and what the bridge does when an assumption fails.
+Belongs here: reading the state of both servers, one placeholder that is held, read and cancelled, and judging the
+result, which is pure. Does not belong here: repairing anything, and what the daemon does with a finding.
 """

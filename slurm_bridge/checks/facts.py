@@ -1,4 +1,4 @@
-"""What is known of both sides, and what the bridge is configured to do with them: all that the judges look at."""
+"""The input of the checks: the state of both servers, and the configuration."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from slurm_bridge.model.node import Node
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 
-#: The kind in the owner record of the placeholder that a check submits.
+#: The kind in the owner record of the check's placeholder.
 PROBE_KIND = "Check"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expectations:
-    """The part of the configuration that both servers have to agree with."""
+    """The part of the configuration that has to match the servers."""
 
     cluster_id: str
     partitions: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Expectations:
 
     @property
     def reviews(self) -> bool:
-        """Whether callers are known by their tokens."""
+        """Whether callers are identified by their tokens."""
         return self.submissions or self.administration
 
 
@@ -60,11 +60,11 @@ class Probe:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What was seen. What could not be read is named in `unread` with the reason, and its field is empty.
+class CheckFacts:
+    """The state of both servers. A part that could not be read is in `unread` with the reason; its field is empty.
 
-    `heterogeneous`: Slurm takes jobs of several components. `rights` are those over what makes or groups pods.
-    `reviews`: tokens may be reviewed; None where nobody wants to.
+    `heterogeneous`: Slurm accepts jobs of several components. `rights`: on the kinds that make or group pods.
+    `reviews`: whether we may review tokens; None if that is not needed.
     """
 
     slurm_nodes: tuple[SlurmNode, ...] = ()
@@ -79,12 +79,12 @@ class Facts:
 
     @property
     def by_slurm_name(self) -> Mapping[str, Node]:
-        """Kubernetes' nodes under their names in Slurm."""
+        """Kubernetes' nodes by their names in Slurm."""
         return {node.slurm_name: node for node in self.nodes}
 
     @property
     def external(self) -> tuple[SlurmNode, ...]:
-        """Slurm's nodes that a kubelet may run; before v0.0.44 no node says so, and the names have to do."""
+        """Slurm's nodes that a kubelet may run. Before v0.0.44 nodes do not say so, and names have to match."""
         told = tuple(node for node in self.slurm_nodes if node.external)
         ours = self.by_slurm_name
         return told or tuple(node for node in self.slurm_nodes if node.name in ours)

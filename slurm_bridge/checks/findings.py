@@ -1,14 +1,14 @@
-"""What a judge says, and the form in which all of them are run."""
+"""The results of checks, and the form of a check."""
 
 import dataclasses
 import enum
 from collections.abc import Callable, Iterator
 
-from slurm_bridge.checks.facts import Expectations, Facts
+from slurm_bridge.checks.facts import CheckFacts, Expectations
 
 
 class Level(enum.Enum):
-    """How bad it is. An info is what could not be seen from here, or is worth knowing."""
+    """The severity. An info is worth knowing, or could not be seen."""
 
     OK = "ok"
     INFO = "info"
@@ -18,7 +18,7 @@ class Level(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Remark:
-    """One thing that a judge noticed."""
+    """One observation of a check."""
 
     level: Level
     message: str
@@ -26,7 +26,7 @@ class Remark:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A remark under its check, with the remedy where one is needed."""
+    """A remark with the name of its check, and with a remedy if one is needed."""
 
     level: Level
     check: str
@@ -36,16 +36,16 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One assumption: why it matters, what to do where it does not hold, which facts it needs, and its judge."""
+    """One requirement: why it matters, its remedy, the facts it needs, and the function that judges them."""
 
     name: str
     why: str
     fix: str
-    judge: Callable[[Facts, Expectations], Iterator[Remark]]
+    judge: Callable[[CheckFacts, Expectations], Iterator[Remark]]
     needs: tuple[str, ...] = ()
 
-    def run(self, facts: Facts, wanted: Expectations) -> Iterator[Finding]:
-        """What is to be said; nobody judges what was not read."""
+    def run(self, facts: CheckFacts, wanted: Expectations) -> Iterator[Finding]:
+        """The findings. A check whose facts were not read is not judged."""
         unseen = [name for name in self.needs if name in facts.unread]
         if unseen:
             words = ", ".join(name.replace("_", " ") for name in unseen)
@@ -57,17 +57,17 @@ class Check:
 
 
 def ok(message: str) -> Remark:
-    """As it should be."""
+    """The requirement is met."""
     return Remark(Level.OK, message)
 
 
 def info(message: str) -> Remark:
-    """Not visible from here, or worth knowing."""
+    """Not visible, or worth knowing."""
     return Remark(Level.INFO, message)
 
 
 def warning(message: str) -> Remark:
-    """Something will not work."""
+    """Some pods will not run."""
     return Remark(Level.WARNING, message)
 
 

@@ -1,19 +1,19 @@
-"""Judges of the placeholder that was submitted on hold: what the token may do, whose it became, what became of it."""
+"""Checks on the placeholder that was submitted on hold: the rights of the token, the owner of the job, its end."""
 
 from collections.abc import Iterator, Mapping
 
-from slurm_bridge.checks.facts import Expectations, Facts, Probe
+from slurm_bridge.checks.facts import CheckFacts, Expectations, Probe
 from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
 from slurm_bridge.model.job import Done, Refusal, Refused
 from slurm_bridge.translate import forms
 
-#: Clocks further apart make start estimates and logs misleading.
+#: A larger difference between clocks makes start estimates and logs misleading.
 _MOST_SKEW_SECONDS = 30
 
-#: What only an operator may: other users' jobs, admin_comment, a chosen id. Each answers with a number of its own.
+#: Only an operator may submit for other users, write admin_comment and choose an id. Slurm refuses each differently.
 _NO_OPERATOR = frozenset({Refusal.FORBIDDEN, Refusal.NO_SUCH_JOB})
 
-#: Slurm's error_number -> the key that it means.
+#: Slurm's error_number -> the key of our configuration.
 _KEYS: Mapping[int, str] = {
     2000: "defaults.partition",
     2045: "defaults.account",
@@ -22,28 +22,28 @@ _KEYS: Mapping[int, str] = {
 }
 
 
-def operator(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """The owner record is in a field that only an operator can write, so that nobody else can forge it."""
+def operator(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """The owner record is in a field that only an operator can write, so that users cannot forge it."""
     probe = facts.probe
     if probe is not None and isinstance(probe.outcome, Refused) and probe.outcome.why in _NO_OPERATOR:
-        yield failure(f"the token is no operator's: {probe.outcome.message}")
+        yield failure(f"the token does not belong to an operator: {probe.outcome.message}")
     elif probe is None or probe.view is None:
-        yield info("not tested: no placeholder came into being")
+        yield info("not tested: no placeholder was created")
     elif probe.view.owner != probe.request.owner:
         yield failure("the owner record did not arrive in admin_comment unchanged; a job submit plugin may rewrite it")
     elif probe.request.job_id not in (None, probe.view.job_id):
         yield failure(f"the chosen job id {probe.request.job_id} became {probe.view.job_id}")
     else:
-        yield ok("may write admin_comment, choose job ids and submit for others")
+        yield ok("the token may write admin_comment, choose job ids and submit for other users")
 
 
-def accepted(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """External jobs exist from Slurm 25.05 on, and pass the site's submit plugins and limits."""
+def accepted(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """External jobs exist since Slurm 25.05; the site's submit plugins and limits apply to them."""
     outcome = facts.probe.outcome if facts.probe else None
     if outcome is None or (isinstance(outcome, Refused) and outcome.why in _NO_OPERATOR):
-        yield info("not tested: the token is no operator's")
+        yield info("not tested: the token does not belong to an operator")
     elif isinstance(outcome, Refused) and outcome.why is Refusal.BUSY:
-        yield warning(f"slurmctld takes no jobs now: {outcome.message}")
+        yield warning(f"slurmctld accepts no jobs now: {outcome.message}")
     elif isinstance(outcome, Refused):
         key = _KEYS.get(outcome.code)
         yield failure(
@@ -55,8 +55,8 @@ def accepted(facts: Facts, _: Expectations) -> Iterator[Remark]:
         yield ok("a placeholder with the configured defaults is accepted")
 
 
-def removed(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """What the check submits, it takes away again."""
+def removed(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """The placeholder of the check is cancelled again."""
     probe = facts.probe
     if probe is None or isinstance(probe.outcome, Refused):
         yield ok("nothing was left behind")
@@ -68,11 +68,11 @@ def removed(facts: Facts, _: Expectations) -> Iterator[Remark]:
         yield warning(f"the placeholder {_which(probe)} may still be there, on hold")
 
 
-def plain_user(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
-    """Root may enter anybody's reservation, and no limit holds for root; jobs of system accounts are all withdrawn."""
+def plain_user(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
+    """Root passes every limit and may enter any reservation; the jobs of system accounts are all withdrawn."""
     view = facts.probe.view if facts.probe else None
     if view is None:
-        yield info("not tested: no placeholder came into being")
+        yield info("not tested: no placeholder was created")
     elif view.user in ("root", "0"):
         yield failure("placeholders belong to root")
     elif view.user_id is not None and not forms.ordinary(view.user_id):
@@ -84,11 +84,11 @@ def plain_user(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
         yield ok(f"placeholders belong to {view.user}")
 
 
-def clocks(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Slurm's estimates are told to users in our time."""
+def clocks(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """Users see Slurm's estimates beside our time."""
     probe = facts.probe
     if probe is None or probe.view is None or not probe.view.submit_time:
-        yield info("not tested: no placeholder came into being")
+        yield info("not tested: no placeholder was created")
         return
     skew = round(probe.view.submit_time - probe.asked_at)
     if abs(skew) > _MOST_SKEW_SECONDS:

@@ -1,4 +1,4 @@
-"""Findings for people."""
+"""Findings as text."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ _LEAST_URGENT_FIRST = (Level.OK, Level.INFO, Level.WARNING, Level.FAILURE)
 
 
 def render(findings: Sequence[Finding]) -> str:
-    """A table with the remedy below whatever needs one, and a last line that counts."""
+    """A table with the remedies, and a last line that counts the findings."""
     wide = max((len(finding.check) for finding in findings), default=0)
     lines = [line for finding in findings for line in _lines(finding, wide)]
     counts = [(level, sum(finding.level is level for finding in findings)) for level in _LEAST_URGENT_FIRST]
@@ -16,7 +16,7 @@ def render(findings: Sequence[Finding]) -> str:
 
 
 def status(findings: Sequence[Finding]) -> int:
-    """The exit status: 1 when something failed."""
+    """The exit status: 1 if a check failed."""
     return int(any(finding.level is Level.FAILURE for finding in findings))
 
 

@@ -1,4 +1,4 @@
-"""What our account may do with the objects that make or group pods: the API server is asked, and nothing is tried."""
+"""Asks the API server what our account may do with the objects that make or group pods; nothing is tried out."""
 
 from typing import Any, Final, Protocol, TypeVar
 
@@ -10,16 +10,16 @@ from slurm_bridge.workloads import kind_table
 T = TypeVar("T", bound=Object)
 
 
-class Answer(Record, frozen=True, kw_only=True):
+class ReviewStatus(Record, frozen=True, kw_only=True):
     """Without the right, `allowed` is false."""
 
     allowed: bool = False
 
 
 class Review(Object, frozen=True, kw_only=True):
-    """A question that any account may ask about itself; it is answered and not kept."""
+    """A SelfSubjectAccessReview; the API server answers it and does not store it."""
 
-    status: Answer = Answer()
+    status: ReviewStatus = ReviewStatus()
 
 
 REVIEWS: Final = Kind(
@@ -41,28 +41,28 @@ _TOKEN_REVIEWS: Final = Kind(
 )
 
 
-class Asked(Protocol):
-    """What is needed of ports.Cluster."""
+class AccessReviewer(Protocol):
+    """The part of ports.Cluster that is used here."""
 
     def served(self, kind: Kind[T], /) -> str | None: ...
 
     def create(self, kind: Kind[T], namespace: str, manifest: Manifest, /) -> T: ...
 
 
-def may_review_tokens(cluster: Asked) -> bool:
-    """What handing pods in needs."""
+def may_review_tokens(cluster: AccessReviewer) -> bool:
+    """The submission API and the admin API need this right."""
     return _right(cluster, _TOKEN_REVIEWS, "create").allowed
 
 
-def ask(cluster: Asked) -> tuple[Right, ...]:
-    """Of each kind that the cluster serves, whether it may be followed, and told what its pods wait for."""
+def ask(cluster: AccessReviewer) -> tuple[Right, ...]:
+    """For each served kind whether we may list and watch it, and write the status that its users read."""
     served = [kind for kind in kind_table.WATCHED if cluster.served(kind) is not None]
     told = (kind for kind, how in kind_table.ANNOUNCEMENTS.items() if how is not None and kind in served)
     followed = [_right(cluster, kind, verb) for kind in served for verb in ("list", "watch")]
     return (*followed, *(_right(cluster, kind, "patch", "status") for kind in told))
 
 
-def _right(cluster: Asked, kind: Kind[Any], verb: str, subresource: str = "") -> Right:
+def _right(cluster: AccessReviewer, kind: Kind[Any], verb: str, subresource: str = "") -> Right:
     attributes = {"group": kind.group, "resource": kind.plural, "verb": verb, "subresource": subresource}
     manifest = {
         "apiVersion": f"{REVIEWS.group}/{REVIEWS.versions[0]}",

@@ -1,11 +1,11 @@
-"""Judges that compare both sides: the same machines, under known names, with the same resources."""
+"""Checks that compare both servers: the same nodes, under known names, with the same resources."""
 
 import collections
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from slurm_bridge.checks import words
-from slurm_bridge.checks.facts import Expectations, Facts
+from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
 from slurm_bridge.model import names, quantity
 from slurm_bridge.model.node import Node
@@ -14,13 +14,13 @@ from slurm_bridge.model.slurmnode import SlurmNode
 _KEEPS_PODS_AWAY = ("NoSchedule", "NoExecute")
 
 
-def same_nodes(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Every node that can be allocated can be bound to, and the other way round."""
+def same_nodes(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """Every node that Slurm allocates exists in Kubernetes, and the other way round."""
     ours, theirs = facts.by_slurm_name, {node.name: node for node in facts.slurm_nodes}
     both = ours.keys() & theirs.keys()
     if not both:
         yield failure(
-            f"no node is on both sides: {words.count(len(facts.nodes), 'node')} in Kubernetes, "
+            f"no node is in both Kubernetes and Slurm: {words.count(len(facts.nodes), 'node')} in Kubernetes, "
             f"{words.count(len(theirs), 'node')} in Slurm"
         )
         return
@@ -32,23 +32,23 @@ def same_nodes(facts: Facts, _: Expectations) -> Iterator[Remark]:
         yield warning(f"nodes of Kubernetes that Slurm does not know: {words.nodes(unknown)}")
     if not (alone or unknown):
         mapped = sum(ours[name].metadata.name != name for name in both)
-        yield ok(f"{words.count(len(both), 'node')} on both sides, {mapped} of them under another name")
+        yield ok(f"{words.count(len(both), 'node')} on both sides, {mapped} of them with another name in Slurm")
 
 
-def names_once(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Two nodes that stand for one in Slurm would get the pods of one."""
+def names_once(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """Two Kubernetes nodes with one name in Slurm would share its capacity."""
     claims: dict[str, list[str]] = collections.defaultdict(list)
     for node in facts.nodes:
         claims[node.slurm_name].append(node.metadata.name)
     twice = {name: nodes for name, nodes in claims.items() if len(nodes) > 1}
     for name, nodes in sorted(twice.items()):
-        yield failure(f"{' and '.join(sorted(nodes))} both stand for {name} in Slurm")
+        yield failure(f"{' and '.join(sorted(nodes))} are both mapped to {name} in Slurm")
     if not twice:
         yield ok("every node of Kubernetes has a name of its own in Slurm")
 
 
-def same_resources(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
-    """Where Slurm counts more than the kubelet, a pod that Slurm places is refused by its node."""
+def same_resources(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
+    """If Slurm counts more than the kubelet, the kubelet refuses a pod that Slurm placed."""
     larger: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
     for node, slurm in _pairs(facts):
         for what, here, there in _amounts(node, slurm, wanted.gres):
@@ -61,8 +61,8 @@ def same_resources(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
         yield ok("Slurm counts no more than Kubernetes can give")
 
 
-def resources_known(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
-    """What pods may ask for as an extended resource, Slurm has to count as a generic one."""
+def resources_known(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
+    """Slurm has to count, as generic resources, the extended resources that pods may request."""
     missing: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for node, slurm in _pairs(facts):
         known = {gres.name.lower() for gres in slurm.gres}
@@ -79,8 +79,8 @@ def resources_known(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
         yield ok("every configured extended resource of these nodes is counted by Slurm")
 
 
-def typed_devices(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Typed static devices leak when a job spreads over them task by task; none of ours does."""
+def typed_devices(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """Typed static devices leak if a job requests them per task; our jobs never do."""
     typed = [(node.name, gres) for node in facts.external for gres in node.gres if gres.type]
     if typed:
         kinds = ", ".join(sorted({f"{gres.name}:{gres.type}" for _, gres in typed}))
@@ -89,13 +89,13 @@ def typed_devices(facts: Facts, _: Expectations) -> Iterator[Remark]:
         yield ok("no external node has typed devices")
 
 
-def _pairs(facts: Facts) -> Iterator[tuple[Node, SlurmNode]]:
+def _pairs(facts: CheckFacts) -> Iterator[tuple[Node, SlurmNode]]:
     ours = facts.by_slurm_name
     return ((ours[slurm.name], slurm) for slurm in facts.slurm_nodes if slurm.name in ours)
 
 
 def _amounts(node: Node, slurm: SlurmNode, gres: Mapping[str, str]) -> Iterator[tuple[str, Fraction, Fraction]]:
-    """What, how much the kubelet can give, how much Slurm counts."""
+    """The resource, what the kubelet can give, and what Slurm counts."""
     yield "cpus", _amount(node, "cpu"), Fraction(slurm.cpus)
     yield "memory (MiB)", _amount(node, "memory") / quantity.MIB, Fraction(slurm.memory_mib)
     for name in sorted({_bare(text) for text in gres.values()}):
@@ -116,9 +116,9 @@ def _plain(amount: Fraction) -> str:
 
 
 def _takes_pods(node: Node) -> bool:
-    """Machines that run no ordinary pods need not be in Slurm."""
+    """Nodes that run no ordinary pods need not be in Slurm."""
     return not (node.spec.unschedulable or any(taint.effect in _KEEPS_PODS_AWAY for taint in node.spec.taints))
 
 
-#: Said in fixes.
+#: Used in remedies.
 LABEL = names.LABEL_SLURM_NODE_NAME

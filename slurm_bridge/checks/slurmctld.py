@@ -1,36 +1,36 @@
-"""Judges of Slurm alone: its nodes, its partitions, its configuration."""
+"""Checks on Slurm alone: nodes, partitions, configuration."""
 
 from collections.abc import Iterator
 
 from slurm_bridge.checks import words
-from slurm_bridge.checks.facts import Expectations, Facts
+from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.checks.findings import Remark, failure, info, ok, warning
 
-#: Placeholders wait, run, and stay for MinJobAge after their end: all three count.
+#: MaxJobCount includes pending, running and recently ended placeholders.
 _ROOM = 2
 
 _NOT_VISIBLE = "not visible in this API version"
 
 
-def answers(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Reached, in a version that both speak, with a token that it accepts."""
+def answers(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """slurmrestd is reachable, speaks a common version and accepts the token."""
     problems = sorted({facts.unread[part] for part in ("slurm_nodes", "partitions") if part in facts.unread})
     for problem in problems:
         yield failure(problem)
     if not problems:
-        yield ok(f"slurmrestd tells of {words.count(len(facts.slurm_nodes), 'node')}")
+        yield ok(f"slurmrestd lists {words.count(len(facts.slurm_nodes), 'node')}")
 
 
-def kubernetes_answers(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Reached, and willing to list nodes."""
+def kubernetes_answers(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """The API server is reachable and lists nodes."""
     if "nodes" in facts.unread:
         yield failure(facts.unread["nodes"])
     else:
-        yield ok(f"the API server tells of {words.count(len(facts.nodes), 'node')}")
+        yield ok(f"the API server lists {words.count(len(facts.nodes), 'node')}")
 
 
-def external_nodes(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Only external nodes leave their jobs to the kubelet."""
+def external_nodes(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """Only on external nodes does Slurm leave jobs to the kubelet."""
     told = [node.name for node in facts.slurm_nodes if node.external]
     if told:
         yield ok(f"{words.count(len(told), 'external node')}")
@@ -40,17 +40,19 @@ def external_nodes(facts: Facts, _: Expectations) -> Iterator[Remark]:
         )
 
 
-def not_poisoned(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """A node that could not answer a signal takes no more jobs."""
+def not_poisoned(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """A node that cannot answer a signal gets no more jobs."""
     poisoned = [node.name for node in facts.slurm_nodes if node.poisoned]
     if poisoned:
-        yield warning(f"external nodes that Slurm waits for in vain and gives no more jobs: {words.nodes(poisoned)}")
+        yield warning(
+            f"external nodes that do not respond, so that Slurm starts no jobs there: {words.nodes(poisoned)}"
+        )
     else:
-        yield ok("no external node is waited for")
+        yield ok("Slurm waits for no external node")
 
 
-def unmixed_partitions(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """A placeholder may start on any node of its partition, and only external ones have a kubelet."""
+def unmixed_partitions(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """A placeholder may start on any node of its partition, and only external nodes have a kubelet."""
     external = {node.name for node in facts.external}
     mixed = [partition.name for partition in facts.our_partitions if not external.issuperset(partition.nodes)]
     if mixed:
@@ -59,7 +61,7 @@ def unmixed_partitions(facts: Facts, _: Expectations) -> Iterator[Remark]:
         yield ok(f"{words.count(len(facts.our_partitions), 'partition')} of external nodes only")
 
 
-def partitions_exist(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
+def partitions_exist(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
     """Pods that name no partition go to the configured one."""
     there = {partition.name: partition for partition in facts.partitions}
     for name in wanted.partitions:
@@ -73,8 +75,8 @@ def partitions_exist(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
         yield info("defaults.partition is not set: Slurm's own default partition is used")
 
 
-def no_grace_time(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """The signal that announces a preemption finds nobody on an external node."""
+def no_grace_time(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """On an external node, no process receives the signal that announces a preemption."""
     found = [
         f"{partition.name} ({partition.preempt_grace_seconds} s)"
         for partition in facts.our_partitions
@@ -86,8 +88,8 @@ def no_grace_time(facts: Facts, _: Expectations) -> Iterator[Remark]:
         yield ok("no partition of ours has a GraceTime")
 
 
-def no_suspension(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Suspending is a signal, too."""
+def no_suspension(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """Suspension is a signal, too."""
     if facts.conf is None:
         yield info(f"PreemptMode is {_NOT_VISIBLE}")
     elif found := sorted(facts.conf.preempt_modes & {"SUSPEND", "GANG"}):
@@ -96,8 +98,8 @@ def no_suspension(facts: Facts, _: Expectations) -> Iterator[Remark]:
         yield ok("nothing is suspended")
 
 
-def consumable(facts: Facts, _: Expectations) -> Iterator[Remark]:
-    """Anything else allocates whole nodes, or counts no devices."""
+def consumable(facts: CheckFacts, _: Expectations) -> Iterator[Remark]:
+    """Other plugins allocate whole nodes, or count no devices."""
     if facts.conf is None:
         yield info(f"SelectType is {_NOT_VISIBLE}")
     elif facts.conf.select_type != "select/cons_tres":
@@ -110,8 +112,8 @@ def consumable(facts: Facts, _: Expectations) -> Iterator[Remark]:
         yield ok(f"select/cons_tres, {','.join(sorted(facts.conf.select_parameters))}")
 
 
-def room_for_jobs(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
-    """A full slurmctld refuses everybody's jobs."""
+def room_for_jobs(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
+    """A full slurmctld refuses all jobs."""
     most = facts.conf.max_job_count if facts.conf else None
     if most is None:
         yield info(f"MaxJobCount is {_NOT_VISIBLE}; scheduling.unstarted_window is {wanted.unstarted_window}")
@@ -121,11 +123,11 @@ def room_for_jobs(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
         yield ok(f"MaxJobCount {most} leaves room for {wanted.unstarted_window} waiting placeholders")
 
 
-def ids_apart(facts: Facts, wanted: Expectations) -> Iterator[Remark]:
-    """Slurm's own counter would run into the range some day."""
+def ids_apart(facts: CheckFacts, wanted: Expectations) -> Iterator[Remark]:
+    """Slurm's own counter would reach the range some day."""
     most = facts.conf.max_job_id if facts.conf else None
     if wanted.job_ids is None:
-        yield info("slurm.job_ids is null: Slurm does not refuse a second placeholder, the bridge has to look for it")
+        yield info("slurm.job_ids is null: Slurm does not refuse a second placeholder; the bridge has to find it")
     elif most is None:
         yield info(f"MaxJobId is {_NOT_VISIBLE}")
     elif most >= wanted.job_ids[0]:

@@ -1,7 +1,7 @@
-"""All checks, in the order in which one would repair what they find, and the whole of what they say."""
+"""All checks, in the order in which an administrator would repair them."""
 
 from slurm_bridge.checks import gangs, placeholder, sides, slurmctld, submission
-from slurm_bridge.checks.facts import Expectations, Facts
+from slurm_bridge.checks.facts import CheckFacts, Expectations
 from slurm_bridge.checks.findings import Check, Finding
 
 _SLURM = ("slurm_nodes", "partitions")
@@ -14,8 +14,8 @@ _REVIEWS = ("reviews",)
 CHECKS: tuple[Check, ...] = (
     Check(
         name="slurm-answers",
-        why="Without slurmrestd nothing is scheduled; what is bound goes on running.",
-        fix="Compare slurm.url, slurm.api_versions and slurm.token_file with what slurmrestd runs with.",
+        why="Without slurmrestd nothing is scheduled; bound pods go on running.",
+        fix="Compare slurm.url, slurm.api_versions and slurm.token_file with the options of slurmrestd.",
         judge=slurmctld.answers,
     ),
     Check(
@@ -41,15 +41,15 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="tokens-reviewed",
-        why="Who hands in a pod, or administers queues, is known by a token, which the API server is asked about; "
-        "without the right to ask, nobody is let in.",
+        why="Clients of the submission API and the admin API are identified by a token, which the API server reviews; "
+        "without that right every caller is refused.",
         fix="Apply deploy/submission, or switch web.submission.enabled and web.administration.enabled off.",
         judge=submission.reviewed,
         needs=_REVIEWS,
     ),
     Check(
         name="operator-token",
-        why="The owner record is in admin_comment, which nobody but an operator can write, and chosen job ids make "
+        why="The owner record is in admin_comment, which only an operator can write, and chosen job ids make "
         "slurmctld refuse a second placeholder.",
         fix="Make the token for SlurmUser or root: scontrol token username=slurm lifespan=…",
         judge=placeholder.operator,
@@ -57,22 +57,22 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="placeholder-accepted",
-        why="Every pod, or gang of pods, becomes an external job with the configured defaults. Slurm knows them "
+        why="Every pod, or gang of pods, becomes an external job with the configured defaults. Slurm has them "
         "since 25.05 (v0.0.43).",
-        fix="Correct the key that is named; else look at job submit plugins and limits of the account and QOS.",
+        fix="Correct the named key; else check job submit plugins and limits of the account and QOS.",
         judge=placeholder.accepted,
         needs=_PROBE,
     ),
     Check(
         name="placeholder-removed",
         why="A check leaves nothing behind.",
-        fix="scancel it by its name; the bridge's own search for orphans does so, too.",
+        fix="scancel it by its name; the daemon's search for orphans cancels it, too.",
         judge=placeholder.removed,
         needs=_PROBE,
     ),
     Check(
         name="plain-user",
-        why="Jobs of root pass every limit and enter anybody's reservation.",
+        why="Jobs of root pass every limit and may enter every reservation.",
         fix="Set defaults.user to a user made for this on slurmctld's host, with a number from 1000 on.",
         judge=placeholder.plain_user,
         needs=_PROBE,
@@ -80,13 +80,13 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="external-nodes",
         why="Slurm only counts on external nodes; on others it would start processes of its own.",
-        fix="Write State=EXTERNAL at the nodes in slurm.conf, and restart slurmctld.",
+        fix="Set State=EXTERNAL for the nodes in slurm.conf, and restart slurmctld.",
         judge=slurmctld.external_nodes,
         needs=_SLURM,
     ),
     Check(
         name="same-nodes",
-        why="A pod is bound to the node that Slurm allocates: both sides need the same nodes.",
+        why="A pod is bound to the node that Slurm allocates: both servers need the same nodes.",
         fix=f"Add the node on the other side, or label it {sides.LABEL} with its name in Slurm. Nodes on one side "
         "only are left out.",
         judge=sides.same_nodes,
@@ -94,14 +94,14 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="names-once",
-        why="Two nodes of Kubernetes that stand for one of Slurm would share its capacity.",
+        why="Two Kubernetes nodes with one name in Slurm would share its capacity.",
         fix=f"Correct the label {sides.LABEL}.",
         judge=sides.names_once,
         needs=("nodes",),
     ),
     Check(
         name="same-resources",
-        why="Where Slurm counts more than the kubelet can give, a pod is allocated a node that refuses it.",
+        why="If Slurm counts more than the kubelet can give, the kubelet refuses a pod that Slurm placed there.",
         fix="Lower CPUs, RealMemory or Gres in slurm.conf to the node's allocatable, which is less than its capacity.",
         judge=sides.same_resources,
         needs=_BOTH,
@@ -117,14 +117,14 @@ CHECKS: tuple[Check, ...] = (
         name="typed-devices",
         why="On nodes with typed devices in slurm.conf a job that counts them for each task never gives them back. The "
         "bridge asks for them by node, for gangs too: so many nodes with so many devices each. Jobs of others may not.",
-        fix="Let nobody else submit jobs to external nodes; or leave the type out and use features.",
+        fix="Let no other users submit jobs to external nodes; or leave the type out and use features.",
         judge=sides.typed_devices,
         needs=_SLURM,
     ),
     Check(
         name="not-poisoned",
-        why="Slurm waits for an answer that no external node can give, and starts nothing there until then.",
-        fix="scontrol reconfigure; then find what signalled or shrank a job there: suspend, GraceTime, scancel -s.",
+        why="Slurm waits for a response that no external node can give, and starts no jobs there until then.",
+        fix="Run scontrol reconfigure; then find what signalled or shrank a job there: suspend, GraceTime, scancel -s.",
         judge=slurmctld.not_poisoned,
         needs=_SLURM,
     ),
@@ -167,7 +167,7 @@ CHECKS: tuple[Check, ...] = (
         name="heterogeneous-jobs",
         why="Members that differ, and that no node has room for together, become components of one job: each kind gets "
         "what it asks for. External jobs can have components since Slurm 26.05.3.",
-        fix="Nothing has to be done: without components each member is asked for as the largest, and an event says so.",
+        fix="Nothing has to be done: without components each member requests as much as the largest; an event says so.",
         judge=gangs.components,
         needs=("heterogeneous",),
     ),
@@ -181,28 +181,28 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="room-for-jobs",
-        why="MaxJobCount counts waiting, running and recently ended jobs of everybody; beyond it all are refused.",
+        why="MaxJobCount counts waiting, running and recently ended jobs of all users; beyond it every job is refused.",
         fix="Raise MaxJobCount in slurm.conf, or lower scheduling.unstarted_window.",
         judge=slurmctld.room_for_jobs,
         needs=_CONF,
     ),
     Check(
         name="job-ids-apart",
-        why="A number that Slurm gave to somebody else's job is not free for a placeholder.",
-        fix="Set MaxJobId in slurm.conf below slurm.job_ids.first; Slurm takes chosen ids above it.",
+        why="A number that Slurm has given to another job is not free for a placeholder.",
+        fix="Set MaxJobId in slurm.conf below slurm.job_ids.first; Slurm accepts chosen ids above it.",
         judge=slurmctld.ids_apart,
         needs=_CONF,
     ),
     Check(
         name="clocks",
-        why="Estimated starts and submit times are Slurm's, and users read them beside their own clock.",
-        fix="Let both hosts follow the same time server.",
+        why="Estimated starts and submit times are in Slurm's time, and users compare them with their own clock.",
+        fix="Synchronize both hosts with the same time server.",
         judge=placeholder.clocks,
         needs=_PROBE,
     ),
 )
 
 
-def findings(facts: Facts, wanted: Expectations) -> tuple[Finding, ...]:
-    """What all checks say."""
+def findings(facts: CheckFacts, wanted: Expectations) -> tuple[Finding, ...]:
+    """The findings of all checks."""
     return tuple(finding for check in CHECKS for finding in check.run(facts, wanted))

@@ -1,4 +1,4 @@
-"""Node names and amounts in messages that stay short on a large cluster."""
+"""Short node names and amounts for messages."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ _MOST = 120
 
 
 def nodes(names: Iterable[str]) -> str:
-    """As Slurm would write them, cut where nobody would read on."""
+    """In Slurm's notation, cut to a readable length."""
     found = sorted(names)
     text = hostlist.compress(found)
     return text if len(text) <= _MOST else f"{text[:_MOST]}… ({len(found)} nodes)"

@@ -1,5 +1,5 @@
-"""The running daemon: rooms joined by ports, given threads, a leader, probes and a configuration that can change.
+"""The running daemon: packages joined by ports, with threads, leader election, HTTP APIs and configuration.
 
-Belongs here: what has to be built once, in which order it starts and stops, and who is told what. Does not belong here:
-any decision about a workload, and how either server is reached (that is handed in).
+Belongs here: what is built once, the order of start and stop, and the connections between packages. Does not belong
+here: any decision about a workload, and the adapters to the two servers, which `app` passes in.
 """

@@ -1,4 +1,4 @@
-"""What the settings mean for an agent, which is a process of its own."""
+"""The settings of an agent, which is a separate process."""
 
 import random
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from slurm_bridge.families.vela import pipeline
 from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.web import tls
-from slurm_bridge.web.door import Bounds
+from slurm_bridge.web.server import Bounds
 
-#: How long a connection is kept on which nothing is asked: the daemon asks again with its next workload.
+#: An idle connection is kept this long: the daemon reuses it for its next workload.
 KEPT_SECONDS = 60.0
 
 
 def place(settings: Settings) -> Place:
-    """Where it listens; BadConfiguration when nobody could be let in."""
+    """Where the agent listens. BadConfiguration without a token file, because no client could authenticate."""
     chosen = settings.agent
     if chosen.token_file is None:
         raise errors.BadConfiguration(
@@ -36,7 +36,7 @@ def place(settings: Settings) -> Place:
 def sampler(
     settings: Settings, snapshot: Callable[[], ClusterSnapshot], clock: ports.Clock, dice: random.Random
 ) -> pipeline.Agent:
-    """Its pipelines over these nodes; BadConfiguration names the strategy that cannot be had."""
+    """The pipelines over the agent's nodes. BadConfiguration names a strategy that does not exist."""
     chosen, shard = settings.agent, settings.agent.shard
     try:
         return pipeline.Agent(

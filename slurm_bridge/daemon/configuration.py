@@ -1,10 +1,10 @@
-"""What the settings mean for each room: every room has its own small record of what it needs, and knows no settings."""
+"""Translates the settings into the small records of options that the packages take; these know no settings."""
 
 import dataclasses
 import math
 
 from slurm_bridge import errors
-from slurm_bridge.daemon import fitting
+from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import attempts, calls, chain, registry
 from slurm_bridge.hooks.services import ChainServices, Settle
 from slurm_bridge.mirror.breaker import Breaker
@@ -23,7 +23,7 @@ from slurm_bridge.workloads.known import Options
 
 _MIB = 2**20
 
-#: Kinds of controllers that a pod may have, for rules that say "default".
+#: Kinds of controllers that own pods; rules that say "default" apply to them.
 _CONTROLLERS = (
     *(spec.name for spec in kind_table.SPECS.values() if spec.owner),
     "ReplicaSet",
@@ -33,7 +33,7 @@ _CONTROLLERS = (
 
 
 def rules(settings: Settings) -> Rules:
-    """How workloads are translated; BadConfiguration names the defaults that no job could have."""
+    """The rules of translation. BadConfiguration names a default that no job can have."""
     given = settings.defaults
     try:
         return Rules(
@@ -57,7 +57,7 @@ def rules(settings: Settings) -> Rules:
 
 
 def changeable(settings: Settings, around: ChainServices) -> Config:
-    """What may change while the daemon runs; raises BadConfiguration when any part of it cannot work."""
+    """What can change while the daemon runs. Raises BadConfiguration if any part of it cannot work."""
     return Config(rules=rules(settings), chain=_chain(settings, around), ends=ends(settings))
 
 
@@ -71,13 +71,13 @@ def _chain(settings: Settings, around: ChainServices) -> chain.Chain:
         )
         for one in settings.hooks
     )
-    # What a built-in hook would otherwise have to be told a second time.
+    # These options follow from other settings, so that the administrator states them once.
     told = {"eligibility": {"scheduler_names": list(settings.scheduler_names)}}
     return registry.build(wanted, dataclasses.replace(around, strict=settings.unhonoured == "wait"), told=told)
 
 
 def ends(settings: Settings) -> Ends:
-    """What follows when a placeholder ends."""
+    """What the daemon does when a placeholder ends."""
     given = dict(settings.ends.after_timeout)
     default = given.pop("default")
     held = {kind for kind in (*_CONTROLLERS, *given) if given.get(kind, default) == "hold"}
@@ -90,7 +90,7 @@ def ends(settings: Settings) -> Ends:
 
 
 def limits(settings: Settings) -> Limits:
-    """How much at once."""
+    """The limits of the scheduler."""
     given, ids = settings.scheduling, settings.slurm.job_ids
     return Limits(
         ids=IdRange(first=ids.first, last=ids.last) if ids is not None else None,
@@ -105,14 +105,14 @@ def limits(settings: Settings) -> Limits:
 
 
 def workloads(settings: Settings) -> Options:
-    """How those who make pods are treated where they do not say."""
+    """The defaults for groups of pods that do not say how they want to be treated."""
     given = settings.workloads
     lost = {"keep": MemberLost.KEEP, "restart-group": MemberLost.RESTART}.get(given.member_lost)
     return Options(job=given.job, jobset=given.jobset, member_lost=lost)
 
 
 def rhythm(settings: Settings) -> Rhythm:
-    """How Slurm is watched."""
+    """How often the mirror asks Slurm."""
     given = settings.mirror
     return Rhythm(
         fastest=given.fastest_seconds,
@@ -124,7 +124,7 @@ def rhythm(settings: Settings) -> Rhythm:
 
 
 def attempt_limits(settings: Settings) -> attempts.Limits:
-    """How nodes are tried one set after the other."""
+    """How many sets of nodes are tried, and for how long."""
     given = settings.attempts
     return attempts.Limits(
         candidates=given.candidates,
@@ -135,7 +135,7 @@ def attempt_limits(settings: Settings) -> attempts.Limits:
 
 
 def status(settings: Settings) -> reporter.Limits:
-    """How much is written on pods."""
+    """The rates at which conditions and events are written on pods."""
     given = settings.status
     return reporter.Limits(
         conditions_per_second=given.conditions_per_second,
@@ -145,7 +145,7 @@ def status(settings: Settings) -> reporter.Limits:
 
 
 def owner_kinds(settings: Settings) -> tuple[Kind[Object], ...]:
-    """Further kinds that may own pods."""
+    """Additional kinds that may own pods."""
     return tuple(
         Kind(
             group=one.api_version.rpartition("/")[0],
@@ -159,5 +159,5 @@ def owner_kinds(settings: Settings) -> tuple[Kind[Object], ...]:
 
 
 def settle(settings: Settings | None = None) -> Settle:
-    """Fits requests to what Slurm has."""
-    return fitting.Fit(components=settings is None or settings.workloads.heterogeneous == "auto")
+    """The step that fits requests to Slurm's partitions and nodes."""
+    return slurm_fit.SlurmFit(components=settings is None or settings.workloads.heterogeneous == "auto")

@@ -1,4 +1,4 @@
-"""What is watched, and whom it is told: our pods, others' bound pods, nodes, who groups pods, and what hooks need."""
+"""The informers of the daemon: our pods, bound pods of other schedulers, nodes, owners of pods, and what hooks need."""
 
 import functools
 import random
@@ -23,12 +23,12 @@ from slurm_bridge.telemetry.collectors import InformerNumbers
 from slurm_bridge.workloads import kind_table, known
 from slurm_bridge.workloads.known import Known
 
-#: The time between two questions whether the cluster serves a kind by now that it did not serve before.
+#: The time between two checks whether the cluster now serves a kind that it did not serve before.
 ASK_AGAIN: Final = 30.0
-#: The same after a question that got no answer.
+#: The time until the next check after one that failed.
 NO_ANSWER: Final = 2.0
 
-#: The first list of what a hook newly needs has to be in by then, or the new configuration is not taken.
+#: A new configuration is refused if the first list of what its hooks need takes longer than this.
 FIRST_LIST: Final = 20.0
 
 Changed = Callable[[Object | None, Object | None], None]
@@ -36,21 +36,22 @@ Show = Callable[[str, Callable[[], InformerNumbers]], None]
 
 
 class Feeds:
-    """All informers of one daemon. Handlers are joined to the core before anything starts.
+    """All informers of one daemon. Handlers are connected to the core before any informer starts.
 
-    Kinds that group pods and that the cluster does not serve are looked for now and then; none of them is waited for,
-    except that once the cluster has to say which it serves: a pod of a group must not be taken for a single one.
+    Some kinds that group pods may not be served; the daemon checks for them now and then and does not wait. It waits
+    once, at the start, until the cluster says which kinds it serves: otherwise a pod of a group would be taken for
+    a single pod.
     """
 
     def __init__(self, cluster: ports.Cluster, clock: ports.Clock, dice: random.Random) -> None:
         self._cluster, self._clock, self._dice = cluster, clock, dice
-        # Replaced as a whole: others go through it while a kind is added.
+        # Replaced as a whole, because other threads iterate over it while a kind is added.
         self._informers: Mapping[str, Informer[Any]] = {}
         self._shown: list[Show] = []
         self._stores: dict[Kind[Any], Store[Any]] = {}
         self._lacking: tuple[Kind[Any], ...] = ()
         self._coming: tuple[Kind[Any], ...] = ()
-        #: What is followed once the cluster serves it, and nobody waits for; those of it that do not run yet.
+        #: Informers that start once the cluster serves their kind; those in `_unserved` have not started.
         self._optional: dict[str, Informer[Any]] = {}
         self._unserved: tuple[Need, ...] = ()
         self._changed: Changed = lambda _old, _new: None
@@ -61,7 +62,7 @@ class Feeds:
     def watch(
         self, name: str, kind: Kind[Any], scope: ports.Scope, *handlers: Callable[[Any, Any], None]
     ) -> Informer[Any]:
-        """One more informer."""
+        """Add an informer."""
         made = self._made(kind, scope, *handlers)
         self._enter(name, made)
         return made
@@ -77,11 +78,11 @@ class Feeds:
             show(name, made.numbers)
 
     def pods(self, scheduler_names: Iterable[str]) -> PodSource:
-        """The pods that name one of these, as the API server shows them."""
-        return _Watched(self, tuple(scheduler_names))
+        """The source of the pods that name one of these schedulers."""
+        return _WatchedPods(self, tuple(scheduler_names))
 
     def join(self, core: Core, scheduler_names: Iterable[str], source: PodSource) -> None:
-        """Feed this core; our pods are those of the source."""
+        """Connect the informers of pods and nodes to this core; `source` delivers our own pods."""
         ours = tuple(scheduler_names)
         source.subscribe(core.on_pod)
         others = ",".join(["spec.nodeName!=", *(f"spec.schedulerName!={name}" for name in ours)])
@@ -89,9 +90,9 @@ class Feeds:
         self.watch("nodes", kinds.NODES, ports.EVERYWHERE, core.on_node)
 
     def groups(self, changed: Changed, appeared: Callable[[], None]) -> Known:
-        """Watch whoever makes or groups pods, as far as the cluster serves it; the answer reads memory only.
+        """Watch the kinds that own or group pods, as far as the cluster serves them. The result reads memory only.
 
-        `changed` hears what counts for pods and not of progress, `appeared` that a kind has come to be served.
+        `changed` is called for changes that matter for pods, not for progress; `appeared` when a new kind is served.
         """
         self._changed, self._appeared = changed, appeared
         jobs = self.watch(kinds.JOBS.plural, kinds.JOBS, ports.EVERYWHERE, _when_it_counts(changed))
@@ -101,7 +102,7 @@ class Feeds:
         return known.Stores(self._stores)
 
     def look_for_kinds(self) -> None:
-        """One question now and then for each kind that is not served; call it often, from one thread."""
+        """Check whether missing kinds are served now. To be called often, from one thread; it limits its own rate."""
         self._welcome()
         now = self._clock.now()
         if not (self._lacking or self._unserved) or now < self._due:
@@ -111,7 +112,7 @@ class Feeds:
             self._follow_optional()
         except errors.BridgeError as problem:
             self._due = now + NO_ANSWER
-            logger.warning("cannot ask which kinds of workloads the cluster serves: {}", problem)
+            logger.warning("cannot find out which kinds of workloads the cluster serves: {}", problem)
             return
         self._due = now + ASK_AGAIN
         self._lacking = tuple(kind for kind in self._lacking if kind not in found)
@@ -123,13 +124,14 @@ class Feeds:
     def _follow(self, kind: Kind[Any]) -> None:
         tell = functools.partial(self._companion_changed, kind) if kind in kind_table.COMPANIONS else self._changed
         made = self._made(kind, ports.EVERYWHERE, _when_it_counts(tell))
-        # Whoever is told of an object finds it there; and whoever looks for dead informers finds only what has lived.
+        # The store comes before the start, so that a handler finds the object. The informer is listed after the start,
+        # because an informer that is listed and does not run counts as dead.
         self._stores[kind] = made.store
         made.start()
         self._enter(_name(kind), made)
 
     def _follow_optional(self) -> None:
-        """Those that are served now."""
+        """Start the optional informers whose kind is served now."""
         for need in self._unserved:
             if self._cluster.served(needs_table.KINDS[need]) is not None:
                 self._unserved = tuple(one for one in self._unserved if one is not need)
@@ -137,7 +139,7 @@ class Feeds:
                 self._enter(need.value, self._optional[need.value])
 
     def _welcome(self) -> None:
-        """Whose first list is in counts from now on."""
+        """Count the kinds whose first list has arrived."""
         come = tuple(kind for kind in self._coming if self._stores[kind].synced)
         if not come:
             return
@@ -147,7 +149,7 @@ class Feeds:
         self._settled = self._settled or not self._coming
 
     def _companion_changed(self, kind: Kind[Any], old: Object | None, new: Object | None) -> None:
-        """No pod names a companion (a Workload); the objects it speaks for (PodGroups) stand between them."""
+        """Pods do not name a companion (a Workload); the objects it describes (PodGroups) connect them."""
         spoken_for, companion = kind_table.COMPANIONS[kind]
         found, objects = new or old, self._stores.get(spoken_for)
         if found is None or objects is None:
@@ -156,7 +158,7 @@ class Feeds:
             self._changed(None, one)
 
     def views(self, needs: Iterable[Need], changed: Callable[[Any, Any], None]) -> Mapping[Need, View]:
-        """Watch what hooks have declared, and nothing else; whoever waits may wait for a change of it."""
+        """Watch what hooks declare. A change wakes the workloads that wait for one."""
         found: dict[Need, View] = {}
         for need in needs:
             made = self._made(needs_table.KINDS[need], ports.EVERYWHERE, changed)
@@ -170,7 +172,7 @@ class Feeds:
     def more_views(
         self, needs: Iterable[Need], changed: Callable[[Any, Any], None], within: float = FIRST_LIST
     ) -> Mapping[Need, View]:
-        """Likewise while everything else runs: all of them or, when one cannot be listed, none (BadConfiguration)."""
+        """The same while the daemon runs: all of them, or none and BadConfiguration if one cannot be listed in time."""
         made = {need: self._made(needs_table.KINDS[need], ports.EVERYWHERE, changed) for need in needs}
         for one in made.values():
             one.start()
@@ -190,22 +192,22 @@ class Feeds:
         return {need: one.store for need, one in made.items()}
 
     def start(self) -> None:
-        """Follow everything."""
+        """Start all informers."""
         for informer in self._informers.values():
             informer.start()
 
     def stop(self) -> None:
-        """End all threads."""
+        """Stop all informers."""
         for informer in self._informers.values():
             informer.stop()
 
     @property
     def synced(self) -> bool:
-        """Every cache holds a whole list. A kind that came to be served later does not hold up the others."""
+        """Every cache has a complete list. A kind that is served later does not reset this."""
         return not self._missing()
 
     def problem(self) -> str:
-        """Which caches hold nothing yet; for the readiness probe."""
+        """The caches without a complete list; for the readiness probe."""
         missing = self._missing()
         return f"not listed yet: {', '.join(missing)}" if missing else ""
 
@@ -215,18 +217,18 @@ class Feeds:
         return missing if missing or self._settled else ["the kinds of workloads"]
 
     def dead(self) -> tuple[str, ...]:
-        """Informers whose thread has ended."""
+        """The informers whose thread has ended."""
         return tuple(name for name, informer in self._informers.items() if not informer.alive)
 
     def show(self, to: Show) -> None:
-        """Let this see what each informer shows of itself, those that come later too."""
+        """Call `to` with the numbers of each informer, including those that are added later."""
         self._shown.append(to)
         for name, informer in self._informers.items():
             to(name, informer.numbers)
 
 
-class _Watched:
-    """The PodSource that is a watch."""
+class _WatchedPods:
+    """A PodSource that watches the API server."""
 
     def __init__(self, feeds: Feeds, scheduler_names: tuple[str, ...]) -> None:
         self._feeds, self._names = feeds, scheduler_names
@@ -242,7 +244,7 @@ class _Watched:
 
 
 def _name(kind: Kind[Any]) -> str:
-    """The plural; with the API group where another kind has the plural already, as PodGroups do."""
+    """The plural; with the API group if another kind has the same plural, as PodGroups do."""
     first = next(one for one in kind_table.WATCHED if one.plural == kind.plural)
     return kind.plural if kind == first else f"{kind.plural}.{kind.group}"
 

@@ -1,9 +1,9 @@
-"""The daemon's threads: each turns one step of the core, as often as there is something to do.
+"""The targets of the daemon's threads: each repeats one step of the core.
 
-scheduler   recovers when the lead is won, thinks about one workload after the other, hands out what is to be done
-worker (n)  carries out what was decided: the calls to both servers
-mirror      asks Slurm what became of our jobs
-preempt     has pods of ours make room for others, where that is configured
+scheduler   recovers after this replica became leader, decides about one workload at a time, hands out the actions
+worker (n)  carries out actions: the calls to both servers
+mirror      asks Slurm for the state of our jobs
+preempt     evicts pods for others, if that is configured
 status      writes on pods why they wait
 """
 
@@ -19,20 +19,20 @@ from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.telemetry.health import Health
 
-#: How long a loop sleeps at most before it looks whether it should stop, and shows that it lives.
+#: A loop sleeps at most this long before it checks for a stop and reports that it is alive.
 LOOK = 0.5
-#: After a recovery that failed.
+#: The pause after a recovery that failed.
 RECOVERY_PAUSE = 2.0
-#: How often those who line up in vain are told why.
+#: The time between two reports to queued workloads that are not submitted.
 TELL = 2.0
-#: How often it is looked whether anybody has to make room.
+#: The time between two checks whether pods have to be evicted.
 PREEMPT = 1.0
-#: Decided and not begun: few, so that the window and the order of the queue stay true.
+#: Actions handed out and not started. Few, so that the window and the order of the queue stay accurate.
 AHEAD = 2
 
 
-class Pool:
-    """Workers, and what is waiting for them."""
+class WorkerPool:
+    """The worker threads and their queue."""
 
     def __init__(self, core: Core, workers: int) -> None:
         self._core = core
@@ -42,14 +42,14 @@ class Pool:
         self._lock = threading.Lock()
 
     def give(self, uid: WorkloadKey, act: Act) -> None:
-        """Have it done; waits while all workers have enough to do."""
+        """Queue an action; blocks while all workers are busy."""
         self._free.acquire()
         with self._lock:
             self._open += 1
         self._acts.put((uid, act))
 
     def run(self, stop: threading.Event) -> None:
-        """One worker."""
+        """Run one worker."""
         while not stop.is_set():
             try:
                 uid, act = self._acts.get(timeout=LOOK)
@@ -64,14 +64,16 @@ class Pool:
 
     @property
     def busy(self) -> int:
-        """How much was handed out and is not done."""
+        """The number of actions that are not finished."""
         return self._open
 
 
 class Loops:
     """The targets of the threads."""
 
-    def __init__(self, core: Core, pool: Pool, clock: ports.Clock, health: Health, leading: Callable[[], bool]) -> None:
+    def __init__(
+        self, core: Core, pool: WorkerPool, clock: ports.Clock, health: Health, leading: Callable[[], bool]
+    ) -> None:
         self._core, self._pool, self._clock, self._health = core, pool, clock, health
         self._leading = leading
         self._recovered = threading.Event()
@@ -79,16 +81,16 @@ class Loops:
         self._synced: Callable[[], bool] = lambda: True
 
     def when_synced(self, synced: Callable[[], bool]) -> None:
-        """Nothing is decided before this is true."""
+        """The scheduler waits until this returns true."""
         self._synced = synced
 
     @property
     def acting(self) -> bool:
-        """This replica leads, and knows what there is."""
+        """This replica leads and has recovered."""
         return self._recovered.is_set() and self._leading()
 
     def schedule(self, stop: threading.Event) -> None:
-        """The scheduler's thread."""
+        """Run the scheduler."""
         while not stop.is_set():
             self._health.beat("scheduler")
             if not self._leading():
@@ -100,18 +102,18 @@ class Loops:
                 self._schedule_some()
 
     def _recover(self, stop: threading.Event) -> None:
-        """Nothing is decided before both sides are known."""
+        """Read the state of both servers; nothing is decided before that."""
         if not self._synced():
             self._clock.wait(stop, LOOK / 5)
             return
         try:
             self._core.recover()
         except errors.BridgeError as problem:
-            logger.warning("cannot read Slurm's jobs to begin with, next try in {} s: {}", RECOVERY_PAUSE, problem)
+            logger.warning("cannot read Slurm's jobs, next try in {} s: {}", RECOVERY_PAUSE, problem)
             self._clock.wait(stop, RECOVERY_PAUSE)
             return
         self._recovered.set()
-        logger.info("leading, with {} placeholders known", len(self._core.tools.table.all()))
+        logger.info("this replica leads and knows {} placeholders", len(self._core.tools.table.all()))
 
     def _schedule_some(self) -> None:
         if self._core.schedule_step(self._pool.give):
@@ -125,7 +127,7 @@ class Loops:
         self._core.queue.wait(patience, room=self._core.room)
 
     def mirror(self, stop: threading.Event) -> None:
-        """The mirror's thread."""
+        """Run the mirror."""
         while not stop.is_set():
             self._health.beat("mirror")
             if self.acting:
@@ -133,7 +135,7 @@ class Loops:
             self._clock.wait(stop, self._core.tools.mirror.due_in if self.acting else LOOK)
 
     def preempt(self, stop: threading.Event) -> None:
-        """The thread that makes room."""
+        """Run evictions."""
         while not self._clock.wait(stop, PREEMPT):
             if self.acting:
                 self._core.preempt_step()

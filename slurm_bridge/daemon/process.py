@@ -1,9 +1,9 @@
 """The life of the daemon: start, serve, drain, stop.
 
-start   caches fill, doors open, an election begins
-serve   whoever leads recovers and schedules; the others keep their caches warm
-drain   no new decision; what was decided is finished
-stop    the lease is given up, so that another replica takes over at once; caches and doors close
+start   caches fill, the HTTP servers listen, an election begins
+serve   the leader recovers and schedules; the other replicas keep their caches warm
+drain   nothing new is decided; actions that were decided are finished
+stop    the lease is released, so that another replica takes over at once; caches and HTTP servers close
 """
 
 import dataclasses
@@ -21,10 +21,19 @@ from slurm_bridge import errors, ports
 from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.checks.findings import Finding
 from slurm_bridge.controllers.leader import Election, Terms
-from slurm_bridge.daemon import administering, brain, configuration, counting, ground, handing, observing, queueing
+from slurm_bridge.daemon import (
+    admin_api,
+    assembly,
+    configuration,
+    counters,
+    hook_observer,
+    preflight,
+    queue_view,
+    submission_api,
+)
 from slurm_bridge.daemon.feeds import Feeds
-from slurm_bridge.daemon.loops import LOOK, Loops, Pool
-from slurm_bridge.daemon.reload import Reload, Source, Use
+from slurm_bridge.daemon.loops import LOOK, Loops, WorkerPool
+from slurm_bridge.daemon.reload import Reload, SettingsSource, Use
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import OPTIONAL, Need, View
 from slurm_bridge.informers.source import PodSource
@@ -40,30 +49,30 @@ from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.web import probes
 from slurm_bridge.web.routes import Routes
 
-#: How long the threads may take to end.
+#: The threads have this long to end.
 STOP_SECONDS = 20.0
-#: How many pods of all gangs together are bound at the same time.
+#: Pods of gangs that are bound at the same time, all gangs together.
 HANDS = 4
-#: A loop that does not come around for this long hangs: no call may take longer.
+#: A loop that makes no progress for this long hangs: every call has a shorter timeout.
 HUNG = 120.0
-#: So many foreign hooks that never return, and the process starts anew.
+#: The process restarts when this many hooks of a site never returned.
 MOST_ABANDONED = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """What a daemon may be given beside its servers: a look at them, and the way of callers to the API server."""
+class Extras:
+    """Optional parts of a daemon: the preflight checks, and a client that acts with the token of a caller."""
 
     check: Callable[[], Sequence[Finding]] | None = None
     callers: ports.Callers | None = None
-    #: What the adapters meet and cannot read.
+    #: Counts objects that the adapters cannot read.
     oddities: Oddities | None = None
-    #: Called with the annotations that hooks read, before anything is listed and when the configuration has changed.
+    #: Called with the annotations that hooks read: before the first list, and after each change of the configuration.
     declare: Callable[[Iterable[str]], None] = lambda _keys: None
 
 
 class Daemon:
-    """Everything joined; `run` is its whole life."""
+    """All parts of the daemon, connected; `run` is its whole life."""
 
     def __init__(
         self,
@@ -71,39 +80,39 @@ class Daemon:
         cluster: ports.Cluster,
         slurm: ports.Slurm,
         clock: ports.Clock,
-        source: Source | None = None,
-        beside: Beside | None = None,
+        source: SettingsSource | None = None,
+        extras: Extras | None = None,
     ) -> None:
-        beside = beside or Beside()
-        self.settings, self._clock, self._check, self._declare = settings, clock, beside.check, beside.declare
+        extras = extras or Extras()
+        self.settings, self._clock, self._check, self._declare = settings, clock, extras.check, extras.declare
         self._dice = random.Random()  # noqa: S311 - jitter is no secret
         self.metrics, self.health = Metrics(version=slurm_bridge.__version__), Health(clock.now)
-        if beside.oddities is not None:
-            beside.oddities.counted_by(self._cannot_read)
+        if extras.oddities is not None:
+            extras.oddities.counted_by(lambda server, kind: self.metrics.unreadable.labels(server, kind).inc())
         metered_cluster = metered.MeteredCluster(cluster, clock, self._asked_kubernetes)
         metered_slurm = metered.MeteredSlurm(slurm, clock, self.metrics.request_to_slurm)
         self.supervisor = Supervisor(_report)
-        self.election = self._elected(metered_cluster)
+        self.election = self._new_election(metered_cluster)
         self._feeds = Feeds(metered_cluster, clock, self._dice)
-        self._pods = self._pod_source(beside.callers)
+        self._pods = self._pod_source(extras.callers)
         self._views: Mapping[Need, View] = {}
         self._hands, self._post = Hands(HANDS), JsonClient(clock)
-        made = self._brain(
+        made = self._assembled(
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
         )
         self.core, self.reporter, self._around = made.core, made.reporter, made.around
         self._declare(self.core.tools.config.chain.annotations)
-        self._pool = Pool(self.core, settings.scheduling.workers)
+        self._pool = WorkerPool(self.core, settings.scheduling.workers)
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
-        self._again = self._reload(source) if source is not None else None
-        self.door = handing.opened(settings, {**self._routes(), **self._administered(beside.callers)})
-        self.probes = handing.probed(settings, probes.alone(self.health))
+        self._reloader = self._reload(source) if source is not None else None
+        self.server = submission_api.opened(settings, {**self._routes(), **self._admin_routes(extras.callers)})
+        self.probes = submission_api.probed(settings, probes.alone(self.health))
         self._supervise()
 
     def run(self) -> int:
-        """Until somebody stops it; the exit status."""
+        """Run until stopped; returns the exit status."""
         self._feeds.start()
-        logger.info("slurm-bridge {} serves on port {}", slurm_bridge.__version__, self.door.port)
+        logger.info("slurm-bridge {} serves on port {}", slurm_bridge.__version__, self.server.port)
         try:
             return self.supervisor.live(self._drain, seconds=STOP_SECONDS)
         finally:
@@ -113,7 +122,7 @@ class Daemon:
             self._post.close()
 
     def stop(self) -> None:
-        """End in order; from any thread."""
+        """Stop in order; safe to call from any thread."""
         self.supervisor.stop.set()
 
     def _asked_kubernetes(self, operation: str, outcome: str, seconds: float) -> None:
@@ -121,13 +130,10 @@ class Daemon:
         if outcome == "ok":
             self.health.read("kubernetes")
 
-    def _cannot_read(self, server: str, kind: str) -> None:
-        self.metrics.unreadable.labels(server, kind).inc()
-
     def _may_write(self) -> bool:
         return self.election is None or self.election.leading
 
-    def _elected(self, cluster: ports.Cluster) -> Election | None:
+    def _new_election(self, cluster: ports.Cluster) -> Election | None:
         given = self.settings.leader_election
         if not given.enabled:
             return None
@@ -141,36 +147,36 @@ class Daemon:
         )
         return Election(cluster, self._clock, terms, dice=self._dice)
 
-    def _brain(self, cluster: ports.Cluster, slurm: ports.Slurm) -> brain.Brain:
-        outside = brain.Outside(
+    def _assembled(self, cluster: ports.Cluster, slurm: ports.Slurm) -> assembly.Assembly:
+        inputs = assembly.CoreInputs(
             cluster=cluster,
             slurm=slurm,
             clock=self._clock,
             dice=self._dice,
             known=self._feeds.groups(self._on_owner, self._on_kinds),
-            tally=counting.Counting(self.metrics, self._clock),
-            around=observing.surroundings(self.settings, self._clock, self._dice, self.metrics, self._post),
+            tally=counters.MetricsCounters(self.metrics, self._clock),
+            around=hook_observer.surroundings(self.settings, self._clock, self._dice, self.metrics, self._post),
             views=self._watched,
             count=self.metrics.status_write,
             each=self._hands.each,
         )
-        made = brain.build(self.settings, outside)
+        made = assembly.build(self.settings, inputs)
         self._feeds.join(made.core, self.settings.scheduler_names, self._pods)
         self._feeds.show(self.metrics.informer)
         return made
 
     def _pod_source(self, callers: ports.Callers | None) -> PodSource:
-        means = handing.Means(
+        inputs = submission_api.SubmissionInputs(
             callers=callers,
             clock=self._clock,
             metrics=self.metrics,
             rules=lambda: self.core.tools.config.rules,
             closing=self.supervisor.stop.is_set,
         )
-        return handing.source(self.settings, self._feeds.pods(self.settings.scheduler_names), means)
+        return submission_api.source(self.settings, self._feeds.pods(self.settings.scheduler_names), inputs)
 
     def _watched(self, needs: frozenset[Need]) -> Mapping[Need, View]:
-        """What hooks see, now and after the configuration has changed."""
+        """Watch what hooks need; the views are kept for later configurations."""
         self._views = self._feeds.views(needs | OPTIONAL, self._on_surroundings)
         return self._views
 
@@ -178,7 +184,7 @@ class Daemon:
         self.core.on_surroundings()
 
     def _on_owner(self, old: Object | None, new: Object | None) -> None:
-        """The core is made after the watch that feeds it; nothing runs before both are there."""
+        """The core is built after the watch that feeds it. No informer runs before both exist."""
         self.core.on_owner(old, new)
 
     def _on_kinds(self) -> None:
@@ -186,22 +192,22 @@ class Daemon:
 
     def _routes(self) -> Routes:
         def refresh() -> None:
-            counting.refresh(self.metrics, self.core, self.election, self._clock)
-            queueing.refresh(self.metrics, self._chain())
+            counters.refresh(self.metrics, self.core, self.election, self._clock)
+            queue_view.refresh(self.metrics, self._chain())
 
-        ours = {**handing.routes(self.settings, self._pods), **queueing.routes(self._chain)}
+        ours = {**submission_api.routes(self.settings, self._pods), **queue_view.routes(self._chain)}
         return {**probes.routes(self.health, self.metrics, refresh), **ours}
 
-    def _administered(self, callers: ports.Callers | None) -> Routes:
-        means = administering.Means(
+    def _admin_routes(self, callers: ports.Callers | None) -> Routes:
+        inputs = admin_api.AdminInputs(
             callers=callers,
             clock=self._clock,
             metrics=self.metrics,
             chain=self._chain,
-            reload=lambda: self._again,
+            reload=lambda: self._reloader,
             closing=self.supervisor.stop.is_set,
         )
-        return administering.routes(self.settings, means)
+        return admin_api.routes(self.settings, inputs)
 
     def _chain(self) -> Chain | None:
         return self.core.tools.config.chain if self._loops.acting else None
@@ -216,13 +222,13 @@ class Daemon:
         add("preempt", self._loops.preempt)
         add("status", self.reporter.run, carries=True)
         add("watchdog", self._watch_others)
-        add("web", self.door.run, carries=True)
+        add("web", self.server.run, carries=True)
         if self.probes is not None:
             add("probes", self.probes.run, carries=True)
         if self.election is not None:
             add("election", self.election.run, carries=True)
-        if self._again is not None:
-            add("reload", self._again.run)
+        if self._reloader is not None:
+            add("reload", self._reloader.run)
         self._probe()
 
     def _probe(self) -> None:
@@ -232,22 +238,22 @@ class Daemon:
         self.health.ready_while("caches", self._feeds.problem)
         bound = max(30.0, 4 * self.settings.mirror.slowest_seconds)
         self.health.ready_while("slurm", lambda: self._stale(bound))
-        # Who takes part in an election asks all the time; who does not may have nothing to ask for long.
+        # A replica that takes part in an election calls Kubernetes all the time; a single one may be quiet for long.
         self.health.fresh("kubernetes", within=bound, needed=lambda: self.election is not None)
 
     def _stale(self, bound: float) -> str:
-        """Only the replica that leads asks Slurm anything; what counts is the last good answer to a real question."""
+        """Only the leader asks Slurm for anything. The age of its last good answer counts."""
         if not self._may_write():
             return ""
         last = self.core.tools.mirror.last_good
         return health.overdue(None if last is None else self._clock.now() - last, bound)
 
     def _watch_others(self, stop: threading.Event) -> None:
-        """Threads that the supervisor does not own end the process too; and, once, what the rest stands on."""
+        """End the process when a thread dies that the supervisor does not own; also run the preflight checks once."""
         while not self._clock.wait(stop, LOOK if self._feeds.synced else LOOK / 10):
             self._feeds.look_for_kinds()
             if self._check is not None and self._loops.acting:
-                ground.look(self._check, self.metrics)
+                preflight.look(self._check, self.metrics)
                 self._check = None
             dead = self._feeds.dead()
             if dead:
@@ -255,12 +261,14 @@ class Daemon:
             if self.core.tools.config.chain.abandoned >= MOST_ABANDONED:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
 
-    def _reload(self, source: Source) -> Reload:
-        use = Use(apply=self._apply, told=self._told, stored=lambda: administering.stored(self.core.tools.config.chain))
+    def _reload(self, source: SettingsSource) -> Reload:
+        use = Use(
+            apply=self._apply, told=self._report_reload, stored=lambda: admin_api.stored(self.core.tools.config.chain)
+        )
         return Reload(self.settings, source, use, self._clock)
 
     def _apply(self, settings: Settings) -> None:
-        """Checked as a whole before anything changes, and with what hooks newly need to see listed."""
+        """Apply new settings, after all of them were checked and what the hooks newly need was listed."""
         around = dataclasses.replace(self._around, limits=configuration.attempt_limits(settings))
         config = configuration.changeable(settings, around)
         try:
@@ -276,7 +284,7 @@ class Daemon:
         self.reporter.configure(configuration.status(settings))
         old.close()
 
-    def _told(self, result: str, text: str) -> None:
+    def _report_reload(self, result: str, text: str) -> None:
         self.metrics.configuration_reloads.labels(result).inc()
         given = self.settings.leader_election
         note = ports.Note(
@@ -292,7 +300,7 @@ class Daemon:
         self.reporter.note(note)
 
     def _drain(self) -> None:
-        """Finish what was decided, then let another lead."""
+        """Finish the actions that were decided, then release the lease."""
         end = self._clock.now() + STOP_SECONDS / 2
         never = threading.Event()
         while self._pool.busy and self._clock.now() < end:

@@ -1,9 +1,9 @@
-"""The configuration while the daemon runs: read again when the file changes, checked as a whole, swapped at once.
+"""Reloads the configuration when its file changes: checked as a whole, then replaced at once.
 
-What cannot work changes nothing: the last good configuration stays, and the problem is said in the log, as a metric
-and as an event. A ConfigMap is swapped by a symbolic link, so the content is compared and not the file's date. Files
-that hooks keep a part of their configuration in are looked at likewise: every replica follows them, also one that does
-not lead yet.
+A configuration that cannot work changes nothing. The last good one stays in force, and the problem is logged, counted
+as a metric and reported as an event. A ConfigMap is replaced by a symbolic link, so the content is compared, not the
+date of the file. Files in which hooks store a part of their configuration are followed as well; every replica follows
+them, also one that does not lead.
 """
 
 import dataclasses
@@ -16,21 +16,21 @@ from slurm_bridge import errors, ports
 from slurm_bridge.settings import shown
 from slurm_bridge.settings.model import Settings
 
-#: How often the files are looked at.
+#: The time between two looks at the files.
 PERIOD = 2.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where settings come from when they change."""
+class SettingsSource:
+    """Reads the settings, and a fingerprint that changes with them."""
 
     fingerprint: Callable[[], str]
     load: Callable[[], Settings]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """A file of a hook in force: its version as the hook has read it, and as it is now."""
+class StoredFile:
+    """A file of a hook in force: its version as the hook has read it, and its current version."""
 
     file: str
     read: str
@@ -38,8 +38,8 @@ class Stored:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """What is stored is not what is in force: since when, and why."""
+class RefusedConfiguration:
+    """The stored configuration is not in force: since when, and why."""
 
     at: float
     problem: str
@@ -47,39 +47,39 @@ class Refusal:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """What is done with settings. `apply` raises BadConfiguration, and then nothing has changed."""
+    """What happens with new settings. If `apply` raises BadConfiguration, nothing has changed."""
 
     apply: Callable[[Settings], None]
     told: Callable[[str, str], None]
-    stored: Callable[[], Iterable[Stored]] = lambda: ()
+    stored: Callable[[], Iterable[StoredFile]] = lambda: ()
 
 
 class Reload:
-    """One file with what belongs to it, and the settings that were read from it last. Safe to use from any thread."""
+    """Follows one file and the files of hooks. Thread-safe."""
 
-    def __init__(self, settings: Settings, source: Source, use: Use, clock: ports.Clock) -> None:
+    def __init__(self, settings: Settings, source: SettingsSource, use: Use, clock: ports.Clock) -> None:
         self._settings, self._source, self._use, self._clock = settings, source, use, clock
         self._lock = threading.Lock()
-        self._refusal: Refusal | None = None
+        self._refusal: RefusedConfiguration | None = None
         self._seen = self._look(())
 
     @property
-    def refusal(self) -> Refusal | None:
-        """Why the last configuration is not in force; None where it is."""
+    def refusal(self) -> RefusedConfiguration | None:
+        """Why the stored configuration is not in force; None if it is."""
         return self._refusal
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop` is set."""
+        """Run until `stop` is set."""
         while not self._clock.wait(stop, PERIOD):
             self.step()
 
     def step(self) -> None:
-        """Look whether a file has changed."""
+        """Check whether a file has changed."""
         with self._lock:
             self._step(again=False)
 
-    def now(self) -> Refusal | None:
-        """Read it all, changed or not; why it is not in force afterwards."""
+    def now(self) -> RefusedConfiguration | None:
+        """Reload everything now, changed or not; returns why it is not in force."""
         with self._lock:
             self._step(again=True)
             return self._refusal
@@ -92,30 +92,30 @@ class Reload:
                 return
             self._seen = seen
             self._take(self._source.load(), [one.file for one in stored if one.read != one.now])
-            # The hooks have read their files anew: whoever changes one from now on is noticed.
+            # The hooks have read their files again: a later change of one is noticed.
             self._seen = seen[:1]
         except errors.BadConfiguration as problem:
             self._refuse(str(problem))
-        except Exception as surprise:  # noqa: BLE001 - whatever is written there, the daemon goes on as it was told before
-            logger.opt(exception=surprise).error("the new configuration could not be dealt with")
-            self._refuse(f"it could not be dealt with: {type(surprise).__name__}: {surprise}")
+        except Exception as surprise:  # noqa: BLE001 - the last good configuration stays, whatever happens
+            logger.opt(exception=surprise).error("the new configuration could not be processed")
+            self._refuse(f"it could not be processed: {type(surprise).__name__}: {surprise}")
         else:
             self._refusal = None
 
     def _refuse(self, problem: str) -> None:
-        logger.error("the new configuration is not used, the last good one stays: {}", problem)
-        self._refusal = Refusal(at=self._clock.wall(), problem=problem)
+        logger.error("the new configuration is not used, the last good one stays in force: {}", problem)
+        self._refusal = RefusedConfiguration(at=self._clock.wall(), problem=problem)
         self._use.told("refused", problem)
 
-    def _look(self, stored: Iterable[Stored]) -> tuple[str, ...]:
+    def _look(self, stored: Iterable[StoredFile]) -> tuple[str, ...]:
         return (self._source.fingerprint(), *(f"{one.file}:{one.now}" for one in stored if one.read != one.now))
 
     def _take(self, new: Settings, files: list[str]) -> None:
         now, later = shown.changed(self._settings, new)
         if later:
-            logger.warning("these settings take effect with the next start: {}", ", ".join(later))
+            logger.warning("these settings take effect at the next start: {}", ", ".join(later))
         if now or files:
             self._use.apply(new)
-            logger.info("configuration taken over: {}", ", ".join((*now, *files)))
+            logger.info("configuration reloaded: {}", ", ".join((*now, *files)))
             self._use.told("ok", ", ".join((*now, *files)))
         self._settings = new

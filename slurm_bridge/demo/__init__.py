@@ -1,5 +1,5 @@
-"""The program shown to newcomers: the real daemon in a pocket world, with examples, extra pods and failures on order.
+"""The demo: the real daemon between pocket servers, with examples, extra pods and faults.
 
-Belongs here: what is put on the stage, how somebody who is not the daemon looks at both sides, and how that is drawn.
-Does not belong here: anything that the daemon does; the daemon is composed for the demo as it is for a real cluster.
+Belongs here: what the demo creates, how it observes both servers, and how it shows them. Does not belong here: any
+part of the daemon, which is composed as for a real cluster.
 """

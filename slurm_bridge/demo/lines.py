@@ -1,16 +1,16 @@
-"""The show as plain lines, for pipes and logs: one for each thing that happens to a pod."""
+"""The demo as plain text, for pipes and logs: one line for each step of a pod."""
 
 from collections.abc import Callable
 
 from slurm_bridge.demo import scene
-from slurm_bridge.demo.scene import Frame, Row, Stage
+from slurm_bridge.demo.scene import Frame, PodRow, PodStage
 
-#: A line about calls so often, in seconds.
+#: Seconds between two lines about calls.
 _CALLS = 2.0
 
 
-class Lines:
-    """Implements show.Audience."""
+class LineDisplay:
+    """Implements show.Display."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -32,7 +32,7 @@ class Lines:
             )
 
 
-def _where(row: Row, stage: Stage) -> str:
-    if stage is Stage.PENDING or not row.job_id:
+def _where(row: PodRow, stage: PodStage) -> str:
+    if stage is PodStage.PENDING or not row.job_id:
         return ""
-    return f"{scene.job_of(row)}  {row.why if stage is Stage.QUEUED else row.node}"
+    return f"{scene.job_of(row)}  {row.why if stage is PodStage.QUEUED else row.node}"

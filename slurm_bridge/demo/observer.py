@@ -1,28 +1,28 @@
-"""Looks at both pocket servers from behind, without a call that anybody would count."""
+"""Reads the state of both pocket servers directly, so that no call is counted."""
 
 import collections
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from slurm_bridge.app import PocketWorld
-from slurm_bridge.demo import belonging, scene
-from slurm_bridge.demo.scene import Calls, Frame, JobSeen, PodSeen, Stage
+from slurm_bridge.demo import ownership, scene
+from slurm_bridge.demo.pocket import PocketWorld
+from slurm_bridge.demo.scene import Calls, Frame, JobSeen, PodSeen, PodStage
 from slurm_bridge.demo.work import NAMESPACE, Work
 from slurm_bridge.model import kinds, marks, names
 from slurm_bridge.sim.kube import resources
-from slurm_bridge.sim.kube.following import Tail
+from slurm_bridge.sim.kube.followers import Tail
 from slurm_bridge.sim.slurm import state
 
-#: Rates are those of so many seconds.
+#: Rates are averages over this many seconds.
 _WINDOW = 2.0
 
-#: Events that are kept.
+#: The number of events that are kept.
 _NEWS = 12
 
 
-class Observer:
-    """Remembers the last look. Calls count from its making on.
+class PocketObserver:
+    """Remembers the last look. Calls are counted from its creation.
 
-    Of pods that are gone from Kubernetes, so many are `remembered` one by one: the show may go on for days.
+    Only the last `remembered` pods that are gone from Kubernetes are kept, because the demo may run for days.
     """
 
     def __init__(self, world: PocketWorld, *, remembered: int = 200) -> None:
@@ -32,8 +32,8 @@ class Observer:
         self._rates: collections.deque[tuple[float, int, int]] = collections.deque()
         self._events = Tail(world.kube.store, resources.of(kinds.EVENTS))
         self._news: collections.deque[str] = collections.deque(maxlen=_NEWS)
-        self._rows: dict[str, scene.Row] = {}
-        self._forgotten: collections.Counter[Stage] = collections.Counter()
+        self._rows: dict[str, scene.PodRow] = {}
+        self._forgotten: collections.Counter[PodStage] = collections.Counter()
 
     @property
     def seconds(self) -> float:
@@ -41,7 +41,7 @@ class Observer:
         return self._world.clock.now() - self._begin
 
     def look(self) -> Frame:
-        """Both sides now."""
+        """Read both servers."""
         now, jobs, pods = self.seconds, tuple(self._jobs()), tuple(self._pods())
         rows = scene.rows(self._rows, pods, scene.newest(jobs), now)
         self._remember(rows, {pod.uid for pod in pods})
@@ -56,7 +56,7 @@ class Observer:
         )
 
     def outcome(self, work: Work) -> str:
-        """`done`, `failed`, `gone`, or nothing while it goes on."""
+        """`done`, `failed`, `gone`, or nothing while it runs."""
         found = self._world.kube.get(work.kind, work.namespace, work.name)
         if found is None:
             return "gone"
@@ -66,8 +66,8 @@ class Observer:
         lines = {line["type"] for line in status.get("conditions") or () if line["status"] == "True"}
         return "done" if "Complete" in lines else "failed" if "Failed" in lines else ""
 
-    def _remember(self, rows: Sequence[scene.Row], there: Collection[str]) -> None:
-        """What was long ago becomes a number."""
+    def _remember(self, rows: Sequence[scene.PodRow], there: Collection[str]) -> None:
+        """Count rows of pods that were deleted long ago, instead of keeping them."""
         gone = [row for row in rows if row.uid not in there]
         old = {row.uid: row for row in gone[: max(0, len(gone) - self._remembered)]}
         self._forgotten.update(row.stage for row in old.values())
@@ -83,11 +83,11 @@ class Observer:
                 phase=pod.fields["status.phase"],
                 node=pod.fields["spec.nodeName"],
                 job_id=int(label) if (label := pod.labels.get(names.LABEL_JOB_ID, "")).isdecimal() else 0,
-                owners=belonging.candidates(pod.manifest()),
+                owners=ownership.candidates(pod.manifest()),
             )
 
     def _jobs(self) -> Iterator[JobSeen]:
-        """A heterogeneous job is one job, whatever Slurm calls its components."""
+        """A heterogeneous job counts as one job, with all its components."""
         found: dict[int, list[state.Job]] = collections.defaultdict(list)
         for job in self._world.slurmctld.control.jobs().values():
             found[job.leader or job.job_id].append(job)
@@ -96,7 +96,7 @@ class Observer:
             if owner is not None:
                 yield JobSeen(
                     job_id=job_id,
-                    owner=belonging.whose(owner),
+                    owner=ownership.owner_of(owner),
                     cpus=dict(_held(parts)),
                     over=all(job.over for job in parts),
                     why=next((job.reason for job in parts if job.reason != state.NO_REASON), ""),
@@ -130,7 +130,7 @@ class Observer:
 
 
 def _held(parts: Iterable[state.Job]) -> collections.Counter[str]:
-    """The cpus of each node that running jobs hold."""
+    """The cpus that running jobs hold on each node."""
     held: collections.Counter[str] = collections.Counter()
     for job in parts:
         for share in job.grant.shares if job.grant and job.running else ():

@@ -1,14 +1,14 @@
-"""One look at both sides: how far every pod has come, how full the nodes are, what is called and told.
+"""The state of both servers at one moment: the stage of every pod, the load of the nodes, calls and events.
 
 pod                job            stage
-not bound          none           pending     nobody has asked Slurm yet
-not bound          waits          queued      Slurm has it in its queue
-not bound          holds nodes    allocated   Slurm has chosen, the binding is on its way
+not bound          none           pending     not submitted to Slurm yet
+not bound          pending        queued      in Slurm's queue
+not bound          holds nodes    allocated   Slurm has allocated nodes, the pod is being bound
 bound              any            bound
 succeeded, failed  any            done, failed
-gone before that   any            gone        deleted: Slurm has taken the node back, or a user the pod
+gone before that   any            gone        deleted: Slurm took the node back, or a user deleted the pod
 
-The members of a gang share one job: it stands in the row of each, with how many they are.
+The members of a gang share one job: it is in the row of each member, with their number.
 """
 
 import collections
@@ -17,7 +17,7 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 
 
-class Stage(enum.Enum):
+class PodStage(enum.Enum):
     """How far a pod has come, in the order of its life."""
 
     PENDING = "pending"
@@ -29,20 +29,20 @@ class Stage(enum.Enum):
     GONE = "gone"
 
 
-#: What every pod passes that ends well.
-WAY = (Stage.PENDING, Stage.QUEUED, Stage.ALLOCATED, Stage.BOUND, Stage.DONE)
+#: The stages of a pod that ends well.
+WAY = (PodStage.PENDING, PodStage.QUEUED, PodStage.ALLOCATED, PodStage.BOUND, PodStage.DONE)
 
-#: Nodes of one job; which of them a member comes to, its binding tells.
+#: With this many nodes, only the binding tells the node of a member.
 _SEVERAL = 2
 
-OVER = frozenset({Stage.DONE, Stage.FAILED, Stage.GONE})
+OVER = frozenset({PodStage.DONE, PodStage.FAILED, PodStage.GONE})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodSeen:
     """A pod as Kubernetes shows it.
 
-    `owners` are those whose job may be this pod's, `job_id` the one that it was bound by, 0 before.
+    `owners` may own the placeholder of this pod; `job_id` is the job it was bound by, 0 before.
     """
 
     uid: str
@@ -56,7 +56,7 @@ class PodSeen:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobSeen:
-    """A placeholder as Slurm shows it: whose it is, and which cpus it holds on which nodes."""
+    """A placeholder as Slurm shows it: its owner, and the cpus it holds on each node."""
 
     job_id: int
     owner: str
@@ -66,12 +66,12 @@ class JobSeen:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One pod and its placeholder; `members` is how many pods have had this placeholder."""
+class PodRow:
+    """One pod and its placeholder; `members` is the number of pods that have had this placeholder."""
 
     uid: str
     name: str
-    stage: Stage
+    stage: PodStage
     job_id: int = 0
     members: int = 1
     node: str = ""
@@ -81,7 +81,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """How many cpus of a node our jobs hold."""
+    """The cpus of a node that our jobs hold."""
 
     node: str
     used: int
@@ -90,7 +90,7 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """Calls of the daemon so far, and so many a second of late, to Kubernetes and to Slurm."""
+    """The calls of the daemon so far, and its current rates, to Kubernetes and to Slurm."""
 
     kube: int = 0
     slurm: int = 0
@@ -100,56 +100,56 @@ class Calls:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Everything at one moment, `seconds` after the daemon was started. Rows are in order of their creation.
+    """Everything at one moment, `seconds` after the start of the daemon. Rows are in the order of their creation.
 
-    `forgotten` counts pods that are gone for so long that nobody remembers them one by one.
+    `forgotten` counts the pods whose rows were dropped long after their end.
     """
 
     seconds: float
-    rows: tuple[Row, ...] = ()
+    rows: tuple[PodRow, ...] = ()
     bars: tuple[Bar, ...] = ()
     calls: Calls = Calls()
     news: tuple[str, ...] = ()
     left: int = 0
-    forgotten: Mapping[Stage, int] = dataclasses.field(default_factory=dict)
+    forgotten: Mapping[PodStage, int] = dataclasses.field(default_factory=dict)
 
-    def count(self, stage: Stage) -> int:
-        """How many pods are at this stage, or have come no further."""
+    def count(self, stage: PodStage) -> int:
+        """The number of pods at this stage."""
         return sum(row.stage is stage for row in self.rows) + self.forgotten.get(stage, 0)
 
     @property
     def pods(self) -> int:
-        """How many there have been."""
+        """The number of all pods so far."""
         return len(self.rows) + sum(self.forgotten.values())
 
 
-def job_of(row: Row) -> str:
-    """Its placeholder in words."""
+def job_of(row: PodRow) -> str:
+    """Its placeholder as text."""
     return f"job {row.job_id}" + (f" of {row.members} pods" if row.members > 1 else "")
 
 
-def stage(pod: PodSeen, job: JobSeen | None) -> Stage:
-    """From the table above."""
+def stage(pod: PodSeen, job: JobSeen | None) -> PodStage:
+    """The stage by the table above."""
     if pod.phase in ("Succeeded", "Failed"):
-        return Stage.DONE if pod.phase == "Succeeded" else Stage.FAILED
+        return PodStage.DONE if pod.phase == "Succeeded" else PodStage.FAILED
     if pod.node:
-        return Stage.BOUND
+        return PodStage.BOUND
     if job is None or job.over:
-        return Stage.PENDING
-    return Stage.ALLOCATED if job.cpus else Stage.QUEUED
+        return PodStage.PENDING
+    return PodStage.ALLOCATED if job.cpus else PodStage.QUEUED
 
 
 def rows(
-    before: Mapping[str, Row], pods: Iterable[PodSeen], jobs: Mapping[str, JobSeen], now: float
-) -> tuple[Row, ...]:
-    """All pods that are, and those that were: what is gone keeps its last node and job."""
+    before: Mapping[str, PodRow], pods: Iterable[PodSeen], jobs: Mapping[str, JobSeen], now: float
+) -> tuple[PodRow, ...]:
+    """Rows of all pods, past ones included; a deleted pod keeps its last node and job."""
     found = {pod.uid: _row(pod, _job(pod, jobs), before.get(pod.uid), now) for pod in pods}
     gone = {uid: _gone(row, now) for uid, row in before.items() if uid not in found}
-    everybody = {**{uid: found.get(uid) or gone[uid] for uid in before}, **found}.values()
-    sharing = collections.Counter(row.job_id for row in everybody)
+    every_row = {**{uid: found.get(uid) or gone[uid] for uid in before}, **found}.values()
+    sharing = collections.Counter(row.job_id for row in every_row)
     return tuple(
         dataclasses.replace(row, members=max(row.members, sharing[row.job_id])) if row.job_id else row
-        for row in everybody
+        for row in every_row
     )
 
 
@@ -157,34 +157,34 @@ def _job(pod: PodSeen, jobs: Mapping[str, JobSeen]) -> JobSeen | None:
     return next((jobs[owner] for owner in pod.owners if owner in jobs), None)
 
 
-def _row(pod: PodSeen, job: JobSeen | None, before: Row | None, now: float) -> Row:
+def _row(pod: PodSeen, job: JobSeen | None, before: PodRow | None, now: float) -> PodRow:
     reached = stage(pod, job)
     node = pod.node or (_places(job) if job else "")
     job_id = pod.job_id or (job.job_id if job else 0) or (before.job_id if before else 0)
-    return Row(
+    return PodRow(
         uid=pod.uid,
         name=pod.name,
         stage=reached,
         job_id=job_id,
         members=before.members if before and before.job_id == job_id else 1,
         node=node,
-        why=job.why if job and reached is Stage.QUEUED else "",
+        why=job.why if job and reached is PodStage.QUEUED else "",
         since=before.since if before and before.stage is reached else now,
     )
 
 
 def _places(job: JobSeen) -> str:
-    """Where a pod may come that is not bound yet."""
+    """The node, or the number of nodes, of a pod that is not bound yet."""
     return next(iter(job.cpus), "") if len(job.cpus) < _SEVERAL else f"{len(job.cpus)} nodes"
 
 
-def _gone(row: Row, now: float) -> Row:
-    """A pod that ended well may be cleared away afterwards; that changes nothing."""
-    return row if row.stage in OVER else dataclasses.replace(row, stage=Stage.GONE, since=now)
+def _gone(row: PodRow, now: float) -> PodRow:
+    """A pod that is deleted after it has ended keeps its stage."""
+    return row if row.stage in OVER else dataclasses.replace(row, stage=PodStage.GONE, since=now)
 
 
 def bars(nodes: Mapping[str, int], jobs: Iterable[JobSeen]) -> tuple[Bar, ...]:
-    """Each node with its cpus, and what running placeholders hold of them."""
+    """Each node with its cpus, and how many of them running placeholders hold."""
     used = dict.fromkeys(nodes, 0)
     for job in jobs:
         for node, cpus in job.cpus.items() if not job.over else ():
@@ -193,18 +193,18 @@ def bars(nodes: Mapping[str, int], jobs: Iterable[JobSeen]) -> tuple[Bar, ...]:
 
 
 def newest(jobs: Iterable[JobSeen]) -> Mapping[str, JobSeen]:
-    """The placeholder of each owner: the one that lives, else the last one."""
+    """The placeholder of each owner: the one that is alive, else the last one."""
     ordered = sorted(jobs, key=lambda job: not job.over)
     return {job.owner: job for job in ordered}
 
 
-def steps(before: Frame | None, after: Frame) -> Sequence[tuple[Row, Stage]]:
-    """What happened between two looks; a stage that was passed in between counts too."""
+def steps(before: Frame | None, after: Frame) -> Sequence[tuple[PodRow, PodStage]]:
+    """The stages reached between two frames, including stages passed in between."""
     known = {row.uid: row.stage for row in before.rows} if before else {}
     return [(row, passed) for row in after.rows for passed in _passed(known.get(row.uid), row)]
 
 
-def _passed(last: Stage | None, row: Row) -> Sequence[Stage]:
+def _passed(last: PodStage | None, row: PodRow) -> Sequence[PodStage]:
     if row.stage is last:
         return ()
     if row.stage not in WAY or (last is not None and last not in WAY):

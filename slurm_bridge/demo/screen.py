@@ -1,6 +1,6 @@
-"""The show on a terminal, drawn anew several times a second: pods on their way, nodes filling, calls, events.
+"""The demo on a terminal, drawn several times a second: pods, nodes, calls, events.
 
-What scrolls past would not be read: the newest lines of the daemon's log have a corner of their own.
+The newest lines of the daemon's log have a panel of their own.
 """
 
 import collections
@@ -18,20 +18,20 @@ import rich.table
 import rich.text
 
 from slurm_bridge.demo import scene
-from slurm_bridge.demo.scene import Bar, Frame, Row, Stage
+from slurm_bridge.demo.scene import Bar, Frame, PodRow, PodStage
 
 _COLOURS = {
-    Stage.PENDING: "grey62",
-    Stage.QUEUED: "yellow",
-    Stage.ALLOCATED: "magenta",
-    Stage.BOUND: "cyan",
-    Stage.DONE: "green",
-    Stage.FAILED: "bold red",
-    Stage.GONE: "red",
+    PodStage.PENDING: "grey62",
+    PodStage.QUEUED: "yellow",
+    PodStage.ALLOCATED: "magenta",
+    PodStage.BOUND: "cyan",
+    PodStage.DONE: "green",
+    PodStage.FAILED: "bold red",
+    PodStage.GONE: "red",
 }
 #: Cells of a node's bar.
 _WIDTH = 24
-#: Lines that are not rows of the table of pods: its frame, the head, the foot.
+#: Lines outside of the table of pods: its frame, the head, the foot.
 _FURNITURE = 18
 _LOG_LINES = 4
 _NEWS_LINES = 6
@@ -39,7 +39,7 @@ _PER_SECOND = 8
 
 
 class LogCorner(io.StringIO):
-    """Where the daemon's log goes while the screen is drawn: only the newest lines stay."""
+    """Receives the daemon's log while the screen is drawn, and keeps the newest lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,12 +51,12 @@ class LogCorner(io.StringIO):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The newest."""
+        """The newest lines."""
         return tuple(self._lines)
 
 
 class Screen:
-    """Implements show.Audience; a context manager, which leaves the last look on the terminal."""
+    """Implements show.Display; a context manager that leaves the last frame on the terminal."""
 
     def __init__(self, log: LogCorner, console: rich.console.Console | None = None) -> None:
         self._console, self._log = console or rich.console.Console(), log
@@ -118,13 +118,13 @@ def _pods(frame: Frame, room: int) -> rich.table.Table:
     return table
 
 
-def chosen(rows: Iterable[Row], room: int) -> tuple[Row, ...]:
-    """Those on their way first, then those that came to something last; in both, what moved last stands above."""
-    ordered = sorted(rows, key=lambda row: (row.stage in scene.OVER, row.stage is Stage.PENDING, -row.since))
+def chosen(rows: Iterable[PodRow], room: int) -> tuple[PodRow, ...]:
+    """Pods in progress first, then pods that ended last; the most recent change on top."""
+    ordered = sorted(rows, key=lambda row: (row.stage in scene.OVER, row.stage is PodStage.PENDING, -row.since))
     return tuple(ordered[:room])
 
 
-def _way(stage: Stage) -> str:
+def _way(stage: PodStage) -> str:
     if stage not in scene.WAY:
         return stage.value
     return "●" * (scene.WAY.index(stage) + 1) + "○" * (len(scene.WAY) - scene.WAY.index(stage) - 1) + f" {stage.value}"

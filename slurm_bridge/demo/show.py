@@ -1,10 +1,10 @@
-"""The show from beginning to end.
+"""The demo from beginning to end.
 
 1 the world   both pocket servers, over real HTTP on loopback
-2 the work    a namespace, the examples, pods beside them: created before anybody schedules
-3 troubles    what was ordered to go wrong is armed
+2 the work    a namespace, the examples and more pods: created before the daemon starts
+3 faults      the requested faults are armed
 4 the daemon  started as `slurm-bridge run` starts it
-5 looks       several a second, each shown, until all work has ended (or for as long as somebody watches)
+5 frames      several per second, until all work has ended (or, on a terminal, until interrupted)
 6 the end     the daemon drains and stops; a summary says whether everything went well
 """
 
@@ -18,28 +18,28 @@ from typing import Protocol
 
 from slurm_bridge import app
 from slurm_bridge.daemon.process import Daemon
-from slurm_bridge.demo import scene, troubles, work
-from slurm_bridge.demo.observer import Observer
-from slurm_bridge.demo.scene import Frame, Stage
+from slurm_bridge.demo import pocket, scene, troubles, work
+from slurm_bridge.demo.observer import PocketObserver
+from slurm_bridge.demo.scene import Frame, PodStage
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.settings import loading
 
-#: Of fewer nodes none has GPUs, which an example needs.
+#: With fewer nodes none has GPUs, which an example needs.
 FEWEST_NODES = 4
 
-#: Looks a second are the inverse of this.
+#: Seconds between two frames.
 PERIOD = 0.1
 
-#: Who watches is shown so many new pods every so many seconds. Of what made them, so many are kept when they are over.
+#: On a terminal, this many new pods arrive every so many seconds; this many finished objects are kept.
 _WAVE, _NEXT, _KEPT = 20, 3.0, 32
 
-#: What a crashed slurmctld brings back to life is found by a sweep; nobody watches for the five minutes of a real one.
+#: A sweep finds the jobs that a crashed slurmctld brings back; here it runs more often than every five minutes.
 _SWEEP = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What is asked for. `once`: end when all work has ended, or after `deadline` seconds."""
+class DemoOptions:
+    """The options of the command. `once`: end when all work has ended, or after `deadline` seconds."""
 
     pods: int = 40
     nodes: int = 6
@@ -49,19 +49,19 @@ class Options:
     deadline: float = 120.0
 
 
-class Audience(Protocol):
-    """Who is shown the looks."""
+class Display(Protocol):
+    """Shows the frames."""
 
     def begin(self, text: str) -> None:
-        """What is on the stage."""
+        """Show what the demo will do."""
 
     def show(self, frame: Frame) -> None:
-        """One look."""
+        """Show one frame."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """How it went; `open` is work that has not ended, `left` placeholders that are still alive in Slurm."""
+    """The result; `left` is the number of placeholders that are still alive in Slurm."""
 
     seconds: float
     outcomes: tuple[tuple[str, str], ...]
@@ -72,9 +72,9 @@ class Summary:
 
     @property
     def good(self) -> bool:
-        """Everything was done, nothing is left, and the daemon ended as it was told.
+        """All work is done, nothing is left, and the daemon ended in order.
 
-        A bare pod whose node Slurm has taken back is deleted, as it has to be; only a crash of slurmctld does that.
+        If slurmctld crashes, Slurm takes nodes back; pods without a controller are then deleted, as they have to be.
         """
         fine = {"done", "gone"} if "controller-crash" in self.faults else {"done"}
         ended = all(outcome in fine for _, outcome in self.outcomes)
@@ -103,16 +103,16 @@ def _counts(outcomes: Sequence[str]) -> str:
     return ", ".join(f"{count} {word}" for key, word in words.items() if (count := outcomes.count(key))) or "nothing"
 
 
-def play(options: Options, audience: Audience, stop: threading.Event) -> Summary:
-    """All of it; `stop` ends it early, from any thread."""
-    with app.pocket_world(nodes=options.nodes, cpus=options.cpus) as world:
+def play(options: DemoOptions, audience: Display, stop: threading.Event) -> Summary:
+    """Run the demo; `stop` ends it early, from any thread."""
+    with pocket.world(nodes=options.nodes, cpus=options.cpus) as world:
         programme = work.programme(options.pods)
         audience.begin(_introduction(world, programme, options))
         wanted = work.create(world.cluster, programme.manifests)
         schedule = troubles.Schedule(world, options.faults)
-        observer = Observer(world)
+        observer = PocketObserver(world)
         with _running(world, programme.examples) as engine:
-            stage = _Stage(world=world, wanted=wanted, schedule=schedule, observer=observer, engine=engine)
+            stage = _Show(world=world, wanted=wanted, schedule=schedule, observer=observer, engine=engine)
             last = _watch(stage, options, audience, stop)
         return Summary(
             seconds=last.seconds,
@@ -124,8 +124,8 @@ def play(options: Options, audience: Audience, stop: threading.Event) -> Summary
         )
 
 
-class _Engine:
-    """The daemon in a thread of its own. A status that is never set is a failure."""
+class _DaemonThread:
+    """Runs the daemon in a thread. The status is a failure until the daemon sets it."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.status = 1
@@ -141,14 +141,14 @@ class _Engine:
         return self._thread.is_alive()
 
     def end(self) -> None:
-        """In order."""
+        """Stop the daemon in order."""
         self._daemon.stop()
         self._thread.join()
 
 
 @contextlib.contextmanager
-def _running(world: app.PocketWorld, examples: Iterable[str]) -> Iterator[_Engine]:
-    """The very daemon of `slurm-bridge run`, with the shipped configuration turned to this world."""
+def _running(world: pocket.PocketWorld, examples: Iterable[str]) -> Iterator[_DaemonThread]:
+    """The daemon of `slurm-bridge run`, with the shipped configuration adapted to this world."""
     path = world.folder / "config.yaml"
     path.write_text(work.configuration(), encoding="utf-8")
     overrides = (*world.overrides, f"mirror.sweep_seconds={_SWEEP}")
@@ -156,7 +156,7 @@ def _running(world: app.PocketWorld, examples: Iterable[str]) -> Iterator[_Engin
     hooks = [*(hook.model_dump(mode="json") for hook in shipped), *work.hooks(examples)]
     overrides = (*overrides, f"hooks={json.dumps(hooks)}")
     with app.daemon(app.Configuration(path=path, environ={}, overrides=overrides)) as daemon:
-        engine = _Engine(daemon)
+        engine = _DaemonThread(daemon)
         try:
             yield engine
         finally:
@@ -164,24 +164,24 @@ def _running(world: app.PocketWorld, examples: Iterable[str]) -> Iterator[_Engin
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Stage:
-    """What is needed while it runs."""
+class _Show:
+    """The parts of a running demo."""
 
-    world: app.PocketWorld
+    world: pocket.PocketWorld
     wanted: Sequence[work.Work]
     schedule: troubles.Schedule
-    observer: Observer
-    engine: _Engine
+    observer: PocketObserver
+    engine: _DaemonThread
 
     def over(self, frame: Frame) -> bool:
-        """All work has ended, and so has what follows from it."""
+        """All work has ended, and so has everything that follows from it."""
         if frame.left or not self.schedule.over or any(row.stage not in scene.OVER for row in frame.rows):
             return False
         return all(self.observer.outcome(one) for one in self.wanted)
 
 
-def _watch(stage: _Stage, options: Options, audience: Audience, stop: threading.Event) -> Frame:
-    """Look and show until the end; the last look."""
+def _watch(stage: _Show, options: DemoOptions, audience: Display, stop: threading.Event) -> Frame:
+    """Show frames until the end; returns the last one."""
     traffic = _Traffic(stage.world, stage.observer, first=options.pods + 1)
     while True:
         frame = stage.observer.look()
@@ -196,16 +196,16 @@ def _watch(stage: _Stage, options: Options, audience: Audience, stop: threading.
 
 
 class _Traffic:
-    """While somebody watches there is always something to see: new pods come, finished ones are cleared away."""
+    """Creates new pods and removes finished ones while the demo runs on a terminal."""
 
-    def __init__(self, world: app.PocketWorld, observer: Observer, *, first: int) -> None:
+    def __init__(self, world: pocket.PocketWorld, observer: PocketObserver, *, first: int) -> None:
         self._world, self._observer, self._number = world, observer, first
         self._next = 0.0
         self._made: collections.deque[work.Work] = collections.deque()
 
     def step(self, frame: Frame) -> None:
-        """Some pods when it is time; none while many wait."""
-        waiting = sum(frame.count(one) for one in (Stage.PENDING, Stage.QUEUED))
+        """Create some pods when it is time, unless many wait."""
+        waiting = sum(frame.count(one) for one in (PodStage.PENDING, PodStage.QUEUED))
         if frame.seconds < self._next or waiting >= _WAVE:
             return
         self._next = frame.seconds + _NEXT
@@ -216,7 +216,7 @@ class _Traffic:
             self._clear(self._made.popleft())
 
     def _make(self, manifest: Manifest) -> None:
-        """Through the back door, so that only the daemon's calls are counted."""
+        """Directly in the pocket server, so that only the daemon's calls are counted."""
         kind = work.kind_of(manifest)
         self._world.kube.create(kind, manifest)
         self._made.append(work.Work(kind=kind, namespace=work.NAMESPACE, name=manifest["metadata"]["name"]))
@@ -226,7 +226,7 @@ class _Traffic:
             self._world.kube.delete(old.kind, (old.namespace, old.name))
 
 
-def _introduction(world: app.PocketWorld, programme: work.Programme, options: Options) -> str:
+def _introduction(world: pocket.PocketWorld, programme: work.Programme, options: DemoOptions) -> str:
     shown = ", ".join(programme.examples) or "none found"
     lines = [
         f"pocket Kubernetes {world.kube_url}   pocket slurmrestd {world.slurm_url}",
@@ -236,5 +236,5 @@ def _introduction(world: app.PocketWorld, programme: work.Programme, options: Op
     lines += [f"example {name} is left out: {why}" for name, why in programme.left_out.items()]
     lines += [f"fault {name}: {troubles.TROUBLES[name].words}" for name in options.faults]
     if not options.once:
-        lines.append(f"join in: kubectl --kubeconfig {world.kubeconfig} get pods --all-namespaces --watch")
+        lines.append(f"use it with: kubectl --kubeconfig {world.kubeconfig} get pods --all-namespaces --watch")
     return "\n".join(lines)

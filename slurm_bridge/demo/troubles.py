@@ -1,21 +1,21 @@
-"""What can go wrong on the stage, by name: each breaks calls on order, or does something to a server at a moment."""
+"""The faults of the demo, by name: each breaks calls, or does something to a server at a given time."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge import errors
-from slurm_bridge.app import PocketWorld
+from slurm_bridge.demo.pocket import PocketWorld
 from slurm_bridge.sim import faults
 
 Deed = Callable[[PocketWorld], None]
 
-#: Everything but the streams of watches.
+#: Everything but watches.
 _PLAIN_CALLS = r"^(?!.*watch=)"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """`arm` is done at once, `later` so many seconds after the start of the daemon."""
+    """`arm` runs at once, `later` after so many seconds of the daemon's life."""
 
     words: str
     arm: Deed | None = None
@@ -23,7 +23,7 @@ class Trouble:
 
 
 def _lose_answers(world: PocketWorld) -> None:
-    """The server acts, and the connection breaks before it says so."""
+    """The server acts, and the connection breaks before it answers."""
     world.slurm_calls.plan(faults.Drop(), method="POST", target="/job/submit", nth=2)
     world.slurm_calls.at_random(faults.Drop(), probability=0.2, seed=1, method="POST", target="/job/submit")
     world.slurm_calls.at_random(faults.Drop(), probability=0.2, seed=2, method="DELETE", target="/job")
@@ -41,7 +41,7 @@ def _cut_watches(world: PocketWorld) -> None:
 
 
 def _refuse(world: PocketWorld) -> None:
-    """Overloaded, unavailable, broken: what an API server says on a bad day."""
+    """The errors of an overloaded, unavailable or broken API server."""
     for number in (429, 500, 503):
         calls, body = world.kube_calls, _status(number)
         fault = faults.Answer(status=number, body=body)
@@ -54,30 +54,30 @@ def _status(number: int) -> bytes:
 
 
 def _crash(world: PocketWorld) -> None:
-    """kill -9: what slurmctld had not saved yet never was."""
+    """kill -9: what slurmctld had not saved is lost."""
     world.slurmctld.control.crash(lose_seconds=1.0)
 
 
 TROUBLES: Mapping[str, Trouble] = {
     "lost-answers": Trouble(
-        words="orders are carried out, but one answer in five is lost: submits, cancels, bindings", arm=_lose_answers
+        words="submits, cancels and bindings are carried out, but one answer in five is lost", arm=_lose_answers
     ),
-    "slow": Trouble(words="two calls in five take 0.3 seconds longer, on both sides", arm=_slow_down),
+    "slow": Trouble(words="two calls in five take 0.3 seconds longer, on both servers", arm=_slow_down),
     "slurm-down": Trouble(
-        words="slurmctld is not there from the 2nd to the 6th second",
+        words="slurmctld is down from the 2nd to the 6th second",
         later=((2.0, lambda world: world.slurmctld.control.down()), (6.0, lambda world: world.slurmctld.control.up())),
     ),
     "watch-cuts": Trouble(words="watches break after five changes", arm=_cut_watches),
     "apiserver-errors": Trouble(words="one call in five to Kubernetes is answered with 429, 500 or 503", arm=_refuse),
     "controller-crash": Trouble(
-        words="slurmctld is killed in the 2nd and in the 5th second, and forgets each time what was young",
+        words="slurmctld is killed in the 2nd and in the 5th second, and loses its most recent changes each time",
         later=((2.0, _crash), (5.0, _crash)),
     ),
 }
 
 
 class Schedule:
-    """The troubles of one show."""
+    """The faults of one run."""
 
     def __init__(self, world: PocketWorld, names: Iterable[str]) -> None:
         chosen = [trouble(name) for name in dict.fromkeys(names)]
@@ -98,17 +98,17 @@ class Schedule:
 
     @property
     def over(self) -> bool:
-        """Nothing is due any more; what breaks calls goes on for as long as there are calls."""
+        """Nothing is due any more; broken calls go on."""
         return not self._due
 
     @property
     def struck(self) -> int:
-        """How often something went wrong on order."""
+        """How many faults have struck."""
         return self._done + self._world.kube_calls.struck + self._world.slurm_calls.struck - self._struck
 
 
 def trouble(name: str) -> Trouble:
-    """By its name; BadConfiguration lists those that there are."""
+    """The fault of this name; BadConfiguration lists all names."""
     found = TROUBLES.get(name)
     if found is None:
         raise errors.BadConfiguration(f"fault {name!r}: there are {', '.join(TROUBLES)}")
@@ -116,6 +116,6 @@ def trouble(name: str) -> Trouble:
 
 
 def listed() -> str:
-    """All of them, for people."""
+    """All faults as text."""
     width = max(map(len, TROUBLES))
     return "\n".join(f"{name:<{width}}  {one.words}" for name, one in TROUBLES.items())

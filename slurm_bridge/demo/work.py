@@ -1,4 +1,4 @@
-"""What is put on the stage: the shipped configuration, the shipped examples, and as many pods beside them as wanted."""
+"""What the demo creates: the shipped configuration, the shipped examples, and more pods."""
 
 import dataclasses
 import itertools
@@ -16,21 +16,21 @@ from slurm_bridge.model.meta import Manifest, Object
 from slurm_bridge.runtime import packages
 from slurm_bridge.workloads import kind_table
 
-#: Where the project's folders are, when it runs from its repository.
+#: The root of the repository, if the program runs from one.
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
-#: The examples and the shipped policy are made for it.
+#: The namespace of the examples and of the shipped policy.
 NAMESPACE = "slurm-bridge"
-#: The shipped configuration has its Lease there.
+#: The namespace of the Lease in the shipped configuration.
 DAEMON_NAMESPACE = "slurm-bridge-system"
 
-#: The folder of examples that are given to a daemon, not created in a cluster.
+#: The folder with examples of configurations; they are not created in a cluster.
 CONFIGURATIONS = "hooks"
 
-#: Without the shipped configuration beside us, what a daemon needs at least.
+#: The minimal configuration, if the shipped one is not found.
 _PLAIN = "cluster_id: demo\ndefaults: {user: slurm-bridge, group: slurm-bridge}\n"
 
-#: Nobody wants to wait for Monday here.
+#: Options that let the example's hook admit pods at any time.
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "office-hours": {
         "opens": "00:00",
@@ -39,13 +39,13 @@ _OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-#: Kinds whose controllers the pocket Kubernetes has not.
+#: The pocket Kubernetes has no controllers for these kinds.
 _IDLE = tuple(kind for kind in kind_table.OWNERS if kind not in (kinds.PODS, kinds.JOBS))
 
-#: Replaced rather than counted as failed when Slurm takes the node back.
+#: A pod counts as replaced, not as failed, when Slurm takes its node back.
 _POLICY = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
 
-#: Kinds that only manifests of users need.
+#: Further kinds that manifests of users contain.
 _MORE = (
     Kind(group="", versions=("v1",), plural="serviceaccounts", kind="ServiceAccount", record=Object),
     Kind(group="", versions=("v1",), plural="configmaps", kind="ConfigMap", record=Object),
@@ -57,7 +57,7 @@ _KINDS: Mapping[tuple[str, str], Kind[Any]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """One thing that was created and should come to an end: a Job, or a pod that nobody made."""
+    """An object that should come to an end: a Job, or a pod without a controller."""
 
     kind: Kind[Any]
     namespace: str
@@ -69,7 +69,7 @@ class Work:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Programme:
-    """What will be created, in order, of which examples, and which one was left out for which reason."""
+    """The manifests in the order of their creation, the names of the examples, and why some were left out."""
 
     manifests: tuple[Manifest, ...]
     examples: tuple[str, ...]
@@ -77,7 +77,7 @@ class Programme:
 
 
 def configuration(project: pathlib.Path = PROJECT) -> str:
-    """The configuration that `deploy/` ships, as text."""
+    """The configuration in `deploy/` as text."""
     shipped = project / "deploy" / "config.yaml"
     if not shipped.is_file():
         return _PLAIN
@@ -86,7 +86,7 @@ def configuration(project: pathlib.Path = PROJECT) -> str:
 
 
 def programme(pods: int, project: pathlib.Path = PROJECT) -> Programme:
-    """All examples that can run as things are, then so many pods: bare ones, those of Jobs, and gangs of both."""
+    """All examples that can run here, then this many pods: single ones, those of Jobs, and gangs of both."""
     found = (path for path in (project / "examples").glob("*") if path.name != CONFIGURATIONS)
     folders = sorted(path for path in found if path.is_dir())
     left_out = {folder.name: why for folder in folders if (why := _unfit(folder))}
@@ -104,18 +104,18 @@ def programme(pods: int, project: pathlib.Path = PROJECT) -> Programme:
 
 
 def _unfit(folder: pathlib.Path) -> str:
-    """Why an example cannot be shown; empty when it can."""
+    """Why an example cannot run here; empty if it can."""
     if not any(folder.glob("*.yaml")):
         return "it has no manifest"
     missing = [name for name in brought(folder) if name not in packages.offered(registry.GROUP)]
     if missing:
-        return f"it brings a hook of its own ({', '.join(missing)}), which has to be installed first"
+        return f"it needs a hook of its own ({', '.join(missing)}), which is not installed"
     idle = [one["kind"] for one in _example(folder) if kind_of(one) in _IDLE]
-    return f"nobody makes pods of a {idle[0]} in the pocket Kubernetes" if idle else ""
+    return f"no controller makes pods of a {idle[0]} in the pocket Kubernetes" if idle else ""
 
 
 def brought(folder: pathlib.Path) -> tuple[str, ...]:
-    """The hooks of the package that an example is, if it is one."""
+    """The hooks of the package in an example's folder, if it is a package."""
     described = folder / "pyproject.toml"
     if not described.is_file():
         return ()
@@ -124,7 +124,7 @@ def brought(folder: pathlib.Path) -> tuple[str, ...]:
 
 
 def hooks(examples: Iterable[str], project: pathlib.Path = PROJECT) -> tuple[Mapping[str, Any], ...]:
-    """How the hooks that these examples bring are configured here."""
+    """The configuration of the hooks that these examples bring."""
     names = (name for example in examples for name in brought(project / "examples" / example))
     return tuple({"name": name, "budget_ms": 5000, "options": _OPTIONS.get(name, {})} for name in names)
 
@@ -136,35 +136,35 @@ def _example(folder: pathlib.Path) -> Iterator[Manifest]:
 
 
 def _ending(pod: Manifest) -> Manifest:
-    """The pocket kubelet runs no program whose end it could see; pods of Jobs end there by themselves."""
+    """The pocket kubelet runs no program: without this annotation a pod without a Job would never end."""
     metadata = pod["metadata"]
     annotations = {**_lasting(2), **(metadata.get("annotations") or {})}
     return {**pod, "metadata": {**metadata, "annotations": annotations}}
 
 
 def beside(pods: int, first: int = 1) -> Iterator[Manifest]:
-    """So many pods of different sizes that end by themselves after 1 to 5 seconds, numbered from `first` on."""
+    """Pods of different sizes that end after 1 to 5 seconds, numbered from `first` on."""
     number, end = first, first + pods
     for make, size in itertools.cycle(_ACTS):
         if number >= end:
             return
-        size = min(size, end - number)  # noqa: PLW2901 - the last act has to make do with who is left
+        size = min(size, end - number)  # noqa: PLW2901 - the last group takes the pods that are left
         yield from make(number, size)
         number += size
 
 
 def _singles(first: int, size: int) -> Iterator[Manifest]:
-    """Pods that nobody made."""
+    """Pods without a controller."""
     return (pod(number) for number in range(first, first + size))
 
 
 def _crew(first: int, size: int) -> Iterator[Manifest]:
-    """A Job: a placeholder for each pod."""
+    """A Job with a placeholder for each pod."""
     yield _job(f"crew-{first:03}", first, size)
 
 
 def _gang(first: int, size: int) -> Iterator[Manifest]:
-    """A Job that wants its pods together: one placeholder."""
+    """A Job that needs its pods together: one placeholder."""
     yield _job(f"gang-{first:03}", first, size, {names.ANNOTATION_GANG: "true"})
 
 
@@ -180,7 +180,7 @@ def _band(first: int, size: int) -> Iterator[Manifest]:
         yield _object("v1", "Pod", metadata, _spec(2 if rank else 7))
 
 
-#: Who comes, again and again, and how many pods that is.
+#: The kinds of work, in turns, with the number of pods of each.
 _ACTS: tuple[tuple[Callable[[int, int], Iterator[Manifest]], int], ...] = (
     (_singles, 6),
     (_crew, 5),
@@ -190,7 +190,7 @@ _ACTS: tuple[tuple[Callable[[int, int], Iterator[Manifest]], int], ...] = (
 
 
 def pod(number: int) -> Manifest:
-    """One that nobody made."""
+    """A pod without a controller."""
     metadata = {"name": f"pod-{number:03}", "namespace": NAMESPACE, "annotations": _lasting(number)}
     return _object("v1", "Pod", metadata, _spec(_cpus(number)))
 
@@ -207,7 +207,7 @@ def _job(name: str, number: int, size: int, annotations: Mapping[str, str] | Non
 
 
 def _lasting(number: int) -> Mapping[str, str]:
-    """Orders for the pocket kubelet."""
+    """Annotations for the pocket kubelet."""
     return {"kwok.local/outcome": "succeed", "kwok.local/seconds": str(1 + number % 5)}
 
 
@@ -227,7 +227,7 @@ def _object(api_version: str, kind: str, metadata: Manifest, spec: Manifest | No
 
 
 def create(cluster: ports.Cluster, objects: Iterable[Manifest]) -> Sequence[Work]:
-    """Create them all through the port; what comes back are those that have to come to an end."""
+    """Create all objects through the port; returns those that have to come to an end."""
     created = []
     for manifest in objects:
         kind = kind_of(manifest)
@@ -239,7 +239,7 @@ def create(cluster: ports.Cluster, objects: Iterable[Manifest]) -> Sequence[Work
 
 
 def kind_of(manifest: Manifest) -> Kind[Any]:
-    """The row of the table of kinds; BadConfiguration when there is none."""
+    """The kind of this manifest; BadConfiguration if it is unknown."""
     group = str(manifest.get("apiVersion", "")).rpartition("/")[0]
     found = _KINDS.get((group, manifest["kind"]))
     if found is None:

@@ -1,4 +1,4 @@
-"""What controllers make of an object, down to the pods: as the real ones do it, as far as it can be told beforehand.
+"""Draws the objects and pods that controllers would make from a manifest, as far as they can be known beforehand.
 
 CronJob        one Job                   Deployment    one ReplicaSet
 ReplicaSet, StatefulSet, DaemonSet       pods
@@ -20,12 +20,12 @@ Makes = Callable[[Any, Manifest], Iterable[ChildDraft]]
 
 Above = tuple[Kind[Any], Object]
 
-#: How the origin of a pod begins that no controller makes.
+#: The origin of a pod without a controller begins with this.
 BARE = "Pod #"
 
 
 def draw(sketch: Sketch, manifest: Manifest) -> bool:
-    """Draw what becomes of this object; False for a kind that has no part in any workload."""
+    """Draw what this object becomes; False for a kind that has no part in any workload."""
     group = str(manifest.get("apiVersion", "")).rpartition("/")[0]
     kind = _BY_NAME.get((group, str(manifest.get("kind"))))
     if kind is None:
@@ -83,7 +83,7 @@ def _of_statefulset(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
 
 
 def _of_daemonset(found: Object, manifest: Manifest) -> Iterable[ChildDraft]:
-    """One for all nodes: the pods of a DaemonSet differ in nothing else."""
+    """One pod stands for all: the pods of a DaemonSet differ only in their node."""
     template = spec_of(manifest).get("template") or {}
     yield ChildDraft(kind=kinds.PODS, name=random_name(found.metadata.name), template=template)
 

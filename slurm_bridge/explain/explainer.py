@@ -1,61 +1,63 @@
-"""The door of this room: explains manifests, and pods by name."""
+"""Explains manifests, and pods by name."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from slurm_bridge import errors
-from slurm_bridge.explain import explaining, looking, subjects
-from slurm_bridge.explain.asking import Means
-from slurm_bridge.explain.explaining import Explanation
-from slurm_bridge.explain.keeping import Others
-from slurm_bridge.explain.looking import Remembered, Sides
-from slurm_bridge.explain.subjects import Eyes
+from slurm_bridge.explain import cluster_view, explanation, subjects
+from slurm_bridge.explain.cluster_view import CachedKnown, Servers
+from slurm_bridge.explain.context import ExplainContext
+from slurm_bridge.explain.explanation import Explanation
+from slurm_bridge.explain.subjects import OwnerLookup
+from slurm_bridge.explain.usage import OtherWorkloads
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.workloads.known import NOTHING, Asked, Options
 
 
 class Explainer:
-    """`sides` None: offline, where only manifests can be explained."""
+    """Without `servers` it works offline, and explains manifests only."""
 
     def __init__(
         self,
-        means: Means,
-        sides: Sides | None,
+        means: ExplainContext,
+        servers: Servers | None,
         owner_kinds: tuple[Kind[Any], ...] = (),
         options: Options | None = None,
     ) -> None:
-        self._means, self._sides = means, sides
+        self._means, self._servers = means, servers
         self._options, self._more = options or Options(), owner_kinds
 
     def manifests(self, objects: Iterable[Manifest]) -> Sequence[Explanation]:
-        """Each workload that these objects lead to together; BadConfiguration when there is none."""
-        eyes = self._eyes()
-        others = _others(eyes)
-        return [explaining.explain(one, self._means, self._sides, others) for one in subjects.of_objects(objects, eyes)]
+        """Every workload that these objects form together; BadConfiguration if there is none."""
+        lookup = self._lookup()
+        others = _others(lookup)
+        return [
+            explanation.explain(one, self._means, self._servers, others) for one in subjects.of_objects(objects, lookup)
+        ]
 
     def pod(self, namespace: str, name: str) -> Explanation:
-        """The workload of a pod that exists; NotFound when it does not."""
-        if self._sides is None:
+        """The workload of a pod in the cluster; NotFound without that pod."""
+        if self._servers is None:
             raise errors.BadConfiguration(f"pod {namespace}/{name} is in the cluster: it cannot be explained offline")
-        cluster = self._sides.cluster
-        pod = looking.pod(cluster, namespace, name)
-        eyes = self._eyes()
-        subject = subjects.of_pod(pod, lambda: looking.mates(cluster, namespace), eyes)
-        return explaining.explain(subject, self._means, self._sides, _others(eyes))
+        cluster = self._servers.cluster
+        pod = cluster_view.pod(cluster, namespace, name)
+        lookup = self._lookup()
+        subject = subjects.of_pod(pod, lambda: cluster_view.mates(cluster, namespace), lookup)
+        return explanation.explain(subject, self._means, self._servers, _others(lookup))
 
-    def _eyes(self) -> Eyes:
-        """New ones for each question: what they have seen, they remember."""
-        cluster = self._sides.cluster if self._sides is not None else None
-        return Eyes(
+    def _lookup(self) -> OwnerLookup:
+        """A new cache for each explanation."""
+        cluster = self._servers.cluster if self._servers is not None else None
+        return OwnerLookup(
             clock=self._means.clock,
-            known=Remembered(Asked(cluster)) if cluster is not None else NOTHING,
+            known=CachedKnown(Asked(cluster)) if cluster is not None else NOTHING,
             server=cluster,
             options=self._options,
             more=self._more,
         )
 
 
-def _others(eyes: Eyes) -> Others:
-    """The workloads beside the one that is explained, looked at with the same eyes."""
-    return Others(claim=lambda pod: subjects.root_of(pod, eyes), whole=subjects.whole(eyes))
+def _others(lookup: OwnerLookup) -> OtherWorkloads:
+    """The other workloads, found through the same cache."""
+    return OtherWorkloads(claim=lambda pod: subjects.root_of(pod, lookup), whole=subjects.whole(lookup))

@@ -1,4 +1,4 @@
-"""What makes pods a gang, and where each of its numbers comes from."""
+"""Why pods are a gang, and the source of each of its numbers."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _WORDS: Final = {lost: word for word, lost in voices.MEMBER_LOST.items()} | {Mem
 
 
 def values(workload: Workload, given: Given) -> tuple[Value, ...]:
-    """Nothing for a single pod."""
+    """Empty for a single pod."""
     gang = workload.gang
     if gang is None:
         return ()

@@ -1,21 +1,21 @@
-"""Who belongs to a workload, in which order, what each gets and where it is: for people and for machines."""
+"""The members of a workload in rank order, with their slots and nodes: as text and as JSON."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from slurm_bridge.explain.explaining import Explanation
+from slurm_bridge.explain.explanation import Explanation
 from slurm_bridge.explain.slots import Slot
 from slurm_bridge.model import hostlist, names
 from slurm_bridge.model.pod import Pod
 
-#: A longer list helps nobody to see the order.
+#: The text shows this many members.
 MOST: Final = 16
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One member. `slot` is the number of the one it takes, None where nobody can say; `job` its job's id as text."""
+class MemberRow:
+    """One member. `slot` is the number of its slot, None if it is undecided; `job` is a job id as text."""
 
     rank: int
     name: str
@@ -25,11 +25,11 @@ class Row:
     state: str
 
 
-def rows(found: Explanation) -> Sequence[Row]:
+def rows(found: Explanation) -> Sequence[MemberRow]:
     """Every member in rank order."""
     slot_of = {name: number for number, slot in enumerate(found.slots) for name in slot.names}
     return tuple(
-        Row(
+        MemberRow(
             rank=rank,
             name=pod.metadata.name,
             slot=slot_of.get(pod.metadata.name),
@@ -42,7 +42,7 @@ def rows(found: Explanation) -> Sequence[Row]:
 
 
 def lines(found: Explanation, *, most: int | None) -> Iterator[str]:
-    """For a gang; of the slot only where there are several."""
+    """The text; empty without a gang. The slot is shown if there are several."""
     if not found.subject.gang:
         return
     every = rows(found)
@@ -58,7 +58,7 @@ def lines(found: Explanation, *, most: int | None) -> Iterator[str]:
 
 
 def slots(found: Sequence[Slot]) -> Iterator[str]:
-    """What each member gets, and how many of them a node has room for."""
+    """The resources of each slot, and how many of its members fit on a node."""
     for number, slot in enumerate(found, start=1):
         head = f"{number}: " if len(found) > 1 else ""
         count = f"{len(slot.names)} x " if len(slot.names) > 1 else ""
@@ -68,13 +68,13 @@ def slots(found: Sequence[Slot]) -> Iterator[str]:
             yield f"   {word}: {hostlist.compress(nodes)}"
 
 
-def machine(row: Row) -> Mapping[str, Any]:
+def machine(row: MemberRow) -> Mapping[str, Any]:
     """One member."""
     return dataclasses.asdict(row)
 
 
 def machine_slot(slot: Slot) -> Mapping[str, Any]:
-    """One slot; the room on nodes as pairs, null where nobody has looked."""
+    """One slot; null for the nodes if they were not read."""
     fits = None if slot.fits is None else [{"room": room, "nodes": sorted(each)} for room, each in slot.fits.items()]
     return {
         "members": list(slot.names),

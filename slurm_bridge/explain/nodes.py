@@ -1,4 +1,4 @@
-"""Which nodes are left for a workload, and why the others are not."""
+"""The nodes that are left for a workload, and why the others are excluded."""
 
 import collections
 import dataclasses
@@ -9,15 +9,15 @@ from slurm_bridge.hooks import emitter
 from slurm_bridge.hooks.base import Audience, Denied, Nodes
 from slurm_bridge.model.job import JobRequest
 
-#: In place of what is said to operators only.
+#: Replaces a reason that only operators see.
 WITHHELD = "ruled out by this cluster's rules (operators see why)"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reasons:
-    """Kubernetes' names throughout; `hidden` are the reasons that only operators are shown.
+class NodeReasons:
+    """Nodes by their names in Kubernetes; `hidden` are the reasons that only operators see.
 
-    `members` names the pods that this is about, where others have other nodes.
+    `members` names the pods, if other pods have other nodes.
     """
 
     eligible: Nodes
@@ -26,7 +26,7 @@ class Reasons:
     members: str = ""
 
     def shown(self, *, operator: bool) -> Mapping[str, Nodes]:
-        """Nodes by the reason as this reader may see it."""
+        """The excluded nodes by the reason that this reader may see."""
         found: dict[str, Nodes] = {}
         for reason, nodes in self.excluded.items():
             words = reason if operator or reason not in self.hidden else WITHHELD
@@ -34,8 +34,8 @@ class Reasons:
         return found
 
 
-def reasons(every: Nodes, eligible: Nodes, layers: Iterable[Denied], members: str = "") -> Reasons:
-    """A node counts with all reasons of the first layer that denied it; nobody speaks of nodes before that."""
+def reasons(every: Nodes, eligible: Nodes, layers: Iterable[Denied], members: str = "") -> NodeReasons:
+    """Each node counts with all reasons of the first layer that excluded it."""
     left, excluded = every, collections.defaultdict[str, set[str]](set)
     hidden: set[str] = set()
     for layer in layers:
@@ -44,7 +44,7 @@ def reasons(every: Nodes, eligible: Nodes, layers: Iterable[Denied], members: st
             excluded[reason].add(name)
             hidden |= {reason} if layer.audience is Audience.OPERATOR else set()
         left = left - layer.nodes.keys()
-    return Reasons(
+    return NodeReasons(
         eligible=eligible,
         excluded={reason: frozenset(names) for reason, names in excluded.items()},
         hidden=frozenset(hidden),
@@ -52,8 +52,8 @@ def reasons(every: Nodes, eligible: Nodes, layers: Iterable[Denied], members: st
     )
 
 
-def within(found: Reasons, seen: ClusterSnapshot, request: JobRequest) -> Reasons:
-    """Those of the eligible nodes that the request's partitions have; the others get that as their reason."""
+def within(found: NodeReasons, seen: ClusterSnapshot, request: JobRequest) -> NodeReasons:
+    """Exclude the nodes outside of the request's partitions."""
     members = emitter.members(seen, request.partition or "")
     inside = frozenset(name for name in found.eligible if seen.nodes[name].slurm_name in members)
     outside = found.eligible - inside

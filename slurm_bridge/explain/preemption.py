@@ -1,6 +1,6 @@
-"""What preemption would come to for a workload that waits: what the hook would propose to the daemon.
+"""What preemption would do for a workload that waits: what the hook would propose to the daemon.
 
-The daemon asks the hook about what it has heard; here that is put together from what the servers say now. Nothing is
+The daemon knows the state from its watches; here it is built from what the servers say now. Nothing is
 written anywhere.
 """
 
@@ -8,8 +8,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.explain.asking import Asked
-from slurm_bridge.explain.looking import Scene, Sides
+from slurm_bridge.explain.cluster_view import ClusterView, Servers
+from slurm_bridge.explain.context import Inquiry
 from slurm_bridge.hooks import evictions
 from slurm_bridge.hooks.evictions import Preempts, Proposal
 from slurm_bridge.mirror.table import Table
@@ -23,7 +23,7 @@ from slurm_bridge.scheduler.eviction import preemptors, sites
 from slurm_bridge.scheduler.eviction.situation import ClusterSituation
 from slurm_bridge.scheduler.tools import Limits
 
-#: To which workload a pod belongs.
+#: The workload of a pod.
 Claim = Callable[[Pod], Root]
 
 #: Every workload has waited since then: for how long it really has, only the daemon knows.
@@ -37,7 +37,7 @@ NO_VICTIMS = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptionView:
-    """`promised`: nodes that are being cleared for it already. `places`: node by pod, where others would make room."""
+    """`promised`: nodes that are being cleared already. `places`: node by pod, if evictions would make room."""
 
     after_seconds: float
     promised: tuple[str, ...] = ()
@@ -45,13 +45,15 @@ class PreemptionView:
     victims: tuple[str, ...] = ()
 
 
-def look(asked: Asked, sides: Sides, scene: Scene, crew: Sequence[Pod], claim: Claim) -> PreemptionView | None:
-    """For a workload that has no nodes; None where the hook is not configured. `crew` are its pods as they are."""
-    hook = asked.means.chain.preempts
+def look(
+    inquiry: Inquiry, servers: Servers, scene: ClusterView, crew: Sequence[Pod], claim: Claim
+) -> PreemptionView | None:
+    """For a workload without nodes; None without the hook. `crew` are its pods as they are."""
+    hook = inquiry.means.chain.preempts
     if hook is None or any(pod.bound for pod in crew):
         return None
     found = PreemptionView(after_seconds=hook.after_seconds, promised=tuple(sorted(evictions.nominated(crew))))
-    proposal = None if found.promised else _proposal(hook, asked, sides, scene, crew, claim)
+    proposal = None if found.promised else _proposal(hook, inquiry, servers, scene, crew, claim)
     if proposal is None:
         return found
     named = {pod.uid: _name(pod) for pod in crew}
@@ -63,30 +65,30 @@ def look(asked: Asked, sides: Sides, scene: Scene, crew: Sequence[Pod], claim: C
 
 
 def lines(found: PreemptionView) -> Iterator[str]:
-    """For people."""
+    """The text."""
     if found.promised:
-        yield f"room is being made for it on {', '.join(found.promised)}"
+        yield f"pods are being evicted for it on {', '.join(found.promised)}"
     elif not found.victims:
         yield NO_VICTIMS
     else:
-        yield f"once it has waited for {found.after_seconds:g} s, room would be made for it:"
-        yield from (f"  {pod} would come to {node}" for pod, node in found.places.items())
-        yield f"  evicted, for their lower priority: {', '.join(found.victims)}"
+        yield f"after waiting for {found.after_seconds:g} s, pods would be evicted for it:"
+        yield from (f"  {pod} would be bound to {node}" for pod, node in found.places.items())
+        yield f"  evicted, because of their lower priority: {', '.join(found.victims)}"
 
 
 def machine(found: PreemptionView) -> Mapping[str, Any]:
-    """All of it."""
+    """The JSON document."""
     return {**dataclasses.asdict(found), "promised": list(found.promised), "victims": list(found.victims)}
 
 
 def _proposal(
-    hook: Preempts, asked: Asked, sides: Sides, scene: Scene, crew: Sequence[Pod], claim: Claim
+    hook: Preempts, inquiry: Inquiry, servers: Servers, scene: ClusterView, crew: Sequence[Pod], claim: Claim
 ) -> Proposal | None:
-    means, root = asked.means, asked.workload.root
-    table = _table(sides, means.rules.cluster_id)
+    means, root = inquiry.means, inquiry.workload.root
+    table = _table(servers, means.rules.cluster_id)
     census = _census(scene, crew, claim, root)
     waits, now, window = census.crew(root.key), means.clock.now(), Limits().window
-    one = preemptors.preemptor(hook, asked.wish, waits, table, now=now, window=window)
+    one = preemptors.preemptor(hook, inquiry.wish, waits, table, now=now, window=window)
     lowest = sites.lowest(census)
     if one is None or lowest is None or one.priority <= lowest:
         return None
@@ -104,16 +106,16 @@ def _proposal(
     return preemptors.proposal(hook, one, situation)
 
 
-def _table(sides: Sides, cluster: str) -> Table:
+def _table(servers: Servers, cluster: str) -> Table:
     """The jobs of this bridge that Slurm has."""
     table = Table(lambda _: None)
-    for view in sides.slurm.jobs():
+    for view in servers.slurm.jobs():
         if view.owner is not None and view.owner.cluster == cluster:
             table.put(_placeholder(view))
     return table
 
 
-def _census(scene: Scene, crew: Sequence[Pod], claim: Claim, root: Root) -> Census:
+def _census(scene: ClusterView, crew: Sequence[Pod], claim: Claim, root: Root) -> Census:
     """The pods that jobs have bound, and those of the workload."""
     census = Census(claim, now=lambda: _LONG_AGO)
     for pod in scene.bound:

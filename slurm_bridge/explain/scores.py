@@ -1,11 +1,11 @@
-"""How the scores of nodes came about: a table for people, and the same for machines."""
+"""The scores of nodes: a table as text, and JSON."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_bridge.hooks.base import Matrix, Row
 
-#: So many of the best nodes are shown to people.
+#: The table shows this many of the best nodes.
 MOST = 8
 
 
@@ -25,7 +25,7 @@ def lines(matrix: Matrix, *, most: int = MOST) -> Iterator[str]:
 
 
 def machine(matrix: Matrix) -> Mapping[str, Any]:
-    """All nodes."""
+    """The JSON document, with all nodes."""
     rows = [{"priority": row.name, "weight": row.weight, "scores": dict(row.scores)} for row in matrix.rows]
     return {"priorities": rows, "combined": dict(matrix.combined)}
 

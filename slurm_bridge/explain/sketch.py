@@ -1,4 +1,4 @@
-"""Objects and pods that do not exist yet, as they would be: with the names, marks and owners that they would get."""
+"""Objects and pods that do not exist yet, with the names, labels, annotations and owners that they would get."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar, cast
@@ -15,7 +15,7 @@ from slurm_bridge.workloads.kind_table import WATCHED
 from slurm_bridge.workloads.known import Known
 from slurm_bridge.workloads.owners import Reader
 
-#: Stands for what the API server gives to an object that does not exist yet.
+#: Stands for the uid that the API server will assign.
 NO_UID: Final = "00000000-0000-0000-0000-000000000000"
 
 T = TypeVar("T", bound=Object)
@@ -23,7 +23,7 @@ R = TypeVar("R", bound=Object)
 
 
 class Sketch:
-    """What was drawn so far. The same drawing has the same uids: zeros with a number, where none is given."""
+    """The objects drawn so far. Missing uids are zeros with a number, so that the same drawing has the same uids."""
 
     def __init__(self) -> None:
         self.pods: list[Pod] = []
@@ -31,7 +31,7 @@ class Sketch:
         self._origins: dict[str, str] = {}
 
     def add(self, kind: Kind[R], manifest: Manifest, above: tuple[Kind[Any], Object] | None = None) -> R:
-        """An object, made by the one above it; BadConfiguration where it is misshapen."""
+        """Add an object that the one above creates; BadConfiguration if it is malformed."""
         found = _read(kind.record, named(manifest), kind.kind)
         uid = found.metadata.uid or f"00000000-0000-0000-0001-{len(self._objects):012}"
         owners = (_reference(*above),) if above is not None else found.metadata.owner_references
@@ -41,7 +41,7 @@ class Sketch:
         return found
 
     def pod(self, manifest: Manifest, above: tuple[Kind[Any], Object] | None, origin: str) -> Pod:
-        """A pod; those of one `origin` are alike but for their place."""
+        """Add a pod; pods of one `origin` differ only in their position."""
         found = _read(Pod, named(manifest), kinds.PODS.kind if above is None else origin)
         uid = found.metadata.uid or f"{NO_UID[:-12]}{len(self.pods):012}"
         owners = (_reference(*above),) if above is not None else found.metadata.owner_references
@@ -57,55 +57,55 @@ class Sketch:
         return self._origins[pod.uid]
 
     def has(self, kind: Kind[Any]) -> bool:
-        """Something of this kind was drawn."""
+        """Whether an object of this kind was drawn."""
         return any(drawn is kind for drawn, _, _ in self._objects)
 
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        """What was drawn under this name."""
+        """The drawn object of this name."""
         return cast("T | None", self._objects.get((kind, namespace, name)))
 
 
-class Drawn:
-    """Implements Known over a sketch, and where that shows nothing over what is there."""
+class SketchKnown:
+    """Implements Known on a sketch; what is not drawn is looked up in the Known beneath."""
 
     def __init__(self, sketch: Sketch, beneath: Known) -> None:
         self._sketch, self._beneath = sketch, beneath
 
     def served(self, kind: Kind[T]) -> bool:
-        """What somebody draws, a cluster has to serve."""
+        """A kind that is drawn counts as served."""
         return (kind in WATCHED and self._sketch.has(kind)) or self._beneath.served(kind)
 
     def find(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        """The drawing comes first: it is what is to be."""
+        """A drawn object comes before an existing one: it is the new state."""
         return self._sketch.find(kind, namespace, name) or self._beneath.find(kind, namespace, name)
 
     def spent(self, namespace: str, run: str) -> Sequence[Job]:
-        """What is only drawn has not begun."""
+        """A drawn object has no finished Jobs."""
         return self._beneath.spent(namespace, run)
 
 
-class Drawing:
-    """Implements Reader over a sketch, and where that shows nothing over the server, if there is one."""
+class SketchReader:
+    """Implements Reader on a sketch; what is not drawn is read from the server, if there is one."""
 
     def __init__(self, sketch: Sketch, server: Reader | None) -> None:
         self._sketch, self._server = sketch, server
 
     def served(self, kind: Kind[T]) -> str | None:
-        """Without a server, whatever we can read."""
+        """Without a server, every kind that we can read."""
         return kind.versions[0] if self._server is None else self._server.served(kind)
 
     def get(self, kind: Kind[T], namespace: str, name: str) -> T | None:
-        """The drawing comes first; what nobody has looked at is refused, not missing."""
+        """A drawn object comes first. Without a server, anything else is refused instead of reported as missing."""
         drawn = self._sketch.find(kind, namespace, name)
         if drawn is not None:
             return drawn
         if self._server is None:
-            raise errors.Disagreement("offline it was not looked at; what it says may win over what the pod says")
+            raise errors.Disagreement("it was not read offline; its values may override those of the pod")
         return self._server.get(kind, namespace, name)
 
 
 def named(manifest: Manifest) -> Manifest:
-    """With what the API server fills in where the user says nothing."""
+    """Fill in the name and the namespace, as the API server does."""
     metadata = manifest.get("metadata") or {}
     name = metadata.get("name") or f"{metadata.get('generateName', '')}xxxxx"
     given = {**metadata, "name": name, "namespace": metadata.get("namespace") or "default"}
@@ -119,7 +119,7 @@ def _reference(kind: Kind[Any], found: Object) -> OwnerReference:
 
 
 def _read(record: type[R], manifest: Manifest, what: str) -> R:
-    """Strictly: what is no text here, the API server would refuse."""
+    """Strict: a value that is no string here would be refused by the API server as well."""
     try:
         return msgspec.convert(manifest, record)
     except msgspec.ValidationError as error:

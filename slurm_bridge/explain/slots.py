@@ -1,4 +1,4 @@
-"""What each member of a workload gets, and how many of them a whole node has room for."""
+"""What each member of a workload gets, and how many members fit on an empty node."""
 
 import collections
 import dataclasses
@@ -13,9 +13,9 @@ from slurm_bridge.translate.shapes import Shape
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """Members that ask the same. `fits`: the nodes by how many of these they could take if they were empty.
+    """Members with the same request. `fits`: nodes by the number of these members that an empty node holds.
 
-    `fits` is None where nobody has looked at nodes.
+    `fits` is None if the nodes were not read.
     """
 
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class Slot:
 
 
 def of(shapes: Iterable[Shape]) -> tuple[Slot, ...]:
-    """Without a look at any node."""
+    """The slots, without nodes."""
     return tuple(
         Slot(
             names=tuple(pod.metadata.name for pod in shape.pods),
@@ -45,7 +45,7 @@ def of(shapes: Iterable[Shape]) -> tuple[Slot, ...]:
 
 
 def fitted(slots: Sequence[Slot], seen: ClusterSnapshot, eligible: Sequence[Nodes], *, alone: bool) -> tuple[Slot, ...]:
-    """With a look at the nodes that each of them may use; `alone`: no two share a node."""
+    """The slots, with the nodes that each may use; `alone`: no two members share a node."""
     return tuple(
         dataclasses.replace(slot, fits=_fits(slot, seen, nodes, alone=alone))
         for slot, nodes in zip(slots, eligible, strict=True)
@@ -62,7 +62,7 @@ def _fits(slot: Slot, seen: ClusterSnapshot, nodes: Nodes, *, alone: bool) -> Ma
 
 
 def _room(slot: Slot, node: SlurmNode) -> int:
-    """Slurm gives whole cores to a job; how that rounds depends on who shares them, and is left out here."""
+    """Slurm allocates whole cores. How that rounds depends on the other jobs of the node, and is left out here."""
     rooms = [node.cpus // slot.cpus, node.memory_mib // max(slot.memory_mib, 1)]
     rooms += [_count(node, one) // one.count for one in slot.gres if one.count]
     return min(rooms)

@@ -1,4 +1,4 @@
-"""What is explained: the workload of a pod that exists, or the ones that manifests would lead to."""
+"""Finds what is explained: the workload of a pod that exists, or the workloads that manifests would form."""
 
 import collections
 import dataclasses
@@ -9,7 +9,7 @@ import msgspec
 
 from slurm_bridge import errors, ports
 from slurm_bridge.explain import drafts, gangs
-from slurm_bridge.explain.sketch import Drawing, Drawn, Sketch
+from slurm_bridge.explain.sketch import Sketch, SketchKnown, SketchReader
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest
@@ -22,15 +22,15 @@ from slurm_bridge.workloads.given import Given
 from slurm_bridge.workloads.known import Known, Options, wants_node
 from slurm_bridge.workloads.owners import Owners, Reader
 
-#: Whoever groups pods may send one on to somebody who groups it better; nobody does so for ever.
+#: A kind may pass a pod on to the object that groups it. This bounds how often.
 _MOVES = 4
 
-LATER = "its uid, and with it the job id, are given when it is created; zeros stand for them here"
+LATER = "its uid, and with it the job id, are assigned when it is created; zeros stand for them here"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Eyes:
-    """With what owners and groups are looked at; `server` None: offline."""
+class OwnerLookup:
+    """Reads owners and groups; `server` None: offline."""
 
     clock: ports.Clock
     known: Known
@@ -39,18 +39,18 @@ class Eyes:
     more: tuple[Kind[Any], ...] = ()
 
     def given(self, sketch: Sketch) -> Given:
-        """For the kinds of workloads: what is drawn, and beneath that what is there."""
-        drawing, known = Drawing(sketch, self.server), Drawn(sketch, self.known)
+        """The records for the kinds of workloads: drawn objects before existing ones."""
+        drawing, known = SketchReader(sketch, self.server), SketchKnown(sketch, self.known)
         return Given(owners=Owners(drawing, self.clock, known=known, more=self.more), options=self.options)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """`title` names it for people; `exists`: the cluster has it, so that its uid and its placeholder are real.
+class ExplainSubject:
+    """`title` is for people; `exists`: the workload is in the cluster, so that its uid and its placeholder are real.
 
-    `members` are its pods as they are, in rank order; `workload` has those that would be asked for, as if none of them
-    was bound, and is None where nobody can say what the whole is. `obstacle` is why the whole is not asked for yet.
-    `gang` is what holds them together, empty for a single pod.
+    `members` are its pods as they are, in rank order. `workload` has the pods that would be requested, as if none of
+    them was bound; None if it cannot be determined. `obstacle` is why it is not requested yet. `gang` describes what
+    holds the pods together; empty for a single pod.
     """
 
     title: str
@@ -64,12 +64,12 @@ class Subject:
 
     @property
     def lead(self) -> Pod:
-        """Stands for all where one is looked at."""
+        """The pod that represents all members."""
         return self.members[0]
 
 
-class _Crew:
-    """Implements Members over a few pods."""
+class _Members:
+    """Implements Members on a tuple of pods."""
 
     def __init__(self, pods: Iterable[Pod]) -> None:
         self._pods = tuple(pods)
@@ -86,25 +86,25 @@ class _Crew:
         return self._pods
 
 
-def of_objects(objects: Iterable[Manifest], eyes: Eyes) -> Sequence[Subject]:
-    """Each workload that these objects lead to together; BadConfiguration where they lead to none."""
+def of_objects(objects: Iterable[Manifest], lookup: OwnerLookup) -> Sequence[ExplainSubject]:
+    """Every workload that these objects form together; BadConfiguration if there is none."""
     sketch, objects = Sketch(), tuple(objects)
     for manifest in objects:
         drafts.draw(sketch, manifest)
     if not sketch.pods:
         seen = ", ".join(sorted({str(manifest["kind"]) for manifest in objects})) or "nothing"
         raise errors.BadConfiguration(f"nothing to explain in {seen}: pods come from {', '.join(drafts.NAMES)}")
-    given = eyes.given(sketch)
-    found: dict[object, list[Subject]] = collections.defaultdict(list)
+    given = lookup.given(sketch)
+    found: dict[object, list[ExplainSubject]] = collections.defaultdict(list)
     for root, pods in _by_root(sketch.pods, given):
         likeness = tuple(sorted(collections.Counter(map(sketch.origin, pods)).items()))
         found[likeness].append(_planned(root, pods, given, sketch.origin(pods[0])))
     return [_with_twins(alike) for alike in found.values()]
 
 
-def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], eyes: Eyes) -> Subject:
-    """The workload of a pod that exists, as if it were to be scheduled now; `mates` finds the pods of its namespace."""
-    given = eyes.given(Sketch())
+def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], lookup: OwnerLookup) -> ExplainSubject:
+    """The workload of a pod that exists, as if it were scheduled now; `mates` lists the pods of its namespace."""
+    given = lookup.given(Sketch())
     root = base.claim(pod, given.known, given.options)
     others = (one for one in mates() if one.uid != pod.uid) if root.kind != kinds.PODS.kind else ()
     crew = [pod, *(one for one in others if base.claim(one, given.known, given.options).key == root.key)]
@@ -114,17 +114,17 @@ def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], eyes: Eyes) -> Subject:
     return dataclasses.replace(found, members=members, exists=True, notes=(*_state(members), *found.notes))
 
 
-def root_of(pod: Pod, eyes: Eyes) -> Root:
-    """The workload that a pod belongs to."""
-    return base.claim(pod, eyes.known, eyes.options)
+def root_of(pod: Pod, lookup: OwnerLookup) -> Root:
+    """The workload of a pod."""
+    return base.claim(pod, lookup.known, lookup.options)
 
 
-def whole(eyes: Eyes) -> Callable[[Root, Sequence[Pod]], Workload | None]:
-    """Makes the workload that these pods of it are, and that has begun; None where that cannot be said now."""
-    given = eyes.given(Sketch())
+def whole(lookup: OwnerLookup) -> Callable[[Root, Sequence[Pod]], Workload | None]:
+    """Returns a function that gathers a started workload from its pods, or None if that is impossible now."""
+    given = lookup.given(Sketch())
 
     def made(root: Root, pods: Sequence[Pod]) -> Workload | None:
-        found = base.gather(root, _Crew(pods), given, started=True)
+        found = base.gather(root, _Members(pods), given, started=True)
         return found if isinstance(found, Workload) else None
 
     return made
@@ -138,16 +138,16 @@ def _by_root(pods: Iterable[Pod], given: Given) -> Iterable[tuple[Root, list[Pod
     return crews.values()
 
 
-def _planned(root: Root, pods: Sequence[Pod], given: Given, origin: str) -> Subject:
-    """Of pods that do not exist yet."""
+def _planned(root: Root, pods: Sequence[Pod], given: Given, origin: str) -> ExplainSubject:
+    """A subject of pods that do not exist yet."""
     found = _gathered(root, pods, given)
     single = found.root.kind == kinds.PODS.kind and not origin.startswith(drafts.BARE)
     title = f"{origin}, through a pod that it makes" if single else found.title
     return dataclasses.replace(found, title=title, notes=(LATER, *found.notes))
 
 
-def _with_twins(alike: Sequence[Subject]) -> Subject:
-    """One stands for all that differ in nothing but their names."""
+def _with_twins(alike: Sequence[ExplainSubject]) -> ExplainSubject:
+    """One subject stands for all that differ only in their names."""
     first, more = alike[0], len(alike) - 1
     if not more:
         return first
@@ -155,9 +155,9 @@ def _with_twins(alike: Sequence[Subject]) -> Subject:
     return dataclasses.replace(first, notes=(*first.notes, note))
 
 
-def _gathered(root: Root, pods: Sequence[Pod], given: Given) -> Subject:
-    """As the scheduler would; where it would wait for more, also what would be asked for those that are there."""
-    crew = _Crew([pod for pod in pods if wants_node(pod)] or pods)
+def _gathered(root: Root, pods: Sequence[Pod], given: Given) -> ExplainSubject:
+    """Gather as the scheduler does; if it would wait for more pods, also with the pods that are there."""
+    crew = _Members([pod for pod in pods if wants_node(pod)] or pods)
     for _ in range(_MOVES):
         found = base.gather(root, crew, given)
         if not isinstance(found, base.Moved):
@@ -166,7 +166,7 @@ def _gathered(root: Root, pods: Sequence[Pod], given: Given) -> Subject:
     whole = base.gather(root, crew, given, started=True) if isinstance(found, Wait) else found
     workload = whole if isinstance(whole, Workload) else None
     members = workload.pods if workload is not None else tuple(sorted(crew.all(), key=base.rank))
-    return Subject(
+    return ExplainSubject(
         title=kind_table.called(root),
         root=root,
         members=members,
@@ -181,7 +181,7 @@ def _remarks(workload: Workload | None, given: Given) -> tuple[str, ...]:
     if workload is None:
         return ()
     problem = given.owners.resolve(workload.lead).problem
-    suspended = f"{workload.suspended} is suspended: it makes no pod before somebody sets spec.suspend to false"
+    suspended = f"{workload.suspended} is suspended: it makes no pods until spec.suspend is false"
     return (*((suspended,) if workload.suspended else ()), *((f"owners: {problem}",) if problem else ()))
 
 
@@ -190,13 +190,13 @@ def _unbound(pod: Pod) -> Pod:
 
 
 def _state(members: Sequence[Pod]) -> tuple[str, ...]:
-    """What is already past."""
+    """What has happened already."""
     if len(members) > 1:
         bound = sum(pod.bound for pod in members)
         words = f"{bound} of {len(members)} members are bound" if bound else ""
     else:
         words = _single(members[0])
-    return (f"{words}; what follows is what would be asked for today",) if words else ()
+    return (f"{words}; what follows would be requested today",) if words else ()
 
 
 def _single(pod: Pod) -> str:

@@ -1,12 +1,12 @@
-"""An explanation for people, and the same for machines."""
+"""An explanation as text, and as JSON."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from slurm_bridge.explain import members, preemption, scores, trying, yielding
-from slurm_bridge.explain.explaining import Explanation
-from slurm_bridge.explain.nodes import Reasons
+from slurm_bridge.explain import attempts, members, preemption, queue_preemption, scores
+from slurm_bridge.explain.explanation import Explanation
+from slurm_bridge.explain.nodes import NodeReasons
 from slurm_bridge.hooks.base import Audience
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.model import hostlist
@@ -21,7 +21,7 @@ from slurm_bridge.translate.translator import Value
 
 
 def render(found: Explanation, *, verbose: bool) -> str:
-    """Paragraph by paragraph; what is empty is left out."""
+    """The paragraphs; empty ones are left out."""
     paragraphs = (
         ("", [found.subject.title, f"  {_verdict(found)}", *_holders(found)]),
         ("to know", list(found.notes)),
@@ -32,11 +32,14 @@ def render(found: Explanation, *, verbose: bool) -> str:
         ("values", list(_values((*found.values,)))),
         ("for hooks", [f"{key} = {value}" for key, value in found.hints.items()]),
         ("hooks", [str(line) for line in _lines(found.lines, operator=verbose)]),
-        *((_head(one), list(_nodes(one, operator=verbose))) for one in found.reasons),
+        *(
+            (f"nodes for {one.members}" if one.members else "nodes", list(_nodes(one, operator=verbose)))
+            for one in found.reasons
+        ),
         *((f"scores of {hook}", list(scores.lines(one))) for hook, one in found.matrices.items()),
-        ("attempts", list(trying.lines(found.tries))),
+        ("attempts", list(attempts.lines(found.tries))),
         ("preemption", list(preemption.lines(found.preemption)) if found.preemption is not None else []),
-        ("room in queues", list(yielding.lines(yielding.look(found.subject)))),
+        ("room in queues", list(queue_preemption.lines(queue_preemption.look(found.subject)))),
         ("submission: POST /job/submit", _json(found.body)),
         ("the pod says", list(_condition(found.subject.lead))),
         ("Slurm says now", list(_jobs(found))),
@@ -81,11 +84,7 @@ def _form(found: Explanation) -> Iterator[str]:
         yield found.told
 
 
-def _head(reasons: Reasons) -> str:
-    return f"nodes for {reasons.members}" if reasons.members else "nodes"
-
-
-def _nodes(reasons: Reasons, *, operator: bool) -> Iterator[str]:
+def _nodes(reasons: NodeReasons, *, operator: bool) -> Iterator[str]:
     if not (reasons.eligible or reasons.excluded):
         return
     yield f"{len(reasons.eligible)} eligible{_named(reasons.eligible)}"
@@ -112,7 +111,7 @@ def _jobs(found: Explanation) -> Iterator[str]:
     if found.jobs is None:
         return
     if not found.jobs:
-        yield "no job stands for it"
+        yield "it has no job"
     for view in found.jobs:
         yield _job(view)
 
@@ -127,7 +126,7 @@ def _job(view: JobView) -> str:
 
 
 def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
-    """The same as JSON; every key is always there."""
+    """The JSON document; every key is always present."""
     obstacle, root = found.obstacle, found.subject.root
     return {
         "subject": found.subject.title,
@@ -147,9 +146,9 @@ def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
         "hooks": [_machine_line(line) for line in _lines(found.lines, operator=verbose)],
         "nodes": [_machine_nodes(one, operator=verbose) for one in found.reasons],
         "scores": {hook: scores.machine(one) for hook, one in found.matrices.items()},
-        "attempts": [trying.machine(one) for one in found.tries],
+        "attempts": [attempts.machine(one) for one in found.tries],
         "preemption": preemption.machine(found.preemption) if found.preemption is not None else None,
-        "room_in_queues": yielding.machine(yielding.look(found.subject)),
+        "room_in_queues": queue_preemption.machine(queue_preemption.look(found.subject)),
         "submission": found.body,
         "jobs": [_machine_job(view) for view in found.jobs] if found.jobs is not None else None,
     }
@@ -171,7 +170,7 @@ def _machine_line(line: Line) -> Mapping[str, Any]:
     }
 
 
-def _machine_nodes(reasons: Reasons, *, operator: bool) -> Mapping[str, Any]:
+def _machine_nodes(reasons: NodeReasons, *, operator: bool) -> Mapping[str, Any]:
     excluded = {reason: sorted(nodes) for reason, nodes in sorted(reasons.shown(operator=operator).items())}
     return {"members": reasons.members, "eligible": sorted(reasons.eligible), "excluded": excluded}
 

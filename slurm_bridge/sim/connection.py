@@ -1,4 +1,4 @@
-"""One client's connection to a pocket server: requests in, answers out, and what should go wrong in between."""
+"""One client's connection to a pocket server: reads requests, sends answers, and injects faults between them."""
 
 import contextlib
 import socket
@@ -13,11 +13,11 @@ from slurm_bridge.sim import wire
 
 
 class _Over(Exception):
-    """The conversation ends here."""
+    """The connection ends here."""
 
 
 class Connection:
-    """One client's connection: requests in, answers out, one after the other."""
+    """Serves the requests of one connection, one after the other."""
 
     def __init__(
         self, sock: socket.socket, handler: wire.Handler, faults: faults_.Faults, stopping: threading.Event
@@ -29,13 +29,13 @@ class Connection:
         self._unread = b""
 
     def serve(self) -> None:
-        """Talk until either side hangs up."""
+        """Serve until either side closes the connection."""
         try:
             while self._converse():
                 pass
         except (_Over, OSError):
-            pass  # the client or the server hung up: nobody is left to be told
-        except wire.Refused as refusal:
+            pass  # the client or the server closed the connection: there is no receiver for an error
+        except wire.BadRequest as refusal:
             with contextlib.suppress(OSError):
                 self._send(wire.Response(status=refusal.status, body=str(refusal).encode(), close=True), None)
         finally:
@@ -80,7 +80,7 @@ class Connection:
         return response
 
     def _vanish(self, request: wire.Request, fault: faults_.Fault) -> None:
-        # Counted before the call is in the journal: whoever sees it there and releases means this call too.
+        # Counted before the call is in the journal: a test that sees the call and releases it means this call, too.
         releases = self._faults.releases
         self._note(request, 0)
         if isinstance(fault, faults_.Hang) and not self._stopping.is_set():
@@ -127,7 +127,7 @@ class Connection:
     def _read(self) -> wire.Request | None:
         while (end := self._unread.find(b"\r\n\r\n")) < 0:
             if len(self._unread) > wire.MOST_HEAD:
-                raise wire.Refused(431, "head too large")
+                raise wire.BadRequest(431, "head too large")
             if not self._receive():
                 return None
         method, target, headers = wire.parse_head(self._unread[:end])

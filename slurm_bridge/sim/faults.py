@@ -1,8 +1,8 @@
-"""Failures on order: which call of a pocket server goes wrong, and how.
+"""Injected faults: which call of a pocket server fails, and how.
 
 A test plans a fault for a chosen call (by method, by a pattern over path and query, by its number) or with seeded dice.
-The HTTP server asks here before and after it acts, so that "the answer was lost" and "nothing was done" are different
-things, as they are in the world. Every call is journalled, because how often somebody called is often what a test asks.
+The HTTP server asks here before and after it acts, so that "the answer was lost" and "nothing was done" differ, as they
+do in reality. Every call is in the journal, because the number of calls is often what a test asserts.
 """
 
 import collections
@@ -25,14 +25,14 @@ class Delay:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """Let something happen just before the call is acted on: a race, at an exact place."""
+    """Run an action just before the call is handled: a race at an exact place."""
 
     action: Callable[[], object]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer this without acting: an overloaded server, a proxy's page, anything."""
+    """Answer this without acting: an overloaded server, or the page of a proxy."""
 
     status: int
     body: bytes = b""
@@ -56,14 +56,14 @@ class Reset:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Drop:
-    """Act, then close the connection without a word."""
+    """Act, then close the connection without an answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Garble:
-    """Act, then send this in place of the true body, under the true status unless another one is given.
+    """Act, then send this instead of the true body; with the true status unless another one is given.
 
-    A function makes it from the true body.
+    A function makes the new body from the true one.
     """
 
     body: bytes | Callable[[bytes], bytes]
@@ -71,7 +71,7 @@ class Garble:
     status: int = 0
 
     def sent(self, true: object) -> bytes:
-        """What goes out in place of this."""
+        """The body that is sent instead."""
         if isinstance(self.body, bytes):
             return self.body
         return self.body(true if isinstance(true, bytes) else b"")
@@ -79,14 +79,14 @@ class Garble:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Truncate:
-    """Act, promise the whole answer, send this many bytes of it and close."""
+    """Act, announce the whole answer, send this many bytes of it and close."""
 
     after: int = 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cut:
-    """Let this many pieces of a stream through, then close the connection in the middle of it."""
+    """Send this many pieces of a stream, then close the connection in the middle of it."""
 
     after: int = 1
 
@@ -126,18 +126,18 @@ class _Plan:
 
 
 class Faults:
-    """The faults that wait for their call, and the journal of all calls; safe to use from any thread."""
+    """The planned faults, and the journal of all calls. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._released = threading.Condition(self._lock)
         self._plans: list[_Plan] = []
         self._calls: collections.deque[Call] = collections.deque(maxlen=JOURNAL_LENGTH)
-        #: How many calls there were, how many of them went wrong on order, and how many releases; all only grow.
+        #: The number of calls, of faults that struck, and of releases; none of them ever decreases.
         self.calls = self.struck = self.releases = 0
 
     def plan(self, fault: Fault, *, method: str = "*", target: str = "", nth: int = 1, times: int = 1) -> None:
-        """Strike the nth matching call from now on, and so many in a row; `target` is searched in path and query."""
+        """Strike the nth matching call from now on, and `times` in a row; `target` is searched in path and query."""
         self._add(_Plan(fault=fault, method=method, pattern=re.compile(target), skip=nth - 1, left=times))
 
     def at_random(
@@ -160,24 +160,24 @@ class Faults:
             self._plans.append(plan)
 
     def clear(self) -> None:
-        """Forget what is planned, and let what hangs go on; the journal stays."""
+        """Drop all plans and release hanging calls; the journal stays."""
         with self._lock:
             self._plans.clear()
         self.release()
 
     def release(self) -> None:
-        """Let every hanging call go on (its connection is closed without an answer)."""
+        """Release every hanging call; its connection is closed without an answer."""
         with self._lock:
             self.releases += 1
             self._released.notify_all()
 
     def hang(self, releases: int) -> None:
-        """Wait until there were more releases than these."""
+        """Wait until the number of releases exceeds this one."""
         with self._lock:
             self._released.wait_for(lambda: self.releases > releases)
 
     def strike(self, method: str, target: str) -> Fault | None:
-        """The fault for this call, if one waits for it; the first plan that strikes wins."""
+        """The fault for this call, if there is one; the first plan that matches wins."""
         with self._lock:
             plan = next((plan for plan in self._plans if plan.strikes(method, target)), None)
             self._plans = [plan for plan in self._plans if plan.left]
@@ -185,24 +185,24 @@ class Faults:
             return plan.fault if plan else None
 
     def note(self, call: Call) -> None:
-        """Write a call into the journal."""
+        """Add a call to the journal."""
         with self._lock:
             self.calls += 1
         self._calls.append(call)
 
     @property
     def pending(self) -> int:
-        """How many plans still wait for their call."""
+        """The number of plans that have not struck yet."""
         with self._lock:
             return len(self._plans)
 
     @property
     def journal(self) -> tuple[Call, ...]:
-        """All calls so far; one is written down just before its answer is sent, or when it is left without one."""
+        """All calls so far. A call is added just before its answer is sent, or when it ends without one."""
         return tuple(self._calls)
 
     def count(self, *, method: str = "*", target: str = "") -> int:
-        """How many calls so far match."""
+        """The number of matching calls so far."""
         pattern = re.compile(target)
         return sum(method in (call.method, "*") for call in self.journal if pattern.search(call.target))
 

@@ -1,8 +1,8 @@
-"""A small HTTP/1.1 server for the pocket servers: fast enough for load, honest enough for clients, easy to break.
+"""A small HTTP/1.1 server for the pocket servers: fast enough for load tests, and able to break on purpose.
 
 The standard library's server answers about a thousand calls per second and cannot drop an answer on purpose. This one
-keeps connections, bounds bodies, streams watches piece by piece, ends everything at once when told, and asks
-`sim.faults` what should go wrong.
+keeps connections, bounds bodies, streams watches piece by piece, closes everything at once when it stops, and asks
+`sim.faults` for faults.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from slurm_bridge.sim.wire import Handler, Request, Response
 
 __all__ = ["Handler", "Request", "Response", "Server"]
 
-#: How long `stop` waits for the threads of connections; their sockets are closed by then.
+#: `stop` waits this long for the threads of connections, whose sockets are closed by then.
 _PATIENCE = 2.0
 
 
@@ -57,7 +57,7 @@ class Server:
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
 
     def start(self) -> Self:
-        """Listen and serve, in threads of its own."""
+        """Listen and serve, in its own threads."""
         if self._listening is not None:
             raise RuntimeError("already started")
         self._stopping = threading.Event()
@@ -70,7 +70,7 @@ class Server:
         return self
 
     def stop(self) -> None:
-        """End every connection and stream at once; in vain is fine."""
+        """Close every connection and stream at once; harmless if it is stopped already."""
         if self._listening is None or self._accepting is None:
             return
         self._stopping.set()
@@ -83,7 +83,7 @@ class Server:
             self._unix_socket.unlink(missing_ok=True)
 
     def hang_up(self) -> None:
-        """Close all connections of this moment, as a proxy that restarts; new ones are welcome unless stopped."""
+        """Close all current connections, like a proxy that restarts; new ones are accepted unless it is stopped."""
         with self._lock:
             connections = dict(self._open)
         for sock in connections:
@@ -119,13 +119,13 @@ class Server:
             try:
                 sock, _ = listening.accept()
             except OSError:
-                return  # the socket was shut down: that is how `stop` wakes this thread
+                return  # the socket was shut down, which is how `stop` wakes this thread
             thread = threading.Thread(target=self._serve, args=(sock, stopping), name="pocket-call", daemon=True)
             with self._lock:
                 self._open[sock] = thread
             try:
                 thread.start()
-            except RuntimeError:  # the system has no further thread: the client hears of it, and the next is served
+            except RuntimeError:  # the system has no further thread: the next client is served
                 with self._lock:
                     del self._open[sock]
                 sock.close()
@@ -136,7 +136,7 @@ class Server:
             talking = self._secure(sock)
             connection.Connection(talking, self._handler, self.faults, stopping).serve()
         except OSError:
-            pass  # it left before the first word, or speaks no TLS that we trust
+            pass  # it closed before the handshake, or has no TLS certificate that we trust
         finally:
             with self._lock:
                 self._open.pop(sock, None)

@@ -1,6 +1,6 @@
-"""The Kubernetes node of each machine of the pocket Slurm, with the labels and capacity that a real fleet shows.
+"""The Kubernetes node of each machine of the pocket Slurm, with the labels and capacity of a real cluster.
 
-Both sides have to agree on what a machine is, and the machines of kind `mapped` are called otherwise on each side.
+Both servers have the same machines; those of kind `mapped` have different names on each.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,12 @@ from slurm_bridge.model import names
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
 
-#: Machines that only pods may use which tolerate it.
+#: Machines with a taint: only pods that tolerate it may use them.
 _TAINTED = "mapped"
 
 
 def join(kube: PocketKube, machines: Iterable[state.Node]) -> None:
-    """A ready node for each machine."""
+    """Add a ready node for each machine."""
     for machine in machines:
         taint = {"key": "local-cluster/partition", "value": _TAINTED, "effect": "NoSchedule"}
         kube.add_nodes(
@@ -26,7 +26,7 @@ def join(kube: PocketKube, machines: Iterable[state.Node]) -> None:
 
 
 def name(machine: state.Node) -> str:
-    """What Kubernetes calls it."""
+    """Its name in Kubernetes."""
     return f"kube-{machine.name}" if _TAINTED in machine.features else machine.name
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 
-#: Above the longest address that any of the pocket servers has an answer of its own for.
+#: Longer than any address that a pocket server answers by itself.
 MOST_HEAD = 256 * 1024
 MOST_BODY = 32 * 1024 * 1024
 
@@ -13,7 +13,7 @@ _PHRASES = {200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 404: 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request; header names are lower case. An impatient one ends a stream where it would have to wait."""
+    """One request; header names are lower case. If it is not `patient`, a stream ends instead of waiting."""
 
     method: str
     path: str
@@ -31,7 +31,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """One answer. An iterator is streamed chunk by chunk; an empty piece only checks that the client is still there."""
+    """One answer. An iterator is streamed chunk by chunk; an empty piece only checks that the client is connected."""
 
     status: int = 200
     body: bytes | Iterator[bytes] = b""
@@ -43,8 +43,8 @@ class Response:
 Handler = Callable[[Request], Response]
 
 
-class Refused(Exception):
-    """What arrived is not a request that this server reads."""
+class BadRequest(Exception):
+    """The bytes are no request that this server reads."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -62,12 +62,12 @@ def parse_head(head: bytes) -> tuple[str, str, dict[str, str]]:
     method, _, rest = first.partition(" ")
     target, _, version = rest.rpartition(" ")
     if not target or not version.startswith("HTTP/1."):
-        raise Refused(400, "malformed request line")
+        raise BadRequest(400, "malformed request line")
     headers = {}
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon:
-            raise Refused(400, "malformed header")
+            raise BadRequest(400, "malformed header")
         headers[name.strip().lower()] = value.strip()
     if version == "HTTP/1.0":
         headers.setdefault("connection", "close")
@@ -75,19 +75,19 @@ def parse_head(head: bytes) -> tuple[str, str, dict[str, str]]:
 
 
 def body_length(headers: Mapping[str, str]) -> int:
-    """How many bytes follow the head."""
+    """The number of bytes after the head."""
     if "transfer-encoding" in headers:
-        raise Refused(411, "chunked bodies are not accepted")
+        raise BadRequest(411, "chunked bodies are not accepted")
     length = headers.get("content-length", "0")
     if not length.isdigit():
-        raise Refused(400, "malformed content-length")
+        raise BadRequest(400, "malformed content-length")
     if int(length) > MOST_BODY:
-        raise Refused(413, "body too large")
+        raise BadRequest(413, "body too large")
     return int(length)
 
 
 def head(response: Response, length: int | None) -> bytes:
-    """The head of an answer; without a length, its body comes in chunks."""
+    """The head of an answer; without a length, its body is chunked."""
     lines = [f"HTTP/1.1 {response.status} {_PHRASES.get(response.status, 'Status')}"]
     lines.append(f"Content-Type: {response.content_type}")
     lines.append("Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}")

@@ -1,5 +1,5 @@
-"""How the program shows what it does: logs, metrics, health.
+"""How the program reports on itself: logs, metrics, health.
 
 Belongs here: the one place that configures logging, and every metric by name. Does not belong here: the decision
-what is worth saying, which is made where a thing is handled.
+what is worth a log line, which is made where the event is handled.
 """

@@ -1,4 +1,4 @@
-"""Every number that an agent shows, by name."""
+"""The metrics of an agent."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ _SAMPLES: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 class AgentMetrics(Instruments):
-    """The instruments of one agent."""
+    """The metrics of one agent."""
 
     def __init__(self, *, version: str = "") -> None:
         super().__init__()
         self.requests = self._histogram(
             "agent_request_duration_seconds",
-            "Questions for samples, by HTTP status; the wait for an idle pipeline is part of it.",
+            "Requests for samples, by HTTP status, including the wait for an idle pipeline.",
             _SAMPLES,
             "strategy",
             "status",
@@ -27,5 +27,5 @@ class AgentMetrics(Instruments):
         self._build(version)
 
     def request_to_kubernetes(self, operation: str, outcome: str, seconds: float) -> None:
-        """One call of the Cluster port has ended."""
+        """Observe one call of the Cluster port."""
         self.kubernetes_requests.labels(operation, outcome).observe(seconds)

@@ -1,4 +1,4 @@
-"""Numbers that are read from their owners when somebody asks, and the text page without what nobody reads."""
+"""Collects numbers from their owners at each scrape, and filters the page."""
 
 import dataclasses
 import threading
@@ -7,11 +7,11 @@ from typing import Final
 
 from prometheus_client import core, registry
 
-#: Name, type and meaning of what is shown of each informer, and the field it comes from.
+#: Name, type and help text of each metric of an informer, and the field it comes from.
 INFORMER_ROWS: Final = (
-    ("informer_objects", "gauge", "Objects held in memory.", "objects"),
-    ("informer_synced", "gauge", "1 once the first whole list is in.", "synced"),
-    ("informer_lists_total", "counter", "Whole lists read.", "lists"),
+    ("informer_objects", "gauge", "Objects in the cache.", "objects"),
+    ("informer_synced", "gauge", "1 after the first full list.", "synced"),
+    ("informer_lists_total", "counter", "Full lists read.", "lists"),
     ("informer_watches_total", "counter", "Watches opened.", "watches"),
     ("informer_events_total", "counter", "Changes followed.", "events"),
     ("informer_failures_total", "counter", "Lists and watches that failed, each followed by a pause.", "failures"),
@@ -20,7 +20,7 @@ INFORMER_ROWS: Final = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class InformerNumbers:
-    """One informer at this moment."""
+    """The numbers of one informer."""
 
     objects: int
     synced: bool
@@ -31,7 +31,7 @@ class InformerNumbers:
 
 
 class Informers:
-    """A collector that asks each informer for its numbers."""
+    """A collector that reads the numbers of each informer."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -39,12 +39,12 @@ class Informers:
         self._readers: dict[str, Callable[[], InformerNumbers]] = {}
 
     def add(self, kind: str, read: Callable[[], InformerNumbers]) -> None:
-        """Ask this one too."""
+        """Add an informer."""
         with self._lock:
             self._readers[kind] = read
 
     def collect(self) -> Iterator[core.Metric]:
-        """One family for each row, one sample in it for each kind."""
+        """One family per row, with one sample per kind."""
         with self._lock:
             readers = dict(self._readers)
         numbers = {kind: read() for kind, read in readers.items()}
@@ -57,7 +57,7 @@ class Informers:
 
 
 class Served(registry.Collector):
-    """What a registry holds, less the birthday of every single counter, which would nearly double the page."""
+    """The content of a registry without the creation times of counters, which would nearly double the page."""
 
     def __init__(self, inner: registry.Collector) -> None:
         self._inner = inner

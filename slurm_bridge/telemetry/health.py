@@ -1,7 +1,7 @@
-"""Whether the process lives, and whether it is of use now: what the probes answer, with the reasons.
+"""Liveness and readiness: what the probes answer, with reasons.
 
-Living means that its threads turn. Being ready means that what it knows is true and fresh: caches hold a whole list,
-and, on the replica that leads, Slurm has answered a real question lately. A ping proves nothing: slurmctld answers it
+A process is alive while its threads make progress. It is ready while its data is complete and recent: every cache has
+a full list, and, on the leader, Slurm has answered a real request lately. A ping proves nothing: slurmctld answers it
 while it serves nothing else.
 """
 
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-#: A check says what is wrong, in words; empty when nothing is.
+#: Returns what is wrong as text; empty if nothing is.
 Check = Callable[[], str]
 
 _FINE: Final = ""
@@ -18,7 +18,7 @@ _FINE: Final = ""
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """An answer to a probe: good or not, and one line for each thing that was looked at."""
+    """The answer to a probe: good or not, and one line per check."""
 
     good: bool
     lines: tuple[str, ...]
@@ -39,18 +39,18 @@ class Health:
         self._ready: dict[str, Check] = {}
 
     def expect(self, loop: str, *, within: float) -> None:
-        """From now on this loop beats at least every `within` seconds."""
+        """From now on this loop has to beat at least every `within` seconds."""
         with self._lock:
             self._beats[loop] = (self._now(), within)
 
     def beat(self, loop: str) -> None:
-        """The loop has come around; one that nobody expects is nobody's concern."""
+        """The loop made progress; ignored for a loop that is not expected to."""
         with self._lock:
             if loop in self._beats:
                 self._beats[loop] = (self._now(), self._beats[loop][1])
 
     def read(self, source: str) -> None:
-        """A real question was answered well by this source just now."""
+        """This source has just answered a real request."""
         with self._lock:
             self._reads[source] = self._now()
 
@@ -61,21 +61,21 @@ class Health:
         return None if last is None else self._now() - last
 
     def alive_while(self, name: str, check: Check) -> None:
-        """Add a condition of living."""
+        """Add a condition of liveness."""
         with self._lock:
             self._alive[name] = check
 
     def ready_while(self, name: str, check: Check) -> None:
-        """Add a condition of being ready."""
+        """Add a condition of readiness."""
         with self._lock:
             self._ready[name] = check
 
     def fresh(self, source: str, *, within: float, needed: Callable[[], bool]) -> None:
-        """Ready only while this source has answered within so many seconds, as long as that is needed."""
-        self.ready_while(source, lambda: self._stale(source, within) if needed() else _FINE)
+        """Ready only while this source has answered within so many seconds, if that is needed."""
+        self.ready_while(source, lambda: overdue(self.age(source), within) if needed() else _FINE)
 
     def livez(self) -> Verdict:
-        """Whether a restart would help."""
+        """Whether the process is alive; if not, a restart helps."""
         with self._lock:
             checks, beats = dict(self._alive), dict(self._beats)
         now = self._now()
@@ -86,17 +86,14 @@ class Health:
         return _verdict({**{name: check() for name, check in checks.items()}, **silent})
 
     def readyz(self) -> Verdict:
-        """Whether it does its work now."""
+        """Whether the process is ready."""
         with self._lock:
             checks = dict(self._ready)
         return _verdict({name: check() for name, check in checks.items()})
 
-    def _stale(self, source: str, within: float) -> str:
-        return overdue(self.age(source), within)
-
 
 def overdue(age: float | None, within: float) -> str:
-    """What is wrong with an answer of this age, None: with there being none; empty when nothing is."""
+    """What is wrong with the last good answer of this age; None means no answer yet; empty if nothing is wrong."""
     if age is None:
         return "no good answer yet"
     return f"last good answer {age:.1f} s ago, at most {within:.1f} s are normal" if age > within else _FINE

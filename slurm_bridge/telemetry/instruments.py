@@ -1,4 +1,4 @@
-"""What every process shows that counts: how instruments are made, described and served."""
+"""What every process has in common: its metrics are created, described and served here."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,7 +14,7 @@ PREFIX: Final = "slurm_bridge_"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """One metric as users find it."""
+    """One metric as users see it."""
 
     name: str
     type: str
@@ -23,7 +23,7 @@ class Described:
 
 
 class Instruments:
-    """The instruments of one process; each kind of process has its own set of them. Served by `page`."""
+    """The metrics of one process; each kind of process has its own subclass. Served by `page`."""
 
     def __init__(self) -> None:
         self.registry = prometheus.CollectorRegistry()
@@ -35,15 +35,15 @@ class Instruments:
         prometheus.ProcessCollector(registry=self.registry)
 
     def page(self) -> tuple[bytes, str]:
-        """All numbers of this moment in the text format, and its content type."""
+        """The current numbers in the text format, and its content type."""
         return exposition.generate_latest(collectors.Served(self.registry)), exposition.CONTENT_TYPE_LATEST
 
     def informer(self, kind: str, read: Callable[[], collectors.InformerNumbers]) -> None:
-        """Show the numbers of one informer, read whenever somebody asks."""
+        """Add the numbers of an informer, read at each scrape."""
         self._informers.add(kind, read)
 
     def _build(self, version: str) -> None:
-        self.build_info = self._gauge("build_info", "Always 1; what runs.", "version")
+        self.build_info = self._gauge("build_info", "Always 1; the version in a label.", "version")
         self.build_info.labels(version).set(1)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> prometheus.Counter:

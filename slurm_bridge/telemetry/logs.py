@@ -1,4 +1,4 @@
-"""The only place that configures loguru: lines for people or JSON for machines, and never a secret.
+"""The only place that configures loguru: text or JSON lines, and never a secret.
 
 `diagnose` stays off: it would print the values of local variables, tokens among them, into tracebacks.
 """
@@ -14,29 +14,29 @@ from slurm_bridge.telemetry.throttle import Throttle
 
 _HUMAN = "{time:HH:mm:ss.SSS} {level: <8} {message} {extra}"
 
-#: Below trace: what is told of every node.
+#: Below trace: lines about every node.
 FINEST = 3
 
-#: Verbosities that users of Kubernetes schedulers know, and the level from which lines are then shown.
+#: The verbosities of Kubernetes components, and the level of lines that each shows.
 LEVELS: Mapping[int, str | int] = {0: "INFO", 4: "DEBUG", 7: "TRACE", 10: FINEST}
 
 
 class _Reached:
-    """How far the lines that are shown go, as it was configured last."""
+    """The verbosity that was configured last."""
 
     verbosity = 0
 
 
 def every_node() -> bool:
-    """Somebody reads what is told of every node."""
+    """Whether lines about every node are shown."""
     return LEVELS[_Reached.verbosity] == FINEST
 
 
 def configure(*, verbosity: int = 0, as_json: bool = False, sink: TextIO = sys.stderr) -> None:
-    """Send all lines from here on to one sink; a second call replaces the first."""
+    """Send all lines to one sink from now on; a second call replaces the first."""
     reached = max(step for step in LEVELS if step <= max(0, verbosity))
     _Reached.verbosity = reached
-    # Somebody who asks for every detail gets it.
+    # Nothing is throttled if more verbosity was requested.
     kept = Throttle(time.monotonic) if reached == 0 else None
     logger.remove()
     logger.add(

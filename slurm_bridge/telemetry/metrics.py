@@ -1,7 +1,7 @@
-"""Every number that the daemon shows, by name.
+"""The metrics of the daemon.
 
-Names follow kube-scheduler's and Kueue's where they mean the same, with our prefix, so that dashboards need one word
-changed. There is no global state: each daemon (and each test) has its own `Metrics`, and passes it around.
+Names follow kube-scheduler's and Kueue's for the same meaning, with our prefix, so that dashboards need one word
+changed. There is no global state: each daemon, and each test, has its own `Metrics`.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ _HOOKS: Final = (0.00001, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.
 
 
 class Metrics(Instruments):
-    """The instruments of one daemon. Whoever counts calls them by name; whoever serves asks for `page`."""
+    """The metrics of one daemon."""
 
     def __init__(self, *, version: str = "") -> None:
         super().__init__()
@@ -28,34 +28,34 @@ class Metrics(Instruments):
         self._process(version)
 
     def request_to_slurm(self, operation: str, outcome: str, seconds: float) -> None:
-        """One call of the Slurm port has ended."""
+        """Observe one call of the Slurm port."""
         self.slurm_requests.labels(operation, outcome).observe(seconds)
 
     def request_to_kubernetes(self, operation: str, outcome: str, seconds: float) -> None:
-        """One call of the Cluster port has ended."""
+        """Observe one call of the Cluster port."""
         self.kubernetes_requests.labels(operation, outcome).observe(seconds)
 
     def status_write(self, what: str, outcome: str) -> None:
-        """A condition or an event was written, found needless, or lost."""
+        """Count a condition or an event that was written, found unnecessary, or dropped."""
         self.status_writes.labels(what, outcome).inc()
 
     def _scheduling(self) -> None:
-        self.schedule_attempts = self._counter(
-            "schedule_attempts_total", "Looks at a workload, by what came of them.", "result"
-        )
+        self.schedule_attempts = self._counter("schedule_attempts_total", "Scheduling attempts, by result.", "result")
         self.surprises = self._counter(
             "surprises_total",
             "Unexpected errors in loops over workloads and objects: defects that the log shows; the others go on.",
             "loop",
         )
         self.scheduling_attempt_duration = self._histogram(
-            "scheduling_attempt_duration_seconds", "How long one look at a workload takes.", _ATTEMPTS, "result"
+            "scheduling_attempt_duration_seconds", "Duration of one scheduling attempt.", _ATTEMPTS, "result"
         )
         self.pod_scheduling_sli_duration = self._histogram(
             "pod_scheduling_sli_duration_seconds", "From a pod's creation to its binding.", _WAITS
         )
         self.allocation_to_bound = self._histogram(
-            "allocation_to_bound_duration_seconds", "From the look that saw the allocation to the binding.", _CALLS
+            "allocation_to_bound_duration_seconds",
+            "From the time the mirror saw the allocation to the binding.",
+            _CALLS,
         )
         self.pending_workloads = self._gauge(
             "pending_workloads",
@@ -64,12 +64,12 @@ class Metrics(Instruments):
         )
         self.namespace_waiting_workloads = self._gauge(
             "namespace_waiting_workloads",
-            'Workloads that want to be submitted, of the 20 namespaces with most of them; `namespace=""`: all others.',
+            'Workloads that wait for submission, for the 20 largest namespaces; `namespace=""`: all others.',
             "namespace",
         )
         self.namespace_unstarted_jobs = self._gauge(
             "namespace_unstarted_jobs",
-            'Jobs in the window (not started), of the 20 namespaces with most of them; `namespace=""`: all others.',
+            'Jobs that have not started, for the 20 largest namespaces; `namespace=""`: all others.',
             "namespace",
         )
         self.admitted_workloads = self._counter("admitted_workloads_total", "Workloads whose pods were all bound.")
@@ -77,31 +77,34 @@ class Metrics(Instruments):
             "admission_wait_time_seconds", "From the submission of a placeholder to the binding.", _WAITS
         )
         self.evicted_workloads = self._counter(
-            "evicted_workloads_total", "Workloads ended because their placeholder ended, by Slurm's word.", "reason"
+            "evicted_workloads_total", "Workloads ended because their placeholder ended, by Slurm's reason.", "reason"
         )
 
         self.pod_resizes = self._counter(
             "pod_resizes_total",
-            "Changes of what a bound pod asks for, of which Slurm's count of its job knows nothing.",
+            "Resizes of bound pods, which Slurm does not see.",
         )
         self.resized_pods = self._gauge(
-            "resized_pods", "Bound pods that ask for something else than what Slurm counts for them."
+            "resized_pods", "Bound pods whose requests differ from what Slurm counts for them."
         )
 
     def _placeholders(self) -> None:
-        self.placeholder_jobs = self._gauge("placeholder_jobs", "Our jobs as the mirror sees them.", "phase")
-        self.orphans_cancelled = self._counter("orphans_cancelled_total", "Placeholders cancelled for want of pods.")
+        self.placeholder_jobs = self._gauge("placeholder_jobs", "Our jobs in the mirror.", "phase")
+        self.orphans_cancelled = self._counter(
+            "orphans_cancelled_total", "Placeholders cancelled because their pods are gone."
+        )
         self.foreign_pods = self._gauge(
             "foreign_pods", "Bound pods with our schedulerName whose Slurm job is not ours; they are left alone."
         )
         self.breaker_open = self._gauge(
-            "breaker_open", "1 while too many jobs vanished at once, and therefore no pod is ended."
+            "breaker_open", "1 while no pod is ended because too many jobs vanished at once."
         )
         self.slurm_read_timestamp = self._gauge(
-            "slurm_last_good_read_timestamp_seconds", "Unix time of the last good answer of Slurm to a look at jobs."
+            "slurm_last_good_read_timestamp_seconds", "Unix time of Slurm's last good answer about jobs."
         )
         self.slurm_read_age = self._gauge(
-            "slurm_last_good_read_age_seconds", "Seconds since the last good answer of Slurm; -1 before the first."
+            "slurm_last_good_read_age_seconds",
+            "Seconds since Slurm's last good answer about jobs; -1 before the first.",
         )
         self.slurm_read_age.set(-1)
 
@@ -120,37 +123,42 @@ class Metrics(Instruments):
         )
         self.status_writes = self._counter(
             "status_writes_total",
-            "Conditions, groups' status, events: ok, same (needless), stale (the pod waits no more), failed, dropped.",
+            "Conditions, groups' status, events: ok, same (unchanged), stale (the pod no longer waits), failed, "
+            "dropped.",
             "what",
             "outcome",
         )
 
     def _hooks(self) -> None:
         self.hook_duration = self._histogram(
-            "hook_duration_seconds", "One hook's part of one pass.", _HOOKS, "hook", "phase"
+            "hook_duration_seconds", "Duration of one hook in one phase.", _HOOKS, "hook", "phase"
         )
         self.hook_errors = self._counter(
-            "hook_errors_total", "Hooks that raised, hung or answered nonsense.", "hook", "phase"
+            "hook_errors_total", "Calls of hooks that raised, timed out or returned an invalid result.", "hook", "phase"
         )
         self.hook_events = self._counter(
-            "hook_events_total", "What hooks do beside the passes, by a word of their own.", "hook", "what"
+            "hook_events_total", "Background work of hooks, by the name that the hook gives it.", "hook", "what"
         )
         self.configuration_reloads = self._counter(
             "configuration_reloads_total",
-            "Configurations read anew: ok, or refused (the last good one stays).",
+            "Reloads of the configuration: ok, or refused (the last good one stays).",
             "result",
         )
 
     def _queues(self) -> None:
-        self.queue_used = self._gauge("queue_used", "What workloads let in by a queue ask for.", "queue", "resource")
-        self.queue_pending = self._gauge("queue_pending", "What waits in a queue asks for.", "queue", "resource")
-        self.queue_max = self._gauge("queue_max", "The most that a queue may use.", "queue", "resource")
-        self.queue_guaranteed = self._gauge("queue_guaranteed", "What a queue is guaranteed.", "queue", "resource")
-        self.queue_running = self._gauge("queue_running", "Workloads that a queue has let in.", "queue")
-        self.queue_waiting = self._gauge("queue_waiting", "Workloads that wait in a queue.", "queue")
+        self.queue_used = self._gauge(
+            "queue_used", "Resources that a queue's admitted workloads request.", "queue", "resource"
+        )
+        self.queue_pending = self._gauge(
+            "queue_pending", "Resources that a queue's waiting workloads request.", "queue", "resource"
+        )
+        self.queue_max = self._gauge("queue_max", "Maximum of a queue.", "queue", "resource")
+        self.queue_guaranteed = self._gauge("queue_guaranteed", "Guarantee of a queue.", "queue", "resource")
+        self.queue_running = self._gauge("queue_running", "Admitted workloads of a queue.", "queue")
+        self.queue_waiting = self._gauge("queue_waiting", "Waiting workloads of a queue.", "queue")
         self.queue_requests = self._counter(
             "queue_requests_total",
-            "Requests to the admin service of the queues (config, validate, reload), by the status of the answer.",
+            "Requests to the admin API of the queues (config, validate, reload), by HTTP status.",
             "what",
             "status",
         )
@@ -158,18 +166,19 @@ class Metrics(Instruments):
     def _submissions(self) -> None:
         self.submissions = self._counter(
             "submissions_total",
-            "Pods that somebody wanted to hand in over HTTP, by the status of the answer.",
+            "Requests to the submission API, by HTTP status.",
             "status",
         )
         self.submissions_pending = self._gauge(
-            "submissions_pending", "Pods that are being handed in, or were, and that the scheduler has not seen yet."
+            "submissions_pending",
+            "Pods that the submission API accepts or has accepted, and that the scheduler has not seen yet.",
         )
 
     def _process(self, version: str) -> None:
         self.check_findings = self._gauge(
             "check_findings",
-            "What the checks at the start of the lead found, by level (ok, info, warning, failure).",
+            "Findings of the checks when this replica became leader, by level (ok, info, warning, failure).",
             "level",
         )
-        self.leader = self._gauge("leader", "1 on the replica that leads.")
+        self.leader = self._gauge("leader", "1 on the leader.")
         self._build(version)

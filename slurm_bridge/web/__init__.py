@@ -1,6 +1,6 @@
-"""The HTTP door: probes, metrics, pods that are handed in, and whatever else may be asked of a process.
+"""The HTTP server: probes, metrics, the submission API, the admin API, and routes of other packages.
 
-Belongs here: taking requests apart, within bounds that no client can exceed, finding who answers, and letting pods in
-with their callers' own rights. Does not belong here: what other rooms know (they hand in routes), and how the API
-server is asked.
+Belongs here: reading requests within bounds that no client can exceed, finding the route, and creating pods with the
+caller's own rights. Does not belong here: what other packages know (they pass in routes), and the client of the API
+server.
 """

@@ -1,4 +1,4 @@
-"""Who asks: the bearer token of a request."""
+"""Identifies callers: the bearer token of a request."""
 
 import http
 import re
@@ -8,23 +8,23 @@ from slurm_bridge.model.callers import Token
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request
 
-#: As RFC 6750 has it. Whatever else a client sends is no token, and would not be one for the API server.
+#: A token by RFC 6750. The API server would not accept anything else.
 _WORDS: Final = re.compile(r"[A-Za-z0-9._~+/-]{1,12000}=*")
 
 
 def bearer(request: Request) -> Token | None:
-    """The token that this request carries."""
+    """The token of this request; None without one."""
     scheme, _, words = request.headers.get("authorization", "").partition(" ")
     return token(words) if scheme.lower() == "bearer" else None
 
 
 def token(words: str) -> Token | None:
-    """These words as one, where they can be."""
+    """The text as a token; None if it cannot be one."""
     found = _WORDS.fullmatch(words.strip())
     return Token(found.group()) if found else None
 
 
 def unknown(words: str) -> Reply:
-    """For whoever has no token, or none that is good."""
+    """The answer to a request without a valid token."""
     given = {"reason": "Unauthorized", "message": words}
     return Reply.json(given, http.HTTPStatus.UNAUTHORIZED, www_authenticate="Bearer")

@@ -1,4 +1,4 @@
-"""What is handed in, made ready to be created: one pod, ours, with a name by which it can be looked for."""
+"""Turns a submitted manifest into a pod that can be created: for our scheduler, with a name known beforehand."""
 
 import dataclasses
 import random
@@ -12,26 +12,26 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
 
-#: As the API server generates names: no vowels, so that no words come of it.
+#: The letters of the API server's generated names: no vowels, so that they form no words.
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _RANDOM: Final = 5
 _LONGEST_STEM: Final = 63 - _RANDOM
 _NAMESPACE: Final = "default"
-#: A namespace becomes a part of a path; what the API server never takes for one is not sent.
+#: A namespace becomes a part of a URL path; a value that the API server cannot accept is not sent.
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-#: What the API server would refuse as a name all the same is in no log and no answer at full length.
+#: A longer name would be refused by the API server anyway; it does not get into logs and answers.
 _LONGEST_NAME: Final = 253
-#: How the reader of records names a place.
+#: The format in which the decoder names a field.
 _PLACE: Final = re.compile(r"(?P<words>.*?)(?: - at (?:`key` in )?`\$\.?(?P<field>[^`]*)`)?", re.DOTALL)
 
 
 class Unacceptable(Exception):
-    """It cannot be created as it is; the words name the field, its value and what is allowed."""
+    """The pod cannot be created as it is; the message names the field, its value and what is allowed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A pod as it will be asked for. `generated`: the name is ours to change, where it is taken."""
+    """A pod to be created. `generated`: we chose its name, and may choose another if it is taken."""
 
     manifest: Manifest
     pod: Pod
@@ -44,7 +44,7 @@ class Draft:
 
 
 def draft(manifest: Manifest, scheduler_names: Sequence[str], dice: random.Random) -> Draft:
-    """Ready to be created; Unacceptable says why it is not."""
+    """The pod of this manifest. Unacceptable says what is wrong with it."""
     _check_kind(manifest)
     metadata, spec = _mapping(manifest, "metadata"), _mapping(manifest, "spec")
     _check_marks(metadata)
@@ -62,7 +62,7 @@ def draft(manifest: Manifest, scheduler_names: Sequence[str], dice: random.Rando
 
 
 def renamed(made: Draft, dice: random.Random) -> Draft:
-    """With another generated name: somebody has the first one."""
+    """The same pod with another generated name."""
     metadata = made.manifest["metadata"]
     name = _name(metadata, dice)
     pod = msgspec.structs.replace(made.pod, metadata=msgspec.structs.replace(made.pod.metadata, name=name))
@@ -78,11 +78,11 @@ def _check_kind(manifest: Manifest) -> None:
 
 
 def _check_marks(metadata: Mapping[str, Any]) -> None:
-    """YAML takes some texts for numbers, dates and truth values."""
+    """YAML reads some unquoted texts as numbers, dates and truth values."""
     for field in ("labels", "annotations"):
         for key, value in (_mapping(metadata, field) if metadata.get(field) is not None else {}).items():
             if not isinstance(value, str):
-                raise Unacceptable(f"metadata.{field}[{key}]: {value!r} has to be a text: put it in quotes")
+                raise Unacceptable(f"metadata.{field}[{key}]: {value!r} has to be a string: put it in quotes")
 
 
 def _mapping(manifest: Mapping[str, Any], field: str) -> Mapping[str, Any]:
@@ -93,7 +93,7 @@ def _mapping(manifest: Mapping[str, Any], field: str) -> Mapping[str, Any]:
 
 
 def _scheduler(spec: Mapping[str, Any], ours: Sequence[str]) -> str:
-    """A pod that names another scheduler was not meant for us, and one that has a node needs none."""
+    """A pod for another scheduler is refused, and so is a pod that has a node already."""
     name = spec.get("schedulerName") or ours[0]
     if name not in ours:
         raise Unacceptable(f"spec.schedulerName: {name!r}, allowed is {' or '.join(ours)}, or none")
@@ -118,7 +118,7 @@ def _given(metadata: Mapping[str, Any]) -> Any:
 
 
 def _name(metadata: Mapping[str, Any], dice: random.Random) -> str:
-    """From its stem, as the API server would: but known before it is asked, should its answer be lost."""
+    """Generate a name from `generateName`. It is known before the request, in case the answer is lost."""
     stem = metadata.get("generateName")
     if not isinstance(stem, str) or not stem:
         raise Unacceptable("metadata.name: is required, or metadata.generateName")
@@ -135,7 +135,7 @@ def _pod(manifest: Manifest) -> Pod:
 
 
 def _said(value: Any) -> Any:
-    """To the API server null is as good as nothing."""
+    """Drop null values: the API server treats them as absent."""
     if isinstance(value, dict):
         return {key: _said(inner) for key, inner in value.items() if inner is not None}
     return [_said(inner) for inner in value] if isinstance(value, list) else value

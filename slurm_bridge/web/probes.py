@@ -1,4 +1,4 @@
-"""The routes that every daemon has: is it alive, is it of use, what does it count."""
+"""The routes of every process: liveness, readiness, metrics."""
 
 import http
 from collections.abc import Callable
@@ -15,12 +15,12 @@ METRICS: Final = ("GET", "/metrics")
 
 
 def routes(health: Health, metrics: Instruments, refresh: Callable[[], None] = lambda: None) -> Routes:
-    """More of them can be joined to these. `refresh`: called before the numbers are shown."""
+    """The probes and the metrics. `refresh` runs before the numbers are shown."""
     return {**alone(health), METRICS: lambda _: _page(metrics, refresh)}
 
 
 def alone(health: Health) -> Routes:
-    """The probes without the numbers: for a port that nothing else keeps busy."""
+    """The probes without the metrics: for a port that serves nothing else."""
     return {
         LIVEZ: lambda _: _reply(health.livez()),
         READYZ: lambda _: _reply(health.readyz()),

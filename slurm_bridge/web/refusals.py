@@ -1,13 +1,13 @@
-"""What whoever hands in a pod is told when it was not created, or when nobody knows.
+"""The answers of the submission API for pods that were not created, or may have been created.
 
-the API server says          we say
-Forbidden                    403   its own words: the rights are the caller's
-Unauthorized                 401   the token has ended since it was reviewed
+the API server says          the answer is
+Forbidden                    403   with its message: the rights are the caller's
+Unauthorized                 401   the token has expired since it was reviewed
 AlreadyExists, Conflict      409
-NotFound                     404   the namespace
-BadRequest, Invalid          400   its own words name the field
-not reached, overloaded      503   nothing was done: hand it in again
-no answer, or an unreadable  504   it may have been created: look for it under the name in the answer
+NotFound                     404   the namespace does not exist
+BadRequest, Invalid          400   with its message, which names the field
+not reached, overloaded      503   nothing was done: submit the pod again
+no answer, or an unreadable  504   the pod may exist: look for the name in the answer
 """
 
 import http
@@ -21,10 +21,10 @@ from slurm_bridge.web.replies import Reply
 
 _S = http.HTTPStatus
 
-#: In seconds, where nobody says better.
+#: Seconds; used if the server suggests no time.
 _SOON: Final = 1.0
 
-#: The first that fits; each with its reason for programs.
+#: The first row that matches; each with its machine-readable reason.
 _SAID: Final[tuple[tuple[type[errors.BridgeError], http.HTTPStatus, str], ...]] = (
     (errors.NotAuthorized, _S.FORBIDDEN, "Forbidden"),
     (errors.Conflict, _S.CONFLICT, "AlreadyExists"),
@@ -34,7 +34,7 @@ _SAID: Final[tuple[tuple[type[errors.BridgeError], http.HTTPStatus, str], ...]] 
 
 
 def of(error: errors.BridgeError, namespace: str, name: str) -> Reply:
-    """For an error of the request that would have created this pod."""
+    """The answer for an error of the request that creates this pod."""
     if isinstance(error, errors.NotAuthenticated):
         return callers.unknown("the Kubernetes cluster does not accept this token any more")
     about = {"namespace": namespace, "name": name}
@@ -42,38 +42,38 @@ def of(error: errors.BridgeError, namespace: str, name: str) -> Reply:
         if isinstance(error, made):
             return _reply(status, _reason(error, reason), str(error), about)
     if may_have_happened(error):
-        words = f"pod {namespace}/{name} may have been created: look for it before you hand it in again ({error})"
+        words = f"pod {namespace}/{name} may have been created: look for it before you submit it again ({error})"
         return _reply(_S.GATEWAY_TIMEOUT, "Unknown", words, about)
     return later(f"pod {namespace}/{name} was not created: {error}", _wish(error))
 
 
 def may_have_happened(error: errors.BridgeError) -> bool:
-    """The request left, and what came of it is not known."""
+    """The request was sent, and its result is unknown."""
     return isinstance(error, errors.Unanswered | errors.BadAnswer | errors.Expired)
 
 
 def unacceptable(words: str) -> Reply:
-    """The manifest cannot be created as it is."""
+    """The answer for a manifest that cannot be created as it is."""
     return _reply(_S.BAD_REQUEST, "Invalid", words)
 
 
 def full(most: int) -> Reply:
-    """No place is free."""
-    return crowded(f"too many pods are being handed in: at most {most} may wait until the scheduler has seen them")
+    """The answer when the buffer is full."""
+    return crowded(f"too many pods are being submitted: at most {most} may wait until the scheduler has seen them")
 
 
 def crowded(words: str, seconds: float = _SOON) -> Reply:
-    """There are too many at once."""
+    """The answer when there are too many requests."""
     return _reply(_S.TOO_MANY_REQUESTS, "TooManyRequests", words, seconds=seconds)
 
 
 def later(words: str, seconds: float = _SOON) -> Reply:
-    """Nothing was done."""
+    """The answer when nothing was done."""
     return _reply(_S.SERVICE_UNAVAILABLE, "Unavailable", words, seconds=seconds)
 
 
 def unreviewed(error: errors.BridgeError, component: str) -> Reply:
-    """Nobody knows who asks. What is wrong between us and the API server is in the log, not for callers."""
+    """The answer when the caller cannot be identified. The cause is logged and not shown to callers."""
     if isinstance(error, errors.NotAuthorized):
         words = f"the bridge may not review tokens: its administrator has to apply {component}"
         return _reply(_S.INTERNAL_SERVER_ERROR, "Misconfigured", words)
@@ -81,7 +81,7 @@ def unreviewed(error: errors.BridgeError, component: str) -> Reply:
 
 
 def _reason(error: errors.BridgeError, otherwise: str) -> str:
-    """The API server's own, where it gave one."""
+    """The reason of the API server, if it gave one."""
     return (error.reason if isinstance(error, errors.Disagreement) else "") or otherwise
 
 

@@ -1,4 +1,4 @@
-"""What a route answers."""
+"""The answers of routes."""
 
 import dataclasses
 import http
@@ -12,7 +12,7 @@ JSON = "application/json"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A whole answer."""
+    """A complete answer."""
 
     body: bytes = b""
     status: http.HTTPStatus = http.HTTPStatus.OK
@@ -21,18 +21,18 @@ class Reply:
 
     def __post_init__(self) -> None:
         for name, value in self.headers.items():
-            # A line break in a value that came from a client would begin a header, or an answer, of the client's own.
+            # A line break in a value that came from a client would let the client add headers, or a second answer.
             if not f"{name}{value}".isprintable():
                 raise ValueError(f"header {name!r} of a reply: {value!r} has characters that cannot be sent")
 
     @classmethod
     def text(cls, words: str, status: http.HTTPStatus = http.HTTPStatus.OK, **headers: str) -> Self:
-        """Lines for people; `retry_after="1"` is a header."""
+        """Text for people; `retry_after="1"` becomes a header."""
         return cls(body=words.encode(), status=status, headers=_spelled(headers))
 
     @classmethod
     def json(cls, value: object, status: http.HTTPStatus = http.HTTPStatus.OK, **headers: str) -> Self:
-        """Plain values for machines; `retry_after="1"` is a header."""
+        """A JSON value; `retry_after="1"` becomes a header."""
         body = json.dumps(value).encode() + b"\n"
         return cls(body=body, status=status, content_type=JSON, headers=_spelled(headers))
 

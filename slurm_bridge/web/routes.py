@@ -1,4 +1,4 @@
-"""What a route is asked, and which route is asked: by method and path, of which segments may be free."""
+"""Requests, and the table of routes: by method and path; segments of a path may be variable."""
 
 import dataclasses
 import http
@@ -10,9 +10,9 @@ from slurm_bridge.web.replies import Reply
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One whole request. Header names are in lower case; `names` holds what stands in the free segments of the path.
+    """A complete request. Header names are in lower case; `names` has the values of the path's variable segments.
 
-    Headers, query and body stay out of its repr: tokens travel in them.
+    Headers, query and body are not in the repr, because they can contain tokens.
     """
 
     method: str
@@ -27,12 +27,12 @@ class Request:
 #: Makes the answer to a request.
 Route = Callable[[Request], Reply]
 
-#: By method and path; a segment `{name}` of a path stands for any one segment. `GET` answers `HEAD` too.
+#: By method and path; a segment `{name}` matches any one segment. `GET` also answers `HEAD`.
 Routes = Mapping[tuple[str, str], Route]
 
 
-class Table:
-    """Finds the route of a request; a path without free segments comes before one that has some."""
+class RouteTable:
+    """Finds the route of a request; a fixed path comes before one with variable segments."""
 
     def __init__(self, routes: Routes) -> None:
         self._paths = sorted({path for _, path in routes})
@@ -41,7 +41,7 @@ class Table:
         self._free = [(path, path.split("/")) for path in self._paths if path not in self._plain]
 
     def answer(self, request: Request) -> Reply:
-        """Of the route, or that there is none."""
+        """The answer of the route; 404 or 405 without one."""
         path, names = self._found(request.path)
         if not path:
             known = ", ".join(self._paths)
@@ -53,7 +53,7 @@ class Table:
         return route(dataclasses.replace(request, path=unquote(request.path), names=names))
 
     def _found(self, asked: str) -> tuple[str, Mapping[str, str]]:
-        """The path as it was registered, and what its free segments hold."""
+        """The registered path that matches, and the values of its variable segments."""
         if asked in self._plain:
             return asked, {}
         segments = asked.split("/")
@@ -69,7 +69,7 @@ class Table:
 
 
 def bounded(routes: Routes, most: int) -> Routes:
-    """The same, for bodies of at most so many bytes: a door has one bound for all that it serves, the largest."""
+    """The same routes with their own limit for bodies; the server's limit is the largest of all its routes."""
 
     def within(route: Route) -> Route:
         def answer(request: Request) -> Reply:
@@ -85,7 +85,7 @@ def bounded(routes: Routes, most: int) -> Routes:
 
 
 def query(text: str) -> Mapping[str, str]:
-    """The part behind the question mark; of a name given twice the last value counts."""
+    """Parse a query string; if a name occurs twice, its last value counts."""
     return dict(parse_qsl(text, keep_blank_values=True))
 
 

@@ -1,12 +1,12 @@
-"""The submission API: `POST /pods` takes a manifest and creates the pod, ours, with the rights of who hands it in.
+"""The submission API: `POST /pods` creates the pod in the body with the caller's own rights.
 
-    1 take a place       the bounded buffer is full: 429        5 the translator's words on it             400
-    2 no bearer token, or one that nobody owns: 401             6 ask the API server, with the caller's own token
-    3 read the manifest, JSON or YAML: 400                        created 201, exists 409, forbidden 403, wrong 400
-    4 one pod, for our scheduler, with a name: 400                not done 503, nobody knows 504
+    1 take a slot          the buffer is full: 429            5 the translator rejects it: 400
+    2 no bearer token, or an invalid one: 401                 6 ask the API server, with the caller's own token:
+    3 read the manifest, JSON or YAML: 400                      created 201, exists 409, forbidden 403, invalid 400
+    4 one pod, for our scheduler, with a name: 400              not done 503, unknown 504
 
-Nothing is scheduled here: the pod reaches the scheduler by the watch like any other, on whichever replica leads. So
-every replica may answer, and a pod that was created is not lost with the replica that took it in.
+Nothing is scheduled here: the pod reaches the scheduler through the watch like any other pod, on the leader. So every
+replica may answer, and a pod that was created does not depend on the replica that created it.
 """
 
 import dataclasses
@@ -22,24 +22,24 @@ from slurm_bridge.informers.source import Changed, PodSource
 from slurm_bridge.model.callers import Caller, Token
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.web import callers, drafts, places, refusals
+from slurm_bridge.web import buffer, callers, drafts, refusals
+from slurm_bridge.web.buffer import BufferSlot
 from slurm_bridge.web.drafts import Draft
-from slurm_bridge.web.places import Place
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request, Routes
 
 PODS: Final = ("POST", "/pods")
 
-#: So many names are tried where the caller leaves it to us.
+#: Attempts to find a free name if the name is generated.
 _NAMES: Final = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """What is needed to take pods in.
+class SubmissionBackend:
+    """What the daemon provides.
 
-    `read`: the one object in a body; BadConfiguration says why there is none. `judge`: what the translator finds wrong
-    with a pod, "" when nothing. `closing`: nobody is to begin anything. `count`: called with each request's status.
+    `read`: decodes the one object in a body, or raises BadConfiguration. `judge`: why the translator will reject a pod,
+    "" if it will not. `closing`: the daemon is stopping. `count`: called with the status of each answer.
     """
 
     callers: ports.Callers
@@ -50,21 +50,21 @@ class Desk:
     clock: ports.Clock
     dice: random.Random
     scheduler_names: Sequence[str]
-    limits: places.Limits
+    limits: buffer.BufferLimits
 
 
 class PodSubmissionApi:
-    """A PodSource that lets pods in over HTTP, and tells of them as soon as the source beneath it, the watch, does."""
+    """A PodSource with an HTTP API for submissions; its pods are those of the watch beneath it."""
 
-    def __init__(self, watched: PodSource, desk: Desk) -> None:
-        self._watched, self._desk = watched, desk
-        self._places = places.Places(desk.limits, desk.clock)
+    def __init__(self, watched: PodSource, backend: SubmissionBackend) -> None:
+        self._watched, self._backend = watched, backend
+        self._buffer = buffer.SubmissionBuffer(backend.limits, backend.clock)
 
     def subscribe(self, changed: Changed) -> None:
         def told(old: Pod | None, new: Pod | None) -> None:
             changed(old, new)
             if new is not None:
-                self._places.hear(new.key)
+                self._buffer.hear(new.key)
 
         self._watched.subscribe(told)
 
@@ -73,34 +73,34 @@ class PodSubmissionApi:
 
     @property
     def pending(self) -> int:
-        """Places that are taken."""
-        return len(self._places)
+        """The number of slots in use."""
+        return len(self._buffer)
 
     def routes(self) -> Routes:
-        """For the door."""
+        """The routes for the web server."""
         return {PODS: self._counted}
 
     def _counted(self, request: Request) -> Reply:
         reply = self._answer(request)
-        self._desk.count(reply.status)
+        self._backend.count(reply.status)
         return reply
 
     def _answer(self, request: Request) -> Reply:
         token = callers.bearer(request)
         if token is None:
             return callers.unknown("a bearer token of the Kubernetes cluster is required")
-        problem = "this replica is about to end" if self._desk.closing() else self.problem()
+        problem = "this replica is stopping" if self._backend.closing() else self.problem()
         if problem:
-            return refusals.later(f"no pod is taken in now: {problem}")
-        with self._places.take() as place:
-            if place is None:
-                return refusals.full(self._desk.limits.most)
-            return self._within(request, token, place)
+            return refusals.later(f"no pod is accepted now: {problem}")
+        with self._buffer.take() as slot:
+            if slot is None:
+                return refusals.full(self._backend.limits.most)
+            return self._within(request, token, slot)
 
-    def _within(self, request: Request, token: Token, place: Place) -> Reply:
-        """With a place of the buffer, which bounds what is asked of the API server here."""
+    def _within(self, request: Request, token: Token, slot: BufferSlot) -> Reply:
+        """Handle a request that has a slot; slots bound the calls to the API server."""
         try:
-            caller = self._desk.callers.who(token)
+            caller = self._backend.callers.who(token)
         except errors.BridgeError as error:
             logger.warning("the token of a caller could not be reviewed: {}", error)
             return refusals.unreviewed(error, "deploy/submission")
@@ -111,39 +111,39 @@ class PodSubmissionApi:
         except drafts.Unacceptable as problem:
             return refusals.unacceptable(str(problem))
         for _ in range(_NAMES - 1):
-            reply = self._create(made, token, place)
+            reply = self._create(made, token, slot)
             taken = reply.status is http.HTTPStatus.CONFLICT
-            if not (taken and made.generated) or self._desk.closing():
+            if not (taken and made.generated) or self._backend.closing():
                 return _told(reply, made, caller)
-            made = drafts.renamed(made, self._desk.dice)
-        return _told(self._create(made, token, place), made, caller)
+            made = drafts.renamed(made, self._backend.dice)
+        return _told(self._create(made, token, slot), made, caller)
 
     def _draft(self, body: bytes) -> Draft:
         try:
-            manifest = self._desk.read(body)
+            manifest = self._backend.read(body)
         except errors.BadConfiguration as problem:
             raise drafts.Unacceptable(str(problem)) from problem
-        made = drafts.draft(manifest, self._desk.scheduler_names, self._desk.dice)
-        wrong = self._desk.judge(made.pod)
+        made = drafts.draft(manifest, self._backend.scheduler_names, self._backend.dice)
+        wrong = self._backend.judge(made.pod)
         if wrong:
             raise drafts.Unacceptable(wrong)
         return made
 
-    def _create(self, made: Draft, token: Token, place: Place) -> Reply:
+    def _create(self, made: Draft, token: Token, slot: BufferSlot) -> Reply:
         namespace, name = made.key
         # The watch may be faster than the answer.
-        self._places.name(place, made.key)
+        self._buffer.name(slot, made.key)
         try:
-            pod = self._desk.callers.create_pod(namespace, made.manifest, token)
+            pod = self._backend.callers.create_pod(namespace, made.manifest, token)
         except errors.BridgeError as error:
-            place.accepted = refusals.may_have_happened(error)
+            slot.accepted = refusals.may_have_happened(error)
             return refusals.of(error, namespace, name)
-        place.accepted = True
+        slot.accepted = True
         body: dict[str, Any] = {"namespace": pod.metadata.namespace, "name": pod.metadata.name, "uid": pod.uid}
         return Reply.json(body, http.HTTPStatus.CREATED)
 
 
 def _told(reply: Reply, made: Draft, caller: Caller) -> Reply:
     journal = logger.bind(namespace=made.key[0], pod=made.key[1], caller=caller.name)
-    journal.info("a pod was handed in: {} {}", reply.status.value, reply.status.phrase)
+    journal.info("a pod was submitted: {} {}", reply.status.value, reply.status.phrase)
     return reply

@@ -1,4 +1,4 @@
-"""The door's certificate: read from files, and read again when they are exchanged."""
+"""The certificate of the HTTP server: read from files, and read again when they are replaced."""
 
 import dataclasses
 import pathlib
@@ -12,14 +12,14 @@ from slurm_bridge import errors
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """Where the certificate (with what leads to its authority) is, and its key where it has a file of its own."""
+    """The files of the certificate chain and, if separate, of the key."""
 
     cert: pathlib.Path
     key: pathlib.Path | None = None
 
 
 class Certificate:
-    """The TLS side of a door. New files count from the next connection on; bad ones never replace good ones."""
+    """The TLS side of a server. New files count from the next connection on; invalid files never replace valid ones."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -31,7 +31,7 @@ class Certificate:
             raise errors.BadConfiguration(f"web.tls: {_words(files, error)}") from None
 
     def context(self) -> ssl.SSLContext:
-        """As the files are now; while they cannot be used, as they were."""
+        """The context for the current files; for the previous ones if the current ones are invalid."""
         seen = _seen(self._files)
         with self._lock:
             if seen != self._seen:
@@ -40,13 +40,13 @@ class Certificate:
             return self._context
 
     def _renew(self) -> None:
-        """Both files may change one after the other: a pair that does not fit is looked at again when it changes."""
+        """Two files may change one after the other: a pair that does not match is read again at the next change."""
         try:
             self._context = _context(self._files)
         except OSError as error:
-            logger.warning("the door keeps its certificate: {}", _words(self._files, error))
+            logger.warning("the certificate is not replaced: {}", _words(self._files, error))
         else:
-            logger.info("the door has a new certificate from {}", self._files.cert)
+            logger.info("the certificate was replaced from {}", self._files.cert)
 
 
 def _context(files: Files) -> ssl.SSLContext:
@@ -57,7 +57,7 @@ def _context(files: Files) -> ssl.SSLContext:
 
 
 def _seen(files: Files) -> tuple[object, ...]:
-    """Changes when a file does: a mounted secret is exchanged by moving links, so the inode tells."""
+    """Changes when a file changes: a mounted secret is replaced by moving links, which changes the inode."""
     return tuple(_stamp(path) for path in (files.cert, files.key) if path)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model import kinds, marks, names
-from slurm_bridge.sim.kube.refusals import Refusal
+from slurm_bridge.sim.kube.refusals import StatusError
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import TOKENS_OF_SLURM
 from tests.fuzz import generators, recorded_core, rules, runner, strangers
@@ -218,7 +218,7 @@ class _Hostile:
                     (1.0, self._delete),
                     (0.5, self._podgroup),
                 )
-            except Refusal:
+            except StatusError:
                 continue
 
     def _pods(self) -> None:

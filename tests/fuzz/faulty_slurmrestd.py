@@ -12,13 +12,13 @@ from slurm_bridge.model.job import Done, Gres, JobRequest, Memory
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
 from slurm_bridge.sim.wire import Request, Response
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 CLUSTER = "fuzz"
 RUNNING, PENDING, HET, GPUS, OTHERS = (JobId(50_000_000 + number) for number in (1, 2, 10, 3, 4))
@@ -82,7 +82,7 @@ class Office:
                 state.Partition(name="batch", nodes=every),
             ),
             reservations=(),
-            config=state.Config(configuring_seconds=0.0),
+            config=state.PocketConfig(configuring_seconds=0.0),
         )
         self._spoiler: Spoiler | None = None
         self._target = ""

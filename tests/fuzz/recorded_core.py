@@ -11,7 +11,7 @@ import loguru
 import msgspec
 
 from slurm_bridge import ports
-from slurm_bridge.daemon import brain, configuration
+from slurm_bridge.daemon import assembly, configuration
 from slurm_bridge.hooks import needs
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.informers.store import Store
@@ -121,7 +121,7 @@ class Mind:
             limits=configuration.attempt_limits(settings(chain)),
             threads=False,
         )
-        outside = brain.Outside(
+        outside = assembly.CoreInputs(
             cluster=self.cluster,
             slurm=self.slurm,
             clock=self.clock,
@@ -131,7 +131,7 @@ class Mind:
             around=around,
             views=self._views,
         )
-        made = brain.build(settings(chain), outside)
+        made = assembly.build(settings(chain), outside)
         self.core, self.reporter = made.core, made.reporter
         for node in mine:
             self.core.on_node(None, node)

@@ -15,10 +15,10 @@ from typing import Any
 
 from slurm_bridge.model import kinds
 from slurm_bridge.sim.kube import resources
-from slurm_bridge.sim.kube.following import Tail
-from slurm_bridge.sim.kube.objects import Deletion, Objects, Target
+from slurm_bridge.sim.kube.followers import Tail
+from slurm_bridge.sim.kube.objects import Deletion, Objects, ObjectTarget
 from slurm_bridge.sim.kube.resources import Resource
-from slurm_bridge.sim.kube.store import Manifest, Stored
+from slurm_bridge.sim.kube.store import Manifest, StoredObject
 
 PODS = resources.PODS
 STATEFULSETS, LEADERWORKERSETS = resources.of(kinds.STATEFULSETS), resources.of(kinds.LEADERWORKERSETS)
@@ -59,7 +59,7 @@ class Follower:
 
     def owned(self, resource: Resource, owner: Manifest) -> list[Manifest]:
         uid = owner["metadata"]["uid"]
-        everything: Iterable[Stored] = self._objects.store.all(resource, owner["metadata"]["namespace"])
+        everything: Iterable[StoredObject] = self._objects.store.all(resource, owner["metadata"]["namespace"])
         marked = sorted((one for one in everything if uid.encode() in one.body), key=lambda one: one.name)
         return [one for one in (stored.manifest() for stored in marked) if _controller(one).get("uid") == uid]
 
@@ -210,10 +210,12 @@ def _with_replicas(replicas: int, manifest: Manifest) -> Manifest:
     return {**manifest, "spec": {**manifest["spec"], "replicas": replicas}}
 
 
-def target(resource: Resource, manifest: Manifest, subresource: str = "") -> Target:
+def target(resource: Resource, manifest: Manifest, subresource: str = "") -> ObjectTarget:
     """An object as its store knows it."""
     metadata = manifest["metadata"]
-    return Target(resource=resource, namespace=metadata["namespace"], name=metadata["name"], subresource=subresource)
+    return ObjectTarget(
+        resource=resource, namespace=metadata["namespace"], name=metadata["name"], subresource=subresource
+    )
 
 
 def _controller(manifest: Manifest) -> Mapping[str, Any]:

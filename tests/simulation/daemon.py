@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge import errors, ports
-from slurm_bridge.daemon import brain, configuration, reload
+from slurm_bridge.daemon import assembly, configuration, reload
 from slurm_bridge.hooks import base, calls, chain
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.pod import Pod
@@ -143,7 +143,7 @@ class RealBrain:
             limits=configuration.attempt_limits(site.variant.settings),
             threads=False,
         )
-        outside = brain.Outside(
+        outside = assembly.CoreInputs(
             cluster=cluster,
             slurm=slurm,
             clock=clock,
@@ -153,12 +153,12 @@ class RealBrain:
             around=around,
             views=views,
         )
-        built = brain.build(site.variant.settings, outside)
+        built = assembly.build(site.variant.settings, outside)
         self._core, self._voice, self._around, self._views = built.core, built.reporter, built.around, views
         self._site, self._dreamers = site, list[families.Dreamer]()
         self._reload = reload.Reload(
             site.variant.settings,
-            reload.Source(fingerprint=lambda: repr(site.variant), load=lambda: site.variant.settings),
+            reload.SettingsSource(fingerprint=lambda: repr(site.variant), load=lambda: site.variant.settings),
             reload.Use(apply=self._apply, told=lambda _result, _text: None),
             clock,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.sim.kube.store import Event, Store
+from slurm_bridge.sim.kube.store import Event, ObjectStore
 from tests.simulation import membership, observed
 from tests.simulation.broken_promise import Broken
 
@@ -21,7 +21,7 @@ _TOLD = "podgroups"
 class Groups:
     """Learns of the objects that group pods, and sorts pods in as soon as that is possible."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectStore) -> None:
         self._objects = membership.Objects(store)
         self._members: dict[str, dict[str, observed.Pod]] = {}
         self._changed: dict[str, float] = {}

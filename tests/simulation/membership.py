@@ -16,8 +16,8 @@ from typing import Any
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim.kube import resources
-from slurm_bridge.sim.kube.following import Tail
-from slurm_bridge.sim.kube.store import Event, Store
+from slurm_bridge.sim.kube.followers import Tail
+from slurm_bridge.sim.kube.store import Event, ObjectStore
 
 Manifest = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ ALONE = Rules(minimum=1)
 class Objects:
     """Every object that ever grouped pods, as it was last seen."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectStore) -> None:
         self._tails = {kind.plural + kind.group: Tail(store, resources.of(kind)) for kind in _KINDS}
         self._by_uid: dict[str, Manifest] = {}
         self._by_name: dict[tuple[str, str, str], str] = {}

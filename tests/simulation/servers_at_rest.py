@@ -7,7 +7,7 @@ from typing import Any
 
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim.kube import resources
-from slurm_bridge.sim.kube.store import Store
+from slurm_bridge.sim.kube.store import ObjectStore
 from tests.simulation import groups, membership, observed
 
 Manifest = Mapping[str, Any]
@@ -32,7 +32,7 @@ class Picture:
         pods: Sequence[Manifest],
         jobs: Sequence[Placed],
     ) -> None:
-        store = Store()
+        store = ObjectStore()
         for kind, manifests in objects.items():
             for manifest in manifests:
                 store.write(resources.of(kind), dict(manifest))

@@ -19,8 +19,8 @@ from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.model import marks
 from slurm_bridge.sim import wire
 from slurm_bridge.sim.kube import resources
-from slurm_bridge.sim.kube.following import Tail
-from slurm_bridge.sim.kube.store import Event, Store
+from slurm_bridge.sim.kube.followers import Tail
+from slurm_bridge.sim.kube.store import Event, ObjectStore
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
 from tests.simulation.broken_promise import Broken
@@ -41,7 +41,7 @@ OK = 200
 class Updates:
     """Counts; raises Broken."""
 
-    def __init__(self, store: Store, slurm: PocketSlurm, observer: Observer) -> None:
+    def __init__(self, store: ObjectStore, slurm: PocketSlurm, observer: Observer) -> None:
         self._slurm, self._observer = slurm, observer
         self._nodes, self._pods = Tail(store, resources.NODES), Tail(store, resources.PODS)
         self._machines: object = None

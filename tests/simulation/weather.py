@@ -11,7 +11,8 @@ import random
 import zlib
 from collections.abc import Callable
 
-from slurm_bridge.sim import direct_line, wire
+from slurm_bridge.sim import wire
+from tests import direct_line
 
 Chore = Callable[[], object]
 

@@ -12,9 +12,6 @@ from slurm_bridge import ports
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, marks, names
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.kube import pods, resources
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
@@ -22,6 +19,9 @@ from slurm_bridge.sim.slurm.pocket import TOKENS_OF_SLURM, PocketSlurm
 from slurm_bridge.sim.wire import Request
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 from tests.simulation import fleet as fleets
 from tests.simulation import jobsets
 from tests.simulation.observer import Observer
@@ -266,7 +266,7 @@ def _slurm(clock: ports.Clock, fleet: fleets.Fleet, *, configuring: float) -> Po
         state.Partition(name="debug", nodes=names_, default=True),
         state.Partition(name="batch", nodes=names_),
     )
-    config = state.Config(
+    config = state.PocketConfig(
         minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0, configuring_seconds=configuring, poison_on_shrink=True
     )
     return PocketSlurm(

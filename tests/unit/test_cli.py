@@ -68,7 +68,7 @@ def test_a_fault_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[st
 
 
 def test_an_agent_without_a_token_does_not_start(config: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The key is named, and nobody was asked."""
+    """The key is named, and no server was asked."""
     assert cli.main(["agent", "--config", config]) == 1
     assert "agent.token_file: an agent needs a file" in capsys.readouterr().err
 

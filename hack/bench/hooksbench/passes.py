@@ -11,7 +11,7 @@ from hooksbench.contestants import Contestant
 from hooksbench.shelf import SHELVES
 from hooksbench.workloads import Asked
 from hooksbench.world import World
-from slurm_bridge.daemon import fitting
+from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import registry
 from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.hooks.services import ChainServices
@@ -67,7 +67,7 @@ class Passes:
             strict=False,
             dice=random.Random(1),
             observer=self._watch,
-            settle=fitting.Fit(),
+            settle=slurm_fit.SlurmFit(),
             wake=self._woken.put,
             seen=world.keeper.snapshot,
             threads=contestant.threads,

@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens, and allow rules where a user has any."""
+"""Authorization: bearer tokens, and allow rules for users that have any."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from slurm_bridge.sim.kube.resources import Resource
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AccessRule:
     """These verbs on these resources ("pods", "pods/binding", "jobs.batch"); "*" is any. No namespaces: everywhere."""
 
     verbs: tuple[str, ...]
@@ -17,7 +17,7 @@ class Rule:
     namespaces: tuple[str, ...] = ()
 
     def allows(self, verb: str, what: str, namespace: str) -> bool:
-        """This very deed."""
+        """Whether the rule covers this access."""
         if self.namespaces and namespace not in self.namespaces:
             return False
         return bool({verb, "*"} & set(self.verbs)) and bool({what, "*"} & set(self.resources))
@@ -25,20 +25,20 @@ class Rule:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """Somebody; without rules they may do everything."""
+    """A user; without rules everything is allowed."""
 
     name: str
-    rules: tuple[Rule, ...] | None = None
+    rules: tuple[AccessRule, ...] | None = None
     uid: str = ""
     groups: tuple[str, ...] = ()
 
     def shown(self) -> dict[str, Any]:
-        """As a review tells who it is."""
+        """The user as a TokenReview shows it."""
         shown = {"username": self.name, "uid": self.uid, "groups": [*self._groups(), "system:authenticated"]}
         return {field: value for field, value in shown.items() if value}
 
     def _groups(self) -> list[str]:
-        """Those that service accounts are in, by their names."""
+        """The groups of a service account, derived from its name."""
         if not self.name.startswith("system:serviceaccount:"):
             return list(self.groups)
         return ["system:serviceaccounts", f"system:serviceaccounts:{self.name.split(':')[2]}"]
@@ -50,7 +50,7 @@ ANONYMOUS = User(name="system:anonymous", rules=())
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Deed:
-    """What somebody wants to do."""
+    """One access that is authorized or refused."""
 
     verb: str
     resource: Resource
@@ -63,22 +63,22 @@ class Deed:
         return self.resource.key + (f"/{self.subresource}" if self.subresource else "")
 
 
-class Access:
-    """Knows the users by their tokens; tokens may be added and revoked while the server runs."""
+class TokenUsers:
+    """The users by their tokens; tokens can be added and revoked while the server runs."""
 
     def __init__(self, tokens: Mapping[str, User]) -> None:
         self._users = dict(tokens)
 
     def grant(self, token: str, user: User) -> None:
-        """Let this token mean that user."""
+        """Make this token valid for that user."""
         self._users[token] = user
 
     def revoke(self, token: str) -> None:
-        """From now on nobody."""
+        """Make this token invalid."""
         self._users.pop(token, None)
 
     def user(self, headers: Mapping[str, str]) -> User:
-        """Who asks; a wrong token is refused, no token is anonymous."""
+        """The user of a request; a wrong token is refused, a missing one means anonymous."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return ANONYMOUS
@@ -94,7 +94,7 @@ class Access:
         return {"authenticated": True, "user": user.shown(), "audiences": ["https://kubernetes.default.svc"]}
 
     def check(self, user: User, deed: Deed) -> None:
-        """Refuse what no rule allows."""
+        """Refuse an access that no rule allows."""
         if user.rules is None or any(rule.allows(deed.verb, deed.what, deed.namespace) for rule in user.rules):
             return
         where = f'in the namespace "{deed.namespace}"' if deed.namespace else "at the cluster scope"

@@ -1,4 +1,4 @@
-"""The API over HTTP: which request means which verb on which object, and what is answered."""
+"""The API over HTTP: maps requests to verbs on objects, and writes the answers."""
 
 import contextlib
 import dataclasses
@@ -10,27 +10,27 @@ import msgspec
 
 from slurm_bridge import ports
 from slurm_bridge.sim import http
-from slurm_bridge.sim.kube import access, discovery, listing, pods, refusals, resources, watch, writing
-from slurm_bridge.sim.kube.objects import Objects, Target
-from slurm_bridge.sim.kube.views import View
+from slurm_bridge.sim.kube import access, discovery, lists, pods, refusals, resources, watch, writes
+from slurm_bridge.sim.kube.objects import Objects, ObjectTarget
+from slurm_bridge.sim.kube.views import ResourceView
 
 _SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A request for objects, with its path understood; no namespace means all of them."""
+class ObjectCall:
+    """A request for objects with its path parsed; no namespace means all of them."""
 
     request: http.Request
-    view: View
+    view: ResourceView
     namespace: str | None = None
     name: str = ""
     subresource: str = ""
 
     @property
-    def target(self) -> Target:
-        return Target(
+    def target(self) -> ObjectTarget:
+        return ObjectTarget(
             resource=self.view.resource,
             namespace=self.namespace or "",
             name=self.name,
@@ -45,8 +45,8 @@ class Api:
         self,
         objects: Objects,
         clock: ports.Clock,
-        views: Mapping[tuple[str, str, str], View],
-        users: access.Access,
+        views: Mapping[tuple[str, str, str], ResourceView],
+        users: access.TokenUsers,
     ) -> None:
         self._objects = objects
         self._clock = clock
@@ -54,10 +54,10 @@ class Api:
         self._users = users
 
     def handle(self, request: http.Request) -> http.Response:
-        """One request; what is refused is answered with a Status."""
+        """Answer one request; a refusal is answered with a Status."""
         try:
             return self._answer(request)
-        except refusals.Refusal as refusal:
+        except refusals.StatusError as refusal:
             wait = (refusal.details or {}).get("retryAfterSeconds")
             headers = {"Retry-After": str(wait)} if wait else {}
             return http.Response(status=refusal.code, body=msgspec.json.encode(refusal.status()), headers=headers)
@@ -82,7 +82,7 @@ class Api:
         )
         return act(call)
 
-    def _call(self, request: http.Request) -> Call | None:
+    def _call(self, request: http.Request) -> ObjectCall | None:
         """None for pages about the API itself."""
         match request.path.strip("/").split("/"):
             case ["api", version, first, *rest]:
@@ -91,7 +91,7 @@ class Api:
                 return self._call_for(request, self._view(group, version, first, *rest), first, *rest)
         return None
 
-    def _view(self, group: str, version: str, *parts: str) -> View:
+    def _view(self, group: str, version: str, *parts: str) -> ResourceView:
         match parts:
             case ["namespaces", _, ("status" | "finalize")]:
                 plural = "namespaces"
@@ -102,38 +102,38 @@ class Api:
             raise refusals.no_such_page()
         return view
 
-    def _call_for(self, request: http.Request, view: View, *parts: str) -> Call:
+    def _call_for(self, request: http.Request, view: ResourceView, *parts: str) -> ObjectCall:
         namespace = None
         if view.resource.namespaced and parts[0] == "namespaces":
             namespace, parts = parts[1], parts[2:]
         match parts[1:]:
             case []:
-                return Call(request=request, view=view, namespace=namespace)
+                return ObjectCall(request=request, view=view, namespace=namespace)
             case [name]:
-                return Call(request=request, view=view, namespace=namespace, name=name)
+                return ObjectCall(request=request, view=view, namespace=namespace, name=name)
             case [name, subresource]:
-                return Call(request=request, view=view, namespace=namespace, name=name, subresource=subresource)
+                return ObjectCall(request=request, view=view, namespace=namespace, name=name, subresource=subresource)
         raise refusals.no_such_page()
 
-    def _verb(self, call: Call) -> tuple[str, Callable[[Call], http.Response]]:
+    def _verb(self, call: ObjectCall) -> tuple[str, Callable[[ObjectCall], http.Response]]:
         method = call.request.method
         if call.subresource not in ("", "status"):
             return "create", self._special(call)
         if not call.name:
             return self._collection_verb(call, method)
-        verbs: dict[str, tuple[str, Callable[[Call], http.Response]]] = {
+        verbs: dict[str, tuple[str, Callable[[ObjectCall], http.Response]]] = {
             "GET": ("get", self._get),
-            "PUT": ("update", functools.partial(self._write, writing.replace)),
-            "PATCH": ("patch", functools.partial(self._write, writing.change)),
+            "PUT": ("update", functools.partial(self._write, writes.replace)),
+            "PATCH": ("patch", functools.partial(self._write, writes.change)),
             "DELETE": ("delete", self._delete),
         }
         if method not in verbs or (call.subresource and not call.view.resource.has_status):
             raise refusals.no_such_page()
         return verbs[method]
 
-    def _collection_verb(self, call: Call, method: str) -> tuple[str, Callable[[Call], http.Response]]:
+    def _collection_verb(self, call: ObjectCall, method: str) -> tuple[str, Callable[[ObjectCall], http.Response]]:
         watching = call.request.asked("watch") in ("true", "1")
-        verbs: dict[str, tuple[str, Callable[[Call], http.Response]]] = {
+        verbs: dict[str, tuple[str, Callable[[ObjectCall], http.Response]]] = {
             "GET": ("watch", self._watch) if watching else ("list", self._list),
             "POST": ("create", self._create),
             "DELETE": ("deletecollection", self._delete_all),
@@ -144,47 +144,47 @@ class Api:
             raise refusals.method_not_allowed()
         return verbs[method]
 
-    def _special(self, call: Call) -> Callable[[Call], http.Response]:
+    def _special(self, call: ObjectCall) -> Callable[[ObjectCall], http.Response]:
         doors = {"binding": pods.bind, "eviction": pods.evict}
         if call.view.resource.key != "pods" or call.request.method != "POST" or call.subresource not in doors:
             raise refusals.no_such_page()
         return functools.partial(self._through, doors[call.subresource])
 
-    def _through(self, door: Callable[[Objects, str, str, dict[str, Any]], None], call: Call) -> http.Response:
-        body = writing.decoded(call.request.body, call.subresource.capitalize())
+    def _through(self, door: Callable[[Objects, str, str, dict[str, Any]], None], call: ObjectCall) -> http.Response:
+        body = writes.decoded(call.request.body, call.subresource.capitalize())
         door(self._objects, call.namespace or "", call.name, body)
         return _json(201, {**_SUCCESS, "code": 201})
 
-    def _get(self, call: Call) -> http.Response:
+    def _get(self, call: ObjectCall) -> http.Response:
         return http.Response(body=call.view.show(self._objects.existing(call.target)))
 
-    def _list(self, call: Call) -> http.Response:
-        asked = listing.query(call.view, call.namespace, call.request)
-        return http.Response(body=listing.answer(self._objects.store, asked, call.request))
+    def _list(self, call: ObjectCall) -> http.Response:
+        asked = lists.query(call.view, call.namespace, call.request)
+        return http.Response(body=lists.answer(self._objects.store, asked, call.request))
 
-    def _watch(self, call: Call) -> http.Response:
-        asked = listing.query(call.view, call.namespace, call.request)
-        watching = watch.Watch(self._objects.store, self._clock, asked, call.request)
+    def _watch(self, call: ObjectCall) -> http.Response:
+        asked = lists.query(call.view, call.namespace, call.request)
+        watching = watch.WatchStream(self._objects.store, self._clock, asked, call.request)
         return http.Response(body=watching.pieces())
 
-    def _create(self, call: Call) -> http.Response:
-        manifest = writing.sent(call.view, call.request)
+    def _create(self, call: ObjectCall) -> http.Response:
+        manifest = writes.sent(call.view, call.request)
         made = self._objects.create(call.view.resource, call.namespace or "", manifest)
         return http.Response(status=201, body=call.view.show(made))
 
-    def _review(self, call: Call) -> http.Response:
-        """Whose token that is: asked by those who may, and of course remembered nowhere."""
-        review = writing.sent(call.view, call.request)
+    def _review(self, call: ObjectCall) -> http.Response:
+        """Review a token. The review is authorized like any other request, and not stored."""
+        review = writes.sent(call.view, call.request)
         token = review.get("spec", {}).get("token")
         if not token:
             raise refusals.bad_request("token is required for TokenReview in authentication")
         return _json(201, {**review, "status": self._users.review(token)})
 
-    def _write(self, write: Callable[..., tuple[int, Any]], call: Call) -> http.Response:
+    def _write(self, write: Callable[..., tuple[int, Any]], call: ObjectCall) -> http.Response:
         status, stored = write(self._objects, call.target, call.view, call.request)
         return http.Response(status=status, body=call.view.show(stored))
 
-    def _delete(self, call: Call) -> http.Response:
+    def _delete(self, call: ObjectCall) -> http.Response:
         resource = call.view.resource
         stored, gone = self._objects.delete(call.target, pods.deletion(_options(call.request)))
         if not gone or resource.deleted_is_shown:
@@ -192,24 +192,26 @@ class Api:
         details = {"name": stored.name, "group": resource.group, "kind": resource.plural, "uid": stored.uid}
         return _json(200, {**_SUCCESS, "details": {name: value for name, value in details.items() if value}})
 
-    def _delete_all(self, call: Call) -> http.Response:
-        asked = listing.query(call.view, call.namespace, call.request)
+    def _delete_all(self, call: ObjectCall) -> http.Response:
+        asked = lists.query(call.view, call.namespace, call.request)
         found = [item for item in self._objects.store.all(call.view.resource) if asked.accepts(item)]
         options = pods.deletion(_options(call.request))
         for item in found:
             target = dataclasses.replace(call.target, namespace=item.namespace, name=item.name)
-            with contextlib.suppress(refusals.Refusal):  # somebody was faster: it is gone, as asked for
+            with contextlib.suppress(
+                refusals.StatusError
+            ):  # another writer was faster: the object is gone, as requested
                 self._objects.delete(target, options)
         return http.Response(body=call.view.show_list(found, {"resourceVersion": str(self._objects.store.version)}))
 
 
 def _options(request: http.Request) -> dict[str, Any]:
     """DeleteOptions travel in the body or, some of them, in the query."""
-    options: dict[str, Any] = writing.decoded(request.body, "DeleteOptions") if request.body else {}
+    options: dict[str, Any] = writes.decoded(request.body, "DeleteOptions") if request.body else {}
     if request.asked("propagationPolicy"):
         options["propagationPolicy"] = request.asked("propagationPolicy")
     if request.asked("gracePeriodSeconds"):
-        options["gracePeriodSeconds"] = listing.number("gracePeriodSeconds", request)
+        options["gracePeriodSeconds"] = lists.number("gracePeriodSeconds", request)
     return options
 
 

@@ -1,9 +1,9 @@
 """Disruption budgets: how many running pods each selects, and how many of them may be evicted now."""
 
-from slurm_bridge.sim.kube import following, selectors
-from slurm_bridge.sim.kube.objects import Objects, Target
+from slurm_bridge.sim.kube import followers, selectors
+from slurm_bridge.sim.kube.objects import Objects, ObjectTarget
 from slurm_bridge.sim.kube.resources import BUDGETS, PODS
-from slurm_bridge.sim.kube.store import Manifest, Stored
+from slurm_bridge.sim.kube.store import Manifest, StoredObject
 
 
 class Budgets:
@@ -11,7 +11,7 @@ class Budgets:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._tails = (following.Tail(objects.store, PODS), following.Tail(objects.store, BUDGETS))
+        self._tails = (followers.Tail(objects.store, PODS), followers.Tail(objects.store, BUDGETS))
 
     def next_due(self) -> float | None:
         return None
@@ -19,9 +19,9 @@ class Budgets:
     def settle(self) -> bool:
         news = [event for tail in self._tails for event in tail.news()]
         budgets = self._objects.store.all(BUDGETS) if news else []
-        return following.each(self._objects.store, self._count, budgets)
+        return followers.each(self._objects.store, self._count, budgets)
 
-    def _count(self, seen: Stored) -> bool:
+    def _count(self, seen: StoredObject) -> bool:
         budget = self._objects.store.get(BUDGETS, *seen.key)
         if budget is None:
             return False
@@ -29,7 +29,7 @@ class Budgets:
         pods = self._objects.store.all(PODS, budget.namespace)
         chosen = [pod for pod in pods if selectors.matches_labels(manifest["spec"].get("selector"), pod.labels)]
         status = _status(manifest, len(chosen), sum(map(_healthy, chosen)))
-        target = Target(resource=BUDGETS, namespace=budget.namespace, name=budget.name, subresource="status")
+        target = ObjectTarget(resource=BUDGETS, namespace=budget.namespace, name=budget.name, subresource="status")
         after = self._objects.change(target, lambda old: {**old, "status": {**old.get("status", {}), **status}})
         return after.version != budget.version
 
@@ -56,7 +56,7 @@ def _share(wish: int | str, total: int) -> int:
     return -(-total * int(wish.rstrip("%")) // 100)
 
 
-def _healthy(stored: Stored) -> bool:
+def _healthy(stored: StoredObject) -> bool:
     if stored.fields["status.phase"] != "Running":
         return False
     pod = stored.manifest()

@@ -1,11 +1,11 @@
-"""What the apiserver refuses in an object or a change, as far as the bridge or its users can run into it."""
+"""What the apiserver refuses in an object or a change, as far as the bridge or its users can meet it."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from slurm_bridge.sim.kube import refusals
-from slurm_bridge.sim.kube.refusals import Cause
+from slurm_bridge.sim.kube.refusals import StatusCause
 from slurm_bridge.sim.kube.resources import Resource
 
 Manifest = Mapping[str, Any]
@@ -21,7 +21,7 @@ _POD_RULE = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-#: What may change in a pod's spec, and what may change while it is gated.
+#: The fields of a pod's spec that may change, and those that may change while the pod is gated.
 _CHANGEABLE = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
 _CHANGEABLE_GATED = {"nodeSelector", "affinity"}
 
@@ -33,7 +33,7 @@ _WHAT_NEVER_CHANGES = {
 
 
 def new(resource: Resource, manifest: Manifest) -> None:
-    """Refuse what cannot be created."""
+    """Refuse an object that cannot be created."""
     name = manifest["metadata"].get("name", "")
     causes = [*_name(name), *(_NEW[resource.key](manifest) if resource.key in _NEW else ())]
     if causes:
@@ -41,7 +41,7 @@ def new(resource: Resource, manifest: Manifest) -> None:
 
 
 def change(resource: Resource, old: Manifest, new_: Manifest, *, resized: bool = False) -> None:
-    """Refuse what cannot become of an object; `resized`: it comes through the door for what containers ask for."""
+    """Refuse a change that is not allowed; `resized`: it comes through the resize subresource."""
     causes = [*_metadata(old["metadata"], new_["metadata"]), *_frozen(resource, old, new_)]
     if resource.key == "pods" and not resized:
         causes.extend(_pod_change(old["spec"], new_["spec"]))
@@ -49,34 +49,34 @@ def change(resource: Resource, old: Manifest, new_: Manifest, *, resized: bool =
         raise refusals.invalid(resource, old["metadata"]["name"], *causes)
 
 
-def _name(name: str) -> list[Cause]:
+def _name(name: str) -> list[StatusCause]:
     if not name:
         return [refusals.required("metadata.name", "name or generateName is required")]
     if not _NAME.fullmatch(name):
         rule = f'Invalid value: "{name}": {_NAME_RULE}'
-        return [Cause(reason="FieldValueInvalid", message=rule, field="metadata.name")]
+        return [StatusCause(reason="FieldValueInvalid", message=rule, field="metadata.name")]
     return []
 
 
-def _new_pod(pod: Manifest) -> list[Cause]:
+def _new_pod(pod: Manifest) -> list[StatusCause]:
     return [] if pod["spec"].get("containers") else [refusals.required("spec.containers")]
 
 
-def _new_pod_group(group: Manifest) -> list[Cause]:
+def _new_pod_group(group: Manifest) -> list[StatusCause]:
     policy = group["spec"].get("schedulingPolicy") or {}
     if len(policy.keys() & {"basic", "gang"}) == 1:
         return []
     message = 'Invalid value: "": must specify one of: `basic`, `gang`'
-    return [Cause(reason="FieldValueInvalid", message=message, field="spec.schedulingPolicy")]
+    return [StatusCause(reason="FieldValueInvalid", message=message, field="spec.schedulingPolicy")]
 
 
-_NEW: Mapping[str, Callable[[Manifest], list[Cause]]] = {
+_NEW: Mapping[str, Callable[[Manifest], list[StatusCause]]] = {
     "pods": _new_pod,
     "podgroups.scheduling.k8s.io": _new_pod_group,
 }
 
 
-def _metadata(old: Manifest, new_: Manifest) -> list[Cause]:
+def _metadata(old: Manifest, new_: Manifest) -> list[StatusCause]:
     causes = []
     if new_.get("uid", old["uid"]) != old["uid"]:
         causes.append(refusals.immutable("metadata.uid", f'"{new_["uid"]}"'))
@@ -88,7 +88,7 @@ def _metadata(old: Manifest, new_: Manifest) -> list[Cause]:
     return causes
 
 
-def _frozen(resource: Resource, old: Manifest, new_: Manifest) -> list[Cause]:
+def _frozen(resource: Resource, old: Manifest, new_: Manifest) -> list[StatusCause]:
     paths = _WHAT_NEVER_CHANGES.get(resource.key, ())
     return [refusals.immutable(path, "null") for path in paths if _dig(old, path) != _dig(new_, path)]
 
@@ -100,7 +100,7 @@ def _dig(manifest: Manifest, path: str) -> Any:
     return value
 
 
-def _pod_change(old: Manifest, new_: Manifest) -> list[Cause]:
+def _pod_change(old: Manifest, new_: Manifest) -> list[StatusCause]:
     gates = [gate["name"] for gate in old.get("schedulingGates") or ()]
     for place, gate in enumerate(new_.get("schedulingGates") or ()):
         if gate["name"] not in gates:

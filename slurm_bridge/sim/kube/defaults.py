@@ -1,4 +1,4 @@
-"""What the apiserver fills in where an object says nothing, as far as anybody here reads it."""
+"""The defaults that the apiserver fills in, as far as they are read anywhere."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,13 +11,13 @@ GROUP_PROTECTION = "scheduling.k8s.io/podgroup-protection"
 
 
 def fill(resource_key: str, manifest: Manifest) -> None:
-    """Complete a new object; its uid is known by now."""
+    """Complete a new object, which has its uid already."""
     if resource_key in _FILLERS:
         _FILLERS[resource_key](manifest)
 
 
 def tolerate(spec: Manifest) -> None:
-    """Every pod outlives a short absence of its node; added on updates as well."""
+    """The tolerations that let a pod outlive a short absence of its node; added on updates as well."""
     tolerations = spec.setdefault("tolerations", [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(line.get("key") == key for line in tolerations):
@@ -92,7 +92,7 @@ def _job(job: Manifest) -> None:
     template = spec["template"]
     labels = template.setdefault("metadata", {}).setdefault("labels", {})
     labels.update(dict.fromkeys(_JOB_LABELS, metadata["uid"]), **dict.fromkeys(_JOB_NAME_LABELS, metadata["name"]))
-    # A Job without labels takes those of its template; one with labels keeps its own.
+    # A Job without labels takes those of its template; one with labels keeps them.
     metadata.setdefault("labels", dict(labels))
     pod_spec(template["spec"])
 

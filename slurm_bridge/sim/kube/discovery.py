@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slurm_bridge.sim.kube import refusals
-from slurm_bridge.sim.kube.views import View
+from slurm_bridge.sim.kube.views import ResourceView
 
 Answer = dict[str, Any]
 
@@ -12,8 +12,8 @@ _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "updat
 _VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3", "platform": "linux/amd64"}
 
 
-def answer(path: str, views: Mapping[tuple[str, str, str], View]) -> Answer:
-    """The page at this path; refused when there is none."""
+def answer(path: str, views: Mapping[tuple[str, str, str], ResourceView]) -> Answer:
+    """The page at this path; refused if there is none."""
     parts = path.strip("/").split("/")
     match parts:
         case ["version"]:
@@ -33,7 +33,7 @@ def answer(path: str, views: Mapping[tuple[str, str, str], View]) -> Answer:
     raise refusals.no_such_page()
 
 
-def _group(group: str, views: Iterable[View]) -> Answer:
+def _group(group: str, views: Iterable[ResourceView]) -> Answer:
     versions = list(dict.fromkeys(view.version for view in views if view.group == group))
     if not versions:
         raise refusals.no_such_page()
@@ -41,7 +41,7 @@ def _group(group: str, views: Iterable[View]) -> Answer:
     return {"name": group, "versions": shown, "preferredVersion": shown[0]}
 
 
-def _resources(group: str, version: str, views: Iterable[View]) -> Answer:
+def _resources(group: str, version: str, views: Iterable[ResourceView]) -> Answer:
     served = [view for view in views if (view.group, view.version) == (group, version)]
     if not served:
         raise refusals.no_such_page()
@@ -50,7 +50,7 @@ def _resources(group: str, version: str, views: Iterable[View]) -> Answer:
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": rows}
 
 
-def _rows(view: View) -> list[Answer]:
+def _rows(view: ResourceView) -> list[Answer]:
     resource = view.resource
     row = {
         "name": resource.plural,

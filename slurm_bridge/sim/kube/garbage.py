@@ -1,26 +1,26 @@
-"""What follows a deletion: dependents go (or are set free), protections end, namespaces are emptied."""
+"""Garbage collection: deletes or releases dependents, removes protections, empties namespaces."""
 
 import collections
 from collections.abc import Iterable, Iterator
 
-from slurm_bridge.sim.kube import defaults, following
-from slurm_bridge.sim.kube.following import Tail
-from slurm_bridge.sim.kube.objects import Change, Deletion, Objects, Target
+from slurm_bridge.sim.kube import defaults, followers
+from slurm_bridge.sim.kube.followers import Tail
+from slurm_bridge.sim.kube.objects import Change, Deletion, Objects, ObjectTarget
 from slurm_bridge.sim.kube.resources import NAMESPACES, Resource
-from slurm_bridge.sim.kube.store import Event, Manifest, Stored
+from slurm_bridge.sim.kube.store import Event, Manifest, StoredObject
 
 Place = tuple[Resource, str, str]
 
 
 class Garbage:
-    """Follows every resource, because anything may own anything."""
+    """Follows every resource, because any object may own others."""
 
     def __init__(self, objects: Objects, resources: Iterable[Resource]) -> None:
         self._objects = objects
         self._resources = tuple(resources)
         self._tails = {resource: Tail(objects.store, resource) for resource in self._resources}
         self._owned: dict[str, set[Place]] = collections.defaultdict(set)
-        #: Owners that go only after their dependents, while some of those are still there.
+        #: Owners in foreground deletion whose dependents still exist.
         self._last: dict[str, Place] = {}
 
     def next_due(self) -> float | None:
@@ -30,9 +30,9 @@ class Garbage:
         news = [(resource, event) for resource, tail in self._tails.items() for event in tail.news()]
         for resource, event in news:
             self._remember(resource, event.new)
-        return following.each(self._objects.store, self._follow, news)
+        return followers.each(self._objects.store, self._follow, news)
 
-    def _remember(self, resource: Resource, stored: Stored) -> None:
+    def _remember(self, resource: Resource, stored: StoredObject) -> None:
         if b'"ownerReferences"' not in stored.body:
             return
         for owner in stored.manifest()["metadata"].get("ownerReferences") or ():
@@ -51,28 +51,28 @@ class Garbage:
         return self._release(resource, event.new)
 
     def _clear(self, uid: str) -> bool:
-        """The owner is gone: so are those whom nobody else owns."""
+        """The owner is gone: delete the dependents that have no other owner."""
         dependents = list(self._dependents(uid))
         self._owned.pop(uid, None)
         for resource, stored in dependents:
             self._delete(resource, stored)
         return bool(dependents)
 
-    def _follow_dependents(self, gone: Stored) -> bool:
-        """Whoever had to wait for it may go now, when it was the last one."""
+    def _follow_dependents(self, gone: StoredObject) -> bool:
+        """Delete owners that waited for their last dependent."""
         owners = gone.manifest()["metadata"].get("ownerReferences") or () if self._last else ()
         places = [self._last[owner["uid"]] for owner in owners if owner["uid"] in self._last]
         waiting = [(place[0], self._objects.store.get(*place)) for place in places]
         released = [self._release(resource, owner) for resource, owner in waiting if owner is not None]
         return any(released)
 
-    def _dependents(self, uid: str) -> Iterator[tuple[Resource, Stored]]:
+    def _dependents(self, uid: str) -> Iterator[tuple[Resource, StoredObject]]:
         for resource, namespace, name in sorted(self._owned.get(uid, ()), key=str):
             stored = self._objects.store.get(resource, namespace, name)
             if stored is not None and f'"{uid}"'.encode() in stored.body:
                 yield resource, stored
 
-    def _release(self, resource: Resource, stored: Stored) -> bool:
+    def _release(self, resource: Resource, stored: StoredObject) -> bool:
         held = stored.manifest()["metadata"].get("finalizers") or []
         dependents = list(self._dependents(stored.uid))
         if "orphan" in held:
@@ -87,7 +87,7 @@ class Garbage:
             return self._let_go(resource, stored, defaults.GROUP_PROTECTION)
         return False
 
-    def _let_go(self, resource: Resource, stored: Stored, finalizer: str) -> bool:
+    def _let_go(self, resource: Resource, stored: StoredObject, finalizer: str) -> bool:
         def change(manifest: Manifest) -> Manifest:
             kept = [name for name in manifest["metadata"].get("finalizers") or () if name != finalizer]
             manifest["metadata"]["finalizers"] = kept
@@ -95,23 +95,23 @@ class Garbage:
 
         return self._change(resource, stored, change)
 
-    def _change(self, resource: Resource, stored: Stored, change: Change) -> bool:
-        target = Target(resource=resource, namespace=stored.namespace, name=stored.name)
+    def _change(self, resource: Resource, stored: StoredObject, change: Change) -> bool:
+        target = ObjectTarget(resource=resource, namespace=stored.namespace, name=stored.name)
         if self._objects.store.get(resource, *stored.key) is None:
             return False
         self._objects.change(target, change)
         return True
 
-    def _delete(self, resource: Resource, stored: Stored) -> bool:
-        target = Target(resource=resource, namespace=stored.namespace, name=stored.name)
+    def _delete(self, resource: Resource, stored: StoredObject) -> bool:
+        target = ObjectTarget(resource=resource, namespace=stored.namespace, name=stored.name)
         now = self._objects.store.get(resource, *stored.key)
         if now is None or now.uid != stored.uid or b'"deletionTimestamp"' in now.body:
             return False
         self._objects.delete(target, Deletion(propagation="Background"))
         return True
 
-    def _end_namespace(self, namespace: Stored) -> bool:
-        """Everything in it is deleted; it goes when the last thing went."""
+    def _end_namespace(self, namespace: StoredObject) -> bool:
+        """Delete everything in a namespace; the namespace goes after its last object."""
         name = namespace.name
         inside = [
             (resource, stored)
@@ -125,7 +125,7 @@ class Garbage:
             self._objects.finish(NAMESPACES, namespace)
         return True
 
-    def _empty_again(self, gone: Stored) -> bool:
+    def _empty_again(self, gone: StoredObject) -> bool:
         namespace = self._objects.store.get(NAMESPACES, "", gone.namespace) if gone.namespace else None
         if namespace is None or namespace.fields["status.phase"] != "Terminating":
             return False

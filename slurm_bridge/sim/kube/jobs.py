@@ -1,6 +1,6 @@
 """The Job controller: as many pods as a Job wants, until enough have succeeded or too many have failed.
 
-Every pod carries a finalizer until it is counted, so that no end is missed. A deleted pod counts as failed, unless the
+Every pod has a finalizer until it is counted, so that no end is missed. A deleted pod counts as failed, unless the
 Job's podFailurePolicy says otherwise about its conditions.
 """
 
@@ -8,12 +8,12 @@ import collections
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.sim.kube import following
-from slurm_bridge.sim.kube.following import Agenda, Tail
-from slurm_bridge.sim.kube.objects import Deletion, Objects, Target
+from slurm_bridge.sim.kube import followers
+from slurm_bridge.sim.kube.followers import Agenda, Tail
+from slurm_bridge.sim.kube.objects import Deletion, Objects, ObjectTarget
 from slurm_bridge.sim.kube.pods import set_condition
 from slurm_bridge.sim.kube.resources import JOBS, NAMESPACES, PODS
-from slurm_bridge.sim.kube.store import Key, Manifest, Stored
+from slurm_bridge.sim.kube.store import Key, Manifest, StoredObject
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -22,12 +22,12 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 _FIRST_BACKOFF = 10.0
 _MOST_BACKOFF = 360.0
 
-#: A Job by its place and its incarnation.
+#: A Job by its key and its uid.
 Known = tuple[Key, str]
 
 
-class Jobs:
-    """Reconciles each Job that changed, or whose pods did."""
+class JobController:
+    """Reconciles each Job that changed, or whose pods changed."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -46,9 +46,9 @@ class Jobs:
             waiting |= self._enrol(event.new)
         due = self._agenda.ready()
         self._paused.difference_update(uid for _, uid in due)
-        return following.each(self._objects.store, self._reconcile, sorted(waiting.union(due)))
+        return followers.each(self._objects.store, self._reconcile, sorted(waiting.union(due)))
 
-    def _enrol(self, pod: Stored) -> set[Known]:
+    def _enrol(self, pod: StoredObject) -> set[Known]:
         uid, name = pod.labels.get("batch.kubernetes.io/controller-uid"), pod.labels.get("batch.kubernetes.io/job-name")
         if not uid or not name:
             return set()
@@ -70,19 +70,19 @@ class Jobs:
         return counted or after.version != stored.version
 
     def _abandon(self, namespace: str, uid: str) -> bool:
-        """Pods of a Job that is gone are nobody's to count."""
+        """Release the pods of a Job that is gone; they are not counted."""
         held = [pod for pod in self._pods_of(namespace, uid) if FINALIZER in (pod["metadata"].get("finalizers") or ())]
         for pod in held:
             self._let_go(pod)
         return bool(held)
 
     def _pods_of(self, namespace: str, uid: str) -> list[Manifest]:
-        """Only of the Job's own namespace: anybody may write its uid on a pod elsewhere."""
+        """Only pods of the Job's own namespace: any user may write its uid on a pod elsewhere."""
         found = (self._objects.store.get(PODS, *key) for key in sorted(self._members[namespace, uid]))
         return [pod.manifest() for pod in found if pod is not None and f'"{uid}"'.encode() in pod.body]
 
     def _count(self, job: Manifest, pods: Sequence[Manifest]) -> bool:
-        """Count each pod that is over, once: letting go of it is the mark that it was counted."""
+        """Count each ended pod once; removing the finalizer records that it was counted."""
         status = job.setdefault("status", {})
         status.setdefault("startTime", self._objects.now())
         over = [pod for pod in pods if _over(pod) and FINALIZER in (pod["metadata"].get("finalizers") or ())]
@@ -119,7 +119,7 @@ class Jobs:
 
         self._objects.change(_pod_target(pod), change)
 
-    def _staff(self, stored: Stored, job: Manifest, active: list[Manifest]) -> None:
+    def _staff(self, stored: StoredObject, job: Manifest, active: list[Manifest]) -> None:
         """Add or remove pods."""
         missing = _wanted(job) - len(active)
         if missing > 0 and self._may_add(stored, job):
@@ -130,23 +130,23 @@ class Jobs:
             self._dismiss(job, pod)
         job["status"]["active"] = min(len(active), _wanted(job))
 
-    def _holders(self, job: Stored) -> list[Manifest]:
-        """Pods whose index nobody else may have: those that live, and those that have succeeded."""
+    def _holders(self, job: StoredObject) -> list[Manifest]:
+        """Pods whose index is taken: pods that are alive, and pods that have succeeded."""
         there = self._pods_of(job.namespace, job.uid)
         return [pod for pod in there if not _over(pod) or pod["status"].get("phase") == "Succeeded"]
 
     def _dismiss(self, job: Manifest, pod: Manifest) -> None:
-        """Nobody is blamed for a pod that is not wanted any more, unless the whole Job has come to its end."""
+        """A surplus pod does not count as failed, unless the whole Job has ended."""
         if not _concluded(job):
             self._let_go(pod)
         self._objects.delete(_pod_target(pod), Deletion())
 
-    def _may_add(self, stored: Stored, job: Manifest) -> bool:
+    def _may_add(self, stored: StoredObject, job: Manifest) -> bool:
         room = self._objects.store.get(NAMESPACES, "", stored.namespace)
         closing = room is None or room.fields["status.phase"] == "Terminating"
         return not closing and "deletionTimestamp" not in job["metadata"] and stored.uid not in self._paused
 
-    def _add(self, stored: Stored, job: Manifest, index: str) -> Manifest:
+    def _add(self, stored: StoredObject, job: Manifest, index: str) -> Manifest:
         template = job["spec"]["template"]
         indexed = job["spec"].get("completionMode") == "Indexed"
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": stored.name, "uid": stored.uid}
@@ -164,12 +164,12 @@ class Jobs:
         return made.manifest()
 
 
-def _target(stored: Stored, subresource: str = "") -> Target:
-    return Target(resource=JOBS, namespace=stored.namespace, name=stored.name, subresource=subresource)
+def _target(stored: StoredObject, subresource: str = "") -> ObjectTarget:
+    return ObjectTarget(resource=JOBS, namespace=stored.namespace, name=stored.name, subresource=subresource)
 
 
-def _pod_target(pod: Manifest) -> Target:
-    return Target(resource=PODS, namespace=pod["metadata"]["namespace"], name=pod["metadata"]["name"])
+def _pod_target(pod: Manifest) -> ObjectTarget:
+    return ObjectTarget(resource=PODS, namespace=pod["metadata"]["namespace"], name=pod["metadata"]["name"])
 
 
 def _over(pod: Manifest) -> bool:
@@ -182,7 +182,7 @@ def _concluded(job: Manifest) -> bool:
 
 
 def _conclude(job: Manifest, active: Sequence[Manifest], now: str) -> None:
-    """Enough succeeded, or too many failed."""
+    """Set the Job's final condition: enough pods succeeded, or too many failed."""
     spec, status = job["spec"], job["status"]
     succeeded, completions = status.get("succeeded", 0), spec.get("completions")
     if _concluded(job):
@@ -208,7 +208,7 @@ def _wanted(job: Manifest) -> int:
 
 
 def _policy(job: Manifest, pod: Manifest) -> str:
-    """What the Job's rules say about this failure: the first that fits; Count without any."""
+    """The action of the first policy rule that matches this failure; Count without one."""
     for rule in (job["spec"].get("podFailurePolicy") or {}).get("rules", ()):
         if _fits(rule, pod):
             return str(rule["action"])

@@ -1,6 +1,6 @@
 """The kubelets of all nodes: bound pods run and end as their annotations say, deleted pods go.
 
-The annotations are those of the real local cluster's stages, so that a test means the same in both worlds:
+The annotations are those of the real local cluster's stages, so that a test means the same in both:
 
     kwok.local/outcome      run | succeed | fail | crash-loop | reject   (pods of Jobs succeed, others run)
     kwok.local/seconds      how long it runs before that (2)
@@ -8,7 +8,7 @@ The annotations are those of the real local cluster's stages, so that a test mea
     kwok.local/exit-code    of a pod that fails (1)
 
     bound --> Running --> Succeeded | Failed | CrashLoopBackOff
-    deletionTimestamp --> Failed (143) --> gone, once nobody holds a finalizer
+    deletionTimestamp --> Failed (143) --> gone, once it has no finalizer
 
 A pod on a node that does not exist has no kubelet and stays as it is.
 """
@@ -17,12 +17,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_bridge.sim.kube import following
-from slurm_bridge.sim.kube.following import Agenda, Tail
-from slurm_bridge.sim.kube.objects import Deletion, Objects, Target
+from slurm_bridge.sim.kube import followers
+from slurm_bridge.sim.kube.followers import Agenda, Tail
+from slurm_bridge.sim.kube.objects import Deletion, Objects, ObjectTarget
 from slurm_bridge.sim.kube.pods import set_condition
 from slurm_bridge.sim.kube.resources import NODES, PODS
-from slurm_bridge.sim.kube.store import Key, Manifest, Stored
+from slurm_bridge.sim.kube.store import Key, Manifest, StoredObject
 
 PREFIX = "kwok.local/"
 
@@ -47,11 +47,13 @@ class Kubelet:
     def settle(self) -> bool:
         changed = [event.new for event in self._tail.news() if not event.gone]
         if any(event.old is None for event in self._nodes.news()):
-            changed = self._objects.store.all(PODS)  # a new node's kubelet finds the pods that were bound to it before
-        looked = following.each(self._objects.store, self._look, changed)
-        return following.each(self._objects.store, self._come_due, self._agenda.ready()) or looked
+            changed = self._objects.store.all(
+                PODS
+            )  # a new node's kubelet finds the pods that were bound to the node before
+        looked = followers.each(self._objects.store, self._look, changed)
+        return followers.each(self._objects.store, self._come_due, self._agenda.ready()) or looked
 
-    def _look(self, seen: Stored) -> bool:
+    def _look(self, seen: StoredObject) -> bool:
         stored = self._objects.store.get(PODS, *seen.key)
         if stored is None or not stored.fields["spec.nodeName"]:
             return False
@@ -65,7 +67,7 @@ class Kubelet:
             return True
         return False
 
-    def _start(self, stored: Stored, pod: Manifest) -> None:
+    def _start(self, stored: StoredObject, pod: Manifest) -> None:
         outcome = _outcome(pod)
         if outcome == "reject":
             status = {
@@ -81,7 +83,7 @@ class Kubelet:
         if outcome != "run":
             self._agenda.add(float(_wish(pod, "seconds", "2")), (stored.key, stored.uid, outcome))
 
-    def _plan_end(self, stored: Stored, pod: Manifest) -> None:
+    def _plan_end(self, stored: StoredObject, pod: Manifest) -> None:
         wish = _wish(pod, "terminating", "0s")
         if wish != "hang":
             self._agenda.add(_seconds(wish), (stored.key, stored.uid, "terminate"))
@@ -99,7 +101,7 @@ class Kubelet:
         self._end(stored, pod, what)
         return True
 
-    def _end(self, stored: Stored, pod: Manifest, outcome: str) -> None:
+    def _end(self, stored: StoredObject, pod: Manifest, outcome: str) -> None:
         now = self._objects.now()
         if outcome == "crash-loop":
             waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}}
@@ -109,13 +111,13 @@ class Kubelet:
         code = 0 if succeeded else int(_wish(pod, "exit-code", "1"))
         self._write_end(stored, pod, "Succeeded" if succeeded else "Failed", code)
 
-    def _write_end(self, stored: Stored, pod: Manifest, phase: str, code: int) -> None:
+    def _write_end(self, stored: StoredObject, pod: Manifest, phase: str, code: int) -> None:
         now = self._objects.now()
         ended = {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": now}
         status = {"phase": phase, **_containers(pod, {"terminated": ended})}
         self._write(stored, status, _ready("False", now, "PodFailed" if code else "PodCompleted"))
 
-    def _terminate(self, stored: Stored, pod: Manifest) -> bool:
+    def _terminate(self, stored: StoredObject, pod: Manifest) -> bool:
         if stored.fields["status.phase"] not in _OVER:
             self._write_end(stored, pod, "Failed", 143)
             return True
@@ -124,7 +126,7 @@ class Kubelet:
         self._objects.delete(_target(stored), Deletion(uid=stored.uid, grace=0))
         return True
 
-    def _write(self, stored: Stored, status: Mapping[str, Any], conditions: Mapping[str, Any]) -> None:
+    def _write(self, stored: StoredObject, status: Mapping[str, Any], conditions: Mapping[str, Any]) -> None:
         def change(pod: Manifest) -> Manifest:
             pod["status"] = {**pod.get("status", {}), **status}
             for name in ("Initialized", "Ready", "ContainersReady") if conditions else ():
@@ -135,8 +137,8 @@ class Kubelet:
         self._objects.change(_target(stored, "status"), change)
 
 
-def _target(stored: Stored, subresource: str = "") -> Target:
-    return Target(resource=PODS, namespace=stored.namespace, name=stored.name, subresource=subresource)
+def _target(stored: StoredObject, subresource: str = "") -> ObjectTarget:
+    return ObjectTarget(resource=PODS, namespace=stored.namespace, name=stored.name, subresource=subresource)
 
 
 def _wish(pod: Manifest, name: str, default: str) -> str:

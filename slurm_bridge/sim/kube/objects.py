@@ -13,7 +13,7 @@ from slurm_bridge import ports
 from slurm_bridge.sim.kube import checks, defaults, refusals, resources
 from slurm_bridge.sim.kube.ownership import Ownership
 from slurm_bridge.sim.kube.resources import Resource
-from slurm_bridge.sim.kube.store import Manifest, Store, Stored
+from slurm_bridge.sim.kube.store import Manifest, ObjectStore, StoredObject
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -21,8 +21,8 @@ Change = Callable[[Manifest], Manifest]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Which object, and which door to it ("" or "status")."""
+class ObjectTarget:
+    """An object, and the subresource through which it is changed ("" or "status")."""
 
     resource: Resource
     namespace: str
@@ -43,25 +43,25 @@ class Deletion:
 class Objects:
     """Objects and the rules for changing them."""
 
-    def __init__(self, store: Store, clock: ports.Clock, *, seed: int = 0) -> None:
+    def __init__(self, store: ObjectStore, clock: ports.Clock, *, seed: int = 0) -> None:
         self.store = store
         self.clock = clock
         self.ownership = Ownership()
         self._dice = random.Random(seed)
 
     def now(self, ahead: float = 0.0) -> str:
-        """This moment as it is written into objects."""
+        """The current time as it is written into objects."""
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.clock.wall() + ahead))
 
-    def existing(self, target: Target) -> Stored:
+    def existing(self, target: ObjectTarget) -> StoredObject:
         """The object, or the refusal that it does not exist."""
         stored = self.store.get(target.resource, target.namespace, target.name)
         if stored is None:
             raise refusals.not_found(target.resource, target.name)
         return stored
 
-    def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Stored:
-        """A new object, completed and checked."""
+    def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> StoredObject:
+        """A new object with defaults, checked."""
         new = {name: value for name, value in manifest.items() if name not in ("kind", "apiVersion")}
         new["metadata"] = self._fresh_metadata(resource, namespace, dict(manifest.get("metadata") or {}))
         new.setdefault("spec", {})
@@ -111,7 +111,7 @@ class Objects:
         if room is None:
             raise refusals.not_found(resources.NAMESPACES, namespace)
         if room.fields["status.phase"] == "Terminating":
-            cause = refusals.Cause(
+            cause = refusals.StatusCause(
                 reason="NamespaceTerminating",
                 message=f"namespace {namespace} is being terminated",
                 field="metadata.namespace",
@@ -119,8 +119,8 @@ class Objects:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             raise refusals.forbidden(resource, name, why, cause)
 
-    def change(self, target: Target, change: Change, *, manager: str = "") -> Stored:
-        """Change an object through one of its doors; a change that changes nothing writes nothing."""
+    def change(self, target: ObjectTarget, change: Change, *, manager: str = "") -> StoredObject:
+        """Change an object through a subresource; a change without effect writes nothing."""
         resource = target.resource
         with self.store.changed:
             stored = self.existing(target)
@@ -135,17 +135,17 @@ class Objects:
                 self.ownership.updated(stored.uid, manager, old, new)
             return self._file(resource, new)
 
-    def _file(self, resource: Resource, manifest: Manifest) -> Stored:
+    def _file(self, resource: Resource, manifest: Manifest) -> StoredObject:
         metadata = manifest["metadata"]
         if _lingers(metadata):
             return self.store.write(resource, manifest)
-        # The answer to the write that lets go of an object still carries the version before it went.
+        # The answer to the write that removes the last finalizer still has the version before the removal.
         version = int(metadata["resourceVersion"])
         gone = self._remove(resource, manifest)
         metadata["resourceVersion"] = str(version)
         return dataclasses.replace(gone, version=version, body=msgspec.json.encode(manifest))
 
-    def _remove(self, resource: Resource, manifest: Manifest) -> Stored:
+    def _remove(self, resource: Resource, manifest: Manifest) -> StoredObject:
         self.ownership.forget(manifest["metadata"]["uid"])
         return self.store.remove(resource, manifest)
 
@@ -153,8 +153,8 @@ class Objects:
         if new["metadata"].get("resourceVersion") != old["metadata"]["resourceVersion"]:
             raise refusals.stale(resource, old["metadata"]["name"])
 
-    def _through(self, target: Target, old: Manifest, new: Manifest) -> Manifest:
-        """What of a change passes through this door, and what cannot be changed through any."""
+    def _through(self, target: ObjectTarget, old: Manifest, new: Manifest) -> Manifest:
+        """The part of a change that this subresource accepts; refuses a change of an immutable field."""
         new = {name: value for name, value in new.items() if name not in ("kind", "apiVersion")}
         if target.subresource == "status":
             new = _status_door(target.resource, old, new)
@@ -168,8 +168,8 @@ class Objects:
             defaults.tolerate(new["spec"])
         return new
 
-    def delete(self, target: Target, deletion: Deletion) -> tuple[Stored, bool]:
-        """The object's last or marked shape, and whether it is gone already."""
+    def delete(self, target: ObjectTarget, deletion: Deletion) -> tuple[StoredObject, bool]:
+        """The final or marked object, and whether it is gone already."""
         with self.store.changed:
             stored = self.existing(target)
             _check_deletion(target, stored, deletion)
@@ -181,12 +181,12 @@ class Objects:
                 return self._mark(target.resource, manifest, grace), False
             return self._end(target.resource, manifest, deletion)
 
-    def _mark(self, resource: Resource, manifest: Manifest, grace: int) -> Stored:
+    def _mark(self, resource: Resource, manifest: Manifest, grace: int) -> StoredObject:
         metadata = manifest["metadata"]
         first = "deletionTimestamp" not in metadata
         if not first and grace >= metadata.get("deletionGracePeriodSeconds", grace):
             return self.existing(
-                Target(resource=resource, namespace=metadata.get("namespace", ""), name=metadata["name"])
+                ObjectTarget(resource=resource, namespace=metadata.get("namespace", ""), name=metadata["name"])
             )
         metadata["deletionTimestamp"] = self.now(grace)
         metadata["deletionGracePeriodSeconds"] = grace
@@ -194,7 +194,7 @@ class Objects:
             metadata["generation"] += 1
         return self.store.write(resource, manifest)
 
-    def _end(self, resource: Resource, manifest: Manifest, deletion: Deletion) -> tuple[Stored, bool]:
+    def _end(self, resource: Resource, manifest: Manifest, deletion: Deletion) -> tuple[StoredObject, bool]:
         metadata = manifest["metadata"]
         if resource.key == "namespaces":
             return self._end_namespace(manifest), False
@@ -205,23 +205,23 @@ class Objects:
             self._mark(resource, manifest, 0)
         return self._remove(resource, manifest), True
 
-    def _end_namespace(self, manifest: Manifest) -> Stored:
+    def _end_namespace(self, manifest: Manifest) -> StoredObject:
         metadata = manifest["metadata"]
         if "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = self.now()
             manifest["status"]["phase"] = "Terminating"
             return self.store.write(resources.NAMESPACES, manifest)
-        return self.existing(Target(resource=resources.NAMESPACES, namespace="", name=metadata["name"]))
+        return self.existing(ObjectTarget(resource=resources.NAMESPACES, namespace="", name=metadata["name"]))
 
-    def finish(self, resource: Resource, stored: Stored) -> None:
-        """Take an object away without asking anybody: the end of a namespace."""
+    def finish(self, resource: Resource, stored: StoredObject) -> None:
+        """Remove an object unconditionally: the end of a namespace."""
         with self.store.changed:
             if self.store.get(resource, stored.namespace, stored.name) is not None:
                 self._remove(resource, stored.manifest())
 
 
 def _resize_door(old: Manifest, new: Manifest) -> Manifest:
-    """Of a pod only what its containers ask for."""
+    """Resize accepts only what a pod's containers request."""
     wanted = {one["name"]: one.get("resources", {}) for one in new["spec"]["containers"]}
     same = [
         {**one, "resources": wanted.get(one["name"], one.get("resources", {}))} for one in old["spec"]["containers"]
@@ -233,7 +233,7 @@ def _status_door(resource: Resource, old: Manifest, new: Manifest) -> Manifest:
     if resource.custom:
         passed = dict(old)
     else:
-        # Labels and annotations pass through the status door of built-in kinds.
+        # Labels and annotations pass through the status subresource of built-in kinds.
         passed = {**old, "metadata": {**(new.get("metadata") or {})}}
         passed["metadata"]["ownerReferences"] = old["metadata"].get("ownerReferences")
         passed["metadata"]["finalizers"] = old["metadata"].get("finalizers")
@@ -261,13 +261,13 @@ def _count(resource: Resource, old: Manifest, new: Manifest) -> None:
 
 
 def _lingers(metadata: Mapping[str, Any]) -> bool:
-    """It stays: not deleted, or somebody still has to let go."""
+    """Whether it stays: it is not deleted, or has finalizers left."""
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return True
     return bool(metadata.get("deletionGracePeriodSeconds", 1))
 
 
-def _check_deletion(target: Target, stored: Stored, deletion: Deletion) -> None:
+def _check_deletion(target: ObjectTarget, stored: StoredObject, deletion: Deletion) -> None:
     for what, given, found in (
         ("UID", deletion.uid, stored.uid),
         ("ResourceVersion", deletion.version, str(stored.version)),
@@ -277,7 +277,7 @@ def _check_deletion(target: Target, stored: Stored, deletion: Deletion) -> None:
 
 
 def _grace(resource: Resource, manifest: Manifest, deletion: Deletion) -> int:
-    """Only pods die slowly, and only those that a kubelet has to stop."""
+    """Only pods have a grace period, and only those that a kubelet has to stop."""
     if resource.key != "pods" or not manifest["spec"].get("nodeName"):
         return 0
     if manifest["status"].get("phase") in ("Succeeded", "Failed"):
@@ -288,7 +288,7 @@ def _grace(resource: Resource, manifest: Manifest, deletion: Deletion) -> int:
 
 
 def _keep_for_dependents(resource: Resource, metadata: Manifest, deletion: Deletion) -> None:
-    # A Job deleted through the API without a word leaves its pods behind; clients usually ask for Background.
+    # By default a Job deleted through the API leaves its pods behind; clients usually ask for Background.
     wanted = deletion.propagation or ("Orphan" if resource.key == "jobs.batch" else "Background")
     finalizer = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}.get(wanted)
     if finalizer and finalizer not in metadata.get("finalizers", ()):

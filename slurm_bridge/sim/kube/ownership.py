@@ -1,7 +1,7 @@
-"""Server-side apply: who owns which field, who conflicts with whom, and what an apply leaves behind.
+"""Server-side apply: which manager owns which field, conflicts, and what an apply removes.
 
-Ownership is tracked from the first apply of an object on; what stood there before belongs to one earlier manager.
-Fields are leaves: keyed lists and sets are taken apart item by item, any other list is one value.
+Ownership is tracked from the first apply of an object on; earlier fields belong to one earlier manager. Fields are
+leaves: keyed lists and sets are split into items, any other list is one value.
 """
 
 import collections
@@ -16,14 +16,14 @@ Path = tuple[str, ...]
 
 _BEFORE = "before-first-apply"
 
-#: Identity and bookkeeping are nobody's fields.
+#: Fields of identity and bookkeeping have no owner.
 _NOBODYS = {"apiVersion", "kind"}
 _OWNABLE = {"labels", "annotations", "finalizers", "ownerReferences"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Manager:
-    """Who writes; an update and an apply of the same name are two managers."""
+class FieldManager:
+    """A writer; an update and an apply of the same name are two managers."""
 
     name: str
     applies: bool
@@ -34,14 +34,14 @@ class Manager:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Clash:
-    """A field that somebody else owns with another value."""
+    """A field that another manager owns with another value."""
 
-    manager: Manager
+    manager: FieldManager
     path: Path
 
     @property
     def field(self) -> str:
-        """As a conflict names it."""
+        """The field's name in a conflict."""
         return "." + ".".join(self.path).replace(".[", "[")
 
 
@@ -49,14 +49,14 @@ class Ownership:
     """Owned leaves by object (its uid) and manager."""
 
     def __init__(self) -> None:
-        self._owned: dict[str, dict[Manager, set[Path]]] = {}
+        self._owned: dict[str, dict[FieldManager, set[Path]]] = {}
 
     def forget(self, uid: str) -> None:
-        """The object is gone."""
+        """Drop an object that is gone."""
         self._owned.pop(uid, None)
 
     def updated(self, uid: str, manager: str, before: Manifest, after: Manifest) -> None:
-        """Somebody wrote plainly: what changed is theirs now."""
+        """Record a plain write: its writer owns what it changed."""
         owned = self._owned.get(uid)
         if owned is None:
             return
@@ -64,12 +64,12 @@ class Ownership:
         changed = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
         for paths in owned.values():
             paths.difference_update(changed)
-        owned[Manager(name=manager, applies=False)] |= changed & new.keys()
+        owned[FieldManager(name=manager, applies=False)] |= changed & new.keys()
 
     def clashes(self, uid: str, name: str, current: Manifest, wanted: Manifest) -> list[Clash]:
         """The fields for which this apply needs force."""
         owned = self._of(uid, current)
-        mine = Manager(name=name, applies=True)
+        mine = FieldManager(name=name, applies=True)
         old = leaves(current)
         differing = [path for path, value in leaves(wanted).items() if path in old and old[path] != value]
         return [
@@ -80,13 +80,13 @@ class Ownership:
         ]
 
     def apply(self, uid: str, name: str, current: Manifest, wanted: Manifest) -> Manifest:
-        """What becomes of the object; its manager owns exactly the fields that it names."""
+        """The object after the apply; its manager owns exactly the fields that it names."""
         owned = self._of(uid, current)
-        mine = Manager(name=name, applies=True)
+        mine = FieldManager(name=name, applies=True)
         theirs = set().union(*(paths for manager, paths in owned.items() if manager != mine))
         named = leaves(wanted)
         result: Manifest = patch.strategic(current, wanted)
-        # The key of a keyed item goes last, since it is how the item's other fields are found.
+        # The key of a keyed item goes last, because the item's other fields are found by it.
         for path in sorted(owned[mine] - named.keys() - theirs, key=lambda path: path[-1] in patch.KEYED.values()):
             _remove(result, path)
         old = leaves(current)
@@ -97,14 +97,14 @@ class Ownership:
         return result
 
     def created(self, uid: str, name: str, named: Iterable[Path]) -> None:
-        """An apply made the object; only what it named is its manager's, not what the server filled in."""
+        """Record an apply that created the object; its manager owns what it named, not the defaults."""
         owned = self._owned[uid] = collections.defaultdict(set)
-        owned[Manager(name=name, applies=True)] = set(named)
+        owned[FieldManager(name=name, applies=True)] = set(named)
 
-    def _of(self, uid: str, current: Manifest) -> dict[Manager, set[Path]]:
+    def _of(self, uid: str, current: Manifest) -> dict[FieldManager, set[Path]]:
         if uid not in self._owned:
             self._owned[uid] = collections.defaultdict(set)
-            self._owned[uid][Manager(name=_BEFORE, applies=False)] = set(leaves(current))
+            self._owned[uid][FieldManager(name=_BEFORE, applies=False)] = set(leaves(current))
         return self._owned[uid]
 
 

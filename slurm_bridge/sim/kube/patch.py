@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-#: Lists that are keyed maps in truth, by the name of their field (strategic merge and server-side apply).
+#: Lists that are in fact keyed maps, by field name (strategic merge and server-side apply).
 KEYED = {
     "conditions": "type",
     "containers": "name",
@@ -17,7 +17,7 @@ KEYED = {
     "containerStatuses": "name",
 }
 
-#: Lists that are sets in truth.
+#: Lists that are in fact sets.
 SETS = {"finalizers"}
 
 
@@ -39,7 +39,7 @@ def merge(target: Any, changes: Any) -> Any:
 
 
 def strategic(target: Any, changes: Any, field: str = "") -> Any:
-    """As a merge, but keyed lists are merged item by item and sets are united."""
+    """Like a merge, but keyed lists are merged item by item and sets are united."""
     if isinstance(changes, Mapping):
         return _strategic_object(target, changes)
     if isinstance(changes, list) and field in KEYED:
@@ -53,7 +53,7 @@ def _strategic_object(target: Any, changes: Mapping[str, Any]) -> dict[str, Any]
     merged = dict(target) if isinstance(target, Mapping) else {}
     for name, value in changes.items():
         if name.startswith("$"):
-            continue  # ordering directives: order means nothing here
+            continue  # ordering directives have no effect here
         if value is None:
             merged.pop(name, None)
         else:

@@ -1,18 +1,18 @@
-"""The two doors that only pods have: binding and eviction."""
+"""The two subresources that only pods have: binding and eviction."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge.sim.kube import refusals, selectors
-from slurm_bridge.sim.kube.objects import Deletion, Objects, Target
+from slurm_bridge.sim.kube.objects import Deletion, Objects, ObjectTarget
 from slurm_bridge.sim.kube.resources import BUDGETS, PODS
-from slurm_bridge.sim.kube.store import Manifest, Stored
+from slurm_bridge.sim.kube.store import Manifest, StoredObject
 
 _NO_BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
 def bind(objects: Objects, namespace: str, name: str, binding: Mapping[str, Any]) -> None:
-    """Give a pod to a node (which need not exist) and merge the binding's marks into it, all in one write."""
+    """Bind a pod to a node (which need not exist) and merge the binding's metadata into it, in one write."""
     metadata = binding.get("metadata") or {}
     node = (binding.get("target") or {}).get("name")
     if metadata.get("name") != name:
@@ -20,7 +20,7 @@ def bind(objects: Objects, namespace: str, name: str, binding: Mapping[str, Any]
     if not node:
         raise refusals.plain_error("target.name: Required value")
     with objects.store.changed:
-        stored = objects.existing(Target(resource=PODS, namespace=namespace, name=name))
+        stored = objects.existing(ObjectTarget(resource=PODS, namespace=namespace, name=name))
         _check_incarnation(stored, metadata)
         pod = stored.manifest()
         _check_bindable(pod)
@@ -28,7 +28,7 @@ def bind(objects: Objects, namespace: str, name: str, binding: Mapping[str, Any]
         objects.store.write(PODS, pod)
 
 
-def _check_incarnation(stored: Stored, metadata: Mapping[str, Any]) -> None:
+def _check_incarnation(stored: StoredObject, metadata: Mapping[str, Any]) -> None:
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
     if uid and uid != stored.uid:
         raise refusals.precondition(PODS, stored.namespace, stored.name, "UID", (uid, stored.uid))
@@ -60,21 +60,21 @@ def _assign(pod: Manifest, node: str, metadata: Mapping[str, Any], now: str) -> 
 
 
 def set_condition(pod: Manifest, condition: Mapping[str, Any]) -> None:
-    """Add the line to the status, in place of an older one of its type."""
+    """Set a condition in the status; it replaces the one of its type."""
     status = pod.setdefault("status", {})
     lines = status.get("conditions") or []
     status["conditions"] = [*(line for line in lines if line["type"] != condition["type"]), dict(condition)]
 
 
 def evict(objects: Objects, namespace: str, name: str, eviction: Mapping[str, Any]) -> None:
-    """Delete a pod, unless a disruption budget forbids it; a pod that does not run yet has no budget.
+    """Delete a pod, unless a disruption budget forbids it; budgets do not protect a pod that does not run yet.
 
-    The budget is looked at before the preconditions. (The real server tries a stale uid on a pod that does not run
-    for ten seconds before it says so; here it says so at once.)
+    The budget is checked before the preconditions. (The real server retries a stale uid on a pod that does not run for
+    ten seconds before it refuses; this one refuses at once.)
     """
     if (eviction.get("metadata") or {}).get("name") != name:
         raise refusals.bad_request("name in URL does not match name in Eviction object")
-    target = Target(resource=PODS, namespace=namespace, name=name)
+    target = ObjectTarget(resource=PODS, namespace=namespace, name=name)
     options = eviction.get("deleteOptions") or {}
     with objects.store.changed:
         stored = objects.existing(target)
@@ -93,7 +93,7 @@ def deletion(options: Mapping[str, Any]) -> Deletion:
     )
 
 
-def _spend_budget(objects: Objects, stored: Stored) -> None:
+def _spend_budget(objects: Objects, stored: StoredObject) -> None:
     pod = stored.manifest()
     if pod["status"].get("phase") != "Running" or pod["metadata"].get("deletionTimestamp"):
         return
@@ -108,13 +108,13 @@ def _spend(objects: Objects, pod: str, budget: Manifest) -> None:
     if status.get("disruptionsAllowed", 0) <= 0:
         name, desired, current = budget["metadata"]["name"], status.get("desiredHealthy"), status.get("currentHealthy")
         message = f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-        raise refusals.too_many(_NO_BUDGET, refusals.Cause(reason="DisruptionBudget", message=message))
+        raise refusals.too_many(_NO_BUDGET, refusals.StatusCause(reason="DisruptionBudget", message=message))
     status["disruptionsAllowed"] -= 1
     status.setdefault("disruptedPods", {})[pod] = objects.now()
     objects.store.write(BUDGETS, budget)
 
 
-def _mark_and_delete(objects: Objects, target: Target, options: Deletion) -> None:
+def _mark_and_delete(objects: Objects, target: ObjectTarget, options: Deletion) -> None:
     stored = objects.existing(target)
     if options.uid and options.uid != stored.uid:
         raise refusals.delete_precondition(PODS, stored.name, "UID", (options.uid, stored.uid))

@@ -1,4 +1,4 @@
-"""Which resources the pocket API serves: those of `model.kinds`, and the few that only their users create."""
+"""The resources of the pocket API: those of `model.kinds`, and a few that only users create."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -7,15 +7,15 @@ from typing import Any
 from slurm_bridge.model import kinds
 from slurm_bridge.workloads import kind_table
 
-#: What 1.36 serves where our records could read more.
+#: The versions that 1.36 serves, of those that our records could read.
 SERVED = {"scheduling.k8s.io": ("v1alpha2",)}
 
-#: Resources that live in definitions of their own (CRDs), not in the apiserver: they differ in many small ways.
+#: Custom resources: they differ in many small ways from those of the apiserver.
 _CUSTOM_GROUPS = {kind.group for kind in kind_table.RESOURCES if kind.custom}
 
 _WITHOUT_STATUS = {"events", "leases", "workloads"}
 
-#: The apiserver counts the changes of their spec.
+#: Custom resources whose generation counts changes of the spec.
 _COUNTED = {"pods", "jobs", "replicasets", "statefulsets", "poddisruptionbudgets"}
 
 #: An update without a resourceVersion is refused for these (and for every custom resource).
@@ -27,7 +27,7 @@ _DELETED_IS_SHOWN = {"pods", "namespaces"}
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """One served resource. `key` names it whatever the version, as its error messages do."""
+    """One served resource. `key` names it in every version, as the error messages of the real server do."""
 
     group: str
     versions: tuple[str, ...]
@@ -60,7 +60,7 @@ class Resource:
         return self.plural in _DELETED_IS_SHOWN
 
     def api_version(self, version: str = "") -> str:
-        """What its objects carry as apiVersion."""
+        """The apiVersion of its objects."""
         version = version or self.versions[0]
         return f"{self.group}/{version}" if self.group else version
 
@@ -69,7 +69,7 @@ _BUDGETS = Resource(group="policy", versions=("v1",), plural="poddisruptionbudge
 _SERVICE_ACCOUNTS = Resource(group="", versions=("v1",), plural="serviceaccounts", kind="ServiceAccount")
 _CONFIG_MAPS = Resource(group="", versions=("v1",), plural="configmaps", kind="ConfigMap")
 
-#: A question, not an object: it is answered and never stored.
+#: Reviews are answered and never stored.
 TOKEN_REVIEWS = Resource(
     group="authentication.k8s.io", versions=("v1",), plural="tokenreviews", kind="TokenReview", namespaced=False
 )
@@ -89,7 +89,7 @@ def of(kind: kinds.Kind[Any], served: Mapping[str, tuple[str, ...]] = SERVED) ->
 
 
 def table(served: Mapping[str, tuple[str, ...]] = SERVED) -> tuple[Resource, ...]:
-    """All that is served; a group that is served in no version is left out."""
+    """All served resources; a group without a served version is left out."""
     everything: Iterable[Resource] = (*(of(kind, served) for kind in kind_table.RESOURCES), *EXTRA)
     return tuple(resource for resource in everything if resource.versions)
 

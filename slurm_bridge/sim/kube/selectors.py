@@ -1,4 +1,4 @@
-"""Label and field selectors, in Kubernetes' own notation."""
+"""Label and field selectors, in Kubernetes' notation."""
 
 import dataclasses
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from slurm_bridge.sim.kube import refusals
 
-#: The fields that objects of each resource can be selected by, beside name and namespace.
+#: The fields that objects of each resource can be selected by, besides name and namespace.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "pods": ("spec.nodeName", "spec.schedulerName", "spec.restartPolicy", "spec.serviceAccountName", "status.phase"),
     "nodes": ("spec.unschedulable",),
@@ -21,7 +21,7 @@ Matches = Callable[[Mapping[str, str]], bool]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Requirements on labels and on fields; without any, everything matches."""
+    """Requirements on labels and on fields; without any, every object matches."""
 
     labels: tuple[Matches, ...] = ()
     fields: tuple[Matches, ...] = ()
@@ -31,12 +31,12 @@ class Selector:
         return not self.labels and not self.fields
 
     def accepts(self, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
-        """Every requirement holds."""
+        """Whether every requirement holds."""
         return all(match(labels) for match in self.labels) and all(match(fields) for match in self.fields)
 
 
 def parse(resource_key: str, labels: str, fields: str) -> Selector:
-    """Both selectors of a request; a field that this resource cannot be selected by is refused."""
+    """Both selectors of a request; an unsupported field is refused."""
     return Selector(labels=tuple(_labels(labels)), fields=tuple(_fields(resource_key, fields)))
 
 
@@ -77,7 +77,7 @@ def _fields(resource_key: str, text: str) -> list[Matches]:
 
 
 def _field_match(name: str, operator: str, value: str) -> Matches:
-    # A boolean that was never written counts as false, as it does in the real one's typed objects.
+    # A boolean that was never written counts as false, as in the typed objects of the real server.
     values = {value, ""} if value == "false" else {value}
     if operator == "!=":
         return lambda fields: fields.get(name, "") not in values
@@ -107,7 +107,7 @@ def _set_match(name: str, operator: str, values: set[str]) -> Matches:
 
 
 def matches_labels(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """A LabelSelector object (matchLabels and matchExpressions); none at all selects nothing."""
+    """A LabelSelector object (matchLabels and matchExpressions); no selector matches nothing."""
     if selector is None:
         return False
     wanted: Mapping[str, str] = selector.get("matchLabels") or {}

@@ -1,6 +1,6 @@
-"""Where the objects are: one version counter over all, a log of changes for watches, snapshots for paging.
+"""The storage: one version counter for all objects, a log of changes for watches, snapshots for paging.
 
-Objects are kept as JSON, without kind and apiVersion: nobody can change by accident what another one holds, an answer
+Objects are kept as JSON, without kind and apiVersion: no caller can change an object that another one holds, an answer
 is joined rather than encoded, one object can be served in several versions, and 50 000 of them stay small.
 """
 
@@ -19,7 +19,7 @@ from slurm_bridge.sim.kube.resources import Resource
 Manifest = dict[str, Any]
 Key = tuple[str, str]
 
-#: A cluster that has just been set up is about here; what is older is no longer known.
+#: A newly installed cluster has about this version; older versions are unknown.
 FIRST_VERSION = 300
 
 #: Paged lists that can be continued at the same time.
@@ -27,7 +27,7 @@ _MOST_SNAPSHOTS = 64
 
 
 class Compacted(Exception):
-    """That version is no longer known; `oldest` is."""
+    """The requested version is no longer known; `oldest` is."""
 
     def __init__(self, oldest: int) -> None:
         super().__init__(str(oldest))
@@ -35,7 +35,7 @@ class Compacted(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredObject:
     """One object at one version."""
 
     namespace: str
@@ -58,24 +58,24 @@ class Stored:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One change: `old` is missing for a new object, `gone` says that `new` is its last shape."""
+    """One change: `old` is missing for a new object; with `gone`, `new` is its last state."""
 
     version: int
-    new: Stored
-    old: Stored | None
+    new: StoredObject
+    old: StoredObject | None
     gone: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class StoreSnapshot:
     """All objects of a resource at one version, in order of their keys."""
 
     version: int
-    items: tuple[Stored, ...]
+    items: tuple[StoredObject, ...]
 
 
-class Store:
-    """All objects. `changed` is also the lock: whoever reads and then writes holds it."""
+class ObjectStore:
+    """All objects. `changed` is also the lock: a caller that reads and then writes holds it."""
 
     def __init__(self, *, history: int = 100_000) -> None:
         self.changed = threading.Condition(threading.RLock())
@@ -85,32 +85,32 @@ class Store:
 
     def _reset(self) -> None:
         self._floor = self._version
-        self._objects: dict[str, dict[Key, Stored]] = collections.defaultdict(dict)
+        self._objects: dict[str, dict[Key, StoredObject]] = collections.defaultdict(dict)
         self._events: dict[str, list[Event]] = collections.defaultdict(list)
         self._floors: dict[str, int] = {}
-        self._snapshots: collections.OrderedDict[tuple[str, int], Snapshot] = collections.OrderedDict()
+        self._snapshots: collections.OrderedDict[tuple[str, int], StoreSnapshot] = collections.OrderedDict()
 
     @property
     def version(self) -> int:
-        """The version of the last change of all."""
+        """The version of the last change."""
         return self._version
 
-    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+    def get(self, resource: Resource, namespace: str, name: str) -> StoredObject | None:
         """One object."""
         return self._objects[resource.key].get((namespace, name))
 
-    def all(self, resource: Resource, namespace: str | None = None) -> list[Stored]:
+    def all(self, resource: Resource, namespace: str | None = None) -> list[StoredObject]:
         """The objects of a resource, unordered."""
         with self.changed:
             everything = list(self._objects[resource.key].values())
         return everything if namespace is None else [item for item in everything if item.namespace == namespace]
 
     def count(self, resource: Resource) -> int:
-        """How many there are."""
+        """The number of objects of a resource."""
         return len(self._objects[resource.key])
 
-    def write(self, resource: Resource, manifest: Manifest) -> Stored:
-        """Create it or replace it; the manifest is given its new resourceVersion."""
+    def write(self, resource: Resource, manifest: Manifest) -> StoredObject:
+        """Create or replace an object; its manifest gets the new resourceVersion."""
         with self.changed:
             stored = self._stamp(resource, manifest)
             old = self._objects[resource.key].get(stored.key)
@@ -118,19 +118,19 @@ class Store:
             self._log(resource, Event(version=stored.version, new=stored, old=old))
             return stored
 
-    def remove(self, resource: Resource, manifest: Manifest) -> Stored:
-        """Take it away; this is its last shape."""
+    def remove(self, resource: Resource, manifest: Manifest) -> StoredObject:
+        """Remove an object; returns its last state."""
         with self.changed:
             stored = self._stamp(resource, manifest)
             old = self._objects[resource.key].pop(stored.key)
             self._log(resource, Event(version=stored.version, new=stored, old=old, gone=True))
             return stored
 
-    def _stamp(self, resource: Resource, manifest: Manifest) -> Stored:
+    def _stamp(self, resource: Resource, manifest: Manifest) -> StoredObject:
         self._version += 1
         metadata = manifest["metadata"]
         metadata["resourceVersion"] = str(self._version)
-        return Stored(
+        return StoredObject(
             namespace=metadata.get("namespace", ""),
             name=metadata["name"],
             uid=metadata["uid"],
@@ -154,7 +154,7 @@ class Store:
         return max(self._floor, self._floors.get(resource.key, 0))
 
     def events(self, resource: Resource, since: int) -> list[Event]:
-        """What changed after that version; Compacted when this is no longer known."""
+        """The changes after that version; Compacted if they are no longer known."""
         with self.changed:
             if since < self.floor(resource):
                 raise Compacted(self.floor(resource))
@@ -163,20 +163,20 @@ class Store:
                 return []
             return log[bisect.bisect_right(log, since, key=lambda event: event.version) :]
 
-    def snapshot(self, resource: Resource) -> Snapshot:
-        """Everything now, remembered for those who page through it."""
+    def snapshot(self, resource: Resource) -> StoreSnapshot:
+        """The current objects, kept for the following pages."""
         with self.changed:
             key = resource.key, self._version
             if key not in self._snapshots:
                 items = tuple(sorted(self._objects[resource.key].values(), key=lambda item: item.key))
-                self._snapshots[key] = Snapshot(version=self._version, items=items)
+                self._snapshots[key] = StoreSnapshot(version=self._version, items=items)
                 while len(self._snapshots) > _MOST_SNAPSHOTS:
                     self._snapshots.popitem(last=False)
             self._snapshots.move_to_end(key)
             return self._snapshots[key]
 
-    def recall(self, resource: Resource, version: int) -> Snapshot:
-        """Everything as it was then; Compacted when nobody remembers."""
+    def recall(self, resource: Resource, version: int) -> StoreSnapshot:
+        """The objects of an earlier snapshot; Compacted if it is no longer kept."""
         with self.changed:
             if version == self._version:
                 return self.snapshot(resource)
@@ -186,7 +186,7 @@ class Store:
                 raise Compacted(self._version) from None
 
     def compact(self) -> None:
-        """Forget all history, as etcd does every few minutes."""
+        """Drop the history, as etcd does every few minutes."""
         with self.changed:
             self._version += 1
             self._floor = self._version
@@ -195,7 +195,7 @@ class Store:
             self.changed.notify_all()
 
     def wipe(self) -> None:
-        """Lose everything; versions start again, below those that clients remember."""
+        """Lose everything; versions start again, below those that clients know."""
         with self.changed:
             self._version = FIRST_VERSION
             self._reset()

@@ -1,4 +1,4 @@
-"""How objects look through one served version: the same object may be readable as two kinds of Event, say."""
+"""The served versions of objects: for example, one object is readable as two kinds of Event."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from slurm_bridge.sim.kube.resources import Resource
-from slurm_bridge.sim.kube.store import Manifest, Stored
+from slurm_bridge.sim.kube.store import Manifest, StoredObject
 
-#: The old Event's name of each field that was renamed.
+#: The field names of the old Event kind.
 _CORE_EVENT = {
     "regarding": "involvedObject",
     "note": "message",
@@ -21,8 +21,8 @@ _CORE_EVENT = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """A resource in one of its served versions; `renamed` maps its fields to what they are called here."""
+class ResourceView:
+    """A resource in one of its served versions; `renamed` maps its fields to their names here."""
 
     resource: Resource
     group: str
@@ -38,17 +38,17 @@ class View:
         return self.resource.kind + "List"
 
     def read(self, manifest: Manifest) -> Manifest:
-        """What was sent, as it is stored."""
+        """The stored form of what was sent."""
         names = {there: here for here, there in self.renamed.items()}
         return {names.get(name, name): value for name, value in manifest.items()}
 
-    def show(self, stored: Stored) -> bytes:
-        """The object as it is answered."""
+    def show(self, stored: StoredObject) -> bytes:
+        """The served form of an object."""
         head = f'{{"kind":"{self.resource.kind}","apiVersion":"{self.api_version}",'
         return head.encode() + self._body(stored)[1:]
 
-    def show_list(self, items: Iterable[Stored], metadata: Manifest) -> bytes:
-        """A list; the items of custom resources carry kind and apiVersion, the others do not."""
+    def show_list(self, items: Iterable[StoredObject], metadata: Manifest) -> bytes:
+        """The served form of a list; items of custom resources have kind and apiVersion, others do not."""
         show = self.show if self.resource.custom else self._body
         head = f'{{"kind":"{self.list_kind}","apiVersion":"{self.api_version}","metadata":'
         return b"".join(
@@ -61,16 +61,18 @@ class View:
             )
         )
 
-    def _body(self, stored: Stored) -> bytes:
+    def _body(self, stored: StoredObject) -> bytes:
         if not self.renamed:
             return stored.body
         return msgspec.json.encode({self.renamed.get(name, name): value for name, value in stored.manifest().items()})
 
 
-def of(resources: Iterable[Resource]) -> dict[tuple[str, str, str], View]:
+def of(resources: Iterable[Resource]) -> dict[tuple[str, str, str], ResourceView]:
     """Every served view, by group, version and plural."""
     views = {
-        (resource.group, version, resource.plural): View(resource=resource, group=resource.group, version=version)
+        (resource.group, version, resource.plural): ResourceView(
+            resource=resource, group=resource.group, version=version
+        )
         for resource in resources
         for version in resource.versions
     }

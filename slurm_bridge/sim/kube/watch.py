@@ -1,4 +1,4 @@
-"""Watches: what happened since a version, as it happens, as far as the watcher asked for it."""
+"""Watches: the changes since a version, as they happen, filtered by the query."""
 
 import dataclasses
 import math
@@ -9,14 +9,14 @@ import msgspec
 
 from slurm_bridge import ports
 from slurm_bridge.sim import http
-from slurm_bridge.sim.kube import listing, refusals
-from slurm_bridge.sim.kube.listing import Query
-from slurm_bridge.sim.kube.store import Compacted, Event, Store, Stored
+from slurm_bridge.sim.kube import lists, refusals
+from slurm_bridge.sim.kube.lists import Query
+from slurm_bridge.sim.kube.store import Compacted, Event, ObjectStore, StoredObject
 
-#: Without a wish of the client's.
+#: Used if the client gives no timeout.
 _LONGEST = 1800
 
-#: A sign of life now and then, and one shortly before the end, so that the next watch starts where this one ended.
+#: A bookmark at this interval, and one shortly before the end, so that the next watch starts there.
 _BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
 
@@ -26,24 +26,24 @@ _LOOK = 0.1
 _INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
 
-class Watch:
+class WatchStream:
     """One watch, from its request to its end."""
 
-    def __init__(self, store: Store, clock: ports.Clock, asked: Query, request: http.Request) -> None:
+    def __init__(self, store: ObjectStore, clock: ports.Clock, asked: Query, request: http.Request) -> None:
         self._store = store
         self._clock = clock
         self._asked = asked
         self._bookmarks = request.asked("allowWatchBookmarks") in ("true", "1")
         self._streamed_list = request.asked("sendInitialEvents") in ("true", "1")
         if self._streamed_list and request.asked("resourceVersionMatch") != "NotOlderThan":
-            raise listing.initial_events_refused()
-        # A version from the future is not refused: such a watch is silent until the server gets there.
-        self._since = listing.version_of(request)
-        self._seconds = listing.number("timeoutSeconds", request) or _LONGEST
+            raise lists.initial_events_refused()
+        # A version from the future is not refused: the watch is silent until the server gets there.
+        self._since = lists.version_of(request)
+        self._seconds = lists.number("timeoutSeconds", request) or _LONGEST
         self._patient = request.patient
 
     def pieces(self) -> Iterator[bytes]:
-        """The lines of the stream; an empty one means that nothing happened."""
+        """The lines of the stream; an empty one means that nothing has happened."""
         end = self._clock.now() + self._seconds
         if not self._since or self._streamed_list:
             yield from self._present()
@@ -89,7 +89,7 @@ class Watch:
         self._since = max(self._since, reached)
 
     def _told(self, event: Event) -> Iterator[bytes]:
-        """An object that leaves what was asked for is deleted to this watcher; one that enters is added."""
+        """An object that no longer matches is DELETED for this watch; one that begins to match is ADDED."""
         before = event.old is not None and self._asked.accepts(event.old)
         after = not event.gone and self._asked.accepts(event.new)
         if after:
@@ -97,7 +97,7 @@ class Watch:
         elif before and event.old is not None:
             yield self._line("DELETED", event.new if event.gone else _as_of(event.old, event.version))
 
-    def _line(self, what: str, stored: Stored) -> bytes:
+    def _line(self, what: str, stored: StoredObject) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (what.encode(), self._asked.view.show(stored))
 
     def _bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
@@ -113,8 +113,8 @@ class Watch:
         return msgspec.json.encode({"type": "ERROR", "object": refusal.status()}) + b"\n"
 
 
-def _as_of(stored: Stored, version: int) -> Stored:
-    """An object's last matching shape, at the version at which it stopped matching."""
+def _as_of(stored: StoredObject, version: int) -> StoredObject:
+    """The last state that matched, at the version at which it stopped matching."""
     manifest = stored.manifest()
     manifest["metadata"]["resourceVersion"] = str(version)
     return dataclasses.replace(stored, version=version, body=msgspec.json.encode(manifest))

@@ -1,4 +1,4 @@
-"""A pocket Kubernetes as one thing: the API, its controllers and its time, for tests and for the demo."""
+"""A pocket Kubernetes as one object: the API, its controllers and its time, for tests and the demo."""
 
 import json
 import secrets
@@ -14,26 +14,26 @@ from slurm_bridge import ports
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime import clock as clocks
 from slurm_bridge.sim import faults as faults_
-from slurm_bridge.sim import http, serving
+from slurm_bridge.sim import http, runner
 from slurm_bridge.sim.kube import access, patch, resources, views
 from slurm_bridge.sim.kube.api import Api
 from slurm_bridge.sim.kube.budgets import Budgets
-from slurm_bridge.sim.kube.following import Controller
+from slurm_bridge.sim.kube.followers import Reconciler
 from slurm_bridge.sim.kube.garbage import Garbage
-from slurm_bridge.sim.kube.jobs import Jobs
+from slurm_bridge.sim.kube.jobs import JobController
 from slurm_bridge.sim.kube.kubelet import Kubelet
-from slurm_bridge.sim.kube.objects import Deletion, Objects, Target
+from slurm_bridge.sim.kube.objects import Deletion, Objects, ObjectTarget
 from slurm_bridge.sim.kube.resources import Resource
-from slurm_bridge.sim.kube.store import Manifest, Store
+from slurm_bridge.sim.kube.store import Manifest, ObjectStore
 
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
-#: Real seconds after which the background controllers look at the clock again.
+#: Real seconds between two looks of the background controllers at the clock.
 _LOOK = 0.05
 
 
 class PocketKube:
-    """The world. Objects may be written through the API or, by tests that set a scene, directly."""
+    """The world. Objects are written through the API or, by tests that prepare a state, directly."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class PocketKube:
     ) -> None:
         self.clock: ports.Clock = clock or clocks.SystemClock()
         self.token = secrets.token_urlsafe(16)
-        self.access = access.Access({self.token: access.ADMIN, **(tokens or {})})
-        self.store = Store(history=history)
+        self.access = access.TokenUsers({self.token: access.ADMIN, **(tokens or {})})
+        self.store = ObjectStore(history=history)
         self.objects = Objects(self.store, self.clock, seed=seed)
         self._resources = resources.table(served)
         self._api = Api(self.objects, self.clock, views.of(self._resources), self.access)
@@ -59,33 +59,33 @@ class PocketKube:
         return f"PocketKube(version={self.store.version})"
 
     def handler(self, request: http.Request) -> http.Response:
-        """Answer one request; what `sim.http.Server` calls."""
+        """Answer one request; called by `sim.http.Server`."""
         return self._api.handle(request)
 
     def _furnish(self) -> None:
-        self._controllers: tuple[Controller, ...] = (
+        self._controllers: tuple[Reconciler, ...] = (
             Garbage(self.objects, self._resources),
-            Jobs(self.objects),
+            JobController(self.objects),
             Kubelet(self.objects),
             Budgets(self.objects),
         )
         for name in _NAMESPACES:
             self.objects.create(resources.NAMESPACES, "", {"metadata": {"name": name}})
 
-    def employ(self, *controllers: Controller) -> None:
-        """More controllers, which work beside those that are always there."""
+    def employ(self, *controllers: Reconciler) -> None:
+        """Add controllers to those that always run."""
         with self._settling:
             self._controllers = (*self._controllers, *controllers)
 
     def create(self, kind: Kind[Any], manifest: Manifest) -> Manifest:
-        """A new object, in the namespace that its metadata names (default: default)."""
+        """Create an object in the namespace of its metadata (default: default)."""
         copy: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))
         resource = resources.of(kind)
         namespace = copy.get("metadata", {}).get("namespace") or "default"
         return self.objects.create(resource, namespace if resource.namespaced else "", copy).manifest()
 
     def get(self, kind: Kind[Any], namespace: str, name: str) -> Manifest | None:
-        """An object as it is now."""
+        """The current object."""
         stored = self.store.get(resources.of(kind), namespace, name)
         return stored.manifest() if stored else None
 
@@ -104,8 +104,8 @@ class PocketKube:
         deletion = Deletion(grace=grace, propagation="Background")
         self.objects.delete(self._target(resources.of(kind), name), deletion)
 
-    def _target(self, resource: Resource, name: tuple[str, str], subresource: str = "") -> Target:
-        return Target(resource=resource, namespace=name[0], name=name[1], subresource=subresource)
+    def _target(self, resource: Resource, name: tuple[str, str], subresource: str = "") -> ObjectTarget:
+        return ObjectTarget(resource=resource, namespace=name[0], name=name[1], subresource=subresource)
 
     def add_nodes(
         self,
@@ -114,7 +114,7 @@ class PocketKube:
         labels: Mapping[str, str] | None = None,
         taints: Iterable[Mapping[str, str]] = (),
     ) -> None:
-        """Nodes that are ready, with a kubelet each."""
+        """Add nodes that are ready, each with a kubelet."""
         amounts = dict(capacity or {"cpu": "64", "memory": "256000Mi", "pods": "110"})
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": self.objects.now()}
         status = {"capacity": amounts, "allocatable": amounts, "conditions": [ready]}
@@ -126,7 +126,7 @@ class PocketKube:
             self.objects.change(target, lambda old: {**old, "status": status})
 
     def settle(self) -> None:
-        """Let the controllers work until nothing is left to do at this moment."""
+        """Run the controllers until nothing is due at this moment."""
         with self._settling:
             due = self.next_due()
             if self._settled == self.store.version and (due is None or due > self.clock.now()):
@@ -136,12 +136,12 @@ class PocketKube:
             self._settled = self.store.version
 
     def next_due(self) -> float | None:
-        """When a controller will act although nothing changes."""
+        """The next time at which a controller acts although nothing changes."""
         moments = [moment for controller in self._controllers if (moment := controller.next_due()) is not None]
         return min(moments, default=None)
 
     def advance(self, seconds: float) -> None:
-        """Let virtual time pass, stopping at every moment at which something falls due."""
+        """Let virtual time pass; it stops at each time at which something is due."""
         if not isinstance(self.clock, clocks.VirtualClock):
             raise TypeError("real time passes by itself")
         end = self.clock.now() + seconds
@@ -152,18 +152,18 @@ class PocketKube:
         self.clock.advance(end - self.clock.now())
 
     def compact(self) -> None:
-        """Forget all history: every version that somebody remembers is too old now."""
+        """Drop the history: every version that a client knows is too old now."""
         self.store.compact()
 
     def wipe(self) -> None:
-        """Lose all objects, as a restored or recreated cluster has; versions start again."""
+        """Lose all objects, like a recreated cluster; versions start again."""
         with self._settling:
             self.store.wipe()
             self._furnish()
 
 
-class PocketKubeServer(serving.Serving):
-    """Serves a pocket Kubernetes on loopback, its controllers working in the background."""
+class PocketKubeServer(runner.RunningServer):
+    """Serves a pocket Kubernetes on loopback, with its controllers in the background."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class PocketKubeServer(serving.Serving):
         super().__init__(server, self._control if controllers else None, name="pocket-controllers")
 
     def restart(self, *, keep: bool = True, forget_history: bool = True) -> None:
-        """Come back at the same address: without the watches, without history, and on wish without any object."""
+        """Restart at the same address: without watches and history, and optionally without objects."""
         self.stop()
         if not keep:
             self.kube.wipe()
@@ -188,7 +188,7 @@ class PocketKubeServer(serving.Serving):
         self.start()
 
     def write_kubeconfig(self, path: Path, *, token: str = "") -> Path:
-        """A kubeconfig for the admin (or for whomever the token names), readable by its owner only."""
+        """A kubeconfig for the admin (or for the user of the token), readable by its owner only."""
         user = {"token": token or self.kube.token}
         content = {
             "apiVersion": "v1",

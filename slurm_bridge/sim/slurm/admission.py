@@ -1,23 +1,23 @@
-"""Whether slurmctld takes a job in: the checks in their order, each with the error number that it answers.
+"""Whether slurmctld accepts a job: the checks in their order, each with its error number.
 
-The order was observed: what is refused after `SELECTION` has used up a job id, what is refused before has not.
+The order was observed: a refusal after `SELECTION` has used up a job id, an earlier one has not.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterable
 
 from slurm_bridge.model import hostlist
-from slurm_bridge.sim.slurm import asking, features, prospects, state, tres
+from slurm_bridge.sim.slurm import features, prospects, requested_job, state, tres
 from slurm_bridge.sim.slurm.world import World
 
 _MOST_COMMENT = 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
-    """A request to take in a job: the fields as read, who asks, and for whom."""
+class JobApplication:
+    """A job to be accepted: the parsed fields, the caller, and the user the job is for."""
 
-    values: asking.Values
+    values: requested_job.Values
     caller: str
     user: str
     operator: bool
@@ -26,30 +26,30 @@ class Application:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """Taken in; `warning` is the number of what stands in the way for now, 0 for nothing."""
+    """An accepted job; `warning` is the number of the obstacle for now, 0 for none."""
 
-    ask: state.Ask
+    ask: state.RequestedJob
     warning: int = 0
     reason: str = state.NO_REASON
 
 
-def examine(world: World, application: Application) -> state.Ask | int:
-    """The ask, or the number of the first error that needs no look at the nodes."""
+def examine(world: World, application: JobApplication) -> state.RequestedJob | int:
+    """The requested job, or the number of the first error that does not depend on nodes."""
     for check in _CHECKS:
         number = check(world, application)
         if number:
             return number
-    return complete(world, asking.apply(state.Ask(), application.values), application.values)
+    return complete(world, requested_job.apply(state.RequestedJob(), application.values), application.values)
 
 
-def place(world: World, ask: state.Ask, application: Application) -> Admitted | int:
-    """Whether the ask could ever be satisfied; a number when not."""
+def place(world: World, ask: state.RequestedJob, application: JobApplication) -> Admitted | int:
+    """Whether the request could ever be satisfied; an error number if not."""
     number = reservation(world, ask.reservation, application.user)
     if number:
         return number
     partitions = [world.partitions[name] for name in ask.partitions]
     if ask.hold or ask.priority == 0:
-        return Admitted(ask=ask)  # nobody looks at nodes before the job is released
+        return Admitted(ask=ask)  # nodes are not checked before the job is released
     if all(not partition.starts_jobs for partition in partitions):
         return Admitted(ask=ask, warning=PARTITION_DOWN, reason="PartitionDown")
     outlook = prospects.best(world, ask, external=application.external)
@@ -58,15 +58,15 @@ def place(world: World, ask: state.Ask, application: Application) -> Admitted | 
     return Admitted(ask=ask, warning=_WARNINGS.get(outlook, 0), reason=_REASONS.get(outlook, state.NO_REASON))
 
 
-#: Only ever warnings: the job is taken in and waits.
+#: Only warnings: the job is accepted and waits.
 PARTITION_DOWN, TOO_LARGE, NODE_NOT_AVAILABLE = 2069, 2015, 2061
 
 _WARNINGS = {prospects.Outlook.TOO_LARGE: TOO_LARGE, prospects.Outlook.STRANDED: NODE_NOT_AVAILABLE}
 _REASONS = {prospects.Outlook.TOO_LARGE: "PartitionConfig", prospects.Outlook.STRANDED: "ReqNodeNotAvail"}
 
 
-def complete(world: World, ask: state.Ask, values: asking.Values) -> state.Ask:
-    """Fill in what the request left to Slurm."""
+def complete(world: World, ask: state.RequestedJob, values: requested_job.Values) -> state.RequestedJob:
+    """Fill in what the request leaves to Slurm."""
     default = world.default_partition()
     if not ask.partitions and default is not None:
         ask = dataclasses.replace(ask, partitions=(default.name,), default_partition=True)
@@ -79,27 +79,27 @@ def complete(world: World, ask: state.Ask, values: asking.Values) -> state.Ask:
     return dataclasses.replace(ask, minimum_nodes=nodes, tasks=tasks, minimum_cpus=cpus, texts=texts)
 
 
-def _compressed(ask: state.Ask) -> dict[str, str]:
+def _compressed(ask: state.RequestedJob) -> dict[str, str]:
     """Node lists are shown compressed after a submit, and as written after an update."""
     lists = {"required_nodes": ask.required, "excluded_nodes": ask.excluded}
     return {name: hostlist.compress(nodes) for name, nodes in lists.items() if nodes}
 
 
-def _default_minutes(world: World, ask: state.Ask) -> int | None:
+def _default_minutes(world: World, ask: state.RequestedJob) -> int | None:
     partition = world.partitions.get(ask.partitions[0]) if ask.partitions else None
     if partition is None:
         return None
     return partition.maximum_minutes if partition.default_minutes is None else partition.default_minutes
 
 
-def _minimum_given(values: asking.Values) -> bool:
+def _minimum_given(values: requested_job.Values) -> bool:
     return "nodes" in values or "minimum_nodes" in values
 
 
-# -- checks that look at the request only ----------------------------------------------------------------------------
+# -- checks of the request alone -------------------------------------------------------------------------------------
 
 
-def _permission(world: World, application: Application) -> int:
+def _permission(world: World, application: JobApplication) -> int:
     if application.user != application.caller and not application.operator:
         return 2010
     if application.operator:
@@ -109,11 +109,11 @@ def _permission(world: World, application: Application) -> int:
     return 2123 if application.values.get("nice", 0) < 0 else 0
 
 
-def _operators_field(world: World, application: Application) -> int:
+def _operators_field(world: World, application: JobApplication) -> int:
     return 2002 if not application.operator and application.values.get("admin_comment") else 0
 
 
-def _partition(world: World, application: Application) -> int:
+def _partition(world: World, application: JobApplication) -> int:
     names = [name for name in application.values.get("partition", "").split(",") if name]
     partitions = [world.partitions.get(name) for name in names]
     if any(partition is None for partition in partitions) or not (names or world.default_partition()):
@@ -123,32 +123,32 @@ def _partition(world: World, application: Application) -> int:
     return 2070 if any(partition is not None and not partition.accepts_jobs for partition in partitions) else 0
 
 
-def _lengths(world: World, application: Application) -> int:
+def _lengths(world: World, application: JobApplication) -> int:
     return 2012 if len(application.values.get("comment", "").encode()) > _MOST_COMMENT else 0
 
 
-def _array(world: World, application: Application) -> int:
+def _array(world: World, application: JobApplication) -> int:
     return 2081 if application.values.get("array") else 0
 
 
-def _gres(world: World, application: Application) -> int:
+def _gres(world: World, application: JobApplication) -> int:
     try:
         for name in ("tres_per_node", "tres_per_task", "tres_per_job", "memory_per_tres"):
             if any(wanted.name not in world.known_gres for wanted in tres.parse_gres(application.values.get(name, ""))):
                 return 2072
-    except tres.Unreadable:
+    except tres.BadAmount:
         return 2115
     return 0
 
 
-def _hosts(world: World, application: Application) -> int:
+def _hosts(world: World, application: JobApplication) -> int:
     return hosts(world, application.values, empty_clears=False)
 
 
-def _counts(world: World, application: Application) -> int:
+def _counts(world: World, application: JobApplication) -> int:
     values = application.values
     try:
-        ask = asking.apply(state.Ask(), {name: values[name] for name in _COUNTS if name in values})
+        ask = requested_job.apply(state.RequestedJob(), {name: values[name] for name in _COUNTS if name in values})
     except ValueError:
         return 2006
     least = max(ask.minimum_nodes, 1 if _minimum_given(values) else len(ask.required))
@@ -160,40 +160,42 @@ def _counts(world: World, application: Application) -> int:
 _COUNTS = ("tasks", "nodes", "minimum_nodes", "maximum_nodes", "required_nodes")
 
 
-def _segments(world: World, application: Application) -> int:
+def _segments(world: World, application: JobApplication) -> int:
     """Blocks are filled in segments, which have to divide the number of nodes."""
     values = application.values
     size = values.get("segment_size", 0)
-    least = asking.apply(state.Ask(), {name: values[name] for name in _COUNTS if name in values}).minimum_nodes
+    least = requested_job.apply(
+        state.RequestedJob(), {name: values[name] for name in _COUNTS if name in values}
+    ).minimum_nodes
     return 2178 if size and least % size else 0
 
 
-def _features(world: World, application: Application) -> int:
+def _features(world: World, application: JobApplication) -> int:
     return constraints(world, application.values)
 
 
-def _prefer(world: World, application: Application) -> int:
+def _prefer(world: World, application: JobApplication) -> int:
     wanted = features.names(application.values.get("prefer", ""))
     return 2133 if wanted - world.known_features else 0
 
 
-def _licenses(world: World, application: Application) -> int:
+def _licenses(world: World, application: JobApplication) -> int:
     return licenses(world, application.values)
 
 
-def _dependency(world: World, application: Application) -> int:
+def _dependency(world: World, application: JobApplication) -> int:
     return 2038 if application.values.get("dependency") else 0
 
 
-def _fence(world: World, application: Application) -> int:
+def _fence(world: World, application: JobApplication) -> int:
     return 2011 if application.values.get("job_id") in world.jobs else 0
 
 
-def _room(world: World, application: Application) -> int:
+def _room(world: World, application: JobApplication) -> int:
     return 2007 if len(world.jobs) >= world.config.maximum_job_count else 0
 
 
-_CHECKS: tuple[Callable[[World, Application], int], ...] = (
+_CHECKS: tuple[Callable[[World, JobApplication], int], ...] = (
     _permission,
     _operators_field,
     _partition,
@@ -215,7 +217,7 @@ _CHECKS: tuple[Callable[[World, Application], int], ...] = (
 # -- checks that updates share ---------------------------------------------------------------------------------------
 
 
-def hosts(world: World, values: asking.Values, *, empty_clears: bool) -> int:
+def hosts(world: World, values: requested_job.Values, *, empty_clears: bool) -> int:
     """Every listed node exists; an empty name clears on update; at submit it is an error if required."""
     for name in ("required_nodes", "excluded_nodes"):
         entries = values.get(name, [])
@@ -232,22 +234,22 @@ def hosts(world: World, values: asking.Values, *, empty_clears: bool) -> int:
     return 0
 
 
-def constraints(world: World, values: asking.Values) -> int:
-    """Every feature exists somewhere, and the expression can be read."""
+def constraints(world: World, values: requested_job.Values) -> int:
+    """Every feature exists, and the expression is valid."""
     expression = values.get("constraints", "")
     try:
         for alternative in features.alternatives(expression):
             features.parse(alternative)
-    except features.Unreadable:
+    except features.BadFeatureExpression:
         return 2029
     return 2029 if features.names(expression) - world.known_features else 0
 
 
-def licenses(world: World, values: asking.Values) -> int:
-    """Every license exists, and never more than there are."""
+def licenses(world: World, values: requested_job.Values) -> int:
+    """Every license exists, in the requested number."""
     try:
         wanted = tres.parse_licenses(values.get("licenses", ""))
-    except tres.Unreadable:
+    except tres.BadAmount:
         return 2048
     return 2048 if any(count > world.licenses.get(name, 0) for name, count in wanted.items()) else 0
 
@@ -256,7 +258,7 @@ def licenses(world: World, values: asking.Values) -> int:
 
 
 def reservation(world: World, name: str, user: str) -> int:
-    """There is one, and this user may enter it; none is always right."""
+    """The reservation exists and admits this user; no reservation is always valid."""
     if not name:
         return 0
     found = world.reservations.get(name)

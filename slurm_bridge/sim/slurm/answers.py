@@ -1,4 +1,4 @@
-"""Jobs in the JSON of slurmrestd, in the shape of each API version."""
+"""Jobs in the JSON of slurmrestd, in the form of each API version."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ _TEXTS = (
 
 
 def state_words(record: state.Job) -> list[str]:
-    """The base state and what stands beside it."""
+    """The base state and the flags beside it."""
     beside = [word for word, there in _beside(record) if there]
     return [record.state, *beside]
 
@@ -66,7 +66,7 @@ def _beside(record: state.Job) -> tuple[tuple[str, bool], ...]:
 
 
 def job_state(record: state.Job) -> Json:
-    """One line of jobs/state: the id is text, and `+N` is a difference of ids, whatever that means for chosen ones."""
+    """One line of jobs/state: the id is text, and `+N` is a difference of ids, even for chosen ones."""
     text = str(record.job_id)
     if record.leader:
         text += f"+{(record.job_id - record.leader) % 2**32}"
@@ -74,7 +74,7 @@ def job_state(record: state.Job) -> Json:
 
 
 def allocation(world: World, record: state.Job) -> list[Json]:
-    """What a running job holds, node by node; GPUs of which Slurm lost count are shown as 0."""
+    """The nodes of a running job; GPUs of which Slurm has lost count are shown as 0."""
     assert record.grant is not None
     kinds = dict.fromkeys((part.name, part.type) for share in record.grant.shares for part in share.gres)
     return [
@@ -129,20 +129,20 @@ def _size(world: World, record: state.Job) -> Json:
         "memory_per_cpu": _memory(ask, state.MemoryPer.CPU),
         "memory_per_node": _memory(ask, state.MemoryPer.NODE),
         "nodes": hostlist.compress(grant.nodes) if grant else "",
-        "gres_detail": [_gres_detail(share) for share in grant.shares] if grant and _has_gres(grant) else [],
+        "gres_detail": _gres_detail(grant) if grant else [],
         "job_resources": _resources(world, grant) if grant else None,
         "tres_req_str": _requested(world, ask),
         "tres_alloc_str": granted,
     }
 
 
-def _memory(ask: state.Ask, per: state.MemoryPer) -> Json:
+def _memory(ask: state.RequestedJob, per: state.MemoryPer) -> Json:
     if ask.memory_per is per and (ask.memory_given or per is state.MemoryPer.NODE):
         return number(ask.memory_mib)
     return shapes.UNSET
 
 
-def _fewest_nodes(world: World, ask: state.Ask) -> int:
+def _fewest_nodes(world: World, ask: state.RequestedJob) -> int:
     sizes = [world.nodes[name].cpus for part in ask.partitions for name in _nodes_of(world, part)]
     return max(ask.minimum_nodes, -(-ask.minimum_cpus // max(sizes, default=1)))
 
@@ -152,7 +152,7 @@ def _nodes_of(world: World, name: str) -> Sequence[str]:
     return [node for node in found.nodes[:1] if node in world.nodes] if found else []
 
 
-def _requested(world: World, ask: state.Ask) -> str:
+def _requested(world: World, ask: state.RequestedJob) -> str:
     nodes = ask.minimum_nodes
     mib = (
         ask.memory_mib
@@ -184,7 +184,7 @@ def _het(record: state.Job) -> Json:
 
 
 def _id_set(ids: Sequence[int]) -> str:
-    """`93-94,950`: ascending, wherever the leader stands."""
+    """`93-94,950`: ascending, wherever the leader is."""
     runs: list[list[int]] = []
     for job_id in sorted(ids):
         if runs and job_id == runs[-1][-1] + 1:
@@ -215,12 +215,10 @@ def _flags(record: state.Job) -> Iterator[str]:
         yield "JOB_IMPLICIT_MAX_NODES"
 
 
-def _has_gres(grant: state.Grant) -> bool:
-    return any(share.gres for share in grant.shares)
-
-
-def _gres_detail(share: state.Share) -> str | None:
-    return None if share.hidden else tres.details(share.gres)
+def _gres_detail(grant: state.Grant) -> list[str | None]:
+    if not any(share.gres for share in grant.shares):
+        return []
+    return [None if share.hidden else tres.details(share.gres) for share in grant.shares]
 
 
 def _shown(share: state.Share, name: str, kind: str) -> int:

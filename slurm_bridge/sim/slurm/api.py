@@ -1,4 +1,4 @@
-"""The doors of slurmrestd: paths, versions, tokens, bodies; behind each of them one verb."""
+"""The routes of slurmrestd: paths, versions, tokens, bodies; each leads to one verb."""
 
 import dataclasses
 import re
@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from slurm_bridge.sim.slurm import (
-    cancelling,
+    cancellation,
     fields,
-    nodework,
-    reading,
+    node_updates,
+    queries,
     replies,
-    requeueing,
-    reserving,
-    submitting,
-    updating,
+    requeue,
+    reservations,
+    submission,
+    updates,
 )
 from slurm_bridge.sim.slurm.call import Verb
 from slurm_bridge.sim.wire import Request
@@ -24,7 +24,7 @@ from slurm_bridge.sim.wire import Request
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One door: the name under which it fails, and the first version that has it."""
+    """One route: the name in its error answers, and the first version that has it."""
 
     method: str
     pattern: str
@@ -34,88 +34,84 @@ class Route:
     handler: str = "op_handler_job"
 
 
-#: The first that matches is taken: `job/submit` is no job.
+#: The first match is taken: `job/submit` is no job.
 ROUTES = (
-    Route(method="GET", pattern="ping", name="ping", verb=reading.ping),
-    Route(method="GET", pattern="diag", name="diag", verb=reading.diag),
-    Route(method="GET", pattern="conf", name="conf", verb=reading.conf, since="v0.0.45"),
-    Route(method="POST", pattern="job/submit", name="submit", verb=submitting.submit),
-    Route(method="GET", pattern="jobs", name="jobs", verb=reading.jobs),
-    Route(method="DELETE", pattern="jobs", name="cancel", verb=cancelling.cancel_many),
-    Route(method="GET", pattern="jobs/state", name="jobs/state", verb=reading.job_states),
-    Route(method="GET", pattern="job/{job_id}", name="job", verb=reading.job),
-    Route(method="POST", pattern="job/{job_id}", name="update", verb=updating.update),
-    Route(method="DELETE", pattern="job/{job_id}", name="cancel", verb=cancelling.cancel),
-    Route(method="GET", pattern="job/{job_id}/requeue", name="requeue", verb=requeueing.requeue, since="v0.0.45"),
-    Route(method="POST", pattern="jobs/requeue", name="requeue", verb=requeueing.requeue_many, since="v0.0.45"),
+    Route(method="GET", pattern="ping", name="ping", verb=queries.ping),
+    Route(method="GET", pattern="diag", name="diag", verb=queries.diag),
+    Route(method="GET", pattern="conf", name="conf", verb=queries.conf, since="v0.0.45"),
+    Route(method="POST", pattern="job/submit", name="submit", verb=submission.submit),
+    Route(method="GET", pattern="jobs", name="jobs", verb=queries.jobs),
+    Route(method="DELETE", pattern="jobs", name="cancel", verb=cancellation.cancel_many),
+    Route(method="GET", pattern="jobs/state", name="jobs/state", verb=queries.job_states),
+    Route(method="GET", pattern="job/{job_id}", name="job", verb=queries.job),
+    Route(method="POST", pattern="job/{job_id}", name="update", verb=updates.update),
+    Route(method="DELETE", pattern="job/{job_id}", name="cancel", verb=cancellation.cancel),
+    Route(method="GET", pattern="job/{job_id}/requeue", name="requeue", verb=requeue.requeue, since="v0.0.45"),
+    Route(method="POST", pattern="jobs/requeue", name="requeue", verb=requeue.requeue_many, since="v0.0.45"),
     Route(
         method="GET",
         pattern="resources/{job_id}",
         name="resources",
-        verb=reading.resources,
+        verb=queries.resources,
         since="v0.0.44",
         handler="op_handler_resources",
     ),
-    Route(method="GET", pattern="nodes", name="nodes", verb=reading.nodes),
-    Route(method="POST", pattern="nodes", name="update-nodes", verb=nodework.update_many),
-    Route(method="GET", pattern="node/{node_name}", name="node", verb=reading.node),
-    Route(method="POST", pattern="node/{node_name}", name="update-node", verb=nodework.update_one),
-    Route(method="DELETE", pattern="node/{node_name}", name="delete-node", verb=nodework.delete),
-    Route(method="POST", pattern="new/node", name="create-node", verb=nodework.create, since="v0.0.44"),
-    Route(method="GET", pattern="partitions", name="partitions", verb=reading.partitions),
-    Route(method="GET", pattern="partition/{partition_name}", name="partition", verb=reading.partition),
-    Route(method="GET", pattern="reservations", name="reservations", verb=reading.reservations),
-    Route(method="GET", pattern="reservation/{reservation_name}", name="reservations", verb=reading.reservation),
-    Route(method="POST", pattern="reservation", name="reserve", verb=reserving.put, since="v0.0.43"),
-    Route(method="DELETE", pattern="reservation/{reservation_name}", name="unreserve", verb=reserving.delete),
-    Route(method="GET", pattern="licenses", name="licenses", verb=reading.licenses),
-    Route(method="GET", pattern="reconfigure", name="reconfigure", verb=nodework.reconfigure),
+    Route(method="GET", pattern="nodes", name="nodes", verb=queries.nodes),
+    Route(method="POST", pattern="nodes", name="update-nodes", verb=node_updates.update_many),
+    Route(method="GET", pattern="node/{node_name}", name="node", verb=queries.node),
+    Route(method="POST", pattern="node/{node_name}", name="update-node", verb=node_updates.update_one),
+    Route(method="DELETE", pattern="node/{node_name}", name="delete-node", verb=node_updates.delete),
+    Route(method="POST", pattern="new/node", name="create-node", verb=node_updates.create, since="v0.0.44"),
+    Route(method="GET", pattern="partitions", name="partitions", verb=queries.partitions),
+    Route(method="GET", pattern="partition/{partition_name}", name="partition", verb=queries.partition),
+    Route(method="GET", pattern="reservations", name="reservations", verb=queries.reservations),
+    Route(method="GET", pattern="reservation/{reservation_name}", name="reservations", verb=queries.reservation),
+    Route(method="POST", pattern="reservation", name="reserve", verb=reservations.put, since="v0.0.43"),
+    Route(method="DELETE", pattern="reservation/{reservation_name}", name="unreserve", verb=reservations.delete),
+    Route(method="GET", pattern="licenses", name="licenses", verb=queries.licenses),
+    Route(method="GET", pattern="reconfigure", name="reconfigure", verb=node_updates.reconfigure),
 )
 
-#: Verbs whose documented path does not end in a slash, though no identifier stands there.
+#: Verbs whose documented path has no trailing slash, although it ends without an identifier.
 _NO_SLASH = ("submit", "conf", "reserve")
 
 _PATH = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/(.*?)/?")
 _JOB_ID = re.compile(r"\d+(\+\d+)?")
 
 
-def _compiled(route: Route) -> re.Pattern[str]:
-    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", route.pattern))
-
-
-_COMPILED = tuple((route, _compiled(route)) for route in ROUTES)
+_COMPILED = tuple((route, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", route.pattern))) for route in ROUTES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The door that a request goes through."""
+class FoundRoute:
+    """The route of a request, with its version."""
 
     route: Route
     version: str
     params: Mapping[str, str]
 
 
-def find(request: Request, versions: tuple[str, ...]) -> Found | None:
-    """The route of a request, None when nothing is there (a wrong method counts as nothing, too)."""
+def find(request: Request, versions: tuple[str, ...]) -> FoundRoute | None:
+    """The route of a request, None without one (a wrong method counts as none, too)."""
     path = _PATH.fullmatch(request.path)
     if path is None or path[1] not in versions:
         return None
     for route, pattern in _COMPILED:
         match = pattern.fullmatch(path[2])
         if match is not None and route.method == request.method and route.since <= path[1]:
-            return Found(route=route, version=path[1], params=match.groupdict())
+            return FoundRoute(route=route, version=path[1], params=match.groupdict())
     return None
 
 
-def misread(found: Found) -> replies.Reply | None:
-    """What is said of a job id that is not one."""
+def misread(found: FoundRoute) -> replies.SlurmReply | None:
+    """The warning about an invalid job id."""
     job_id = found.params.get("job_id")
     if job_id is None or _JOB_ID.fullmatch(job_id):
         return None
     return replies.refusal(9000, "Rejecting request. Failure parsing parameters", found.route.handler)
 
 
-def decode(request: Request) -> Any | replies.Plain | replies.Reply:
+def decode(request: Request) -> Any | replies.Plain | replies.SlurmReply:
     """The body of a request as JSON, or what is wrong with it."""
     if not request.body:
         return None
@@ -138,7 +134,7 @@ NOT_JSON = replies.Plain(status=400, text="Failure during parsing")
 
 
 def document(release: str, versions: tuple[str, ...]) -> dict[str, Any]:
-    """What /openapi/v3 says, as far as somebody who negotiates a version reads it."""
+    """The part of /openapi/v3 that is read to negotiate a version."""
     major, minor, micro = release.split(".")
     paths = {
         f"/slurm/{version}/{route.pattern}{'' if '{' in route.pattern or route.name in _NO_SLASH else '/'}": {

@@ -1,4 +1,4 @@
-"""One call of slurmrestd after the door: who asks for what, in which world, in which version."""
+"""One call of slurmrestd: the caller, the request, the world and the version."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -9,8 +9,8 @@ from slurm_bridge.sim.slurm.world import World
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """What a verb may look at."""
+class SlurmCall:
+    """What a verb may use."""
 
     world: World
     version: str
@@ -21,7 +21,7 @@ class Call:
 
     @property
     def operator(self) -> bool:
-        """The caller may do everything."""
+        """Whether the caller is an operator."""
         return self.caller in self.world.config.operators
 
     def asked(self, name: str) -> str | None:
@@ -30,11 +30,11 @@ class Call:
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The body, where it is an object."""
+        """The body, if it is an object."""
         return self.body if isinstance(self.body, Mapping) else {}
 
     def job(self) -> state.Job | None:
-        """The job that the path names; `12+1` is the component of job 12 whose id is one more."""
+        """The job in the path; `12+1` is the component of job 12 whose id is one more."""
         leader, _, distance = self.params["job_id"].partition("+")
         job = self.world.jobs.get(int(leader))
         if job is None or not distance:
@@ -43,5 +43,5 @@ class Call:
         return self.world.jobs.get(wanted) if wanted in job.components else None
 
 
-Verb = Callable[[Call], replies.Reply | replies.Plain]
+Verb = Callable[[SlurmCall], replies.SlurmReply | replies.Plain]
 """Does one thing, or says why not."""

@@ -1,16 +1,16 @@
-"""The test's hand on the pocket Slurm: what administrators, machines and bad luck do to a real one."""
+"""Controls the pocket Slurm in tests: the actions of administrators, failures of machines and of slurmctld."""
 
 import dataclasses
 import threading
 from collections.abc import Callable
 
 from slurm_bridge.runtime import clock as clocks
-from slurm_bridge.sim.slurm import failures, nodework, schedule, state
+from slurm_bridge.sim.slurm import failures, node_updates, schedule, state
 from slurm_bridge.sim.slurm.world import World
 
 
 class Control:
-    """All verbs are safe to call from any thread, and done when they return."""
+    """All methods are thread-safe, and done when they return."""
 
     def __init__(self, world: World, lock: threading.RLock) -> None:
         self._world = world
@@ -39,7 +39,7 @@ class Control:
     # -- time --------------------------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
-        """Let virtual time pass, and what it brings happen."""
+        """Let virtual time pass, and process what falls due."""
         clock = self._world.clock
         if not isinstance(clock, clocks.VirtualClock):
             raise TypeError("only a virtual clock can be moved")
@@ -66,7 +66,7 @@ class Control:
             self._change(member, priority=0, reason="JobHeldAdmin", eligible=0.0)
 
     def release(self, job_id: int) -> None:
-        """Let a held job go."""
+        """Release a held job."""
         for member in self._family(job_id):
             self._change(member, priority=1, reason=state.NO_REASON, eligible=self._world.now)
 
@@ -76,11 +76,11 @@ class Control:
             return [one.job_id for one in (self._world.family(job) if not job.offset else [job])]
 
     def prioritise(self, job_id: int, priority: int) -> None:
-        """Put a job before or behind others."""
+        """Give a job a higher or lower priority."""
         self._change(job_id, priority=priority)
 
     def rename(self, job_id: int, name: bytes) -> None:
-        """A user gives a job any name: slurmctld looks at no byte of it."""
+        """Rename a job as its user may: slurmctld checks no byte of the name."""
         with self._lock:
             text = name.decode("utf-8", "surrogateescape")
             self._change(job_id, ask=dataclasses.replace(self._world.jobs[job_id].ask, name=text))
@@ -91,11 +91,11 @@ class Control:
             self._world.end(self._world.jobs[job_id], word, reason=reason)
 
     def preempt(self, job_id: int) -> None:
-        """Somebody more important takes the nodes."""
+        """Preempt a job for another one."""
         self.end(job_id, "PREEMPTED")
 
     def suspend(self, job_id: int) -> None:
-        """An administrator suspends a job; it keeps its nodes, which are told and do not answer."""
+        """Suspend a job; it keeps its nodes, which are signalled and do not answer."""
         self._change(job_id, state=state.SUSPENDED)
         grant = self.job(job_id).grant
         if grant is not None and self._world.config.poison_on_signal:
@@ -103,7 +103,7 @@ class Control:
                 self.poison(name)
 
     def resume_job(self, job_id: int) -> None:
-        """A suspended job runs on."""
+        """Resume a suspended job."""
         self._change(job_id, state=state.RUNNING)
 
     def _change(self, job_id: int, **changes: object) -> None:
@@ -113,27 +113,27 @@ class Control:
     # -- machines ----------------------------------------------------------------------------------------------------
 
     def fail_node(self, name: str, reason: str = "Not responding") -> None:
-        """The machine is dead; jobs there end as NODE_FAIL."""
+        """Fail a machine; its jobs end as NODE_FAIL."""
         with self._lock:
-            nodework.change(self._world, name, ["DOWN"], reason)
+            node_updates.change(self._world, name, ["DOWN"], reason)
 
     def drain(self, name: str, reason: str = "") -> None:
-        """No new jobs here."""
+        """Drain a node: no new jobs."""
         with self._lock:
-            nodework.change(self._world, name, ["DRAIN"], reason)
+            node_updates.change(self._world, name, ["DRAIN"], reason)
 
     def resume(self, name: str) -> None:
-        """The node takes jobs again."""
+        """Resume a node."""
         with self._lock:
-            nodework.change(self._world, name, ["RESUME"])
+            node_updates.change(self._world, name, ["RESUME"])
 
     def poison(self, name: str) -> None:
-        """NOT_RESPONDING: no jobs until `reconfigure`."""
+        """Make a node NOT_RESPONDING: no jobs until `reconfigure`."""
         with self._lock:
             self._world.put_node(dataclasses.replace(self._world.nodes[name], responding=False))
 
     def add_node(self, node: state.Node, *partitions: str) -> None:
-        """A new machine."""
+        """Add a machine."""
         with self._lock:
             self._world.put_node(node)
             for name in partitions:
@@ -141,16 +141,16 @@ class Control:
                 self._world.partitions[name] = dataclasses.replace(found, nodes=(*found.nodes, node.name))
 
     def delete_node(self, name: str) -> None:
-        """The machine is gone from Slurm and from its configuration; its jobs fail."""
+        """Delete a node from Slurm and its configuration; its jobs fail."""
         with self._lock:
-            nodework.fail_jobs(self._world, name)
+            node_updates.fail_jobs(self._world, name)
             self._world.configured.pop(name, None)
             self._world.remove_node(name)
 
     def reconfigure(self) -> None:
         """`scontrol reconfigure`."""
         with self._lock:
-            nodework.read_again(self._world)
+            node_updates.read_again(self._world)
 
     def set_partition(self, name: str, **changes: object) -> None:
         """Change fields of a partition: state, maximum_minutes, exclusive."""
@@ -160,19 +160,19 @@ class Control:
             self._world.dirty = True
 
     def reserve(self, reservation: state.Reservation) -> None:
-        """Keep nodes for some users."""
+        """Reserve nodes for some users."""
         with self._lock:
             self._world.reserve(reservation)
 
     def unreserve(self, name: str) -> None:
-        """Give them back."""
+        """Delete a reservation."""
         with self._lock:
             self._world.unreserve(name)
 
     # -- slurmctld itself --------------------------------------------------------------------------------------------
 
     def crash(self, lose_seconds: float = 5.0) -> None:
-        """kill -9 and start again from the last saved state: younger jobs never were, and their ids come again."""
+        """kill -9, and a start from the last saved state: later jobs are lost, and their ids are issued again."""
         with self._lock:
             horizon = self._world.now - lose_seconds
             jobs = list(self._world.jobs.values())
@@ -182,9 +182,9 @@ class Control:
             self._world.restart(kept, min([self._world.next_id, *automatic]))
 
     def _placed(self, job: state.Job) -> state.Job:
-        """A job that is remembered to run on a node which has left since has failed with it.
+        """A job that the saved state has on a node deleted since has failed.
 
-        So has one that requires such a node, whether it runs there or not; one that excludes it runs on.
+        So has a job that requires such a node, running or not; a job that excludes it goes on.
         """
         if not job.running or job.grant is None:
             return job
@@ -193,18 +193,18 @@ class Control:
         return dataclasses.replace(job, state="NODE_FAIL", ended=self._world.now, reason="NodeDown")
 
     def hang(self) -> None:
-        """slurmctld takes calls and never answers."""
+        """slurmctld accepts calls and never answers."""
         self._recovered.clear()
         self.outage = failures.HUNG
 
     def down(self) -> None:
-        """slurmctld is not there."""
+        """slurmctld is down."""
         self._unread.clear()
         self._recovered.clear()
         self.outage = failures.DOWN
 
     def up(self) -> None:
-        """It is back, and reads what it was sent while it hung."""
+        """slurmctld is back, and processes what it was sent while it hung."""
         with self._lock:
             for call in self._unread:
                 call()
@@ -213,17 +213,17 @@ class Control:
         self._recovered.set()
 
     def remember(self, call: Callable[[], object]) -> None:
-        """Something that a hung slurmctld will do when it wakes up; one that is killed never does."""
+        """Something that a hung slurmctld will do later; one that is killed never does."""
         with self._lock:
             self._unread.append(call)
 
     def linger(self, seconds: float) -> None:
-        """What slurmrestd does before it gives up on slurmctld; cut short by `up`."""
+        """The time slurmrestd waits for slurmctld; cut short by `up`."""
         self._recovered.wait(seconds)
 
 
 def _as_of(job: state.Job, horizon: float) -> state.Job:
-    """The job as it was then: what it did afterwards is undone."""
+    """The job as it was at that time; what it did afterwards is undone."""
     if job.over and job.ended > horizon:
         running = job.grant is not None
         job = dataclasses.replace(

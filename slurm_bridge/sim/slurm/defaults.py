@@ -1,4 +1,4 @@
-"""The pocket cluster that one gets without asking: the shape of the real local cluster, so that suites run on both.
+"""The default pocket cluster: the same machines as the real local cluster, so that suites run on both.
 
 plain | smt (two threads per core) | gpu (untyped) | v100 | a100 | mapped (another name in Kubernetes)
 """
@@ -8,12 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from slurm_bridge.sim.slurm import state
 
-_COMMON = ("debug", "batch", "limited", "exclusive", "closed", "blocks")
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
-    """A run of equal machines."""
+class _NodeKind:
+    """A group of equal machines."""
 
     name: str
     percent: int
@@ -21,21 +19,21 @@ class _Kind:
     threads_per_core: int = 1
 
 
-#: The first kind takes what the others leave.
+#: The first kind gets the rest.
 _KINDS = (
-    _Kind(name="plain", percent=0),
-    _Kind(name="gpu", percent=30, gpu_type=""),
-    _Kind(name="v100", percent=10, gpu_type="v100"),
-    _Kind(name="a100", percent=10, gpu_type="a100"),
-    _Kind(name="smt", percent=10, threads_per_core=2),
-    _Kind(name="mapped", percent=10),
+    _NodeKind(name="plain", percent=0),
+    _NodeKind(name="gpu", percent=30, gpu_type=""),
+    _NodeKind(name="v100", percent=10, gpu_type="v100"),
+    _NodeKind(name="a100", percent=10, gpu_type="a100"),
+    _NodeKind(name="smt", percent=10, threads_per_core=2),
+    _NodeKind(name="mapped", percent=10),
 )
 
 
 def nodes(count: int = 20, *, cpus: int = 64, memory_mib: int = 256_000, gpus: int = 8) -> tuple[state.Node, ...]:
     """Machines ext001, ext002, … in racks and blocks."""
     width = max(3, len(str(count)))
-    rack, block = (5, 4) if count <= 100 else (20, 10)  # noqa: PLR2004 - as the local cluster does
+    rack, block = (5, 4) if count <= 100 else (20, 10)  # noqa: PLR2004 - as in the local cluster
     return tuple(
         state.Node(
             name=f"ext{number:0{width}}",
@@ -52,7 +50,7 @@ def nodes(count: int = 20, *, cpus: int = 64, memory_mib: int = 256_000, gpus: i
 
 
 def partitions(machines: Sequence[state.Node]) -> tuple[state.Partition, ...]:
-    """The partitions of the local cluster over these machines; those without a machine are left out."""
+    """The partitions of the local cluster over these machines; a partition without machines is left out."""
     common = tuple(node.name for node in machines if not {"smt", "mapped"} & set(node.features))
     gpu = tuple(node.name for node in machines if node.gres)
     rules = (
@@ -70,7 +68,7 @@ def partitions(machines: Sequence[state.Node]) -> tuple[state.Partition, ...]:
 
 
 def reservations(machines: Sequence[state.Node]) -> tuple[state.Reservation, ...]:
-    """One, of the last plain machine, which is for alice and the bridge, and neither kills nor holds jobs."""
+    """One reservation of the last plain machine, for alice and the bridge; it neither kills nor holds jobs."""
     plain = _with_feature(machines, "plain")[-1:]
     users = ("alice", "slurm-bridge")
     return (state.Reservation(name="held", nodes=plain, users=users, flags=("IGNORE_JOBS", "FLEX")),) if plain else ()
@@ -80,11 +78,11 @@ def _with_feature(machines: Sequence[state.Node], feature: str) -> tuple[str, ..
     return tuple(node.name for node in machines if feature in node.features)
 
 
-def _kinds(count: int) -> Iterator[_Kind]:
+def _kinds(count: int) -> Iterator[_NodeKind]:
     counts = {kind.name: count * kind.percent // 100 for kind in _KINDS}
     counts["plain"] = count - sum(counts.values())
     return (kind for kind in _KINDS for _ in range(counts[kind.name]))
 
 
-def _gpus(kind: _Kind, count: int) -> tuple[state.Gres, ...]:
+def _gpus(kind: _NodeKind, count: int) -> tuple[state.Gres, ...]:
     return () if kind.gpu_type is None else (state.Gres(name="gpu", type=kind.gpu_type, count=count),)

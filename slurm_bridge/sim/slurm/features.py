@@ -1,6 +1,6 @@
-"""Feature expressions: `a100&rack1`, `rack1|rack2`, `[rack1|rack2]`: read, checked and answered.
+"""Feature expressions: `a100&rack1`, `rack1|rack2`, `[rack1|rack2]`: parsed, checked and evaluated.
 
-A bracket around alternatives means that all nodes of a job have the same one; without it each node may have its own.
+Brackets around alternatives mean that all nodes of a job have the same one; without them each node may have its own.
 """
 
 import re
@@ -13,32 +13,32 @@ _NAME = re.compile(r"[A-Za-z0-9_.+/:=-]+")
 _COUNT = re.compile(r"\*\d+")
 
 
-class Unreadable(ValueError):
-    """This is not an expression of features."""
+class BadFeatureExpression(ValueError):
+    """The text is no feature expression."""
 
 
 def names(expression: str) -> set[str]:
-    """All features that an expression speaks of."""
+    """All features in an expression."""
     return set(_NAME.findall(_COUNT.sub("", expression)))
 
 
 def alternatives(expression: str) -> tuple[str, ...]:
-    """The expressions of which one has to hold for all nodes together."""
+    """The expressions one of which has to hold for all nodes together."""
     text = expression.strip()
     if not (text.startswith("[") and text.endswith("]")):
         return (text,)
-    if "*" in text:  # how many nodes of each: here only that every node has one of them
+    if "*" in text:  # how many nodes of each: simplified here to one per node
         return (_COUNT.sub("", text[1:-1]).replace("&", "|"),)
     return tuple(text[1:-1].split("|"))
 
 
 def parse(expression: str) -> Test:
-    """Whether a node with these features will do; the empty expression always holds."""
+    """Whether a node with these features matches; the empty expression always does."""
     if not expression:
         return lambda _: True
     test, rest = _either(expression.replace(" ", ""))
     if rest:
-        raise Unreadable(expression)
+        raise BadFeatureExpression(expression)
     return test
 
 
@@ -65,9 +65,9 @@ def _one(text: str) -> tuple[Test, str]:
     if text.startswith("("):
         test, rest = _either(text[1:])
         if not rest.startswith(")"):
-            raise Unreadable(text)
+            raise BadFeatureExpression(text)
         return test, rest[1:]
     found = _NAME.match(text)
     if found is None:
-        raise Unreadable(text)
+        raise BadFeatureExpression(text)
     return (lambda features: found[0] in features), text[found.end() :]

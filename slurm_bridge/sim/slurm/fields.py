@@ -1,12 +1,12 @@
-"""How slurmrestd reads the JSON of a job: lenient where one would not expect it, and strict elsewhere.
+"""How slurmrestd reads the JSON of a job: lenient in surprising places, and strict elsewhere.
 
 wrong                                     what it does
 ----------------------------------------  --------------------------------------------------------------
 unknown field                             ignored, with a warning
 a number written as text                  read, with a warning
-text that is no number, in a number       200 with a warning, and *nothing* is done (`Reading.void`)
-an object where text belongs              500 with 9202
-an unknown flag                           500 with 9207, and the job is made all the same
+text that is no number, in a number       200 with a warning, and *nothing* is done (`ReadFields.void`)
+an object instead of text                 500 with 9202
+an unknown flag                           500 with 9207, and the job is created all the same
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from typing import Any
 from slurm_bridge.model import hostlist
 from slurm_bridge.sim.slurm import replies
 
-#: Field -> how it is read. What the pocket has no use for is read as anything, so that it is not "unknown".
+#: Field -> how it is read. Fields without a use here are read as anything, so that they are not "unknown".
 _TEXTS = (
     "account admin_comment array comment constraints current_working_directory dependency extra group_id licenses"
     " mcs_label memory_per_tres name partition prefer qos reservation script tres_per_job tres_per_node tres_per_task"
@@ -73,8 +73,8 @@ _KINDS = {
 
 
 @dataclasses.dataclass(slots=True)
-class Reading:
-    """What came out: values by field name, and what there was to say about them."""
+class ReadFields:
+    """The result: values by field name, with warnings and errors."""
 
     where: str
     version: str
@@ -84,7 +84,7 @@ class Reading:
     void: bool = False
 
     def expected(self, name: str, openapi: str, slurm: str, value: Any) -> None:
-        """The usual grumble about a wrong type."""
+        """The usual warning about a wrong type."""
         kind = _KINDS[type(value)]
         text = json.dumps(value, separators=(",", ":"))
         self.warnings.append(
@@ -96,9 +96,9 @@ class Reading:
         )
 
 
-def read(body: Mapping[str, Any], *, where: str, version: str) -> Reading:
+def read(body: Mapping[str, Any], *, where: str, version: str) -> ReadFields:
     """Read the fields of one job description."""
-    reading = Reading(where, version)
+    reading = ReadFields(where, version)
     for name, value in body.items():
         reader = _READERS.get(name)
         if reader is None or _SINCE.get(name, version) > version:
@@ -110,7 +110,7 @@ def read(body: Mapping[str, Any], *, where: str, version: str) -> Reading:
     return reading
 
 
-def _text(reading: Reading, name: str, value: Any) -> None:
+def _text(reading: ReadFields, name: str, value: Any) -> None:
     if isinstance(value, (dict, list)):
         reading.expected(name, "string", "string", value)
         reading.void = True
@@ -127,7 +127,7 @@ def _text(reading: Reading, name: str, value: Any) -> None:
     reading.values[name] = value if isinstance(value, str) else json.dumps(value)
 
 
-def _integer(reading: Reading, name: str, value: Any) -> None:
+def _integer(reading: ReadFields, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         reading.expected(name, "integer format=int32", "64 bit integer", value)
         value = _cast(value)
@@ -137,8 +137,8 @@ def _integer(reading: Reading, name: str, value: Any) -> None:
         reading.values[name] = value
 
 
-def _number(reading: Reading, name: str, value: Any) -> None:
-    """A number object, or a bare number; None stands for "no limit"."""
+def _number(reading: ReadFields, name: str, value: Any) -> None:
+    """A number object, or a bare number; None means "no limit"."""
     if isinstance(value, Mapping):
         if value.get("infinite"):
             reading.values[name] = None
@@ -153,13 +153,13 @@ def _number(reading: Reading, name: str, value: Any) -> None:
     _integer(reading, name, value)
 
 
-def _yes_no(reading: Reading, name: str, value: Any) -> None:
+def _yes_no(reading: ReadFields, name: str, value: Any) -> None:
     if not isinstance(value, bool):
         reading.expected(name, "boolean", "boolean", value)
     reading.values[name] = value not in (False, 0, None, "false", "no", "0", "")
 
 
-def _list(reading: Reading, name: str, value: Any) -> None:
+def _list(reading: ReadFields, name: str, value: Any) -> None:
     if isinstance(value, str):
         reading.expected(name, "array", "list", value)
         value = [value]
@@ -170,7 +170,7 @@ def _list(reading: Reading, name: str, value: Any) -> None:
         reading.values[name] = [str(item) for item in value]
 
 
-def _flags(reading: Reading, name: str, value: Any) -> None:
+def _flags(reading: ReadFields, name: str, value: Any) -> None:
     known = set(_FLAGS[name].split())
     if reading.version < _EXTERNAL_SINCE:
         known.discard("EXTERNAL_JOB")
@@ -180,12 +180,12 @@ def _flags(reading: Reading, name: str, value: Any) -> None:
             text = f'Unknown flag "{flag}"'
             reading.errors.append(replies.Error(9207, text, f"{reading.where}{name}[{index}]/"))
     understood = [flag for flag in given if flag in known]
-    # "exclusive" is no such word, and what remains of it is the value 0, which happens to mean exclusive.
+    # "exclusive" is no such word. The rest of it is read as 0, which happens to mean exclusive.
     reading.values[name] = ["none"] if name == "shared" and given and not understood else understood
 
 
-def _anything(reading: Reading, name: str, value: Any) -> None:
-    """Carried by the real server, without consequence here."""
+def _anything(reading: ReadFields, name: str, value: Any) -> None:
+    """Accepted by the real server, without consequence here."""
     reading.values[name] = value
 
 
@@ -196,7 +196,7 @@ def _cast(value: Any) -> int | None:
         return None
 
 
-_READERS: Mapping[str, Callable[[Reading, str, Any], None]] = {
+_READERS: Mapping[str, Callable[[ReadFields, str, Any], None]] = {
     **dict.fromkeys(_TEXTS.split(), _text),
     **dict.fromkeys(_INTEGERS.split(), _integer),
     **dict.fromkeys(_NUMBERS.split(), _number),
@@ -209,10 +209,10 @@ _READERS: Mapping[str, Callable[[Reading, str, Any], None]] = {
 
 
 def kind(value: Any) -> str:
-    """Slurm's word for the type of a JSON value."""
+    """Slurm's name of the type of a JSON value."""
     return _KINDS[type(value)][1]
 
 
 def hosts(entries: list[str]) -> tuple[str, ...]:
-    """Names and hostlists, in the order written, each name once; raises ValueError when unreadable."""
+    """Names and hostlists in the order written, each name once; raises ValueError if they are invalid."""
     return tuple(dict.fromkeys(name for entry in entries for name in hostlist.expand(entry)))

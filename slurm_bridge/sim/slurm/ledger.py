@@ -1,6 +1,6 @@
-"""What is free on every node at this moment: taken when a job starts, given back when it ends.
+"""The free resources of every node: taken when a job starts, returned when it ends.
 
-GPUs that Slurm loses count of (`hidden` shares on nodes with typed GPUs) are not given back: only `recount`, which is
+GPUs that Slurm loses count of (`hidden` shares on nodes with typed GPUs) are not returned: only `recount`, which is
 what a reconfiguration does, finds them again.
 """
 
@@ -15,7 +15,7 @@ GresKey = tuple[str, str]
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Free:
-    """What one node has left. `cores` has a bit for every core that is taken."""
+    """The free resources of one node. `cores` has a bit for every core that is taken."""
 
     cpus: int
     memory_mib: int
@@ -25,11 +25,11 @@ class Free:
     jobs: int = 0
 
     def copy(self) -> Self:
-        """To try something without doing it."""
+        """A copy, to try something on."""
         return dataclasses.replace(self, gres=dict(self.gres))
 
     def count(self, wanted: state.Gres) -> int:
-        """How many of these are left; no type means any."""
+        """The free devices of this name and type; no type means any."""
         return sum(
             left
             for (name, kind), left in self.gres.items()
@@ -38,14 +38,14 @@ class Free:
 
 
 def everything(node: state.Node) -> Free:
-    """A node on which nothing runs."""
+    """A node without jobs."""
     gres: dict[GresKey, int] = {}
     for pool in node.gres:
         gres[pool.name, pool.type] = gres.get((pool.name, pool.type), 0) + pool.count
     return Free(cpus=node.cpus, memory_mib=node.memory_mib, gres=gres)
 
 
-class Ledger:
+class FreeResources:
     """The free resources of all nodes."""
 
     def __init__(self, nodes: Iterable[state.Node]) -> None:
@@ -54,18 +54,18 @@ class Ledger:
     def __getitem__(self, node: str) -> Free:
         return self._free[node]
 
-    def copy(self) -> "Ledger":
-        """An independent ledger, for looking ahead."""
-        other = Ledger(())
+    def copy(self) -> "FreeResources":
+        """An independent copy, for looking ahead."""
+        other = FreeResources(())
         other._free = {name: free.copy() for name, free in self._free.items()}
         return other
 
     def add(self, node: state.Node) -> None:
-        """A new node, or one that was emptied."""
+        """Add a node without jobs."""
         self._free[node.name] = everything(node)
 
     def remove(self, name: str) -> None:
-        """The node is gone."""
+        """Remove a node."""
         self._free.pop(name, None)
 
     def take(self, grant: state.Grant) -> None:
@@ -82,14 +82,14 @@ class Ledger:
                     free.lost[part.name, part.type] = free.lost.get((part.name, part.type), 0) + part.count
 
     def give(self, shares: Sequence[state.Share]) -> None:
-        """A job ends, or lets go of some nodes."""
+        """A job ends, or releases some nodes."""
         for share in shares:
             free = self._free.get(share.node)
             if free is not None:
                 self._give(free, share)
 
     def recount(self, nodes: Mapping[str, state.Node], grants: Iterable[state.Grant]) -> None:
-        """Count everything anew from the jobs that run: lost GPUs are found."""
+        """Count everything again from the running jobs: lost GPUs are found."""
         self._free = {name: everything(node) for name, node in nodes.items()}
         for grant in grants:
             self.take(grant)
@@ -105,7 +105,7 @@ class Ledger:
 
 
 def free_cores(taken: int) -> Iterator[int]:
-    """The cores that are not taken, lowest first, without end."""
+    """The free cores, lowest first, without end."""
     core = 0
     while True:
         if not taken >> core & 1:

@@ -1,4 +1,4 @@
-"""When could a job start that does not fit now? What backfill asks before it lets a later job go first."""
+"""When a job that does not fit now could start: backfill asks before it lets a later job start first."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,12 @@ from slurm_bridge.sim.slurm import select, state
 from slurm_bridge.sim.slurm.world import World
 
 
-def plan(world: World, job: state.Job, grounds: Sequence[select.Ground]) -> state.Plan | None:
-    """The earliest start, assuming that every running job uses up its time limit; None when that frees too little."""
+def plan(world: World, job: state.Job, grounds: Sequence[select.NodeChoice]) -> state.StartPlan | None:
+    """The earliest start if every running job uses its whole time limit; None if that frees too little."""
     running = [world.jobs[job_id] for job_id in world.running]
     ends = sorted({running_job.deadline for running_job in running if running_job.deadline != float("inf")})
     low, high = 0, len(ends)
-    best: state.Plan | None = None
+    best: state.StartPlan | None = None
     while low < high:
         middle = (low + high) // 2
         found = _fits(world, job, grounds, running, until=ends[middle])
@@ -23,16 +23,16 @@ def plan(world: World, job: state.Job, grounds: Sequence[select.Ground]) -> stat
 
 
 def _fits(
-    world: World, job: state.Job, grounds: Sequence[select.Ground], running: Sequence[state.Job], *, until: float
-) -> state.Plan | None:
-    """Where the job would start once everything that ends by then has ended."""
+    world: World, job: state.Job, grounds: Sequence[select.NodeChoice], running: Sequence[state.Job], *, until: float
+) -> state.StartPlan | None:
+    """Where the job would start after everything that ends by then has ended."""
     free = world.free.copy()
     for other in running:
         if other.deadline <= until and other.grant is not None:
             free.give(other.grant.shares)
     for ground in grounds:
         nodes = [world.nodes[name] for name in ground.partition.nodes if world.nodes[name].usable]
-        grant = select.choose(job.ask, select.Ground(nodes=nodes, free=free, partition=ground.partition))
+        grant = select.choose(job.ask, select.NodeChoice(nodes=nodes, free=free, partition=ground.partition))
         if grant is not None:
-            return state.Plan(start=until, nodes=grant.nodes)
+            return state.StartPlan(start=until, nodes=grant.nodes)
     return None

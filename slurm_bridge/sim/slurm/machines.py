@@ -1,4 +1,4 @@
-"""Nodes, partitions, reservations and licenses in the JSON of slurmrestd, in the shape of each API version."""
+"""Nodes, partitions, reservations and licenses in the JSON of slurmrestd, in the form of each API version."""
 
 from collections.abc import Iterator, Sequence
 
@@ -101,7 +101,7 @@ def license_(world: World, name: str, version: str) -> Json:
 
 
 def _node_words(world: World, record: state.Node, version: str) -> Iterator[str]:
-    """v0.0.43 does not know the word EXTERNAL."""
+    """v0.0.43 has no state EXTERNAL."""
     free = world.free[record.name]
     if record.down:
         yield "DOWN"

@@ -1,4 +1,4 @@
-"""A whole pocket Slurm: the world, the doors to it, and the hand that moves it."""
+"""A whole pocket Slurm: the world, the routes to it, and the control for tests."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,16 +8,16 @@ import msgspec
 from slurm_bridge.ports import Clock
 from slurm_bridge.runtime import clock as clocks
 from slurm_bridge.sim.slurm import api, control, defaults, failures, replies, schedule, state, tokens
-from slurm_bridge.sim.slurm.call import Call
+from slurm_bridge.sim.slurm.call import SlurmCall
 from slurm_bridge.sim.slurm.world import World
 from slurm_bridge.sim.wire import Request, Response
 
 OPERATOR_TOKEN, ALICE_TOKEN = "pocket-operator-token", "pocket-alice-token"
 TOKENS = {OPERATOR_TOKEN: "root", ALICE_TOKEN: "alice"}
-#: With an operator who may have jobs of their own: those of root are withdrawn by the bridge.
+#: With an operator that may own jobs: the bridge withdraws jobs of root.
 TOKENS_OF_SLURM = {**TOKENS, OPERATOR_TOKEN: "slurm"}
 
-#: Some 6 000 ids in a query work, 8 000 do not.
+#: About 6 000 ids in a query work, 8 000 do not.
 _LONGEST_TARGET = 100_000
 
 
@@ -32,12 +32,12 @@ class PocketSlurm:
         partitions: Sequence[state.Partition] | None = None,
         reservations: Iterable[state.Reservation] | None = None,
         tokens: Mapping[str, str] | None = None,
-        config: state.Config | None = None,
+        config: state.PocketConfig | None = None,
     ) -> None:
         machines = defaults.nodes() if nodes is None else nodes
         self.world = World(
             clock or clocks.SystemClock(),
-            config or state.Config(),
+            config or state.PocketConfig(),
             nodes=machines,
             partitions=defaults.partitions(machines) if partitions is None else partitions,
             reservations=defaults.reservations(machines) if reservations is None else reservations,
@@ -49,21 +49,21 @@ class PocketSlurm:
 
     @property
     def secret(self) -> str:
-        """A token that may do everything."""
+        """A token of an operator."""
         operators = self.world.config.operators
         return next(token for token, user in self.tokens.items() if user in operators)
 
     def tick(self) -> None:
-        """One pass of the scheduler, and everything that time has brought."""
+        """One pass of the scheduler, and everything that has fallen due."""
         if self.control.outage is None:
             with self.lock:
                 schedule.tick(self.world)
 
     def handler(self, request: Request) -> Response:
-        """What `sim.http.Server` asks."""
+        """Answer one request; called by `sim.http.Server`."""
         config = self.world.config
-        who = tokens.identify(request.headers, self.tokens, config.operators)
-        if isinstance(who, tokens.Nobody):
+        identity = tokens.identify(request.headers, self.tokens, config.operators)
+        if isinstance(identity, tokens.NoToken):
             return replies.encode(replies.NO_CREDENTIALS, {})
         if request.path == "/openapi/v3":
             return Response(body=msgspec.json.encode(api.document(config.release, config.versions)))
@@ -72,30 +72,30 @@ class PocketSlurm:
         found = api.find(request, config.versions)
         if found is None:
             return replies.encode(replies.NOWHERE, {})
-        reply = api.misread(found) or self._answer(request, found, who)
-        return replies.encode(reply, self._meta(found.version, who))
+        reply = api.misread(found) or self._answer(request, found, identity)
+        return replies.encode(reply, self._meta(found.version, identity))
 
     def _answer(
-        self, request: Request, found: api.Found, who: tokens.Stranger | tokens.User
-    ) -> replies.Reply | replies.Plain:
+        self, request: Request, found: api.FoundRoute, identity: tokens.InvalidToken | tokens.User
+    ) -> replies.SlurmReply | replies.Plain:
         body = api.decode(request)
-        if isinstance(body, (replies.Plain, replies.Reply)):
+        if isinstance(body, (replies.Plain, replies.SlurmReply)):
             return body
-        call = Call(
+        call = SlurmCall(
             world=self.world,
             version=found.version,
-            caller=who.name if isinstance(who, tokens.User) else "",
+            caller=identity.name if isinstance(identity, tokens.User) else "",
             params=found.params,
             query=request.query,
             body=body,
         )
-        if isinstance(who, tokens.Stranger):
+        if isinstance(identity, tokens.InvalidToken):
             return failures.answer(found.route.name, call, failures.WRONG_TOKEN)
         if self.control.outage is not None:
             return self._fail(found.route, call, self.control.outage)
         return self._act(found.route, call)
 
-    def _act(self, route: api.Route, call: Call) -> replies.Reply | replies.Plain:
+    def _act(self, route: api.Route, call: SlurmCall) -> replies.SlurmReply | replies.Plain:
         if route.name == "cancel" and self._deadlocks(call):
             self.control.hang()
             return self._fail(route, call, failures.HUNG)
@@ -105,8 +105,8 @@ class PocketSlurm:
             self.on_change()
         return reply
 
-    def _fail(self, route: api.Route, call: Call, outage: int) -> replies.Reply:
-        """A hung slurmctld does what it was told once it wakes up, long after slurmrestd gave up waiting."""
+    def _fail(self, route: api.Route, call: SlurmCall, outage: int) -> replies.SlurmReply:
+        """A hung slurmctld executes the request when it wakes up, long after slurmrestd has given up."""
         config = self.world.config
         delay = config.hang_delay if outage == failures.HUNG else config.down_delay
         if outage == failures.HUNG and route.method != "GET":
@@ -114,18 +114,18 @@ class PocketSlurm:
         self.control.linger(delay * failures.patience(route.name, outage))
         return failures.answer(route.name, call, outage)
 
-    def _deadlocks(self, call: Call) -> bool:
-        """Without accounting, a plain user who cancels somebody else's job stops slurmctld altogether."""
+    def _deadlocks(self, call: SlurmCall) -> bool:
+        """Without accounting, slurmctld stops if a plain user cancels another user's job."""
         if call.operator or not self.world.config.hang_on_foreign_cancel:
             return False
         ids = [call.params["job_id"]] if "job_id" in call.params else call.fields.get("jobs", [])
         jobs = [self.world.jobs.get(int(str(job_id).partition("+")[0])) for job_id in ids]
         return any(job is not None and job.user != call.caller and not job.over for job in jobs)
 
-    def _meta(self, version: str, who: tokens.Identity) -> dict[str, object]:
+    def _meta(self, version: str, identity: tokens.Identity) -> dict[str, object]:
         config = self.world.config
         major, minor, micro = config.release.split(".")
-        user = who.name if isinstance(who, tokens.User) else config.default_user
+        user = identity.name if isinstance(identity, tokens.User) else config.default_user
         return {
             "plugin": {
                 "type": "openapi/slurmctld",
@@ -144,4 +144,4 @@ class PocketSlurm:
 
 
 def _nothing() -> None:
-    """Nobody is interested in changes unless a server with a ticker is there."""
+    """Ignores changes; a server with a ticker replaces it."""

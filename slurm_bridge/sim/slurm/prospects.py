@@ -1,4 +1,4 @@
-"""Whether a job could ever run here, whatever runs now: asked at submit, and when a job waits."""
+"""Whether a job could ever run here, whatever runs now: checked at submit, and while the job waits."""
 
 import collections
 import enum
@@ -10,7 +10,7 @@ from slurm_bridge.sim.slurm.world import World
 
 
 class Outlook(enum.Enum):
-    """From bad to good."""
+    """From worst to best."""
 
     NEVER = "no node could run even one task"
     TOO_LARGE = "asks for more nodes or cpus than the partition has"
@@ -18,14 +18,14 @@ class Outlook(enum.Enum):
     GOOD = "it fits once others have ended"
 
 
-def best(world: World, ask: state.Ask, *, external: bool = True, user: str = "") -> Outlook:
-    """The best that any of its partitions offers."""
+def best(world: World, ask: state.RequestedJob, *, external: bool = True, user: str = "") -> Outlook:
+    """The best result among the job's partitions."""
     partitions = (world.partitions[name] for name in ask.partitions if name in world.partitions)
     looks = [_look(world, ask, partition, external=external, user=user) for partition in partitions]
     return max(looks, key=list(Outlook).index, default=Outlook.NEVER)
 
 
-def _look(world: World, ask: state.Ask, partition: state.Partition, *, external: bool, user: str) -> Outlook:
+def _look(world: World, ask: state.RequestedJob, partition: state.Partition, *, external: bool, user: str) -> Outlook:
     if ask.minimum_nodes > len(partition.nodes) or not _enough_cpus(world, ask, partition):
         return Outlook.TOO_LARGE
 
@@ -42,7 +42,7 @@ def _look(world: World, ask: state.Ask, partition: state.Partition, *, external:
     return Outlook.GOOD if _fits(world, ask, partition, open_) else Outlook.STRANDED
 
 
-def _enough_cpus(world: World, ask: state.Ask, partition: state.Partition) -> bool:
+def _enough_cpus(world: World, ask: state.RequestedJob, partition: state.Partition) -> bool:
     missing = ask.minimum_cpus
     for name in partition.nodes:
         if missing <= 0:
@@ -51,7 +51,9 @@ def _enough_cpus(world: World, ask: state.Ask, partition: state.Partition) -> bo
     return missing <= 0
 
 
-def _fits(world: World, ask: state.Ask, partition: state.Partition, suits: Callable[[state.Node], bool]) -> bool:
+def _fits(
+    world: World, ask: state.RequestedJob, partition: state.Partition, suits: Callable[[state.Node], bool]
+) -> bool:
     if partition.has_blocks and _blocks_apart(world, ask, partition):
         return False
     if not ask.candidates and not _all_suit(world, ask, partition, suits):
@@ -71,13 +73,15 @@ def _fits(world: World, ask: state.Ask, partition: state.Partition, suits: Calla
     return any(room)
 
 
-def _blocks_apart(world: World, ask: state.Ask, partition: state.Partition) -> bool:
-    """The required nodes stand in more blocks than their number needs."""
+def _blocks_apart(world: World, ask: state.RequestedJob, partition: state.Partition) -> bool:
+    """The required nodes are in more blocks than their number needs."""
     sizes = collections.Counter(world.nodes[name].block for name in partition.nodes)
     apart = {world.nodes[name].block for name in ask.required if name in world.nodes}
     return not ask.candidates and len(apart) > -(-ask.minimum_nodes // max(sizes.values(), default=1))
 
 
-def _all_suit(world: World, ask: state.Ask, partition: state.Partition, suits: Callable[[state.Node], bool]) -> bool:
-    """Every node that the job insists on is there; most jobs insist on none."""
+def _all_suit(
+    world: World, ask: state.RequestedJob, partition: state.Partition, suits: Callable[[state.Node], bool]
+) -> bool:
+    """Every required node matches; most jobs require none."""
     return all(name in partition.nodes and name in world.nodes and suits(world.nodes[name]) for name in ask.required)

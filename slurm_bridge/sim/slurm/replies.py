@@ -1,4 +1,4 @@
-"""The envelope of every answer of slurmrestd: errors by number, warnings, and who says so."""
+"""The envelope of every answer of slurmrestd: errors by number, warnings, and their source."""
 
 import dataclasses
 import json
@@ -9,7 +9,7 @@ import msgspec
 
 from slurm_bridge.sim.wire import Response
 
-#: error_number -> Slurm's own words.
+#: error_number -> Slurm's text.
 WORDS: Mapping[int, str] = {
     -1: "Unspecified error",
     0: "No error",
@@ -67,7 +67,7 @@ WORDS: Mapping[int, str] = {
     9207: "Data parser unable to parse invalid flag",
 }
 
-#: error_number -> HTTP status, where it is not 422.
+#: error_number -> HTTP status, if it is not 422.
 STATUS: Mapping[int, int] = {
     -1: 500,
     0: 200,
@@ -95,7 +95,7 @@ class Warn:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Error:
-    """One error; the first of several decides the HTTP status."""
+    """One error; the first of several determines the HTTP status."""
 
     number: int
     description: str
@@ -103,8 +103,8 @@ class Error:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What a verb of slurmrestd has to say; the envelope is put around it at the door."""
+class SlurmReply:
+    """The answer of a verb, without its envelope."""
 
     fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     errors: Sequence[Error] = ()
@@ -141,15 +141,15 @@ NOWHERE = Plain(
 )
 
 
-def refusal(number: int, description: str, source: str, **fields: Any) -> Reply:
-    """One error and nothing else."""
-    return Reply(errors=(Error(number, description, source),), fields=fields)
+def refusal(number: int, description: str, source: str, **fields: Any) -> SlurmReply:
+    """One error only."""
+    return SlurmReply(errors=(Error(number, description, source),), fields=fields)
 
 
-def encode(reply: Reply | Plain, meta: Mapping[str, Any]) -> Response:
+def encode(reply: SlurmReply | Plain, meta: Mapping[str, Any]) -> Response:
     """The answer as bytes. Every error closes the connection, as slurmrestd does."""
     if isinstance(reply, Plain):
-        close = reply.status >= 400  # noqa: PLR2004 - where HTTP's errors begin
+        close = reply.status >= 400  # noqa: PLR2004 - HTTP errors begin here
         return Response(status=reply.status, body=reply.text.encode(), content_type="text/plain", close=close)
     body = {
         **reply.fields,
@@ -161,7 +161,7 @@ def encode(reply: Reply | Plain, meta: Mapping[str, Any]) -> Response:
 
 
 def _json(body: Mapping[str, Any]) -> bytes:
-    """slurmrestd passes on whatever bytes users have written; here they are lone surrogates until they leave."""
+    """slurmrestd passes on any bytes that users have written; here they are lone surrogates until they are sent."""
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:

@@ -1,12 +1,12 @@
-"""One pass of the scheduler: limits, then every waiting job in order of priority, then what backfill allows.
+"""One pass of the scheduler: limits, then every pending job in order of priority, then backfill.
 
 reason               when
 -------------------  ------------------------------------------------------------
 JobHeldUser/Admin    priority 0 (set elsewhere, kept here)
-BeginTime            its begin lies ahead
+BeginTime            its begin time is in the future
 PartitionDown        the partition starts no jobs; PartitionInactive likewise
-PartitionTimeLimit   asks for more time than the partition allows: waits for ever
-PartitionNodeLimit   asks for more nodes than the partition has
+PartitionTimeLimit   requests more time than the partition allows: waits for ever
+PartitionNodeLimit   requests more nodes than the partition has
 ReqNodeNotAvail      a required node is down, drained or reserved for others
 Licenses             fits, but licenses are used up
 Resources            the first job of its partition that does not fit
@@ -21,7 +21,7 @@ from slurm_bridge.sim.slurm.world import World
 
 _UNAVAILABLE = "ReqNodeNotAvail, May be reserved for other job"
 
-#: How long the reason that was given at submit stands before the scheduler has its own.
+#: The reason given at submit stands this long before the scheduler sets its own.
 _FRESH_SECONDS = 1.0
 
 _HOPELESS = {
@@ -32,7 +32,7 @@ _HOPELESS = {
 
 
 def tick(world: World) -> None:
-    """Everything that happens by itself up to this moment."""
+    """Everything that is due by now."""
     _finish_configuring(world)
     for job in list(world.expired()):
         world.end(job, "TIMEOUT", reason="TimeLimit")
@@ -43,19 +43,19 @@ def tick(world: World) -> None:
         if world.dirty or _time_alone_matters(world):
             world.dirty = False
             world.last_look = world.now
-            Pass(world).run()
+            SchedulingPass(world).run()
 
 
 def start_now(world: World, job: state.Job) -> bool:
-    """Start this job at once if nobody waits before it and it fits."""
+    """Start this job at once if no job waits before it and it fits."""
     if world.paused or any(not world.jobs[other].held for other in world.pending if other != job.job_id):
         return False
-    Pass(world).consider(job)
+    SchedulingPass(world).consider(job)
     return world.jobs[job.job_id].running
 
 
-class Pass:
-    """What one look at the whole queue remembers on its way."""
+class SchedulingPass:
+    """One pass over the whole queue, and what it remembers on the way."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -63,10 +63,10 @@ class Pass:
         self._hopeless: set[object] = set()
         self._outlooks: dict[object, prospects.Outlook] = {}
         self._blocked: set[str] = set()
-        self._plans: dict[int, state.Plan] = {}
+        self._plans: dict[int, state.StartPlan] = {}
 
     def run(self) -> None:
-        """Consider every waiting job, the most important first."""
+        """Consider every pending job, the highest priority first."""
         world = self._world
         waiting = [world.jobs[job_id] for job_id in world.pending]
         for job in sorted(waiting, key=lambda job: (-job.priority, job.submitted, job.job_id)):
@@ -75,7 +75,7 @@ class Pass:
         world.plans = self._plans
 
     def consider(self, job: state.Job) -> None:
-        """Start it, or say why not."""
+        """Start the job, or set its reason."""
         if job.components:
             self._together(job)
             return
@@ -97,12 +97,13 @@ class Pass:
             self._start(job, grant)
 
     def _together(self, leader: state.Job) -> None:
-        """All components or none; those that wait only for others say so, the others have their own reasons.
+        """Start all components or none; components that wait only for others get that reason.
 
-        One that was cancelled keeps the rest waiting for ever.
+        One cancelled component keeps the rest waiting for ever.
         """
         family = [job for job in self._world.family(leader) if job.pending]
-        found = [] if any(map(self._kept_back, family)) else self._apart(family)
+        kept_back = any(job.held or self._obstacle(job) is not None for job in family)
+        found = [] if kept_back else self._apart(family)
         if found and len(found) == len(leader.components):
             for job, grant in zip(family, found, strict=True):
                 self._start(job, grant)
@@ -111,11 +112,8 @@ class Pass:
             if not job.held:
                 self._world.explain(job, *(self._obstacle(job) or ("Resources", "")))
 
-    def _kept_back(self, job: state.Job) -> bool:
-        return job.held or self._obstacle(job) is not None
-
     def _apart(self, family: Sequence[state.Job]) -> list[state.Grant]:
-        """Room for each on other nodes than the ones before; none when one finds none."""
+        """Nodes for each component, apart from those of the others; none if one component finds none."""
         used: tuple[str, ...] = ()
         found = []
         for job in family:
@@ -136,7 +134,7 @@ class Pass:
 
     def _wait(self, job: state.Job) -> None:
         outlook = self._outlook(job)
-        if outlook is not prospects.Outlook.GOOD:  # so nobody waits behind it
+        if outlook is not prospects.Outlook.GOOD:  # so no job waits behind it
             self._world.explain(job, *_HOPELESS[outlook])
             return
         behind = any(name in self._blocked for name in job.ask.partitions)
@@ -163,16 +161,16 @@ class Pass:
         return None
 
     def _delays_nobody(self, job: state.Job, grant: state.Grant) -> bool:
-        """A later job may go first only where, or as long as, the planned ones do not need the nodes."""
+        """A later job may start first only if the planned jobs do not need its nodes, or it ends before they do."""
         end = float("inf") if job.ask.minutes is None else self._world.now + job.ask.minutes * 60
         return all(end <= plan.start or not set(plan.nodes) & set(grant.nodes) for plan in self._plans.values())
 
-    def _ground(self, job: state.Job, name: str) -> select.Ground:
+    def _ground(self, job: state.Job, name: str) -> select.NodeChoice:
         partition = self._world.partitions[name]
         key = (name, job.ask.reservation)
         if key not in self._grounds:
             self._grounds[key] = usable(self._world, partition, job)
-        return select.Ground(nodes=self._grounds[key], free=self._world.free, partition=partition)
+        return select.NodeChoice(nodes=self._grounds[key], free=self._world.free, partition=partition)
 
     def _licensed(self, job: state.Job) -> bool:
         world = self._world
@@ -181,7 +179,7 @@ class Pass:
         )
 
     def _obstacle(self, job: state.Job) -> tuple[str, str] | None:
-        """What no amount of free resources would change; reason and description."""
+        """An obstacle that free resources would not remove: reason and description."""
         if job.ask.begin > self._world.now:
             return "BeginTime", ""
         reasons = [_partition_obstacle(job, self._world.partitions.get(name)) for name in job.ask.partitions]
@@ -191,7 +189,7 @@ class Pass:
         return self._missing_node(job)
 
     def _missing_node(self, job: state.Job) -> tuple[str, str] | None:
-        """A node that the job insists on cannot be had."""
+        """A required node that is not available."""
         ask = job.ask
         if not ask.required or ask.candidates:
             return None
@@ -233,7 +231,7 @@ def _finish_configuring(world: World) -> None:
 
 
 def _close_reservations(world: World) -> None:
-    """A reservation that is over goes away and, unless it was a flexible one, takes its jobs with it.
+    """Remove a reservation that is over and, unless it was a flexible one, end its jobs.
 
     Jobs that wait for it go on waiting without it, and are held unless it says otherwise.
     """
@@ -258,7 +256,7 @@ def _left_by(reservation: state.Reservation, job: state.Job) -> state.Job:
 
 
 def _time_alone_matters(world: World) -> bool:
-    """Time makes jobs eligible and reservations begin; once a second is soon enough to look."""
+    """Jobs become eligible and reservations begin at certain times; checking once a second is enough."""
     if world.now < world.last_look + _FRESH_SECONDS:
         return False
     return any(world.jobs[job_id].reason in _AGEING for job_id in world.pending)

@@ -1,12 +1,12 @@
-"""Which nodes a job gets: pure, given what is free.
+"""Which nodes a job gets: pure, for given free resources.
 
-What was observed of cons_tres with a topology tree, in the order in which it happens here:
+Observed on cons_tres with a topology tree, in this order:
 
-    1. candidates   usable nodes of the partition; excluded, features and reservations take some away
-    2. required     more names than nodes were explicitly asked for: a candidate set; else every one, others may join
+    1. candidates   usable nodes of the partition, less excluded ones and by features and reservations
+    2. required     with more names than nodes explicitly requested: a candidate set; else every one, others may join
     3. how many     a maximum makes it spread: as many nodes as allowed, even without a task; else as few as possible
-    4. which        all below one switch if possible, of those switches the smallest; else in order of names; where
-                    these would be more than the maximum the roomiest, and a single one as small as will do
+    4. which        all below one switch if possible, of those switches the smallest; else in order of names; if these
+                    exceed the maximum the roomiest, and a single one as small as possible
     5. how much     the first node (a required one first) takes all it can, leaving one task for each that must follow
 """
 
@@ -20,7 +20,7 @@ _ANY = 1 << 30
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class NodeOffer:
     """A node that could take `tasks` of the job's tasks."""
 
     node: state.Node
@@ -29,20 +29,20 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """Where a choice is made: the nodes in question, and what is free on them."""
+class NodeChoice:
+    """The nodes to choose from, and what is free on them."""
 
     nodes: Sequence[state.Node]
-    free: ledger.Ledger
+    free: ledger.FreeResources
     partition: state.Partition
 
-    def whole(self, ask: state.Ask) -> bool:
-        """The job gets its nodes alone."""
+    def whole(self, ask: state.RequestedJob) -> bool:
+        """The job gets whole nodes."""
         return ask.exclusive or self.partition.exclusive
 
 
-def choose(ask: state.Ask, ground: Ground) -> state.Grant | None:
-    """What the job gets here and now, None when it has to wait."""
+def choose(ask: state.RequestedJob, ground: NodeChoice) -> state.Grant | None:
+    """The nodes of the job now, None if it has to wait."""
     whole = ground.whole(ask)
     for expression in features.alternatives(ask.constraints):
         places = _places(ask, _candidates(ask, ground, expression), ground.free, whole=whole)
@@ -52,14 +52,14 @@ def choose(ask: state.Ask, ground: Ground) -> state.Grant | None:
     return None
 
 
-def units(ask: state.Ask) -> int:
-    """How many tasks have to find room; a job that gave only cpus counts those."""
+def units(ask: state.RequestedJob) -> int:
+    """The number of tasks to place; a job that gave only cpus has one per cpu."""
     if ask.tasks_given:
         return ask.tasks
     return max(ask.tasks, -(-ask.minimum_cpus // ask.cpus_per_task))
 
 
-def capacity(ask: state.Ask, node: state.Node, free: ledger.Free, *, whole: bool) -> int:
+def capacity(ask: state.RequestedJob, node: state.Node, free: ledger.Free, *, whole: bool) -> int:
     """How many tasks of the job this node can take."""
     if whole and (free.jobs or free.gres != ledger.everything(node).gres or not _whole_memory(ask, node, free)):
         return 0
@@ -67,12 +67,12 @@ def capacity(ask: state.Ask, node: state.Node, free: ledger.Free, *, whole: bool
     return max(0, min(limits))
 
 
-def _whole_memory(ask: state.Ask, node: state.Node, free: ledger.Free) -> bool:
-    """Of a node that is not shared every cpu, or GPU, counts with its memory."""
+def _whole_memory(ask: state.RequestedJob, node: state.Node, free: ledger.Free) -> bool:
+    """On a node that is not shared every cpu, or GPU, counts with its memory."""
     return not ask.memory_given or _memory(ask, node, node.cpus, node.gres) <= free.memory_mib
 
 
-def _by_memory(ask: state.Ask, node: state.Node, free: ledger.Free) -> int:
+def _by_memory(ask: state.RequestedJob, node: state.Node, free: ledger.Free) -> int:
     if ask.memory_per is state.MemoryPer.NODE:
         return _ANY if free.memory_mib >= (ask.memory_mib or node.memory_mib) else 0
     if ask.memory_per is state.MemoryPer.CPU:
@@ -85,7 +85,7 @@ def _by_memory(ask: state.Ask, node: state.Node, free: ledger.Free) -> int:
     return _ANY if free.memory_mib >= ask.memory_mib * fixed else 0
 
 
-def _by_gres(ask: state.Ask, free: ledger.Free) -> Iterator[int]:
+def _by_gres(ask: state.RequestedJob, free: ledger.Free) -> Iterator[int]:
     for wanted in ask.gres_per_node:
         yield _ANY if free.count(wanted) >= wanted.count else 0
     for wanted in ask.gres_per_task:
@@ -94,7 +94,7 @@ def _by_gres(ask: state.Ask, free: ledger.Free) -> Iterator[int]:
         yield _ANY if free.count(wanted) else 0
 
 
-def _candidates(ask: state.Ask, ground: Ground, expression: str) -> Iterator[state.Node]:
+def _candidates(ask: state.RequestedJob, ground: NodeChoice, expression: str) -> Iterator[state.Node]:
     fits = features.parse(expression)
     only = set(ask.required) if ask.candidates else None
     excluded = set(ask.excluded)
@@ -103,26 +103,25 @@ def _candidates(ask: state.Ask, ground: Ground, expression: str) -> Iterator[sta
             yield node
 
 
-def _places(ask: state.Ask, nodes: Iterable[state.Node], free: ledger.Ledger, *, whole: bool) -> list[Place]:
-    """The nodes with room for at least one task, in order. One task on one node needs no second look."""
-    first_is_enough = ask.tasks_given and units(ask) == 1 and _one_node(ask) and not ask.required
+def _places(
+    ask: state.RequestedJob, nodes: Iterable[state.Node], free: ledger.FreeResources, *, whole: bool
+) -> list[NodeOffer]:
+    """The nodes with room for at least one task, in order. One task on one node needs no further check."""
+    one_node = ask.minimum_nodes == 1 and ask.maximum_nodes in (None, 1)
+    first_is_enough = ask.tasks_given and units(ask) == 1 and one_node and not ask.required
     places = []
     for node in nodes:
         left = free[node.name]
         tasks = capacity(ask, node, left, whole=whole) if left.cpus >= ask.cpus_per_task else 0
         if tasks:
-            places.append(Place(node=node, free=left, tasks=tasks))
+            places.append(NodeOffer(node=node, free=left, tasks=tasks))
             if first_is_enough and _job_gres_fits(ask, places):
                 break
     return places
 
 
-def _one_node(ask: state.Ask) -> bool:
-    return ask.minimum_nodes == 1 and ask.maximum_nodes in (None, 1)
-
-
-def _spread(ask: state.Ask, places: list[Place]) -> list[tuple[Place, int]]:
-    """Places and how many tasks each takes; empty when the job does not fit."""
+def _spread(ask: state.RequestedJob, places: list[NodeOffer]) -> list[tuple[NodeOffer, int]]:
+    """The nodes, and the tasks of each; empty if the job does not fit."""
     hard, others = _split(ask, places)
     if hard is None:
         return []
@@ -141,17 +140,17 @@ def _spread(ask: state.Ask, places: list[Place]) -> list[tuple[Place, int]]:
     return counts if enough else []
 
 
-def _roomiest(places: list[Place], tasks: int, most: int) -> list[Place]:
-    """So many of the places in their order."""
+def _roomiest(places: list[NodeOffer], tasks: int, most: int) -> list[NodeOffer]:
+    """The roomiest of the nodes, in their order."""
     if most == 1:
         return sorted((place for place in places if place.tasks >= tasks), key=lambda place: place.tasks)[:1]
     largest = sorted(places, key=lambda place: -place.tasks)[: max(0, most)]
     return sorted(largest, key=places.index)
 
 
-def _in_blocks(ask: state.Ask, places: list[Place]) -> list[tuple[Place, int]]:
+def _in_blocks(ask: state.RequestedJob, places: list[NodeOffer]) -> list[tuple[NodeOffer, int]]:
     """As few blocks as the number of nodes needs: one, if it fits into one."""
-    blocks: dict[str, list[Place]] = {}
+    blocks: dict[str, list[NodeOffer]] = {}
     for place in places:
         blocks.setdefault(place.node.block, []).append(place)
     found = [counts for block in sorted(blocks.values(), key=len) if (counts := _spread(ask, block))]
@@ -161,8 +160,8 @@ def _in_blocks(ask: state.Ask, places: list[Place]) -> list[tuple[Place, int]]:
     return _spread(ask, places) if ask.minimum_nodes > largest else []
 
 
-def _split(ask: state.Ask, places: list[Place]) -> tuple[list[Place] | None, list[Place]]:
-    """The nodes that must be in, and the others; None when one of the former has no room."""
+def _split(ask: state.RequestedJob, places: list[NodeOffer]) -> tuple[list[NodeOffer] | None, list[NodeOffer]]:
+    """The required nodes and the others; None if a required node has no room."""
     if not ask.required or ask.candidates:
         return [], places
     named = set(ask.required)
@@ -172,9 +171,9 @@ def _split(ask: state.Ask, places: list[Place]) -> tuple[list[Place] | None, lis
     return hard, [place for place in places if place.node.name not in named]
 
 
-def _nearest(places: list[Place], tasks: int, nodes: int) -> list[Place]:
-    """The places below the smallest switch that suffices, or all of them."""
-    below: dict[str, list[Place]] = {}
+def _nearest(places: list[NodeOffer], tasks: int, nodes: int) -> list[NodeOffer]:
+    """The nodes below the smallest sufficient switch, or all of them."""
+    below: dict[str, list[NodeOffer]] = {}
     for place in places:
         below.setdefault(place.node.switch, []).append(place)
     fitting = [
@@ -183,8 +182,8 @@ def _nearest(places: list[Place], tasks: int, nodes: int) -> list[Place]:
     return min(fitting, key=len) if fitting else places
 
 
-def _fill(places: list[Place], wanted: int, least: int) -> list[tuple[Place, int]]:
-    counts: list[tuple[Place, int]] = []
+def _fill(places: list[NodeOffer], wanted: int, least: int) -> list[tuple[NodeOffer, int]]:
+    counts: list[tuple[NodeOffer, int]] = []
     for place in places:
         if wanted <= 0 and len(counts) >= least:
             break
@@ -195,18 +194,18 @@ def _fill(places: list[Place], wanted: int, least: int) -> list[tuple[Place, int
     return counts if wanted <= 0 and len(counts) >= least else []
 
 
-def _job_gres_fits(ask: state.Ask, places: Sequence[Place]) -> bool:
+def _job_gres_fits(ask: state.RequestedJob, places: Sequence[NodeOffer]) -> bool:
     return all(sum(place.free.count(wanted) for place in places) >= wanted.count for wanted in ask.gres_per_job)
 
 
-def _grant(ask: state.Ask, counts: list[tuple[Place, int]], *, partition: str, whole: bool) -> state.Grant:
+def _grant(ask: state.RequestedJob, counts: list[tuple[NodeOffer, int]], *, partition: str, whole: bool) -> state.Grant:
     left = {(wanted.name, wanted.type): wanted.count for wanted in ask.gres_per_job}
     shares = [_share(ask, place, tasks, left, whole=whole) for place, tasks in counts]
     return state.Grant(shares=tuple(sorted(shares, key=lambda share: share.node)), partition=partition, whole=whole)
 
 
 def _share(
-    ask: state.Ask, place: Place, tasks: int, job_gres_left: dict[ledger.GresKey, int], *, whole: bool
+    ask: state.RequestedJob, place: NodeOffer, tasks: int, job_gres_left: dict[ledger.GresKey, int], *, whole: bool
 ) -> state.Share:
     node = place.node
     threads = node.threads_per_core
@@ -224,7 +223,7 @@ def _share(
     )
 
 
-def _memory(ask: state.Ask, node: state.Node, cpus: int, gres: Sequence[state.Gres]) -> int:
+def _memory(ask: state.RequestedJob, node: state.Node, cpus: int, gres: Sequence[state.Gres]) -> int:
     factors: Mapping[state.MemoryPer, int] = {
         state.MemoryPer.NODE: 1,
         state.MemoryPer.CPU: cpus,
@@ -233,7 +232,9 @@ def _memory(ask: state.Ask, node: state.Node, cpus: int, gres: Sequence[state.Gr
     return ask.memory_mib * factors[ask.memory_per] if ask.memory_given else node.memory_mib
 
 
-def _gres(ask: state.Ask, place: Place, tasks: int, job_gres_left: dict[ledger.GresKey, int]) -> Iterator[state.Gres]:
+def _gres(
+    ask: state.RequestedJob, place: NodeOffer, tasks: int, job_gres_left: dict[ledger.GresKey, int]
+) -> Iterator[state.Gres]:
     free = place.free.copy()
     for wanted in ask.gres_per_node:
         yield from _draw(free, wanted, wanted.count)
@@ -246,7 +247,7 @@ def _gres(ask: state.Ask, place: Place, tasks: int, job_gres_left: dict[ledger.G
 
 
 def _draw(free: ledger.Free, wanted: state.Gres, count: int) -> Iterator[state.Gres]:
-    """Take from the pools that match until it is enough."""
+    """Take from the matching pools until it is enough."""
     for (name, kind), left in free.gres.items():
         drawn = min(left, count) if name == wanted.name and wanted.type in ("", kind) else 0
         if drawn:

@@ -1,16 +1,16 @@
-"""The pocket Slurm over HTTP in real time: a server, and a thread that lets the scheduler look round."""
+"""The pocket Slurm over HTTP in real time: a server, and a thread that runs the scheduler."""
 
 import ssl
 import threading
 from pathlib import Path
 
 from slurm_bridge.sim import faults as faults_
-from slurm_bridge.sim import http, serving
+from slurm_bridge.sim import http, runner
 from slurm_bridge.sim.slurm import pocket
 
 
-class PocketSlurmServer(serving.Serving):
-    """Serves a pocket; started jobs follow their submit within `period`."""
+class PocketSlurmServer(runner.RunningServer):
+    """Serves a pocket Slurm; jobs start within `period` of their submission."""
 
     def __init__(
         self,

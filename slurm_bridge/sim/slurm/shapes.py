@@ -7,7 +7,7 @@ Json = dict[str, Any]
 
 
 def number(value: float) -> Json:
-    """A number that is set; infinity is how Slurm writes "no limit"."""
+    """A number that is set; infinity is Slurm's "no limit"."""
     if value == math.inf:
         return INFINITE
     return {"set": True, "infinite": False, "number": int(value)}
@@ -18,7 +18,7 @@ INFINITE: Json = {"set": False, "infinite": True, "number": 0}
 ZERO: Json = number(0)
 
 SUCCESS: Json = {"status": ["SUCCESS"], "return_code": ZERO, "signal": {"id": UNSET, "name": ""}}
-#: What a job whose node failed leaves behind.
+#: The exit code of a job whose node failed.
 HUNG_UP: Json = {"status": ["SIGNALED"], "return_code": UNSET, "signal": {"id": number(1), "name": "HUP"}}
 
 
@@ -26,7 +26,7 @@ def _same(names: str, value: Any) -> Json:
     return dict.fromkeys(names.split(), value)
 
 
-#: Of a job, as v0.0.45 writes it.
+#: A job, as v0.0.45 writes it.
 JOB: Json = {
     **_same(
         "account array_task_string batch_features burst_buffer burst_buffer_state cluster_features command container"
@@ -60,7 +60,7 @@ JOB: Json = {
     "requeue": True,
 }
 
-#: Version -> what its jobs lack of v0.0.45's; both older ones have `power` instead.
+#: Version -> fields of v0.0.45 that its jobs lack; both older versions have `power` instead.
 JOB_LACKS = {
     "v0.0.42": "container_type memory_update_delay memory_update_margin step_id submit_line".split(),
     "v0.0.43": "container_type memory_update_delay memory_update_margin step_id submit_line".split(),
@@ -96,7 +96,7 @@ NODE: Json = {
     "sockets": 1,
     "weight": 1,
 }
-#: What nodes of the older versions have instead of `suspend_time`.
+#: The fields that nodes of the older versions have instead of `suspend_time`.
 NODE_INSTEAD: Json = {"power": {}, "external_sensors": {}, "tres_weighted": 0.0}
 
 PARTITION: Json = {

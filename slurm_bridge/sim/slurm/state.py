@@ -1,22 +1,22 @@
-"""The records of the pocket slurmctld: machines, partitions, what a job asks for, what it got, what became of it.
+"""The records of the pocket slurmctld: machines, partitions, jobs as requested, as allocated, and as ended.
 
-Everything here is frozen; the world replaces records, so that a crash can put yesterday's back.
+All records are frozen; the world replaces them, so that a crash can restore an earlier state.
 """
 
 import dataclasses
 import enum
 from collections.abc import Mapping
 
-#: How Slurm writes that there is nothing to explain.
+#: Slurm's text for no reason.
 NO_REASON = "None"
 
-#: Why a job is held whose reservation has ended before it started.
+#: The reason of a held job whose reservation ended before it started.
 RESERVATION_DELETED = "ReservationDeleted"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gres:
-    """Some generic resources of one name; the type is empty where there is none."""
+    """Generic resources of one name; the type may be empty."""
 
     name: str
     count: int
@@ -25,7 +25,7 @@ class Gres:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One machine. `switch` is its leaf of the topology tree, `block` its block where a partition has blocks."""
+    """One machine. `switch` is its leaf of the topology tree, `block` its block if a partition has blocks."""
 
     name: str
     cpus: int = 64
@@ -47,7 +47,7 @@ class Node:
 
     @property
     def usable(self) -> bool:
-        """New jobs may start here."""
+        """Whether new jobs may start on it."""
         return self.responding and not (self.down or self.drain)
 
 
@@ -69,7 +69,7 @@ class Partition:
 
     @property
     def has_blocks(self) -> bool:
-        """Its nodes stand in blocks, which bind, and not below switches, which are a wish."""
+        """Whether its nodes are in blocks, which bind jobs, and not below switches, which jobs only prefer."""
         return self.topology == "blocks"
 
     @property
@@ -79,13 +79,13 @@ class Partition:
 
     @property
     def accepts_jobs(self) -> bool:
-        """New jobs are taken in."""
+        """Whether new jobs are accepted."""
         return self.state in ("UP", "DOWN")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Nodes that only some users may use for a while. Times are Unix seconds."""
+    """Nodes that are reserved for some users for some time. Times are Unix seconds."""
 
     name: str
     nodes: tuple[str, ...]
@@ -96,16 +96,16 @@ class Reservation:
     flags: tuple[str, ...] = ()
 
     def active(self, wall: float) -> bool:
-        """It holds at this moment."""
+        """Whether it is active now."""
         return self.start <= wall < self.end
 
     def admits(self, user: str) -> bool:
-        """Root enters every reservation, whoever it was made for."""
+        """Root enters every reservation."""
         return user == "root" or not self.users or user in self.users
 
 
 class MemoryPer(enum.Enum):
-    """What an amount of memory is counted for."""
+    """What an amount of memory counts for."""
 
     NODE = "node"
     CPU = "cpu"
@@ -113,8 +113,8 @@ class MemoryPer(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """What a job asks for. `minimum_cpus` is what Slurm shows as `cpus` while it pends; updates can leave it stale."""
+class RequestedJob:
+    """A job as requested. `minimum_cpus` is shown as `cpus` while the job pends; updates can leave it stale."""
 
     name: str = ""
     partitions: tuple[str, ...] = ()
@@ -148,16 +148,16 @@ class Ask:
 
     @property
     def candidates(self) -> bool:
-        """The required nodes are a set to choose from: fewer nodes than names were explicitly enough."""
+        """Required nodes are a set to choose from if fewer nodes than names were explicitly requested."""
         return len(self.required) > self.minimum_nodes
 
     def text(self, name: str) -> str:
-        """A field that Slurm merely carries, or shows as it was written."""
+        """A field that Slurm stores, or shows as written."""
         return self.texts.get(name, "")
 
     @property
     def shape(self) -> object:
-        """Two asks of equal shape start or wait alike; whatever says who asks is left out."""
+        """Two requests of equal shape start or wait alike; the identity of the requester is left out."""
         return (
             (self.partitions, self.tasks, self.cpus_per_task, self.minimum_cpus, self.minimum_nodes),
             (self.maximum_nodes, self.prefer_few, self.memory_mib, self.memory_per),
@@ -169,7 +169,7 @@ class Ask:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What a job holds of one node. `hidden` GPUs are held, but Slurm shows a count of 0 for them."""
+    """The part of a job on one node. Slurm shows a count of 0 for `hidden` GPUs, which are held."""
 
     node: str
     cpus: int
@@ -181,7 +181,7 @@ class Share:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a job got: its shares in the order of node names."""
+    """The allocation of a job: its shares in the order of node names."""
 
     shares: tuple[Share, ...]
     partition: str
@@ -207,7 +207,7 @@ class Job:
     """One job, or one component of a heterogeneous one. Times are Unix seconds, 0 while unset."""
 
     job_id: int
-    ask: Ask
+    ask: RequestedJob
     user: str = "root"
     state: str = PENDING
     configuring: bool = False
@@ -232,36 +232,36 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """It holds resources."""
+        """Whether it holds resources."""
         return self.state in (RUNNING, SUSPENDED)
 
     @property
     def over(self) -> bool:
-        """It will not change any more."""
+        """Whether it has ended."""
         return self.state not in ALIVE
 
     @property
     def held(self) -> bool:
-        """Priority 0 is how Slurm holds a job."""
+        """Slurm holds a job by priority 0."""
         return self.priority == 0
 
     @property
     def deadline(self) -> float:
-        """When its time limit passes."""
+        """The end of its time limit."""
         return float("inf") if self.ask.minutes is None else self.started + self.ask.minutes * 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """When backfill means to start a job that waits, and where."""
+class StartPlan:
+    """When and where backfill plans to start a pending job."""
 
     start: float
     nodes: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
-    """Knobs of the pocket slurmctld; the defaults are those of the local cluster, with the delays made short."""
+class PocketConfig:
+    """The configuration of the pocket slurmctld; the defaults are those of the local cluster, with shorter delays."""
 
     cluster: str = "local"
     release: str = "26.05.5"

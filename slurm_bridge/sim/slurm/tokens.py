@@ -1,36 +1,36 @@
-"""Whose token it is. Tokens are looked up, not computed: which ones are valid is said at construction."""
+"""The users of tokens. Tokens are looked up, not computed: the valid ones are given at construction."""
 
 import dataclasses
 from collections.abc import Mapping
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Nobody:
-    """No token at all: slurmrestd itself refuses (401) before it asks slurmctld."""
+class NoToken:
+    """A request without a token: slurmrestd refuses it (401) before it asks slurmctld."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stranger:
-    """A token that slurmctld does not accept; slurmrestd only learns so by asking (511, and 200 on ping)."""
+class InvalidToken:
+    """A token that slurmctld does not accept; slurmrestd learns that by asking (511, and 200 on ping)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class User:
-    """Somebody."""
+    """A user."""
 
     name: str
 
 
-Identity = Nobody | Stranger | User
+Identity = NoToken | InvalidToken | User
 
 
 def identify(headers: Mapping[str, str], tokens: Mapping[str, str], operators: frozenset[str]) -> Identity:
-    """The token may come as a header of its own or as a bearer; only an operator may act for somebody else."""
+    """The token is in a header of its own or a bearer token; only an operator may act for another user."""
     token = headers.get("x-slurm-user-token") or headers.get("authorization", "").removeprefix("Bearer ")
     if not token:
-        return Nobody()
+        return NoToken()
     owner = tokens.get(token)
     if owner is None:
-        return Stranger()
+        return InvalidToken()
     wanted = headers.get("x-slurm-user-name") or owner
-    return User(wanted) if wanted == owner or owner in operators else Stranger()
+    return User(wanted) if wanted == owner or owner in operators else InvalidToken()

@@ -1,7 +1,7 @@
-"""Slurm's spellings of amounts: `gres/gpu:v100:2`, `matlab:2,ansys`, `cpu=8,mem=250G,node=1,billing=8`."""
+"""Slurm's notations of amounts: `gres/gpu:v100:2`, `matlab:2,ansys`, `cpu=8,mem=250G,node=1,billing=8`."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from slurm_bridge.sim.slurm import state
 
@@ -9,8 +9,8 @@ _GRES = re.compile(r"gres[/:]([A-Za-z_]\w*)(?::([A-Za-z_][\w-]*))?(?:[:=](\d+))?
 _LICENSE = re.compile(r"([A-Za-z_][\w.@/-]*)(?:[:=](\d+))?")
 
 
-class Unreadable(ValueError):
-    """Not an amount that Slurm reads."""
+class BadAmount(ValueError):
+    """The text is no amount that Slurm reads."""
 
 
 def parse_gres(text: str) -> tuple[state.Gres, ...]:
@@ -21,7 +21,7 @@ def parse_gres(text: str) -> tuple[state.Gres, ...]:
 def _gres(text: str) -> state.Gres:
     found = _GRES.fullmatch(text)
     if found is None:
-        raise Unreadable(text)
+        raise BadAmount(text)
     return state.Gres(name=found[1], type=found[2] or "", count=int(found[3] or 1))
 
 
@@ -33,12 +33,12 @@ def parse_licenses(text: str) -> dict[str, int]:
 def _license(text: str) -> tuple[str, int]:
     found = _LICENSE.fullmatch(text)
     if found is None:
-        raise Unreadable(text)
+        raise BadAmount(text)
     return found[1], int(found[2] or 1)
 
 
 def memory(mib: int) -> str:
-    """1000 → `1000M`, 256000 → `250G`: the largest unit that leaves no fraction."""
+    """1000 → `1000M`, 256000 → `250G`: the largest unit without a fraction."""
     for unit in "MGT":
         if mib % 1024 or unit == "T":
             return f"{mib}{unit}"
@@ -53,7 +53,7 @@ def write(*, cpus: int, mib: int, nodes: int | None = None) -> str:
 
 
 def write_gres(pools: Iterable[state.Gres], used: Mapping[tuple[str, str], int] | None = None) -> str:
-    """`gpu:v100:8`, as a node's `gres`, or what of it is in use."""
+    """`gpu:v100:8`, as a node's `gres`, or the part of it in use."""
     return ",".join(
         ":".join(word for word in (pool.name, pool.type, str(_amount(pool, used))) if word) for pool in pools
     )
@@ -61,13 +61,8 @@ def write_gres(pools: Iterable[state.Gres], used: Mapping[tuple[str, str], int] 
 
 def details(gres: Iterable[state.Gres]) -> str:
     """`gpu:v100(CNT:2)`, as a job's `gres_detail` of one node."""
-    return ",".join(_detail(gres))
-
-
-def _detail(gres: Iterable[state.Gres]) -> Iterator[str]:
-    for part in gres:
-        name = f"{part.name}:{part.type}" if part.type else part.name
-        yield f"{name}(CNT:{part.count})"
+    names = ((f"{part.name}:{part.type}" if part.type else part.name, part.count) for part in gres)
+    return ",".join(f"{name}(CNT:{count})" for name, count in names)
 
 
 def _amount(pool: state.Gres, used: Mapping[tuple[str, str], int] | None) -> int:

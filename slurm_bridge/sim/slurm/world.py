@@ -1,7 +1,7 @@
-"""The state of slurmctld and the few moves that change it: a job comes, starts, changes, ends, is forgotten.
+"""The state of slurmctld and the moves that change it: a job comes, starts, changes, ends, is forgotten.
 
-Every index is kept here, and nowhere else may a job be put or a resource taken, so that the ledger always agrees
-with the jobs. Nothing here decides anything: who may, and where to, is asked elsewhere.
+Every index is updated here and nowhere else, so that the free resources always match the jobs. Nothing is decided here:
+callers decide which job may start, and where.
 """
 
 import collections
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from slurm_bridge.ports import Clock
 from slurm_bridge.sim.slurm import ledger, state
 
-#: Slurm's own ids of jobs are numbers in base 32 without the letters that look like others.
+#: Slurm's own job ids (SLUID) are numbers in base 32 without ambiguous letters.
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 _GAP_SECONDS = 30.0
@@ -24,7 +24,7 @@ class World:
     def __init__(
         self,
         clock: Clock,
-        config: state.Config,
+        config: state.PocketConfig,
         *,
         nodes: Sequence[state.Node],
         partitions: Sequence[state.Partition],
@@ -41,8 +41,8 @@ class World:
         self.jobs: dict[int, state.Job] = {}
         self.pending: dict[int, None] = {}
         self.running: dict[int, None] = {}
-        self.plans: dict[int, state.Plan] = {}
-        self.free = ledger.Ledger(nodes)
+        self.plans: dict[int, state.StartPlan] = {}
+        self.free = ledger.FreeResources(nodes)
         self.known_features: frozenset[str] = frozenset()
         self.known_gres: frozenset[str] = frozenset()
         self.licenses_used: collections.Counter[str] = collections.Counter()
@@ -65,7 +65,7 @@ class World:
     # -- jobs come and change ----------------------------------------------------------------------------------------
 
     def issue_id(self) -> int:
-        """The next automatic job id that is not taken; ids chosen by clients do not move this counter."""
+        """The next free automatic job id; ids chosen by clients do not move this counter."""
         while self.next_id in self.jobs:
             self.next_id += 1
         self.next_id += 1
@@ -74,7 +74,7 @@ class World:
         return self.next_id - 1
 
     def sluid(self, job_id: int, offset: int = 0) -> str:
-        """An id that is never issued again, whatever happens to the job id."""
+        """An id that is never issued again, even if the job id is."""
         number, text = int(self.now * 1000) * 1000 + job_id % 1000, ""
         while number:
             number, digit = divmod(number, 32)
@@ -82,7 +82,7 @@ class World:
         return f"s{text:0>11}{offset:02}"
 
     def put(self, job: state.Job) -> None:
-        """Take in a job, or its new record."""
+        """Add a job, or replace its record."""
         self.jobs[job.job_id] = job
         self.jobs_changed = self.now
         if job.pending:
@@ -90,13 +90,13 @@ class World:
         self.dirty = True
 
     def explain(self, job: state.Job, reason: str, description: str = "") -> None:
-        """Say why a job waits; what is said already costs nothing."""
+        """Set the reason why a job waits; an unchanged reason costs nothing."""
         if (job.reason, job.description) != (reason, description):
             self.jobs[job.job_id] = dataclasses.replace(job, reason=reason, description=description)
             self.jobs_changed = self.now
 
     def start(self, job: state.Job, grant: state.Grant) -> None:
-        """The job holds these resources from now on."""
+        """Start a job with these resources."""
         begun = dataclasses.replace(
             job,
             state=state.RUNNING,
@@ -110,7 +110,7 @@ class World:
         self.hold(begun)
 
     def hold(self, job: state.Job) -> None:
-        """Put a job that holds resources, and count them."""
+        """Add a job that holds resources, and take them."""
         assert job.grant is not None
         self.free.take(job.grant)
         self.licenses_used.update(job.ask.licenses)
@@ -121,13 +121,13 @@ class World:
         self.nodes_changed = self.now
 
     def watch(self, job: state.Job) -> None:
-        """Remember when its time will be over; an earlier notice that no longer holds is ignored when it comes."""
+        """Schedule a check of its time limit; an earlier check that no longer applies is ignored."""
         heapq.heappush(self._deadlines, (job.deadline, job.job_id))
 
     def end(self, job: state.Job, word: str, *, reason: str = state.NO_REASON, failed_node: str = "") -> None:
-        """The job is over; nodes are free at once, external jobs have no epilog.
+        """End a job; its nodes are free at once, because external jobs have no epilog.
 
-        One that never ran keeps the reason for which it waited, and seems to have started when it ended.
+        A job that never ran keeps the reason for which it waited, and its start time is its end.
         """
         now = self.now
         if job.running:
@@ -140,7 +140,7 @@ class World:
         heapq.heappush(self._ended, (now, job.job_id))
 
     def shrink(self, job: state.Job, keep: int) -> Sequence[str]:
-        """A running job lets go of all but its first nodes; the names of those released."""
+        """A running job releases all but its first nodes; returns the released names."""
         assert job.grant is not None
         kept, released = job.grant.shares[:keep], job.grant.shares[keep:]
         self.free.give(released)
@@ -167,7 +167,7 @@ class World:
                 yield job
 
     def forget_old(self) -> None:
-        """Jobs that ended MinJobAge ago are gone."""
+        """Forget jobs that ended MinJobAge ago."""
         horizon = self.now - self.config.minimum_job_age
         while self._ended and self._ended[0][0] <= horizon:
             _, job_id = heapq.heappop(self._ended)
@@ -180,10 +180,10 @@ class World:
                 self.jobs_changed = self.now
 
     def restart(self, jobs: Iterable[state.Job], next_id: int) -> None:
-        """Forget everything about jobs and begin again with these: what slurmctld does with its state file."""
+        """Replace all jobs with these: what slurmctld does with its state file."""
         self.jobs, self.pending, self.running, self.plans = {}, {}, {}, {}
         self._deadlines, self._ended, self.gaps = [], [], {}
-        self.free = ledger.Ledger(self.nodes.values())
+        self.free = ledger.FreeResources(self.nodes.values())
         self.licenses_used.clear()
         self.next_id = next_id
         for job in self._whole(list(jobs)):
@@ -195,22 +195,21 @@ class World:
                 heapq.heappush(self._ended, (job.ended, job.job_id))
 
     def _whole(self, jobs: Sequence[state.Job]) -> Iterator[state.Job]:
-        """Without its leader a component is dropped; a family of which one is missing fails; any is sorted by id."""
+        """A component without its leader is dropped; an incomplete family fails; each family is sorted by id."""
         known = {job.job_id for job in jobs}
         for job in jobs:
             if job.leader and job.leader not in known:
                 continue
             whole = known.issuperset(job.components)
-            kept = job if whole or job.over else self._failed(job)
+            kept = job
+            if not (whole or job.over):
+                kept = dataclasses.replace(job, state="FAILED", ended=self.now, reason="SystemFailure")
             yield dataclasses.replace(kept, components=tuple(sorted(job.components)))
-
-    def _failed(self, job: state.Job) -> state.Job:
-        return dataclasses.replace(job, state="FAILED", ended=self.now, reason="SystemFailure")
 
     # -- machines ----------------------------------------------------------------------------------------------------
 
     def put_node(self, node: state.Node) -> None:
-        """A new node, or its new record."""
+        """Add a node, or replace its record."""
         new = node.name not in self.nodes
         self.nodes[node.name] = node
         if new:
@@ -220,7 +219,7 @@ class World:
         self.dirty = True
 
     def remove_node(self, name: str) -> None:
-        """The node is gone from every partition."""
+        """Remove a node from every partition."""
         del self.nodes[name]
         self._learn()
         self.free.remove(name)
@@ -231,12 +230,12 @@ class World:
         self.dirty = True
 
     def _learn(self) -> None:
-        """Which features and gres there are: every submit asks."""
+        """Index the existing features and gres: every submit needs them."""
         self.known_features = frozenset(feature for node in self.nodes.values() for feature in node.features)
         self.known_gres = frozenset(pool.name for node in self.nodes.values() for pool in node.gres)
 
     def read_configuration(self) -> None:
-        """Nodes that were deleted, but still stand in the configuration, come back, in their partitions too."""
+        """Restore nodes that were deleted but are still in the configuration, in their partitions as well."""
         for name, node in self.configured.items():
             if name not in self.nodes:
                 self.put_node(node)
@@ -246,30 +245,30 @@ class World:
                         self.partitions[partition.name] = dataclasses.replace(partition, nodes=nodes)
 
     def recount(self) -> None:
-        """Count free resources anew from the jobs that run."""
+        """Count free resources again from the running jobs."""
         grants = (self.jobs[job_id].grant for job_id in self.running)
         self.free.recount(self.nodes, (grant for grant in grants if grant is not None))
         self.dirty = True
 
     def jobs_on(self, node: str) -> list[state.Job]:
-        """The running jobs that hold something there."""
+        """The running jobs on this node."""
         running = (self.jobs[job_id] for job_id in self.running)
         return [job for job in running if job.grant is not None and node in job.grant.nodes]
 
     def family(self, job: state.Job) -> list[state.Job]:
-        """A het leader and its components as far as they are remembered, or just the job."""
+        """A leader and its components as far as they are remembered, or just the job."""
         if not job.components:
             return [job]
         return [self.jobs[job_id] for job_id in job.components if job_id in self.jobs]
 
     def reserve(self, reservation: state.Reservation) -> None:
-        """Keep nodes for some users, from now on or otherwise than before."""
+        """Create or change a reservation."""
         self.reservations[reservation.name] = reservation
         self.nodes_changed = self.now
         self.dirty = True
 
     def unreserve(self, name: str) -> None:
-        """They are for everybody."""
+        """Delete a reservation."""
         del self.reservations[name]
         self.nodes_changed = self.now
         self.dirty = True
@@ -285,5 +284,5 @@ class World:
         }
 
     def default_partition(self) -> state.Partition | None:
-        """Where jobs go that name none."""
+        """The partition of jobs that name none."""
         return next((partition for partition in self.partitions.values() if partition.default), None)

@@ -12,9 +12,9 @@ import urllib3
 from localcluster import envfile
 from slurm_bridge.kube import client, config
 from slurm_bridge.runtime import clock
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
 from slurm_bridge.sim.kube import access, world
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
 
 #: A token that is known and allows nothing, where the server lets us choose one.
 POWERLESS = "powerless-token"

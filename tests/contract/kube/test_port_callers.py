@@ -14,9 +14,9 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.callers import Token
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.runtime import clock
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
 from slurm_bridge.sim.kube import access, world
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/{}"
 
@@ -44,7 +44,7 @@ class Accounts:
     def token(self, name: str, *, may_create: bool) -> Token:
         """A token of a new account."""
         if self._pocket is not None:
-            rules = (access.Rule(verbs=("create",), resources=("pods",), namespaces=(self._room.namespace,)),)
+            rules = (access.AccessRule(verbs=("create",), resources=("pods",), namespaces=(self._room.namespace,)),)
             token = secrets.token_urlsafe(16)
             self._pocket.access.grant(
                 token, access.User(name=self.user(name), rules=rules if may_create else (), uid=secrets.token_hex(8))

@@ -14,9 +14,9 @@ import slurm_pocket
 import slurm_port
 import slurm_servers
 
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.slurm import dialogue
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 HERE = f"{pathlib.Path(__file__).resolve().parent}/"
 

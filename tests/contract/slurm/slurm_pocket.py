@@ -96,7 +96,7 @@ def serving(failing: faults.Faults | None = None) -> Iterator[Pocket]:
     time = MovableClock()
     tokens = {OPERATOR_TOKEN: slurm_servers.OPERATOR, USER_TOKEN: slurm_servers.PLAIN_USER}
     # As many as the local cluster's, and room for those that cases add.
-    config = state.Config(default_user=slurm_servers.OPERATOR, maximum_nodes=84)
+    config = state.PocketConfig(default_user=slurm_servers.OPERATOR, maximum_nodes=84)
     slurm = pocket.PocketSlurm(clock=time, tokens=tokens, config=config)
     with (
         server.PocketSlurmServer(slurm, faults=failing) as served,

@@ -7,7 +7,7 @@ from slurm_port import Port
 
 from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.daemon import fitting
+from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import attempts
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.chain import Chain, Plan
@@ -121,7 +121,7 @@ def _planned(port: Port, names: list[str], previous: PlanState | None = None) ->
         partition="debug",
         time_limit_minutes=5,
     )
-    chain = Chain([], ChainServices(clock=clock.SystemClock(), settle=fitting.Fit()))
+    chain = Chain([], ChainServices(clock=clock.SystemClock(), settle=slurm_fit.SlurmFit()))
     asked = dataclasses.replace(found, request=request)
     planned = chain.plan(gang, asked, _snapshot(port, names), now=0.0, previous=previous)
     assert isinstance(planned, Plan), planned

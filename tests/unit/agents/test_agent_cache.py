@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from slurm_bridge import app, errors
+from slurm_bridge import errors
 from slurm_bridge.agents import cache
 from slurm_bridge.agents.cache import Cache
+from slurm_bridge.demo import pocket
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.runtime.clock import SystemClock
 from tests import wait
@@ -54,14 +55,14 @@ class Steps(SystemClock):
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[app.PocketWorld]:
+def world() -> Iterator[pocket.PocketWorld]:
     """A few nodes."""
-    with app.pocket_world(nodes=2) as made:
+    with pocket.world(nodes=2) as made:
         yield made
 
 
 @contextlib.contextmanager
-def asking(world: app.PocketWorld, slurm: Slurm) -> Iterator[tuple[Cache, Steps]]:
+def asking(world: pocket.PocketWorld, slurm: Slurm) -> Iterator[tuple[Cache, Steps]]:
     """A cache that has listed nodes and pods."""
     clock = Steps(slurm)
     made = Cache(world.cluster, clock, random.Random(1), machines=slurm, partition="gpu")
@@ -74,7 +75,7 @@ def asking(world: app.PocketWorld, slurm: Slurm) -> Iterator[tuple[Cache, Steps]
         made.stop()
 
 
-def test_before_slurm_has_answered_nothing_is_known(world: app.PocketWorld) -> None:
+def test_before_slurm_has_answered_nothing_is_known(world: pocket.PocketWorld) -> None:
     """And it is asked again soon; the problem is what Slurm's adapter said last."""
     with asking(world, Slurm(None, "gpu")) as (made, clock):
         assert made.problem() == "Slurm's partition gpu: not asked yet"
@@ -85,14 +86,14 @@ def test_before_slurm_has_answered_nothing_is_known(world: app.PocketWorld) -> N
         ]
 
 
-def test_what_was_known_stays_known_while_slurm_is_away(world: app.PocketWorld) -> None:
+def test_what_was_known_stays_known_while_slurm_is_away(world: pocket.PocketWorld) -> None:
     """An agent outlives slurmctld."""
     with asking(world, Slurm("gpu", None, "gpu")) as (made, clock):
         made.follow_slurm(clock.slurm.stop)
         assert clock.waited[:3] == [(cache.LOOK, ""), (cache.RETRY, ""), (cache.LOOK, "")]
 
 
-def test_a_partition_that_is_taken_away_is_told(world: app.PocketWorld) -> None:
+def test_a_partition_that_is_taken_away_is_told(world: pocket.PocketWorld) -> None:
     """With those that there are; and when it is back, nothing is wrong any more."""
     with asking(world, Slurm("gpu", "debug", "gpu")) as (made, clock):
         made.follow_slurm(clock.slurm.stop)
@@ -100,7 +101,7 @@ def test_a_partition_that_is_taken_away_is_told(world: app.PocketWorld) -> None:
         assert clock.waited[:3] == [(cache.LOOK, ""), (cache.RETRY, gone), (cache.LOOK, "")]
 
 
-def test_without_a_partition_slurm_is_not_needed(world: app.PocketWorld) -> None:
+def test_without_a_partition_slurm_is_not_needed(world: pocket.PocketWorld) -> None:
     """The thread waits for the end of the agent."""
     slurm = Slurm()
     clock = Steps(slurm)

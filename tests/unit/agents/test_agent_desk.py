@@ -16,7 +16,7 @@ from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.telemetry.agents import AgentMetrics
 from slurm_bridge.web.replies import Reply
-from slurm_bridge.web.routes import Request, Table
+from slurm_bridge.web.routes import Request, RouteTable
 
 WAIT = 10.0
 TOKEN = "very-secret"
@@ -56,7 +56,7 @@ class Front:
         self.file.write_text(f"{TOKEN}\n")
         self.sampler, self.metrics, self.problem = Sampler(), AgentMetrics(), ""
         self.desk = Desk(self.sampler, TokenFile(self.file), SystemClock(), self.metrics, lambda: self.problem)
-        self._table = Table(self.desk.routes())
+        self._table = RouteTable(self.desk.routes())
 
     def ask(self, path: str, body: bytes = QUESTION, *, token: str | None = f"Bearer {TOKEN}") -> Reply:
         """One question; GET without a body."""

@@ -15,6 +15,7 @@ import trustme
 from slurm_bridge import app, errors
 from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
+from slurm_bridge.demo import pocket
 from slurm_bridge.families.vela import wire
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.hooks.services import NotAnswered, Target
@@ -31,9 +32,9 @@ EVERY = 10_000
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[app.PocketWorld]:
+def world() -> Iterator[pocket.PocketWorld]:
     """Twenty nodes in both schedulers; nobody here changes them for good."""
-    with app.pocket_world(nodes=20) as made:
+    with pocket.world(nodes=20) as made:
         yield made
 
 
@@ -75,7 +76,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(
-    world: app.PocketWorld, folder: pathlib.Path, *, ca_file: str = "", until: str = "", **keys: Any
+    world: pocket.PocketWorld, folder: pathlib.Path, *, ca_file: str = "", until: str = "", **keys: Any
 ) -> Iterator[Running]:
     """An agent with these keys that is ready (or says this instead), ended with the block if it has not been before."""
     file, token = folder / "agent.json", folder / "agent-token"
@@ -94,7 +95,7 @@ def running(
 
 
 @pytest.fixture(scope="module")
-def shared(world: app.PocketWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def shared(world: pocket.PocketWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """One agent for all nodes, for whoever only asks."""
     with running(world, tmp_path_factory.mktemp("shared")) as made:
         yield made
@@ -115,7 +116,7 @@ def test_two_basis_points_of_a_hundred_are_what_is_asked_for(shared: Running) ->
     assert len(shared.sample(nodes_bp=1000).nodes) == 2
 
 
-def test_requests_at_once_go_around_the_nodes(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_requests_at_once_go_around_the_nodes(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """Pipelines share the state of round-robin: nobody gets a node twice before the list wraps."""
     rules = {"filters": ["ResourcesFit"]}
     with running(world, tmp_path, sampling={**rules, "parallel_sampling_pipelines": 4}) as agent:
@@ -132,14 +133,14 @@ def test_requests_at_once_go_around_the_nodes(world: app.PocketWorld, tmp_path: 
     assert len({name for one in found for name in one}) == 20
 
 
-def anything(world: app.PocketWorld, key: str) -> tuple[str, set[str]]:
+def anything(world: pocket.PocketWorld, key: str) -> tuple[str, set[str]]:
     """A value that some nodes have under this label, and these nodes."""
     found = {one["metadata"]["name"]: one["metadata"]["labels"] for one in world.kube.list(kinds.NODES)}
     value = found["node-1" if "node-1" in found else min(found)][key]
     return value, {name for name, labels in found.items() if labels.get(key) == value}
 
 
-def test_a_shard_may_be_a_zone(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_a_shard_may_be_a_zone(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """By the usual label."""
     zone, members = anything(world, "topology.kubernetes.io/zone")
     with running(world, tmp_path, shard={"zone": zone}, sampling={"filters": ["ResourcesFit"]}) as agent:
@@ -147,7 +148,7 @@ def test_a_shard_may_be_a_zone(world: app.PocketWorld, tmp_path: pathlib.Path) -
         assert 0 < len(members) < 20
 
 
-def test_a_shard_may_be_a_selector(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_a_shard_may_be_a_selector(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """In the notation of the command line."""
     rack, members = anything(world, "topology.local/rack")
     selector = {"selector": f"topology.local/rack in ({rack}),kubernetes.io/os"}
@@ -155,14 +156,16 @@ def test_a_shard_may_be_a_selector(world: app.PocketWorld, tmp_path: pathlib.Pat
         assert set(agent.sample().nodes) == members
 
 
-def test_a_shard_may_be_a_partition_of_slurm(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_a_shard_may_be_a_partition_of_slurm(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """Then Slurm is asked, and only then."""
     partition = next(one for one in world.slurmctld.world.partitions.values() if 0 < len(one.nodes) < 20)
     with running(world, tmp_path, shard={"partition": partition.name}, sampling={"filters": []}) as agent:
         assert len(agent.sample().nodes) == len(partition.nodes)
 
 
-def test_an_unknown_partition_is_told_with_those_that_there_are(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_an_unknown_partition_is_told_with_those_that_there_are(
+    world: pocket.PocketWorld, tmp_path: pathlib.Path
+) -> None:
     """By the probe, and to whoever asks; an empty sample would look like a full cluster."""
     with running(world, tmp_path, until="there is none", shard={"partition": "gone"}) as agent:
         verdict = agent.ready()
@@ -174,7 +177,7 @@ def test_an_unknown_partition_is_told_with_those_that_there_are(world: app.Pocke
         assert agent.stop() == 0
 
 
-def test_an_agent_serves_https(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_an_agent_serves_https(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """With a certificate from files, known to the client by its authority."""
     authority = trustme.CA()
     made = authority.issue_cert("127.0.0.1")
@@ -188,7 +191,7 @@ def test_an_agent_serves_https(world: app.PocketWorld, tmp_path: pathlib.Path) -
             agent.post(dataclasses.replace(agent.target, ca_file=""), wire.path("random"), {}, seconds=WAIT)
 
 
-def test_a_question_that_is_too_long_is_refused(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_a_question_that_is_too_long_is_refused(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """Unread; the limit is configured."""
     with running(world, tmp_path, max_body_bytes=2000) as agent:
         assert agent.sample().nodes
@@ -223,7 +226,7 @@ def test_probes_and_numbers_need_no_token(shared: Running, path: str) -> None:
     assert "slurm_bridge_agent_nodes 20.0" in said or path != "/metrics"
 
 
-def test_an_agent_that_is_stopped_answers_first(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_an_agent_that_is_stopped_answers_first(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """The question that is inside gets its answer, over a connection that is then closed; the status is 0."""
     with running(world, tmp_path) as agent:
         with agent.agent.desk.counted():
@@ -237,13 +240,13 @@ def test_an_agent_that_is_stopped_answers_first(world: app.PocketWorld, tmp_path
         assert agent.join() == 0
 
 
-def test_an_agent_does_not_wait_for_ever(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_an_agent_does_not_wait_for_ever(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """Only as long as is configured."""
     with running(world, tmp_path, drain_seconds=0.1) as agent, agent.agent.desk.counted():
         assert agent.stop() == 0
 
 
-def test_an_agent_whose_watch_has_died_ends(world: app.PocketWorld, tmp_path: pathlib.Path) -> None:
+def test_an_agent_whose_watch_has_died_ends(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> None:
     """It would answer from a world that is not there any more; whoever runs it starts it anew."""
     with running(world, tmp_path) as agent:
         agent.agent.cache.stop()
@@ -264,7 +267,7 @@ def test_an_agent_whose_watch_has_died_ends(world: app.PocketWorld, tmp_path: pa
     ],
 )
 def test_what_cannot_work_is_told_before_anything_starts(
-    world: app.PocketWorld, tmp_path: pathlib.Path, keys: dict[str, Any], said: str
+    world: pocket.PocketWorld, tmp_path: pathlib.Path, keys: dict[str, Any], said: str
 ) -> None:
     """With the key, and what is allowed."""
     with pytest.raises(errors.BadConfiguration, match=said), running(world, tmp_path, **keys):

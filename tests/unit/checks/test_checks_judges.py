@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.checks import report, table
-from slurm_bridge.checks.facts import Expectations, Facts, Probe, Right
+from slurm_bridge.checks.facts import CheckFacts, Expectations, Probe, Right
 from slurm_bridge.checks.findings import Finding, Level
 from slurm_bridge.model import names
 from slurm_bridge.model.job import (
@@ -88,7 +88,7 @@ def right(verb: str, resource: str, *, allowed: bool = True) -> Right:
     return Right(verb=verb, resource=resource, allowed=allowed)
 
 
-GOOD = Facts(
+GOOD = CheckFacts(
     slurm_nodes=(machine("a"), machine("b")),
     partitions=(partition("p", "a", "b"),),
     conf=CONF,
@@ -99,32 +99,32 @@ GOOD = Facts(
 )
 
 
-def but(**changes: Any) -> Facts:
+def but(**changes: Any) -> CheckFacts:
     """As it should be, but for this."""
     return dataclasses.replace(GOOD, **changes)
 
 
-def probed(**changes: Any) -> Facts:
+def probed(**changes: Any) -> CheckFacts:
     """The placeholder fared differently."""
     return but(probe=dataclasses.replace(PROBE, **changes))
 
 
-def seen(**changes: Any) -> Facts:
+def seen(**changes: Any) -> CheckFacts:
     """The placeholder looked different."""
     return probed(view=dataclasses.replace(VIEW, **changes))
 
 
-def refused(why: Refusal, code: int) -> Facts:
+def refused(why: Refusal, code: int) -> CheckFacts:
     """There was no placeholder."""
     return probed(outcome=Refused(why=why, code=code, message=f"no ({code})"), view=None, cancelled=None)
 
 
-def configured(**changes: Any) -> Facts:
+def configured(**changes: Any) -> CheckFacts:
     """Slurm is configured otherwise."""
     return but(conf=dataclasses.replace(CONF, **changes))
 
 
-def of(check: str, facts: Facts, wanted: Expectations = WANTED) -> list[Finding]:
+def of(check: str, facts: CheckFacts, wanted: Expectations = WANTED) -> list[Finding]:
     """What one check says."""
     return [finding for finding in table.findings(facts, wanted) if finding.check == check]
 
@@ -143,16 +143,16 @@ CASES = [
     ("slurm-answers", but(unread={"slurm_nodes": "no route"}), Level.FAILURE, "no route"),
     ("slurm-answers", but(unread={"partitions": "no token"}), Level.FAILURE, "no token"),
     ("kubernetes-answers", but(unread={"nodes": "forbidden"}), Level.FAILURE, "forbidden"),
-    ("operator-token", refused(Refusal.FORBIDDEN, 2002), Level.FAILURE, "is no operator's: no (2002)"),
-    ("operator-token", refused(Refusal.NO_SUCH_JOB, 2017), Level.FAILURE, "is no operator's: no (2017)"),
-    ("operator-token", refused(Refusal.INVALID, 2000), Level.INFO, "no placeholder came into being"),
+    ("operator-token", refused(Refusal.FORBIDDEN, 2002), Level.FAILURE, "does not belong to an operator: no (2002)"),
+    ("operator-token", refused(Refusal.NO_SUCH_JOB, 2017), Level.FAILURE, "does not belong to an operator: no (2017)"),
+    ("operator-token", refused(Refusal.INVALID, 2000), Level.INFO, "no placeholder was created"),
     ("operator-token", seen(owner=None), Level.FAILURE, "did not arrive in admin_comment"),
     ("operator-token", seen(job_id=JobId(7)), Level.FAILURE, "the chosen job id 50 became 7"),
     ("placeholder-accepted", refused(Refusal.INVALID, 2000), Level.FAILURE, "defaults.partition: "),
     ("placeholder-accepted", refused(Refusal.INVALID, 2166), Level.FAILURE, "defaults.user: "),
     ("placeholder-accepted", refused(Refusal.INVALID, 9207), Level.FAILURE, "is refused: no (9207)"),
-    ("placeholder-accepted", refused(Refusal.BUSY, 2007), Level.WARNING, "takes no jobs now: no (2007)"),
-    ("placeholder-accepted", refused(Refusal.FORBIDDEN, 2002), Level.INFO, "no operator's"),
+    ("placeholder-accepted", refused(Refusal.BUSY, 2007), Level.WARNING, "accepts no jobs now: no (2007)"),
+    ("placeholder-accepted", refused(Refusal.FORBIDDEN, 2002), Level.INFO, "does not belong to an operator"),
     (
         "placeholder-accepted",
         probed(outcome=Unknown(message="reset")),
@@ -178,11 +178,21 @@ CASES = [
         Level.WARNING,
         "older than v0.0.44",
     ),
-    ("same-nodes", but(nodes=()), Level.FAILURE, "no node is on both sides: 0 nodes in Kubernetes, 2 nodes in Slurm"),
+    (
+        "same-nodes",
+        but(nodes=()),
+        Level.FAILURE,
+        "no node is in both Kubernetes and Slurm: 0 nodes in Kubernetes, 2 nodes in Slurm",
+    ),
     ("same-nodes", but(nodes=(node("a"),)), Level.WARNING, "without a node in Kubernetes: b"),
     ("same-nodes", but(nodes=(*GOOD.nodes, node("c"))), Level.WARNING, "that Slurm does not know: c"),
     ("same-nodes", but(nodes=(*GOOD.nodes, node("c", taint="NoSchedule"))), Level.OK, "2 nodes on both sides, 1 of"),
-    ("names-once", but(nodes=(node("b"), node("kube-b", label="b"))), Level.FAILURE, "b and kube-b both stand for b"),
+    (
+        "names-once",
+        but(nodes=(node("b"), node("kube-b", label="b"))),
+        Level.FAILURE,
+        "b and kube-b are both mapped to b",
+    ),
     (
         "same-resources",
         but(slurm_nodes=(machine("a", cpus=9),)),
@@ -270,7 +280,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("check", "facts", "level", "words"), CASES)
-def test_what_is_wrong_is_told_under_its_check(check: str, facts: Facts, level: Level, words: str) -> None:
+def test_what_is_wrong_is_told_under_its_check(check: str, facts: CheckFacts, level: Level, words: str) -> None:
     """With the remedy, unless nothing has to be done."""
     (finding,) = of(check, facts)
     assert (finding.level, words in finding.message) == (level, True), finding.message
@@ -312,7 +322,7 @@ def test_every_check_knows_why_and_what_to_do(check: table.Check) -> None:
 
 
 def test_a_report_counts_and_remedies() -> None:
-    """Whoever reads only the last line knows whether to read the others."""
+    """A reader of the last line knows whether to read the others."""
     found = table.findings(but(nodes=(), conf=None), WANTED)
     text = report.render(found)
     assert "failure same-nodes" in text
@@ -331,11 +341,14 @@ def test_a_thousand_nodes_do_not_make_a_thousand_words() -> None:
 
 @pytest.mark.parametrize(
     ("reviews", "level", "words"),
-    [(True, Level.OK, "may ask whose"), (False, Level.FAILURE, "create tokenreviews.authentication.k8s.io")],
+    [
+        (True, Level.OK, "may review callers' tokens"),
+        (False, Level.FAILURE, "create tokenreviews.authentication.k8s.io"),
+    ],
 )
 @pytest.mark.parametrize("service", ["submissions", "administration"])
 def test_who_takes_tokens_has_to_know_their_callers(service: str, reviews: bool, level: Level, words: str) -> None:
-    """Elsewhere nobody is asked."""
+    """Otherwise the API server is not asked."""
     wanted = dataclasses.replace(WANTED, **{service: True})
     (found,) = of("tokens-reviewed", but(reviews=reviews), wanted)
     assert (found.level, words in found.message) == (level, True)

@@ -7,21 +7,21 @@ import threading
 
 import pytest
 
-from slurm_bridge.checks import gathering, table
-from slurm_bridge.checks.facts import PROBE_KIND, Expectations, Facts
+from slurm_bridge.checks import collector, table
+from slurm_bridge.checks.facts import PROBE_KIND, CheckFacts, Expectations
 from slurm_bridge.checks.findings import Finding, Level
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model.job import Done, Refusal, Refused, Unknown
 from slurm_bridge.model.slurmconf import SlurmConf
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.sim import faults
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import pocket, state
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 MACHINES = tuple(state.Node(name=name, cpus=8, memory_mib=1000) for name in ("n1", "n2"))
 
@@ -46,15 +46,15 @@ class World:
         """Jobs that have not ended."""
         return [job for job in self.slurm.world.jobs.values() if not job.over]
 
-    def gather(self, wanted: Expectations, conf: SlurmConf | None = None) -> Facts:
+    def gather(self, wanted: Expectations, conf: SlurmConf | None = None) -> CheckFacts:
         """What a check sees."""
-        return gathering.gather(
+        return collector.gather(
             self.jobs, self.cluster, clock=self.clock, dice=random.Random(1), wanted=wanted, conf=lambda: conf
         )
 
 
 def world(folder: pathlib.Path, token: str = pocket.OPERATOR_TOKEN) -> World:
-    """A world whose token belongs to somebody."""
+    """A world whose token belongs to a user."""
     clock = VirtualClock()
     partitions = (state.Partition(name="debug", nodes=("n1", "n2"), default=True),)
     kube = PocketKube(clock=clock)
@@ -109,14 +109,14 @@ def test_a_good_world_has_nothing_to_say_and_nothing_left(operators_world: World
 
 
 def test_components_are_known_and_rights_are_not_where_nobody_can_say(operators_world: World) -> None:
-    """The pocket Kubernetes lets everybody do everything, and does not answer who may do what."""
+    """The pocket Kubernetes allows everything, and does not answer access reviews."""
     facts = operators_world.gather(WANTED)
     assert facts.heterogeneous
     assert list(facts.unread) == ["rights"]
 
 
 def test_the_placeholder_never_starts(operators_world: World) -> None:
-    """However long a check takes: its nodes are somebody's."""
+    """However long a check takes: other jobs need its nodes."""
     operators_world.slurm_line.faults.plan(faults.Answer(status=502), method="DELETE")
     operators_world.gather(WANTED)
     operators_world.slurm.tick()
@@ -126,7 +126,7 @@ def test_the_placeholder_never_starts(operators_world: World) -> None:
 
 
 def test_a_leak_is_recognised_as_ours(operators_world: World) -> None:
-    """Whoever looks for orphans finds the cluster's name and the kind of a check in its owner record."""
+    """The search for orphans finds the cluster's name and the kind of a check in its owner record."""
     operators_world.slurm_line.faults.plan(faults.Drop(), method="DELETE")
     operators_world.slurm_line.faults.plan(faults.Answer(status=502), method="GET", target="/job/", times=9)
     facts = operators_world.gather(WANTED)

@@ -65,7 +65,7 @@ def test_only_what_is_allowed_in_so_many_words_is_allowed(verb: str) -> None:
 
 @pytest.mark.parametrize("verbs", [("create",), ("list", "watch", "patch")])
 def test_reviewing_tokens_is_a_right_of_its_own(verbs: tuple[str, ...]) -> None:
-    """Of the whole cluster, and asked for only where somebody wants it."""
+    """Of the whole cluster, and requested only if it is needed."""
     server = Server(kinds=(), verbs=verbs)
     assert rights.may_review_tokens(server) == ("create" in verbs)
     (asked,) = server.asked

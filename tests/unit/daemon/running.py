@@ -11,6 +11,7 @@ from typing import Any
 
 from slurm_bridge import app
 from slurm_bridge.daemon.process import Daemon
+from slurm_bridge.demo import pocket
 from slurm_bridge.model import kinds, names
 from tests import wait
 
@@ -20,7 +21,7 @@ NAMESPACE = "default"
 class Running:
     """A daemon in a thread, and what it ended with."""
 
-    def __init__(self, daemon: Daemon, world: app.PocketWorld) -> None:
+    def __init__(self, daemon: Daemon, world: pocket.PocketWorld) -> None:
         self.daemon, self.world = daemon, world
         self.status: int | None = None
         self._thread = threading.Thread(target=self._run, name="daemon")
@@ -44,8 +45,8 @@ class Running:
         return self.join()
 
     def get(self, path: str) -> tuple[int, str]:
-        """What the door says."""
-        address = f"http://127.0.0.1:{self.daemon.door.port}{path}"
+        """The answer of the HTTP server."""
+        address = f"http://127.0.0.1:{self.daemon.server.port}{path}"
         try:
             with urllib.request.urlopen(address, timeout=wait.PATIENCE) as answer:
                 return answer.status, answer.read().decode()
@@ -74,7 +75,7 @@ class Running:
         return all(pod is not None and pod["spec"].get("nodeName") for pod in found)
 
 
-def configuration(world: app.PocketWorld, path: pathlib.Path, **values: Any) -> app.Configuration:
+def configuration(world: pocket.PocketWorld, path: pathlib.Path, **values: Any) -> app.Configuration:
     """A file with these values over what the pocket world needs."""
     settled = {
         "cluster_id": "here",
@@ -87,7 +88,7 @@ def configuration(world: app.PocketWorld, path: pathlib.Path, **values: Any) -> 
 
 
 @contextlib.contextmanager
-def running(world: app.PocketWorld, path: pathlib.Path, **values: Any) -> Iterator[Running]:
+def running(world: pocket.PocketWorld, path: pathlib.Path, **values: Any) -> Iterator[Running]:
     """A daemon that runs; ended with the block if it has not been before."""
     with app.daemon(configuration(world, path, **values)) as daemon:
         made = Running(daemon, world)

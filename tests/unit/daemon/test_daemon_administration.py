@@ -13,7 +13,8 @@ import yaml
 from loguru import logger
 
 from slurm_bridge import app, cli, errors
-from slurm_bridge.daemon import administrators
+from slurm_bridge.cli import admin_client
+from slurm_bridge.demo import pocket
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube.access import User
 from tests import wait
@@ -36,7 +37,7 @@ class Office:
     def __init__(self, daemon: Running, folder: pathlib.Path) -> None:
         self.daemon, self.folder, self.queues = daemon, folder, folder / "queues.yaml"
         self.tokens = {name: self._granted(name) for name in ("ann", "eve")}
-        self.url = f"http://127.0.0.1:{daemon.daemon.door.port}"
+        self.url = f"http://127.0.0.1:{daemon.daemon.server.port}"
 
     def _granted(self, name: str) -> str:
         token = secrets.token_urlsafe(24)
@@ -50,8 +51,8 @@ class Office:
 
     def version(self) -> str:
         """Of the queues in force."""
-        badge = administrators.Badge(token_file=self.folder / "ann")
-        return str(administrators.Counter(url=self.url, badge=badge).config()["version"])
+        credentials = admin_client.Credentials(token_file=self.folder / "ann")
+        return str(admin_client.AdminClient(url=self.url, credentials=credentials).config()["version"])
 
     def paths(self) -> list[str]:
         """The queues on the page."""
@@ -64,7 +65,7 @@ def office(tmp_path: pathlib.Path) -> Iterator[Office]:
     """Ready, with queue `a`."""
     (tmp_path / "queues.yaml").write_text(administered("a"))
     hooks = [{"name": "yunikorn", "options": {"file": str(tmp_path / "queues.yaml")}}]
-    with app.pocket_world(nodes=1) as world, running(world, tmp_path / "bridge.json", hooks=hooks, web=ON) as daemon:
+    with pocket.world(nodes=1) as world, running(world, tmp_path / "bridge.json", hooks=hooks, web=ON) as daemon:
         daemon.until_ready()
         made = Office(daemon, tmp_path)
         wait.until(made.paths, "queues", 20)
@@ -83,7 +84,7 @@ def log() -> Iterator[list[str]]:
 def test_a_changed_file_is_taken_over_and_a_broken_one_is_not(
     office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last good one stays, and everybody who administers reads why."""
+    """The last good one stays, and every administrator reads why."""
     first = office.version()
     office.queues.write_text(administered("a", "b"))
     assert office.command("reload") == 0
@@ -108,19 +109,19 @@ def test_a_changed_file_is_taken_over_and_a_broken_one_is_not(
 
 
 def test_a_file_that_changes_is_followed_without_being_asked(office: Office) -> None:
-    """By every replica: who leads next has the same queues."""
+    """By every replica: the next leader has the same queues."""
     office.queues.write_text(administered("a", "b"))
     wait.until(lambda: office.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
 
 
 @pytest.mark.thorough
 def test_the_replica_that_leads_next_has_the_same_queues(tmp_path: pathlib.Path) -> None:
-    """It follows the file while it waits, and answers nobody before it leads."""
+    """It follows the file while it waits, and answers no request before it leads."""
     (tmp_path / "queues.yaml").write_text(administered("a"))
     given = {"hooks": [{"name": "yunikorn", "options": {"file": str(tmp_path / "queues.yaml")}}], "web": ON}
     given["leader_election"] = {"enabled": True, "namespace": "default", "lease_seconds": 4, "renew_seconds": 3}
     with (
-        app.pocket_world(nodes=1) as world,
+        pocket.world(nodes=1) as world,
         running(world, tmp_path / "first.json", **given) as daemon,
     ):
         first = Office(daemon, tmp_path)
@@ -173,10 +174,10 @@ def test_no_token_is_in_any_log_or_error(office: Office, log: list[str]) -> None
 
 
 def refused(office: Office, who: str, error: type[errors.BridgeError]) -> str:
-    """What somebody hears who wants it loaded."""
-    badge = administrators.Badge(token_file=office.folder / who)
+    """The message that a reload with this token gets."""
+    credentials = admin_client.Credentials(token_file=office.folder / who)
     with pytest.raises(error) as raised:
-        administrators.Counter(url=office.url, badge=badge).reload()
+        admin_client.AdminClient(url=office.url, credentials=credentials).reload()
     return f"{raised.value!r}"
 
 
@@ -186,27 +187,29 @@ def test_without_the_hook_there_is_nothing_to_administer(office: Office, capsys:
     assert office.command("reload") == 0
     assert "has no queues any more" in capsys.readouterr().out
     assert office.command("config") == 1
-    assert "no hook that keeps some" in capsys.readouterr().err
+    assert "runs no hook with queues" in capsys.readouterr().err
 
 
 def test_it_is_not_there_unless_the_configuration_says_so(tmp_path: pathlib.Path) -> None:
     """Off by default."""
-    with app.pocket_world(nodes=1) as world, running(world, tmp_path / "bridge.json") as daemon:
+    with pocket.world(nodes=1) as world, running(world, tmp_path / "bridge.json") as daemon:
         daemon.until_ready()
         for method, path in (("GET", "/queues/config"), ("POST", "/queues/validate"), ("POST", "/queues/reload")):
-            connection = http.client.HTTPConnection("127.0.0.1", daemon.daemon.door.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", daemon.daemon.server.port, timeout=20)
             with contextlib.closing(connection):
                 connection.request(method, path, body=b"")
                 assert connection.getresponse().status == 404
         (tmp_path / "token").write_text("words")
-        badge = administrators.Badge(token_file=tmp_path / "token")
-        with pytest.raises(errors.NotFound, match=r"web\.administration\.enabled is off"):
-            administrators.Counter(url=f"http://127.0.0.1:{daemon.daemon.door.port}", badge=badge).config()
+        credentials = admin_client.Credentials(token_file=tmp_path / "token")
+        with pytest.raises(errors.NotFound, match=r"web\.administration\.enabled is false"):
+            admin_client.AdminClient(
+                url=f"http://127.0.0.1:{daemon.daemon.server.port}", credentials=credentials
+            ).config()
 
 
 def test_tokens_of_administrators_do_not_travel_in_the_open(tmp_path: pathlib.Path) -> None:
     """A configuration that would let them is refused before anything listens."""
-    with app.pocket_world(nodes=1) as world:
+    with pocket.world(nodes=1) as world:
         made = configuration(world, tmp_path / "bridge.json", web=ON)
         opened = app.Configuration(path=made.path, environ={}, overrides=(*made.overrides, "web.host=0.0.0.0"))
         with pytest.raises(errors.BadConfiguration, match=r"web\.administration: needs web\.tls.*or set web\.admin"):
@@ -215,9 +218,9 @@ def test_tokens_of_administrators_do_not_travel_in_the_open(tmp_path: pathlib.Pa
 
 def test_the_command_does_not_send_a_token_in_the_clear(tmp_path: pathlib.Path) -> None:
     """Unless it is told to; nothing is read or asked before that."""
-    badge = administrators.Badge(token_file=tmp_path / "nothing")
-    with pytest.raises(errors.BadConfiguration, match="would travel in the clear"):
-        administrators.Counter(url="http://daemon.example:8080", badge=badge).config()
+    credentials = admin_client.Credentials(token_file=tmp_path / "nothing")
+    with pytest.raises(errors.BadConfiguration, match="would be sent without TLS"):
+        admin_client.AdminClient(url="http://daemon.example:8080", credentials=credentials).config()
 
 
 def kubeconfig(folder: pathlib.Path, **user: Any) -> pathlib.Path:
@@ -232,30 +235,32 @@ def kubeconfig(folder: pathlib.Path, **user: Any) -> pathlib.Path:
 
 
 def test_a_token_comes_from_a_file_a_kubeconfig_or_the_environment(tmp_path: pathlib.Path) -> None:
-    """The first that is given counts, and a badge shows none."""
-    environ = {administrators.VARIABLE: "third"}
+    """The first source that is given counts, and no repr shows a token."""
+    environ = {admin_client.VARIABLE: "third"}
     (tmp_path / "token").write_text("first\n")
     given = kubeconfig(tmp_path, token="second")
-    badges = (
-        administrators.Badge(token_file=tmp_path / "token", kubeconfig=given, environ=environ),
-        administrators.Badge(kubeconfig=given, environ=environ),
-        administrators.Badge(environ=environ),
+    sources = (
+        admin_client.Credentials(token_file=tmp_path / "token", kubeconfig=given, environ=environ),
+        admin_client.Credentials(kubeconfig=given, environ=environ),
+        admin_client.Credentials(environ=environ),
     )
-    assert [one.token().words for one in badges] == ["first", "second", "third"]
-    assert "third" not in repr(badges)
+    assert [one.token().words for one in sources] == ["first", "second", "third"]
+    assert "third" not in repr(sources)
 
 
 @pytest.mark.parametrize(
-    ("badge", "words"),
+    ("credentials", "words"),
     [
-        (administrators.Badge(), "give --token-file, --kubeconfig or the variable SLURM_BRIDGE_TOKEN"),
-        (administrators.Badge(environ={administrators.VARIABLE: "ein Wort"}), "SLURM_BRIDGE_TOKEN: holds no bearer"),
-        (administrators.Badge(token_file=pathlib.Path("/nowhere")), "--token-file /nowhere: No such file"),
+        (admin_client.Credentials(), "give --token-file, --kubeconfig or the variable SLURM_BRIDGE_TOKEN"),
+        (admin_client.Credentials(environ={admin_client.VARIABLE: "ein Wort"}), "SLURM_BRIDGE_TOKEN: holds no bearer"),
+        (admin_client.Credentials(token_file=pathlib.Path("/nowhere")), "--token-file /nowhere: No such file"),
     ],
 )
-def test_where_there_is_no_token_it_is_said_where_one_was_looked_for(badge: administrators.Badge, words: str) -> None:
+def test_where_there_is_no_token_it_is_said_where_one_was_looked_for(
+    credentials: admin_client.Credentials, words: str
+) -> None:
     """And never what was found instead."""
     with pytest.raises(errors.BadConfiguration) as raised:
-        badge.token()
+        credentials.token()
     assert words in str(raised.value)
     assert "ein Wort" not in str(raised.value)

@@ -82,7 +82,7 @@ GROUPS = {
 
 
 def test_every_key_of_these_groups_is_looked_at() -> None:
-    """A new key that nobody maps would be a setting without effect."""
+    """A new key that is not mapped would be a setting without effect."""
     keys = {(name, key) for name, group in GROUPS.items() for key in group.model_fields}
     assert keys == OTHER.keys() | ELSEWHERE
 
@@ -108,7 +108,7 @@ def test_defaults_that_no_job_could_have_are_refused() -> None:
 
 
 def test_hold_by_default_means_all_kinds_but_those_that_say_otherwise() -> None:
-    """The kinds that anybody has, and those that are named."""
+    """The built-in kinds, and those that are named."""
     held = configuration.ends(settings(ends={"after_timeout": {"default": "hold", "Job": "resubmit", "Mine": "hold"}}))
     assert "Job" not in held.hold_after_timeout
     assert {"StatefulSet", "JobSet", "Mine"} <= held.hold_after_timeout
@@ -141,7 +141,7 @@ def around() -> ChainServices:
 
 
 def test_the_eligibility_hook_knows_the_schedulers_names_by_itself() -> None:
-    """Nobody has to write them down twice, and whoever does wins."""
+    """They need not be written twice; an explicit value wins."""
     made = configuration.changeable(settings(scheduler_names=["mine"]), around())
     assert made.chain.needs
     hooks = [{"name": "eligibility", "options": {"scheduler_names": ["other"]}}]
@@ -166,7 +166,7 @@ def test_a_request_is_fitted_to_what_slurm_has_and_what_was_derived_of_it_is_kep
 
 
 def test_the_adapter_is_told_what_the_settings_say() -> None:
-    """And keeps nothing of Slurm's nodes: whoever asks for them again wants them fresh."""
+    """And caches no nodes of Slurm: a caller that asks again needs current ones."""
     slurm = {
         "url": "http://localhost",
         "token_file": "/t",

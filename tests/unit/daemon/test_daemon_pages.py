@@ -10,7 +10,7 @@ import responses
 import trustme
 
 from slurm_bridge import errors
-from slurm_bridge.daemon import pages
+from slurm_bridge.cli import pages
 from slurm_bridge.sim import http
 
 URL = "http://daemon.example:8080"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge import app
+from slurm_bridge.demo import pocket
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
@@ -19,9 +20,9 @@ from tests.unit.daemon.running import configuration, running
 
 
 @pytest.fixture
-def world() -> Iterator[app.PocketWorld]:
+def world() -> Iterator[pocket.PocketWorld]:
     """Both servers, with two nodes."""
-    with app.pocket_world(nodes=2) as made:
+    with pocket.world(nodes=2) as made:
         yield made
 
 
@@ -31,7 +32,7 @@ def path(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "config.json"
 
 
-def test_it_binds_pods_and_ends_with_0_when_it_is_told_to(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_it_binds_pods_and_ends_with_0_when_it_is_told_to(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """The whole way, once; and its numbers are on its page."""
     with running(world, path) as daemon:
         daemon.until_ready()
@@ -46,7 +47,7 @@ def test_it_binds_pods_and_ends_with_0_when_it_is_told_to(world: app.PocketWorld
         assert daemon.stop() == 0
 
 
-def test_a_dead_thread_ends_the_process_with_an_error(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_a_dead_thread_ends_the_process_with_an_error(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """Half a daemon looks alive and does half of the work."""
     with running(world, path) as daemon:
         daemon.until_ready()
@@ -54,15 +55,15 @@ def test_a_dead_thread_ends_the_process_with_an_error(world: app.PocketWorld, pa
         assert daemon.join() == 1
 
 
-def test_a_dead_informer_ends_the_process_with_an_error(world: app.PocketWorld, path: pathlib.Path) -> None:
-    """Its cache would grow old without anybody knowing."""
+def test_a_dead_informer_ends_the_process_with_an_error(world: pocket.PocketWorld, path: pathlib.Path) -> None:
+    """Its cache would grow old unnoticed."""
     with running(world, path) as daemon:
         daemon.until_ready()
         next(iter(daemon.daemon._feeds._informers.values())).stop()
         assert daemon.join() == 1
 
 
-def test_it_is_alive_and_not_ready_while_slurm_does_not_answer(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_it_is_alive_and_not_ready_while_slurm_does_not_answer(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """A restart would not help, and no pod is lost for it; with the first answer it goes on."""
     world.slurm_calls.plan(faults.Answer(502, b"", "text/html"), times=10_000)
     with running(world, path) as daemon:
@@ -78,13 +79,13 @@ def test_it_is_alive_and_not_ready_while_slurm_does_not_answer(world: app.Pocket
 
 
 @pytest.mark.security("fairness")
-def test_clients_that_fill_the_door_do_not_keep_probes_out(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_clients_that_fill_the_door_do_not_keep_probes_out(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """Connections to the port of metrics and submissions, however many and idle, fail no probe and restart nothing."""
     with running(world, path, web={"probes_port": 0}) as daemon, contextlib.ExitStack() as stack:
         daemon.until_ready()
         assert daemon.daemon.probes is not None
         for _ in range(40):
-            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.door.port), wait.PATIENCE))
+            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.server.port), wait.PATIENCE))
         probes = http.client.HTTPConnection("127.0.0.1", daemon.daemon.probes.port, timeout=wait.PATIENCE)
         for path_, status in [("/livez", 200), ("/readyz", 200)] * 10 + [("/metrics", 404)]:
             probes.request("GET", path_)
@@ -94,7 +95,7 @@ def test_clients_that_fill_the_door_do_not_keep_probes_out(world: app.PocketWorl
         probes.close()
 
 
-def test_a_lease_decides_who_acts_and_is_given_up_at_the_end(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_a_lease_decides_who_acts_and_is_given_up_at_the_end(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """The second one takes over at once when the first one stops, and submits nothing twice."""
     election = {"enabled": True, "namespace": "default", "lease_seconds": 60, "renew_seconds": 40, "retry_seconds": 0.1}
     with running(world, path, leader_election=election) as first:
@@ -111,11 +112,11 @@ def test_a_lease_decides_who_acts_and_is_given_up_at_the_end(world: app.PocketWo
     assert len(jobs) == 2
 
 
-def test_the_configuration_is_reloaded_and_a_bad_one_is_not(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_the_configuration_is_reloaded_and_a_bad_one_is_not(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """What cannot work changes nothing and is said; what can is used for the next pod."""
     with running(world, path) as daemon:
         daemon.until_ready()
-        given, reload = json.loads(path.read_text()), daemon.daemon._again
+        given, reload = json.loads(path.read_text()), daemon.daemon._reloader
         assert reload is not None
         before = daemon.daemon.core.tools.config
         exchange(path, {**given, "hooks": [{"name": "nobody-knows-it"}]})
@@ -138,25 +139,25 @@ def exchange(path: pathlib.Path, values: dict[str, object]) -> None:
     written.replace(path)
 
 
-def reasons(world: app.PocketWorld) -> set[str]:
+def reasons(world: pocket.PocketWorld) -> set[str]:
     """Of all events."""
     return {event["reason"] for event in world.kube.list(kinds.EVENTS)}
 
 
-def test_status_limits_are_taken_over_by_a_running_daemon(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_status_limits_are_taken_over_by_a_running_daemon(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """The reference says that they are."""
     with app.daemon(configuration(world, path)) as daemon:
         settings = configuration(world, path, status={"patience_seconds": 0}).load()
         daemon._apply(settings)
         daemon.reporter.waiting(Pod(metadata=ObjectMeta(name="a", namespace="default", uid="u")), "Reason", "message")
         assert daemon.reporter.idle_for() == 0.0
-        daemon.door.close()
+        daemon.server.close()
         if daemon.probes is not None:
             daemon.probes.close()
 
 
 def test_a_hook_that_needs_to_see_more_is_shown_it_without_a_restart(
-    world: app.PocketWorld, path: pathlib.Path
+    world: pocket.PocketWorld, path: pathlib.Path
 ) -> None:
     """Claims, volumes and classes are listed before the new configuration counts."""
     without = [{"name": "eligibility", "options": {"volumes": False}}]
@@ -168,13 +169,13 @@ def test_a_hook_that_needs_to_see_more_is_shown_it_without_a_restart(
         wait.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
 
 
-def test_only_what_is_needed_is_watched(world: app.PocketWorld, path: pathlib.Path) -> None:
-    """Our pods, everybody's bound pods, nodes, what groups pods, and what hooks have declared."""
+def test_only_what_is_needed_is_watched(world: pocket.PocketWorld, path: pathlib.Path) -> None:
+    """Our pods, all bound pods, nodes, what groups pods, and what hooks have declared."""
     without = [{"name": "eligibility", "options": {"volumes": False}}]
     with running(world, path, hooks=without, scheduler_names=["one", "two"]) as daemon:
         daemon.until_ready()
         asked = {call.target.partition("limit=")[0] for call in world.kube_calls.journal if "limit=" in call.target}
-    # Nobody waits for what is optional: it may be asked for a moment later.
+    # The start does not wait for what is optional: it may be requested a moment later.
     assert {target.partition("?")[0] for target in asked} - {"/apis/resource.k8s.io/v1/deviceclasses"} == {
         "/api/v1/pods",
         "/api/v1/nodes",

@@ -1,4 +1,4 @@
-"""A daemon with queues, as it runs: the core has its own threads, and the door shows the tree."""
+"""A daemon with queues, as it runs: the core has its own threads, and the HTTP server shows the tree."""
 
 import json
 import pathlib
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge import app
+from slurm_bridge.demo import pocket
 from slurm_bridge.model import kinds
 from tests import wait
 from tests.unit.daemon.running import NAMESPACE, Running, configuration, running
@@ -17,9 +17,9 @@ PODS = ("one", "two", "three", "four")
 
 
 @pytest.fixture
-def world() -> Iterator[app.PocketWorld]:
+def world() -> Iterator[pocket.PocketWorld]:
     """Both servers, with two nodes."""
-    with app.pocket_world(nodes=2) as made:
+    with pocket.world(nodes=2) as made:
         yield made
 
 
@@ -48,7 +48,7 @@ def bound(daemon: Running) -> list[str]:
     return [name for name in PODS if daemon.bound(name)]
 
 
-def test_workloads_wait_in_their_queue_and_follow(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_workloads_wait_in_their_queue_and_follow(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """When another one goes, and when the file says that there may be more; the same daemon all the time."""
     with running(world, path, hooks=hooks(2)) as daemon:
         daemon.until_ready()
@@ -63,7 +63,7 @@ def test_workloads_wait_in_their_queue_and_follow(world: app.PocketWorld, path: 
         wait.until(lambda: seen(daemon) == (3, 0), "all of them", 20)
 
 
-def test_what_runs_is_counted_by_the_next_process(world: app.PocketWorld, path: pathlib.Path) -> None:
+def test_what_runs_is_counted_by_the_next_process(world: pocket.PocketWorld, path: pathlib.Path) -> None:
     """Which knows nothing but pods and placeholders."""
     with running(world, path, hooks=hooks(1)) as daemon:
         daemon.until_ready()

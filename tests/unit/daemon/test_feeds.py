@@ -1,4 +1,4 @@
-"""What is watched of those who group pods: kinds that come later, what is told, and what holds up a start."""
+"""The watches of kinds that group pods: kinds that come later, which changes are told, and what delays a start."""
 
 import queue
 import random
@@ -233,7 +233,7 @@ def test_a_workload_is_told_as_the_podgroups_that_name_it(make: Callable[..., Wo
 
 
 def test_jobs_that_need_fewer_pods_are_found_by_the_run_of_their_jobset(make: Callable[..., World]) -> None:
-    """Those that have only begun are not among them, so that nobody goes through thousands."""
+    """Those that have only begun are not among them, so that there are not thousands to go through."""
     world = make()
     ready(world)
     spec = {"parallelism": 2, "completions": 2}

@@ -1,11 +1,11 @@
-"""The threads' targets, turned by hand: when who may decide, and how work is handed out."""
+"""The threads' targets, run step by step: which replica may decide, and how work is handed out."""
 
 import threading
 from collections.abc import Callable, Iterable
 
 import pytest
 
-from slurm_bridge.daemon.loops import AHEAD, Loops, Pool
+from slurm_bridge.daemon.loops import AHEAD, Loops, WorkerPool
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.queue import WOKEN, Filed
 from slurm_bridge.sim import faults
@@ -32,7 +32,7 @@ class Workers:
 
     def __init__(self, number: int) -> None:
         self.core, self.stop = Acting(), threading.Event()
-        self.pool = Pool(self.core, number)  # type: ignore[arg-type]
+        self.pool = WorkerPool(self.core, number)  # type: ignore[arg-type]
         self.died: list[BaseException] = []
         self.threads = [threading.Thread(target=self._run) for _ in range(number)]
         for thread in self.threads:
@@ -82,7 +82,7 @@ def test_who_decides_waits_while_all_workers_have_enough_to_do() -> None:
 
 
 def test_a_worker_that_dies_leaves_its_place_free() -> None:
-    """The supervisor ends the process for it; nobody else hangs meanwhile."""
+    """The supervisor ends the process for it; no other thread hangs meanwhile."""
     workers = Workers(1)
 
     def fail() -> Filed:
@@ -101,7 +101,7 @@ class Desk:
         self.bridge, self.stop = bridge, threading.Event()
         self._script = iter(leading)
         self._leads = False
-        self.pool = Pool(bridge.core, 1)
+        self.pool = WorkerPool(bridge.core, 1)
         health = Health(bridge.clock.now)
         self.loops = Loops(bridge.core, self.pool, bridge.clock, health, self._leading)
         self.loops.when_synced(lambda: synced)
@@ -127,7 +127,7 @@ def test_who_does_not_lead_does_nothing(bridge: Bridge) -> None:
 
 
 def test_nothing_is_decided_before_all_caches_are_full(bridge: Bridge) -> None:
-    """Who sees half of the pods would cancel the jobs of the others."""
+    """A replica that sees half of the pods would cancel the jobs of the others."""
     bridge.hear()
     desk = Desk(bridge, [True] * 5, synced=False)
     desk.schedule()

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.daemon.reload import PERIOD, Reload, Source, Stored, Use
+from slurm_bridge.daemon.reload import PERIOD, Reload, SettingsSource, StoredFile, Use
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings.model import Settings
 
@@ -31,17 +31,17 @@ class File:
         #: What the hook in force has read of a file of its own, and what is there now.
         self.read = self.now = "1"
         self.clock = clock or VirtualClock()
-        source = Source(fingerprint=lambda: str(self.version), load=self.load)
+        source = SettingsSource(fingerprint=lambda: str(self.version), load=self.load)
         told = self.said
         use = Use(
             apply=self.apply,
             told=lambda result, text: told.append((result, text)),
-            stored=lambda: [Stored(file="queues.yaml", read=self.read, now=self.now)],
+            stored=lambda: [StoredFile(file="queues.yaml", read=self.read, now=self.now)],
         )
         self.reload = Reload(settings(), source, use, self.clock)
 
     def write(self, content: Settings | errors.BadConfiguration) -> None:
-        """Somebody edits it."""
+        """Edit it."""
         self.content = content
         self.version += 1
 
@@ -98,7 +98,7 @@ def test_a_bad_file_changes_nothing_and_is_told_once() -> None:
 
 
 def test_settings_that_fit_each_other_and_not_the_daemon_are_refused() -> None:
-    """A hook that nobody knows, for example; written again they are tried again."""
+    """An unknown hook, for example; written again they are tried again."""
     file = File()
     file.unusable = "no such hook"
     file.write(settings(defaults={"partition": "batch"}))
@@ -180,7 +180,7 @@ def test_whatever_is_wrong_with_a_file_the_last_good_configuration_stays(surpris
     file.write(settings(defaults={"partition": "batch"}))
     file.reload.step()
     assert file.applied == []
-    assert file.said == [("refused", f"it could not be dealt with: {type(surprise).__name__}: {surprise}")]
+    assert file.said == [("refused", f"it could not be processed: {type(surprise).__name__}: {surprise}")]
     file.surprise = None
     file.write(settings(defaults={"partition": "batch"}))
     file.reload.step()

@@ -4,43 +4,42 @@ from collections.abc import Iterator
 
 import pytest
 
-from slurm_bridge import app
-from slurm_bridge.demo import belonging, work
-from slurm_bridge.demo.observer import Observer
-from slurm_bridge.demo.scene import Stage
+from slurm_bridge.demo import ownership, pocket, work
+from slurm_bridge.demo.observer import PocketObserver
+from slurm_bridge.demo.scene import PodStage
 from slurm_bridge.demo.work import Work
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.marks import Owner
 
 
 @pytest.fixture
-def world() -> Iterator[app.PocketWorld]:
+def world() -> Iterator[pocket.PocketWorld]:
     """With the namespace of the show."""
-    with app.pocket_world(nodes=4) as made:
+    with pocket.world(nodes=4) as made:
         made.kube.create(kinds.NAMESPACES, {"metadata": {"name": work.NAMESPACE}})
         yield made
 
 
-def test_looking_is_not_counted_among_the_calls(world: app.PocketWorld) -> None:
+def test_looking_is_not_counted_among_the_calls(world: pocket.PocketWorld) -> None:
     """Only what goes over HTTP is, from the observer's making on."""
     world.cluster.list(kinds.NODES)
-    look = Observer(world)
+    look = PocketObserver(world)
     world.kube.create(kinds.PODS, work.pod(1))
-    assert (look.look().calls.kube, look.look().count(Stage.PENDING)) == (0, 1)
+    assert (look.look().calls.kube, look.look().count(PodStage.PENDING)) == (0, 1)
     world.cluster.list(kinds.NODES)
     assert look.look().calls.kube == 1
 
 
-def test_pods_that_are_gone_for_long_are_only_counted(world: app.PocketWorld) -> None:
+def test_pods_that_are_gone_for_long_are_only_counted(world: pocket.PocketWorld) -> None:
     """The sums stay right."""
-    look = Observer(world, remembered=1)
+    look = PocketObserver(world, remembered=1)
     for number in (1, 2, 3):
         world.kube.create(kinds.PODS, work.pod(number))
     look.look()
     for number in (1, 2, 3):
         world.kube.delete(kinds.PODS, (work.NAMESPACE, f"pod-{number:03}"), grace=0)
     frame = look.look()
-    assert (len(frame.rows), frame.count(Stage.GONE), frame.pods) == (1, 3, 3)
+    assert (len(frame.rows), frame.count(PodStage.GONE), frame.pods) == (1, 3, 3)
     assert look.look().pods == 3
 
 
@@ -54,18 +53,18 @@ def test_pods_that_are_gone_for_long_are_only_counted(world: app.PocketWorld) ->
     ],
 )
 def test_a_job_has_the_outcome_that_its_conditions_say(
-    world: app.PocketWorld, status: dict[str, object], outcome: str
+    world: pocket.PocketWorld, status: dict[str, object], outcome: str
 ) -> None:
     """Nothing as long as it goes on."""
     spec = {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}
     world.kube.create(kinds.JOBS, {"metadata": {"name": "a", "namespace": work.NAMESPACE}, "spec": spec})
     world.kube.merge(kinds.JOBS, (work.NAMESPACE, "a"), {"status": status}, "status")
-    assert Observer(world).outcome(Work(kind=kinds.JOBS, namespace=work.NAMESPACE, name="a")) == outcome
+    assert PocketObserver(world).outcome(Work(kind=kinds.JOBS, namespace=work.NAMESPACE, name="a")) == outcome
 
 
-def test_what_was_deleted_is_gone(world: app.PocketWorld) -> None:
+def test_what_was_deleted_is_gone(world: pocket.PocketWorld) -> None:
     """A bare pod whose node was taken back."""
-    assert Observer(world).outcome(Work(kind=kinds.PODS, namespace=work.NAMESPACE, name="nobody")) == "gone"
+    assert PocketObserver(world).outcome(Work(kind=kinds.PODS, namespace=work.NAMESPACE, name="nobody")) == "gone"
 
 
 @pytest.mark.parametrize(
@@ -88,9 +87,9 @@ def test_what_was_deleted_is_gone(world: app.PocketWorld) -> None:
     ],
 )
 def test_a_pod_may_have_the_job_of_its_group(marked: dict[str, object], owner: Owner) -> None:
-    """Whoever groups it is read from the pod alone."""
+    """Its group is read from the pod alone."""
     pod = {"metadata": {"uid": "u1", "namespace": "ns", **marked}, "spec": {}}
-    assert belonging.whose(owner) in belonging.candidates(pod)
+    assert ownership.owner_of(owner) in ownership.candidates(pod)
     named = {**pod, "spec": {"schedulingGroup": {"podGroupName": "h"}}}
-    assert "PodGroup:ns/h" in belonging.candidates(named)
-    assert "PodGroup:other/h" not in belonging.candidates(named)
+    assert "PodGroup:ns/h" in ownership.candidates(named)
+    assert "PodGroup:other/h" not in ownership.candidates(named)

@@ -3,7 +3,7 @@
 import pytest
 
 from slurm_bridge.demo import scene
-from slurm_bridge.demo.scene import Bar, Frame, JobSeen, PodSeen, Row, Stage
+from slurm_bridge.demo.scene import Bar, Frame, JobSeen, PodRow, PodSeen, PodStage
 
 
 def pod(*, phase: str = "Pending", node: str = "", uid: str = "u1", job_id: int = 0, group: str = "") -> PodSeen:
@@ -19,12 +19,12 @@ def job(*, cpus: dict[str, int] | None = None, over: bool = False, job_id: int =
     return JobSeen(job_id=job_id, owner=owner, cpus=cpus or {}, over=over, why="Resources")
 
 
-def row(stage: Stage, uid: str = "u1") -> Row:
+def row(stage: PodStage, uid: str = "u1") -> PodRow:
     """A pod at a stage."""
-    return Row(uid=uid, name=f"pod-{uid}", stage=stage)
+    return PodRow(uid=uid, name=f"pod-{uid}", stage=stage)
 
 
-def frame(*rows: Row) -> Frame:
+def frame(*rows: PodRow) -> Frame:
     """A look."""
     return Frame(seconds=1.0, rows=rows)
 
@@ -32,32 +32,32 @@ def frame(*rows: Row) -> Frame:
 @pytest.mark.parametrize(
     ("seen", "placeholder", "stage"),
     [
-        (pod(), None, Stage.PENDING),
-        (pod(), job(over=True), Stage.PENDING),
-        (pod(), job(), Stage.QUEUED),
-        (pod(), job(cpus={"n1": 2}), Stage.ALLOCATED),
-        (pod(node="n1"), job(cpus={"n1": 2}), Stage.BOUND),
-        (pod(node="n1", phase="Running"), None, Stage.BOUND),
-        (pod(node="n1", phase="Succeeded"), None, Stage.DONE),
-        (pod(node="n1", phase="Failed"), job(), Stage.FAILED),
+        (pod(), None, PodStage.PENDING),
+        (pod(), job(over=True), PodStage.PENDING),
+        (pod(), job(), PodStage.QUEUED),
+        (pod(), job(cpus={"n1": 2}), PodStage.ALLOCATED),
+        (pod(node="n1"), job(cpus={"n1": 2}), PodStage.BOUND),
+        (pod(node="n1", phase="Running"), None, PodStage.BOUND),
+        (pod(node="n1", phase="Succeeded"), None, PodStage.DONE),
+        (pod(node="n1", phase="Failed"), job(), PodStage.FAILED),
     ],
 )
-def test_the_stage_follows_from_pod_and_job(seen: PodSeen, placeholder: JobSeen | None, stage: Stage) -> None:
+def test_the_stage_follows_from_pod_and_job(seen: PodSeen, placeholder: JobSeen | None, stage: PodStage) -> None:
     """The table of the module, row by row."""
     assert scene.stage(seen, placeholder) is stage
 
 
 def test_a_pod_that_disappears_before_its_end_is_gone_and_keeps_its_job() -> None:
     """Slurm has taken the node back, and the daemon deleted the pod."""
-    before = {"u1": Row(uid="u1", name="pod-u1", stage=Stage.BOUND, job_id=7, node="n1")}
+    before = {"u1": PodRow(uid="u1", name="pod-u1", stage=PodStage.BOUND, job_id=7, node="n1")}
     (found,) = scene.rows(before, (), {}, 5.0)
-    assert (found.stage, found.job_id, found.node, found.since) == (Stage.GONE, 7, "n1", 5.0)
+    assert (found.stage, found.job_id, found.node, found.since) == (PodStage.GONE, 7, "n1", 5.0)
 
 
 def test_a_finished_pod_that_is_cleared_away_stays_done() -> None:
     """Its end was seen."""
-    (found,) = scene.rows({"u1": row(Stage.DONE)}, (), {}, 5.0)
-    assert found.stage is Stage.DONE
+    (found,) = scene.rows({"u1": row(PodStage.DONE)}, (), {}, 5.0)
+    assert found.stage is PodStage.DONE
 
 
 def test_rows_stay_in_the_order_in_which_they_were_first_seen() -> None:
@@ -76,12 +76,15 @@ def test_a_row_remembers_since_when_it_is_at_its_stage() -> None:
 
 
 def test_members_of_a_gang_have_one_job_and_know_how_many_they_are() -> None:
-    """From the moment at which the group has a job; whoever ended earlier keeps it."""
+    """From the moment at which the group has a job; a member that ended earlier keeps it."""
     members = [pod(uid=uid, group="g") for uid in ("a", "b", "c")]
     rows = scene.rows({}, [*members, pod()], scene.newest([job(owner="g"), job(job_id=8)]), 0.0)
     assert [(row.job_id, row.members) for row in rows] == [(7, 3), (7, 3), (7, 3), (8, 1)]
     left = scene.rows({row.uid: row for row in rows}, members[:1], {}, 1.0)
-    assert [(row.stage, row.job_id, row.members) for row in left][:2] == [(Stage.PENDING, 7, 3), (Stage.GONE, 7, 3)]
+    assert [(row.stage, row.job_id, row.members) for row in left][:2] == [
+        (PodStage.PENDING, 7, 3),
+        (PodStage.GONE, 7, 3),
+    ]
     assert scene.job_of(rows[0]) == "job 7 of 3 pods"
 
 
@@ -116,27 +119,29 @@ def test_bars_add_what_running_jobs_hold() -> None:
 
 def test_stages_that_were_passed_between_two_looks_are_told_too() -> None:
     """The allocation of a pod lasts a few milliseconds."""
-    told = [stage for _, stage in scene.steps(frame(row(Stage.PENDING)), frame(row(Stage.BOUND)))]
-    assert told == [Stage.QUEUED, Stage.ALLOCATED, Stage.BOUND]
+    told = [stage for _, stage in scene.steps(frame(row(PodStage.PENDING)), frame(row(PodStage.BOUND)))]
+    assert told == [PodStage.QUEUED, PodStage.ALLOCATED, PodStage.BOUND]
 
 
 def test_a_new_pod_is_told_from_its_beginning() -> None:
     """Also before the first look."""
-    assert [stage for _, stage in scene.steps(None, frame(row(Stage.QUEUED)))] == [Stage.PENDING, Stage.QUEUED]
+    assert [stage for _, stage in scene.steps(None, frame(row(PodStage.QUEUED)))] == [PodStage.PENDING, PodStage.QUEUED]
 
 
 def test_nothing_is_told_twice() -> None:
     """The same look twice."""
-    assert scene.steps(frame(row(Stage.BOUND)), frame(row(Stage.BOUND))) == []
+    assert scene.steps(frame(row(PodStage.BOUND)), frame(row(PodStage.BOUND))) == []
 
 
 def test_a_way_back_is_told_as_it_is() -> None:
     """A job that a crash has lost: the pod waits again."""
-    assert [stage for _, stage in scene.steps(frame(row(Stage.ALLOCATED)), frame(row(Stage.PENDING)))] == [
-        Stage.PENDING
+    assert [stage for _, stage in scene.steps(frame(row(PodStage.ALLOCATED)), frame(row(PodStage.PENDING)))] == [
+        PodStage.PENDING
     ]
 
 
 def test_an_end_that_is_not_good_is_told_without_the_way_there() -> None:
     """Failed and gone stand beside the way."""
-    assert [stage for _, stage in scene.steps(frame(row(Stage.QUEUED)), frame(row(Stage.GONE)))] == [Stage.GONE]
+    assert [stage for _, stage in scene.steps(frame(row(PodStage.QUEUED)), frame(row(PodStage.GONE)))] == [
+        PodStage.GONE
+    ]

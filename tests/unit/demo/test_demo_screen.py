@@ -6,15 +6,15 @@ import io
 import rich.console
 
 from slurm_bridge.demo import lines, screen
-from slurm_bridge.demo.scene import Bar, Calls, Frame, Row, Stage
+from slurm_bridge.demo.scene import Bar, Calls, Frame, PodRow, PodStage
 
 
-def row(number: int, stage: Stage, *, since: float = 0.0) -> Row:
+def row(number: int, stage: PodStage, *, since: float = 0.0) -> PodRow:
     """A pod at a stage."""
-    return Row(uid=str(number), name=f"pod-{number}", stage=stage, job_id=number, node="ext001", since=since)
+    return PodRow(uid=str(number), name=f"pod-{number}", stage=stage, job_id=number, node="ext001", since=since)
 
 
-def look(*rows: Row) -> Frame:
+def look(*rows: PodRow) -> Frame:
     """With one node half full."""
     bars = (Bar(node="ext001", used=4, cpus=8),)
     calls = Calls(kube=10, slurm=20, kube_rate=1.5, slurm_rate=2.5)
@@ -32,23 +32,23 @@ def shown(frame: Frame, *, room: int = 10) -> str:
 
 def test_the_picture_has_pods_nodes_calls_events_and_the_log() -> None:
     """All of it at one look."""
-    text = shown(look(row(1, Stage.BOUND), row(2, Stage.QUEUED)))
+    text = shown(look(row(1, PodStage.BOUND), row(2, PodStage.QUEUED)))
     wanted = ("pod-1", "●●●●○ bound", "●●○○○ queued", "4/8", "1.5 Kubernetes, 2.5 Slurm", "Scheduled", "daemon says")
     assert [word for word in wanted if word not in text] == []
 
 
 def test_members_of_a_gang_show_their_one_job() -> None:
     """On the terminal and in lines."""
-    members = [dataclasses.replace(row(number, Stage.BOUND), job_id=7, members=2) for number in (1, 2)]
+    members = [dataclasses.replace(row(number, PodStage.BOUND), job_id=7, members=2) for number in (1, 2)]
     assert shown(look(*members)).count("7 x 2") == 2
     told: list[str] = []
-    lines.Lines(told.append).show(look(*members))
+    lines.LineDisplay(told.append).show(look(*members))
     assert sum(line.endswith("bound     job 7 of 2 pods  ext001") for line in told) == 2
 
 
 def test_pods_on_their_way_stand_above_those_that_are_over() -> None:
     """Where there is no room for all, the finished ones are left out."""
-    rows = [row(1, Stage.DONE, since=9.0), row(2, Stage.BOUND, since=1.0), row(3, Stage.ALLOCATED, since=2.0)]
+    rows = [row(1, PodStage.DONE, since=9.0), row(2, PodStage.BOUND, since=1.0), row(3, PodStage.ALLOCATED, since=2.0)]
     assert [one.name for one in screen.chosen(rows, 2)] == ["pod-3", "pod-2"]
 
 
@@ -66,7 +66,7 @@ def test_a_screen_shows_looks_and_leaves_the_last_one() -> None:
     console = rich.console.Console(file=io.StringIO(), width=120, height=40, force_terminal=True)
     with screen.Screen(screen.LogCorner(), console) as drawn:
         drawn.begin("on the stage")
-        drawn.show(look(row(1, Stage.BOUND)))
+        drawn.show(look(row(1, PodStage.BOUND)))
     text = console.file
     assert isinstance(text, io.StringIO)
     assert "on the stage" in text.getvalue()
@@ -76,8 +76,8 @@ def test_a_screen_shows_looks_and_leaves_the_last_one() -> None:
 def test_lines_tell_each_step_once_and_the_calls_now_and_then() -> None:
     """For pipes and logs."""
     told: list[str] = []
-    plain = lines.Lines(told.append)
-    plain.show(look(row(1, Stage.QUEUED)))
-    plain.show(look(row(1, Stage.QUEUED)))
+    plain = lines.LineDisplay(told.append)
+    plain.show(look(row(1, PodStage.QUEUED)))
+    plain.show(look(row(1, PodStage.QUEUED)))
     assert [line.split()[3] for line in told if "pod-1" in line] == ["pending", "queued"]
     assert sum("calls per second" in line for line in told) == 1

@@ -7,16 +7,16 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.demo import lines, scene, show, troubles
-from slurm_bridge.demo.scene import Frame, Stage
-from slurm_bridge.demo.show import Options, Summary
+from slurm_bridge.demo.scene import Frame, PodStage
+from slurm_bridge.demo.show import DemoOptions, Summary
 
-SMALL = Options(pods=4, nodes=4, once=True, deadline=60.0)
+SMALL = DemoOptions(pods=4, nodes=4, once=True, deadline=60.0)
 
 
 class Watcher:
     """Keeps every look, and may stop the show at one."""
 
-    def __init__(self, stop: threading.Event | None = None, *, until: Stage = Stage.DONE) -> None:
+    def __init__(self, stop: threading.Event | None = None, *, until: PodStage = PodStage.DONE) -> None:
         self.frames: list[Frame] = []
         self._stop, self._until = stop, until
 
@@ -41,9 +41,9 @@ def summary(**changes: object) -> Summary:
 def test_every_example_and_every_pod_is_taken_to_its_end() -> None:
     """Each pod is bound to a node, succeeds, and leaves nothing in Slurm."""
     told: list[str] = []
-    ended = show.play(SMALL, lines.Lines(told.append), threading.Event())
+    ended = show.play(SMALL, lines.LineDisplay(told.append), threading.Event())
     assert ended.good, str(ended)
-    assert (ended.last.left, ended.last.count(Stage.DONE)) == (0, len(ended.last.rows))
+    assert (ended.last.left, ended.last.count(PodStage.DONE)) == (0, len(ended.last.rows))
     assert {stage for stage in scene.WAY if any(f" {stage.value}" in line for line in told)} == set(scene.WAY)
     assert "jobs left in Slurm: 0" in str(ended)
 
@@ -73,7 +73,7 @@ def test_the_show_goes_well_although_answers_are_lost() -> None:
 def test_a_stop_ends_the_show_in_order() -> None:
     """The daemon ends as it was told, whatever was under way."""
     stop = threading.Event()
-    ended = show.play(dataclasses.replace(SMALL, once=False), Watcher(stop, until=Stage.BOUND), stop)
+    ended = show.play(dataclasses.replace(SMALL, once=False), Watcher(stop, until=PodStage.BOUND), stop)
     assert ended.daemon == 0
 
 

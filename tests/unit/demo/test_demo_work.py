@@ -42,10 +42,10 @@ def test_all_shipped_examples_are_shown_whose_controllers_are_there() -> None:
     """Each is a folder with a manifest, and the package of the one that brings a hook is installed for the tests."""
     programme = work.programme(0)
     assert {"job-sleep-single", "job-gang", "podgroup", "generic-group", "custom-hook"} <= set(programme.examples)
-    assert programme.left_out["jobset"] == "nobody makes pods of a JobSet in the pocket Kubernetes"
+    assert programme.left_out["jobset"] == "no controller makes pods of a JobSet in the pocket Kubernetes"
     sets = {"jobset", "jobset-in-order", "leaderworkerset", "leaderworkerset-heterogeneous"}
     assert sets <= programme.left_out.keys()
-    idle = {f"nobody makes pods of a {kind.kind} in the pocket Kubernetes" for kind in kind_table.SPECS}
+    idle = {f"no controller makes pods of a {kind.kind} in the pocket Kubernetes" for kind in kind_table.SPECS}
     of_workloads = {name for name, why in programme.left_out.items() if why in idle}
     assert programme.left_out.keys() == {"cronjob", "deployment", "statefulset"} | of_workloads
     assert [hook["name"] for hook in work.hooks(programme.examples)] == ["office-hours"]
@@ -53,7 +53,7 @@ def test_all_shipped_examples_are_shown_whose_controllers_are_there() -> None:
 
 
 def test_a_bare_pod_of_an_example_comes_to_an_end() -> None:
-    """In the pocket world nobody runs its program, so its end is on order."""
+    """The pocket kubelet runs no program, so its end is requested by an annotation."""
     (pod,) = (one for one in work.programme(0).manifests if one["kind"] == "Pod")
     assert pod["metadata"]["annotations"]["kwok.local/outcome"] == "succeed"
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from slurm_bridge import app
+from slurm_bridge.demo import pocket
 from slurm_bridge.explain.explainer import Explainer
-from slurm_bridge.explain.explaining import Explanation
+from slurm_bridge.explain.explanation import Explanation
 from slurm_bridge.settings import loading
 from slurm_bridge.settings.model import Settings
 
@@ -15,14 +16,14 @@ CONFIG = "cluster_id: east\ndefaults: {user: slurm-bridge, group: slurm-bridge}\
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[app.PocketWorld]:
+def world() -> Iterator[pocket.PocketWorld]:
     """Ten nodes, of every kind that there is, on both sides."""
-    with app.pocket_world(nodes=10) as made:
+    with pocket.world(nodes=10) as made:
         yield made
 
 
 @pytest.fixture
-def settings(world: app.PocketWorld, tmp_path: pathlib.Path) -> Callable[..., Settings]:
+def settings(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> Callable[..., Settings]:
     """The settings of a daemon of this world; words are further `--set` values."""
 
     def made(*overrides: str) -> Settings:

@@ -1,4 +1,4 @@
-"""The score matrix: who said what of which node, the best first."""
+"""The score matrix: the score of each hook for each node, the best first."""
 
 import dataclasses
 import json

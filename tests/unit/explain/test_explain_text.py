@@ -1,4 +1,4 @@
-"""How an explanation reads, for people and for machines, and who may see which part."""
+"""How an explanation reads, as text and as JSON, and which part users and operators see."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.explain import nodes, subjects, text
-from slurm_bridge.explain.explaining import Explanation
-from slurm_bridge.explain.subjects import Subject
+from slurm_bridge.explain.explanation import Explanation
+from slurm_bridge.explain.subjects import ExplainSubject
 from slurm_bridge.hooks.base import Audience, Denied, Phase
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
@@ -21,17 +21,17 @@ LINES = (
     Line(hook="site", phase=Phase.SCORE, nodes_in=3, nodes_out=3, reason="secret", audience=Audience.OPERATOR),
 )
 EVERY = frozenset({"n1", "n2", "n3", "n4"})
-EYES = subjects.Eyes(clock=VirtualClock(), known=NOTHING, server=None, options=Options())
+EYES = subjects.OwnerLookup(clock=VirtualClock(), known=NOTHING, server=None, options=Options())
 
 
-def subject(*manifests: dict[str, Any]) -> Subject:
+def subject(*manifests: dict[str, Any]) -> ExplainSubject:
     """Of a pod, unless other manifests are given: offline."""
     (found,) = subjects.of_objects(manifests or (explained.pod(),), EYES)
     return found
 
 
 def explanation(obstacle: Obstacle | None = None) -> Explanation:
-    """With a line for everybody and one for operators."""
+    """With a line for all users and one for operators."""
     denied = [
         Denied.because("node(s) were unschedulable", {"n1", "n2"}),
         Denied(nodes={"n3": ("site secret",)}, audience=Audience.OPERATOR),
@@ -98,7 +98,7 @@ def test_everything_with_a_template_is_explained_through_a_pod_of_it(kind: str) 
 
 
 def test_a_kind_of_the_same_name_in_another_group_is_none_of_them() -> None:
-    """`Job` of somebody's own definition."""
+    """A `Job` of a custom definition."""
     other = {**explained.job(), "apiVersion": "example.org/v1"}
     with pytest.raises(errors.BadConfiguration, match="nothing to explain in Job"):
         subject(other)
@@ -121,7 +121,7 @@ def test_owners_that_could_not_be_read_are_a_note() -> None:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
     manifest["metadata"]["ownerReferences"] = [owner]
     (note,) = (one for one in subject(manifest).notes if one.startswith("owners: "))
-    assert "owner Job train (batch/v1) could not be read: offline it was not looked at" in note
+    assert "owner Job train (batch/v1) could not be read: it was not read offline" in note
 
 
 def test_a_pod_without_namespace_is_in_the_default_one() -> None:

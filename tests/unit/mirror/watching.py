@@ -13,12 +13,12 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 
 def owner(uid: str = "u", *, cluster: str = "here", attempt: int = 0, **more: Any) -> Owner:
@@ -58,7 +58,7 @@ class Watch:
     def __init__(self, folder: pathlib.Path, **rhythm: Any) -> None:
         self.clock = VirtualClock()
         nodes = [state.Node(name=name, cpus=64, memory_mib=64_000) for name in ("n1", "n2")]
-        config = state.Config(minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0)
+        config = state.PocketConfig(minimum_job_age=30.0, hang_delay=0.0, down_delay=0.0)
         self.pocket = PocketSlurm(clock=self.clock, nodes=nodes, reservations=(), config=config)
         self.line = Line(self.pocket.handler, clock=self.clock)
         self.calls = self.line.faults

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slurm_bridge import ports
-from slurm_bridge.daemon import brain, observing
+from slurm_bridge.daemon import assembly, hook_observer
 from slurm_bridge.hooks import needs, services
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds, names
@@ -27,14 +27,14 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.overlays.fenced import FencedCluster, FencedSlurm
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.sim import faults
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.workloads import kind_table, known
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 from tests.simulation.observer import CLUSTER_ID
 from tests.simulation.threadless_watch import Feed
 from tests.simulation.weather import Side
@@ -93,7 +93,7 @@ class Bridge:
         dice = random.Random(7)
         self._groups = {kind: self._feed(cluster, kind, self._on_owner) for kind in kind_table.WATCHED}
         metrics = Metrics(version="test")
-        around = observing.surroundings(self.settings, self.clock, dice, metrics, services.nowhere)
+        around = hook_observer.surroundings(self.settings, self.clock, dice, metrics, services.nowhere)
         # A hook's own thread would move the clock that stands still for everybody else.
         around = dataclasses.replace(around, threads=False)
         seen: dict[needs.Need, Feed[Any]] = {}
@@ -103,7 +103,7 @@ class Bridge:
             seen.update({need: self._feed(cluster, needs.KINDS[need], self._on_surroundings) for need in every})
             return {need: feed.store for need, feed in seen.items()}
 
-        outside = brain.Outside(
+        outside = assembly.CoreInputs(
             cluster=FencedCluster(cluster, lambda: self.leads),
             slurm=FencedSlurm(slurm, lambda: self.leads),
             clock=self.clock,
@@ -113,7 +113,7 @@ class Bridge:
             around=around,
             views=views,
         )
-        made = brain.build(self.settings, outside)
+        made = assembly.build(self.settings, outside)
         self.core, self.reporter = made.core, made.reporter
         self.feeds: tuple[Feed[Any], ...] = (
             *seen.values(),

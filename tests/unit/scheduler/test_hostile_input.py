@@ -21,7 +21,7 @@ def stranger(bridge: Bridge, name: bytes) -> int:
     world = bridge.slurm.world
     job_id = world.next_id
     world.next_id += 1
-    ask = state.Ask(name="theirs", partitions=("debug",))
+    ask = state.RequestedJob(name="theirs", partitions=("debug",))
     world.put(state.Job(job_id=job_id, ask=ask, user="alice", submitted=world.now, eligible=world.now))
     bridge.slurm.control.rename(job_id, name)
     return job_id

@@ -15,10 +15,10 @@ RBAC = pathlib.Path(__file__).resolve().parents[3] / "deploy" / "rbac.yaml"
 TOKEN = "token-of-the-service-account"
 
 
-def granted() -> tuple[access.Rule, ...]:
+def granted() -> tuple[access.AccessRule, ...]:
     """The rules of all roles, as the pocket API server takes them."""
     rules = [rule for one in yaml.safe_load_all(RBAC.read_text()) for rule in one.get("rules", ())]
-    return tuple(access.Rule(verbs=tuple(rule["verbs"]), resources=_resources(rule)) for rule in rules)
+    return tuple(access.AccessRule(verbs=tuple(rule["verbs"]), resources=_resources(rule)) for rule in rules)
 
 
 def _resources(rule: Any) -> tuple[str, ...]:

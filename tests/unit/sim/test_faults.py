@@ -73,7 +73,7 @@ def test_the_journal_counts_by_method_and_target(planned: faults.Faults) -> None
 
 
 def test_release_lets_go_what_hangs(planned: faults.Faults) -> None:
-    """Whoever hangs since before it goes on, nobody else."""
+    """A call that hung before it goes on, no later one."""
     before = planned.releases
     planned.release()
     planned.hang(before)

@@ -127,7 +127,7 @@ def test_pipelined_requests_are_answered_in_order(server: pocket.Server) -> None
     ],
 )
 def test_what_cannot_be_read_is_refused(server: pocket.Server, text: bytes, status: int) -> None:
-    """The connection ends after a refusal, since nobody knows where the next request would start."""
+    """The connection ends after a refusal, since the start of the next request is unknown."""
     assert raw(server, text).startswith(f"HTTP/1.1 {status} ".encode())
 
 
@@ -295,7 +295,7 @@ class TestFaults:
             connection.getresponse()
 
     def test_a_release_counts_from_the_note_on(self) -> None:
-        """Whoever sees the call in the journal and releases it need not know how far it has come."""
+        """A test that sees the call in the journal and releases it need not know how far it has come."""
 
         class Eager(faults.Faults):
             def note(self, call: faults.Call) -> None:

@@ -10,9 +10,9 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.runtime.http import messages
 from slurm_bridge.sim import wire
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.slurm import client
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 URL = "http://slurm.test:6820"
 VERSIONS = ("v0.0.43", "v0.0.44", "v0.0.45")

@@ -6,8 +6,8 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.model.job import Done, Gres, Phase, Refusal, Unknown
-from slurm_bridge.sim.direct_line import NotAnswered, Silent
 from slurm_bridge.slurm import fields
+from tests.direct_line import NotAnswered, Silent
 from tests.unit.slurm.samples import owner, problem, recorded, request
 
 

@@ -45,7 +45,7 @@ def test_a_beat_of_an_unexpected_loop_is_nobodys_concern(health: Health, clock: 
 
 
 def test_a_dead_thread_is_not_alive(health: Health) -> None:
-    """Whoever knows the threads is asked."""
+    """The supervisor, which knows the threads, is asked."""
     dead: list[str] = []
     health.alive_while("threads", lambda: ", ".join(dead))
     assert health.livez().good

@@ -41,7 +41,7 @@ def value(numbers: metrics.Metrics, name: str, **labels: str) -> float | None:
 
 
 def test_what_is_described_is_what_is_served(every: instruments.Instruments) -> None:
-    """Nothing is served that nobody explains, nothing explained that nobody serves."""
+    """Every metric that is served is described, and every one that is described is served."""
     assert {row.name: row.type for row in every.described} == served(every)
 
 
@@ -69,7 +69,7 @@ def test_names_follow_the_habits_of_prometheus(every: instruments.Instruments) -
 
 
 def test_two_daemons_in_one_process_count_apart(numbers: metrics.Metrics) -> None:
-    """There is no registry that everybody shares."""
+    """There is no shared registry."""
     other = metrics.Metrics()
     numbers.orphans_cancelled.inc()
     assert value(numbers, "orphans_cancelled_total") == 1

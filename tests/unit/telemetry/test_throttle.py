@@ -1,4 +1,4 @@
-"""Log lines about workloads are few and short, whoever makes them."""
+"""Log lines about workloads are few and short, whatever users create."""
 
 import io
 
@@ -71,7 +71,7 @@ def test_whose_a_line_is(extra: dict[str, str], said: str | None) -> None:
 
 
 def test_the_log_is_throttled_as_it_is_configured_and_not_where_details_are_asked_for() -> None:
-    """Somebody who looks for a defect sees every line."""
+    """A user who looks for a defect sees every line."""
     for verbosity, lines in ((0, throttle.AT_ONCE), (4, 2 * throttle.AT_ONCE)):
         sink = io.StringIO()
         logs.configure(verbosity=verbosity, sink=sink)

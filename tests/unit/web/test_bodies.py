@@ -1,4 +1,4 @@
-"""What a door takes off a connection: bodies within bounds, several requests over one connection, nothing ambiguous."""
+"""What a server reads from a connection: bodies within bounds, several requests, nothing ambiguous."""
 
 import contextlib
 import http.client
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from slurm_bridge.web.door import Bounds, Door
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request
+from slurm_bridge.web.server import Bounds, HttpServer
 
 WAIT = 10.0
 BOUNDS = Bounds(seconds=WAIT, most_bytes=1000, most_body=5000, connections=2, idle=WAIT)
@@ -25,11 +25,11 @@ def echo(request: Request) -> Reply:
 
 @contextlib.contextmanager
 def echoing(bounds: Bounds) -> Iterator[int]:
-    """The port of a door that echoes."""
-    door, stop = Door("127.0.0.1", 0, {("POST", "/echo"): echo}, bounds=bounds), threading.Event()
-    running = threading.Thread(target=door.run, args=(stop,))
+    """The port of a server that echoes."""
+    server, stop = HttpServer("127.0.0.1", 0, {("POST", "/echo"): echo}, bounds=bounds), threading.Event()
+    running = threading.Thread(target=server.run, args=(stop,))
     running.start()
-    yield door.port
+    yield server.port
     stop.set()
     running.join(WAIT)
     assert not running.is_alive()
@@ -37,18 +37,18 @@ def echoing(bounds: Bounds) -> Iterator[int]:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Of a door that is in no hurry."""
+    """Of a server that is in no hurry."""
     with echoing(BOUNDS) as number:
         yield number
 
 
 def talk(port: int, *words: bytes, end: bool = True) -> bytes:
-    """Everything that comes back until the door closes."""
+    """Everything that comes back until the server closes."""
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as sock:
         for part in words:
             sock.sendall(part)
         if end:
-            with contextlib.suppress(OSError):  # the door may have hung up already
+            with contextlib.suppress(OSError):  # the server may have hung up already
                 sock.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: sock.recv(4096), b""))
 
@@ -136,11 +136,11 @@ def test_who_wants_no_more_is_left(port: int, words: bytes) -> None:
 
 
 def test_an_idle_connection_does_not_hold_up_the_end() -> None:
-    """A door that closes waits for requests, not for clients that may never ask again."""
-    door, stop = Door("127.0.0.1", 0, {("POST", "/echo"): echo}, bounds=Bounds(idle=600.0)), threading.Event()
-    running = threading.Thread(target=door.run, args=(stop,))
+    """A server that closes waits for requests, not for clients that may never ask again."""
+    server, stop = HttpServer("127.0.0.1", 0, {("POST", "/echo"): echo}, bounds=Bounds(idle=600.0)), threading.Event()
+    running = threading.Thread(target=server.run, args=(stop,))
     running.start()
-    connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=WAIT)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=WAIT)
     with contextlib.closing(connection):
         connection.request("POST", "/echo", body=b"x")
         assert connection.getresponse().read()

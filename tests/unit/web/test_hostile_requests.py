@@ -10,9 +10,9 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.kube import manifests
 from slurm_bridge.web import drafts
-from slurm_bridge.web.door import Bounds, Door
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request
+from slurm_bridge.web.server import Bounds, HttpServer
 from tests import threads
 
 WAIT = 10.0
@@ -26,17 +26,17 @@ def answered(request: Request) -> Reply:
 
 
 @pytest.fixture
-def door() -> Door:
-    """A door that serves one connection at a time."""
+def server() -> HttpServer:
+    """A server that serves one connection at a time."""
     routes = {("GET", "/here"): answered, ("GET", "/of/{name}"): answered}
-    return Door("127.0.0.1", 0, routes, bounds=Bounds(seconds=WAIT, connections=1))
+    return HttpServer("127.0.0.1", 0, routes, bounds=Bounds(seconds=WAIT, connections=1))
 
 
 @pytest.fixture
-def running(door: Door) -> Iterator[threading.Thread]:
-    """The thread that waits at the door."""
+def running(server: HttpServer) -> Iterator[threading.Thread]:
+    """The thread that waits at the server."""
     stop = threading.Event()
-    thread = threading.Thread(target=door.run, args=(stop,))
+    thread = threading.Thread(target=server.run, args=(stop,))
     thread.start()
     yield thread
     stop.set()
@@ -45,14 +45,14 @@ def running(door: Door) -> Iterator[threading.Thread]:
 
 
 @pytest.fixture
-def say(door: Door, running: threading.Thread) -> Say:
-    """Bytes for the door, and what comes back."""
+def say(server: HttpServer, running: threading.Thread) -> Say:
+    """Bytes for the server, and what comes back."""
     assert running.is_alive()
 
     def said(words: bytes) -> bytes:
-        with socket.create_connection(("127.0.0.1", door.port), timeout=WAIT) as sock:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT) as sock:
             sock.sendall(words)
-            with contextlib.suppress(OSError):  # the door may have hung up already
+            with contextlib.suppress(OSError):  # the server may have hung up already
                 sock.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: sock.recv(4096), b""))
 
@@ -99,7 +99,7 @@ def test_a_name_holds_one_segment(say: Say) -> None:
 
 
 def test_a_place_is_given_back_when_there_is_no_thread_for_it(say: Say, running: threading.Thread) -> None:
-    """Else the door would be full for ever after."""
+    """Else the server would be full for ever after."""
     with threads.refused_to(running):
         assert say(b"GET /here HTTP/1.1\r\n\r\n") == b""
     assert say(b"GET /here HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200 ")

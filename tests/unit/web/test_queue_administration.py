@@ -1,4 +1,4 @@
-"""Who may ask for the configuration of queues over HTTP, and what is answered to everybody else."""
+"""Which callers may read the configuration of queues over HTTP, and what others are answered."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,17 @@ from slurm_bridge import errors
 from slurm_bridge.model.callers import Caller, Token
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.web.administration import CONFIG, RELOAD, VALIDATE, Desk, NotReadable, QueueAdministration, Refusal
+from slurm_bridge.web.administration import (
+    CONFIG,
+    RELOAD,
+    VALIDATE,
+    AdminBackend,
+    QueueAdministration,
+    RefusedConfiguration,
+    UnreadableConfiguration,
+)
 from slurm_bridge.web.replies import Reply
-from slurm_bridge.web.routes import Request, Table, bounded
+from slurm_bridge.web.routes import Request, RouteTable, bounded
 
 ADMIN, EVE = "token-of-ann", "token-of-eve"
 
@@ -50,22 +58,22 @@ class Queues:
 
     def problems(self, body: bytes) -> Sequence[str]:
         if body == b"?":
-            raise NotReadable("is no YAML")
+            raise UnreadableConfiguration("is no YAML")
         return body.decode().split()
 
 
 class Scene:
-    """A door with queues behind it."""
+    """A server with queues behind it."""
 
     def __init__(self) -> None:
         self.reviews = Reviews()
         self.queues: Queues | None = Queues()
         self.away, self.busy = "", 0.0
-        self.refusal: Refusal | None = None
+        self.refusal: RefusedConfiguration | None = None
         self.read = 0
         self.then: Queues | None = self.queues
         self.counted: list[tuple[str, int]] = []
-        desk = Desk(
+        desk = AdminBackend(
             callers=self.reviews,
             leads=lambda: self.away,
             queues=lambda: self.queues,
@@ -75,9 +83,9 @@ class Scene:
             busy=lambda: self.busy,
             most_at_once=1,
         )
-        self.table = Table(bounded(QueueAdministration(desk).routes(), 1000))
+        self.table = RouteTable(bounded(QueueAdministration(desk).routes(), 1000))
 
-    def reload(self) -> Refusal | None:
+    def reload(self) -> RefusedConfiguration | None:
         self.read += 1
         if self.refusal is None:
             self.queues = self.then
@@ -145,11 +153,11 @@ def test_where_nobody_knows_who_asks_nothing_is_done(
 
 
 def test_a_replica_that_does_not_lead_says_so(scene: Scene) -> None:
-    """503, before anybody is asked: come back, or ask another one."""
-    scene.away = "this replica does not lead, or not yet"
+    """503, before the API server is asked: come back, or ask another replica."""
+    scene.away = "this replica is not the leader"
     reply = scene.ask(CONFIG)
     assert (reply.status, reply.headers["Retry-After"], scene.reviews.asked) == (503, "1", 0)
-    assert b"does not lead" in reply.body
+    assert b"not the leader" in reply.body
 
 
 def test_without_the_hook_there_is_nothing_to_administer(scene: Scene) -> None:
@@ -171,7 +179,7 @@ def test_many_at_once_are_told_to_come_back(scene: Scene) -> None:
 def test_one_that_is_inside_keeps_the_next_one_out(scene: Scene) -> None:
     """And only as long as it is inside, whatever becomes of it."""
     inside: list[int] = []
-    scene.refusal = Refusal(at=0.0, problems=())
+    scene.refusal = RefusedConfiguration(at=0.0, problems=())
     ask = scene.reviews.who
 
     def meanwhile(token: Token) -> Caller | None:
@@ -189,7 +197,7 @@ def test_what_is_in_force_is_shown_with_the_last_refusal(scene: Scene) -> None:
     """Moments as people write them."""
     status, said = scene.said(CONFIG)
     assert (status, said["since"], said["error"]) == (200, "1970-01-01T00:00:01+00:00", None)
-    scene.refusal = Refusal(at=60.0, problems=("a: wrong", "b: wrong"))
+    scene.refusal = RefusedConfiguration(at=60.0, problems=("a: wrong", "b: wrong"))
     _, said = scene.said(CONFIG)
     assert said["error"] == {"at": "1970-01-01T00:01:00+00:00", "problems": ["a: wrong", "b: wrong"]}
     assert (said["version"], said["configuration"]) == ("one", "partitions: []")
@@ -228,14 +236,14 @@ def test_a_reload_answers_what_is_in_force_afterwards(scene: Scene) -> None:
 
 def test_a_refused_reload_keeps_the_last_good_one_and_says_why(scene: Scene) -> None:
     """422 with all reasons, and the version that stays."""
-    scene.refusal = Refusal(at=0.0, problems=("a: wrong", "b: wrong"))
+    scene.refusal = RefusedConfiguration(at=0.0, problems=("a: wrong", "b: wrong"))
     status, said = scene.said(RELOAD)
     assert (status, said["problems"], said["version"]) == (422, ["a: wrong", "b: wrong"], "one")
     assert "the last good one stays" in said["message"]
 
 
 def test_who_asked_for_what_is_in_the_log_and_no_token_is(scene: Scene) -> None:
-    """Neither of those who may, nor of others."""
+    """Neither of administrators, nor of others."""
     lines: list[str] = []
     sink = logger.add(lines.append, level=0, format="{message} {extra} {exception}", diagnose=True)
     try:

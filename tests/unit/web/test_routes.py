@@ -4,7 +4,7 @@ import pytest
 
 from slurm_bridge.web import routes
 from slurm_bridge.web.replies import Reply
-from slurm_bridge.web.routes import Request, Route, Table
+from slurm_bridge.web.routes import Request, Route, RouteTable
 
 
 def says(word: str) -> Route:
@@ -12,7 +12,7 @@ def says(word: str) -> Route:
     return lambda request: Reply.text(f"{word} {dict(request.names)} {request.path}")
 
 
-TABLE = Table(
+TABLE = RouteTable(
     {
         ("GET", "/pods"): says("all"),
         ("POST", "/pods"): says("new"),

@@ -1,4 +1,4 @@
-"""The submission API by itself: all that the API server may say, the buffer, and who is told of pods."""
+"""The submission API by itself: all answers of the API server, the buffer, and which subscribers hear of pods."""
 
 import dataclasses
 import json
@@ -14,10 +14,10 @@ from slurm_bridge.model.callers import Caller, Token
 from slurm_bridge.model.meta import Manifest, ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.web import places
+from slurm_bridge.web import buffer
 from slurm_bridge.web.replies import Reply
 from slurm_bridge.web.routes import Request
-from slurm_bridge.web.submission import PODS, Desk, PodSubmissionApi
+from slurm_bridge.web.submission import PODS, PodSubmissionApi, SubmissionBackend
 
 GOOD = "good-token"
 
@@ -89,7 +89,7 @@ def scene() -> Scene:
     """Two places, and a translator that finds everything good but pods called `bad`."""
     watched, callers, clock, statuses = Watched(), Callers(), VirtualClock(), list[int]()
     holder: list[Scene] = []
-    desk = Desk(
+    desk = SubmissionBackend(
         callers=callers,
         read=json.loads,
         judge=lambda pod: "it is bad" if pod.metadata.name == "bad" else "",
@@ -98,7 +98,7 @@ def scene() -> Scene:
         clock=clock,
         dice=random.Random(1),
         scheduler_names=("ours", "ours-too"),
-        limits=places.Limits(most=2, unseen=30.0),
+        limits=buffer.BufferLimits(most=2, unseen=30.0),
     )
     holder.append(Scene(PodSubmissionApi(watched, desk), watched, callers, clock, statuses))
     return holder[0]
@@ -134,7 +134,7 @@ def said(reply: Reply) -> dict[str, Any]:
 def test_every_word_of_the_api_server_has_its_answer(
     scene: Scene, error: errors.BridgeError, status: int, reason: str
 ) -> None:
-    """In its own words; only where nobody knows what happened the place stays taken, for a while."""
+    """In its own words; only if the result is unknown the slot stays taken, for a while."""
     scene.callers.refuse = [error]
     reply = scene.send()
     assert (reply.status, said(reply)["reason"], scene.statuses) == (status, reason, [status])
@@ -189,7 +189,7 @@ def test_the_translator_is_heard_before_the_api_server(scene: Scene) -> None:
 
 
 def test_strangers_learn_nothing_of_the_manifest(scene: Scene) -> None:
-    """Who has no good token is not told what is wrong with a pod."""
+    """A caller without a valid token is not told what is wrong with a pod."""
     assert scene.send({"kind": "Job"}, token="bad").status == 401
     assert scene.send({"kind": "Job"}, token="").status == 401
     assert scene.send({"kind": "Job"}).status == 400
@@ -249,4 +249,4 @@ def test_nothing_is_taken_in_by_who_ends_or_has_not_begun(scene: Scene) -> None:
     scene.watched.trouble, scene.closing = "", True
     reply = scene.send()
     assert (reply.status, reply.headers["Retry-After"], scene.callers.made) == (503, "1", [])
-    assert "about to end" in said(reply)["message"]
+    assert "stopping" in said(reply)["message"]

@@ -70,7 +70,7 @@ def test_t08_an_owner_of_an_unknown_kind_ends_the_chain_with_a_problem(family: F
 
 def test_t08_a_forbidden_parent_ends_the_chain_with_a_problem() -> None:
     """The daemon's rights are the operator's choice, not the pod's fault."""
-    family = Family(rights=(access.Rule(verbs=("get",), resources=("pods", "replicasets.apps")),))
+    family = Family(rights=(access.AccessRule(verbs=("get",), resources=("pods", "replicasets.apps")),))
     pod = family.child(family.owner(kinds.REPLICASETS, "r", family.owner(kinds.DEPLOYMENTS, "d")))
     chain = family.owners().resolve(pod)
     assert [link.name for link in chain.links] == ["r"]

@@ -7,10 +7,11 @@ import pytest
 import responses
 
 from slurm_bridge import cli, errors
-from slurm_bridge.daemon import queueing, queues
+from slurm_bridge.cli import queue_client
+from slurm_bridge.daemon import queue_view
 from slurm_bridge.families.yunikorn import text
 from slurm_bridge.telemetry.metrics import Metrics
-from slurm_bridge.web.routes import Request, Table
+from slurm_bridge.web.routes import Request, RouteTable
 from tests.unit.families.yunikorn.yunikorn_scenes import Queues, queue
 from tests.unit.scheduler.bridging import Bridge
 
@@ -66,14 +67,14 @@ def test_people_see_a_tree(shown: Queues) -> None:
 
 def test_the_door_has_a_page(shown: Queues) -> None:
     """The same, as JSON."""
-    table = Table(queueing.routes(lambda: shown.bridge.core.tools.config.chain))
+    table = RouteTable(queue_view.routes(lambda: shown.bridge.core.tools.config.chain))
     reply = table.answer(Request(method="GET", path="/queues"))
     assert json.loads(reply.body) == json.loads(json.dumps(shown.hook.picture()))
 
 
 def test_without_queues_the_page_says_so(shown: Queues) -> None:
     """It is there all the same: configuration may bring some."""
-    table = Table(queueing.routes(lambda: shown.base.chain))
+    table = RouteTable(queue_view.routes(lambda: shown.base.chain))
     reply = table.answer(Request(method="GET", path="/queues"))
     assert reply.status == 404
     assert b"there are no queues" in reply.body
@@ -82,11 +83,11 @@ def test_without_queues_the_page_says_so(shown: Queues) -> None:
 def test_each_queue_has_metrics(shown: Queues) -> None:
     """Those of a queue that is gone are gone."""
     metrics = Metrics()
-    queueing.refresh(metrics, shown.bridge.core.tools.config.chain)
+    queue_view.refresh(metrics, shown.bridge.core.tools.config.chain)
     page = metrics.page()[0].decode()
     assert 'slurm_bridge_queue_used{queue="root.a",resource="vcore"} 2000.0' in page
     assert 'slurm_bridge_queue_waiting{queue="root.a"} 1.0' in page
-    queueing.refresh(metrics, shown.base.chain)
+    queue_view.refresh(metrics, shown.base.chain)
     assert "root.a" not in metrics.page()[0].decode()
 
 
@@ -94,9 +95,9 @@ def test_a_file_is_checked_without_a_daemon(tmp_path: pathlib.Path) -> None:
     """By the same rules, one line for each problem."""
     file = tmp_path / "queues.yaml"
     file.write_text("partitions: [{name: default, queues: [{name: root, queues: [{name: 'a b'}]}]}]")
-    assert "a b" in queues.problems(file)[0]
+    assert "a b" in queue_client.problems(file)[0]
     file.write_text("partitions: [{name: default, queues: [{name: root, queues: [{name: a}]}]}]")
-    assert queues.problems(file) == []
+    assert queue_client.problems(file) == []
 
 
 @pytest.mark.parametrize(
@@ -112,16 +113,16 @@ def test_a_door_without_queues_is_told_apart(answer: tuple[int, bytes], error: t
     """From one that answers nonsense."""
     status, body = answer
     with responses.RequestsMock() as door:
-        door.get(f"{URL}{queueing.PATH}", status=status, body=body)
+        door.get(f"{URL}{queue_view.PATH}", status=status, body=body)
         with pytest.raises(error):
-            queues.ask(URL)
+            queue_client.ask(URL)
 
 
 @responses.activate
 def test_the_command_shows_the_tree(shown: Queues, capsys: pytest.CaptureFixture[str]) -> None:
     """And, for machines, what the door said."""
     body = json.dumps(shown.hook.picture()).encode()
-    responses.get(f"{URL}{queueing.PATH}", body=body)
+    responses.get(f"{URL}{queue_view.PATH}", body=body)
     assert cli.main(["queues", "--url", URL]) == 0
     assert "root.a uses 2 of 2 vcore" in capsys.readouterr().out
     assert cli.main(["queues", "--url", URL, "--json"]) == 0
@@ -132,4 +133,4 @@ def test_the_command_shows_the_tree(shown: Queues, capsys: pytest.CaptureFixture
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     """With what is allowed."""
     with pytest.raises(errors.BadConfiguration, match="--url"):
-        queues.ask(url)
+        queue_client.ask(url)

@@ -9,13 +9,13 @@ import pytest
 
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

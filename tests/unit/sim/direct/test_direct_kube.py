@@ -7,9 +7,10 @@ import pytest
 from slurm_bridge import errors, ports
 from slurm_bridge.kube.client import KubeClient
 from slurm_bridge.model import kinds
-from slurm_bridge.sim import direct_line, faults, wire
-from slurm_bridge.sim.direct_kube import DirectAccess
-from slurm_bridge.sim.direct_line import Line
+from slurm_bridge.sim import faults, wire
+from tests import direct_line
+from tests.direct_kube import DirectAccess
+from tests.direct_line import Line
 
 POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
 
@@ -24,7 +25,7 @@ def test_objects_come_and_go(direct: Any) -> None:
 
 
 def test_a_watch_tells_what_there_is_and_ends(direct: Any) -> None:
-    """Changes since the version, then a bookmark, then the end: nobody waits."""
+    """Changes since the version, then a bookmark, then the end: no call waits."""
     since = direct.cluster.list(kinds.PODS).resource_version
     made = direct.cluster.create(kinds.PODS, "default", POD)
     put, bookmark = direct.cluster.watch(kinds.PODS, since)

@@ -10,11 +10,12 @@ from slurm_bridge import errors
 from slurm_bridge.model.job import Done, JobRequest, Memory, Refused, Unknown
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
-from slurm_bridge.sim import direct_line, faults, wire
-from slurm_bridge.sim.direct_line import Line
-from slurm_bridge.sim.direct_pool import DirectPool
+from slurm_bridge.sim import faults, wire
 from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
+from tests import direct_line
+from tests.direct_line import Line
+from tests.direct_pool import DirectPool
 
 JOB = JobId(50_000_001)
 SUBMIT = {"method": "POST", "target": "/job/submit"}

@@ -56,7 +56,7 @@ class Scene:
         return job["status"] if job else {}
 
     def waiting(self) -> list[str]:
-        """Pods that nobody has bound and nobody has ended."""
+        """Pods that are neither bound nor ended."""
         found = self.kube.list(kinds.PODS)
         return [
             pod["metadata"]["name"]

@@ -23,7 +23,7 @@ class TestKubelet:
         assert {line["type"]: line["status"] for line in lines}["Ready"] == "True"
 
     def test_an_unbound_pod_waits(self, kube: world.PocketKube, scene: Any) -> None:
-        """Nobody schedules here."""
+        """There is no scheduler here."""
         scene.pod()
         kube.advance(1000)
         assert scene.phase() == "Pending"
@@ -202,7 +202,7 @@ class TestGarbage:
         assert kube.get(kinds.NAMESPACES, "", "default") is None
 
     def test_compaction_hides_nothing_from_controllers(self, kube: world.PocketKube, scene: Any) -> None:
-        """They list again, as everybody."""
+        """They list again, like all watchers."""
         scene.pod(node="n1")
         kube.compact()
         kube.settle()

@@ -128,5 +128,5 @@ def test_selector_objects(selector: dict[str, Any] | None, labels: dict[str, str
 
 def test_a_field_of_another_resource_is_refused() -> None:
     """Each resource has its own."""
-    with pytest.raises(refusals.Refusal):
+    with pytest.raises(refusals.StatusError):
         selectors.parse("nodes", "", "spec.nodeName=a")

@@ -114,7 +114,7 @@ class TestTime:
 class TestAccess:
     def test_rules_allow_what_they_name(self, kube: world.PocketKube) -> None:
         """A verb on a resource, in a namespace where one is named."""
-        rule = access.Rule(verbs=("list",), resources=("pods",), namespaces=("default",))
+        rule = access.AccessRule(verbs=("list",), resources=("pods",), namespaces=("default",))
         kube.access.grant("token", access.User(name="reader", rules=(rule,)))
         assert get(kube, PODS, "token").status == 200
         refused = get(kube, "/api/v1/pods", "token")

@@ -17,7 +17,7 @@ def opened() -> Callable[..., Desk]:
     def open_(**config: Any) -> Desk:
         time = clock.VirtualClock()
         quick = {"down_delay": 0.0, "hang_delay": 0.0, **config}
-        return Desk(pocket.PocketSlurm(clock=time, config=state.Config(**quick)), time)
+        return Desk(pocket.PocketSlurm(clock=time, config=state.PocketConfig(**quick)), time)
 
     return open_
 

@@ -45,7 +45,7 @@ def job(**fields: Any) -> dict[str, Any]:
 
 
 class Desk:
-    """Somebody who calls slurmrestd with the operator's token."""
+    """A client of slurmrestd with the operator's token."""
 
     def __init__(self, slurm: pocket.PocketSlurm, clock_: clock.VirtualClock) -> None:
         self.slurm = slurm

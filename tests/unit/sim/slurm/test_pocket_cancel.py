@@ -50,7 +50,7 @@ def test_the_leader_stands_for_all(slurm: Desk) -> None:
 
 
 def test_a_signal_poisons_the_node(slurm: Desk) -> None:
-    """The job runs on, its node answers nobody; KILL by name or number is a cancel."""
+    """The job runs on, its node stops responding; KILL by name or number is a cancel."""
     signalled, one, two = (slurm.running(required_nodes=[node]) for node in ("ext001", "ext002", "ext003"))
     slurm.call("DELETE", f"job/{signalled}?signal=TERM")
     slurm.call("DELETE", f"job/{one}?signal=KILL")

@@ -7,7 +7,7 @@ import pytest
 from slurm_bridge.sim.slurm import fields
 
 
-def read(version: str = "v0.0.45", **body: Any) -> fields.Reading:
+def read(version: str = "v0.0.45", **body: Any) -> fields.ReadFields:
     """Read the fields of a submit."""
     return fields.read(body, where="#/job/", version=version)
 

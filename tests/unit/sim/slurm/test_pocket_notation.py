@@ -24,7 +24,7 @@ def test_gres_are_read(text: str, amounts: list[tuple[str, str, int]]) -> None:
 @pytest.mark.parametrize("text", ["gpu:1", "gres/", "gres/gpu:1:2:3"])
 def test_other_words_are_no_gres(text: str) -> None:
     """The prefix is part of it."""
-    with pytest.raises(tres.Unreadable):
+    with pytest.raises(tres.BadAmount):
         tres.parse_gres(text)
 
 
@@ -63,7 +63,7 @@ def test_expressions_of_features(expression: str, *, holds: bool) -> None:
 @pytest.mark.parametrize("expression", ["&", "a&", "(a", "a)"])
 def test_broken_expressions(expression: str) -> None:
     """They are refused, not guessed."""
-    with pytest.raises(features.Unreadable):
+    with pytest.raises(features.BadFeatureExpression):
         features.parse(expression)
 
 

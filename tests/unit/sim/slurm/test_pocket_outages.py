@@ -107,5 +107,5 @@ def test_an_operator_may_act_for_others_and_nobody_else() -> None:
         return tokens.identify({"x-slurm-user-token": token, "x-slurm-user-name": name}, known, operators)
 
     assert who("op", "alice") == tokens.User("alice")
-    assert who("al", "root") == tokens.Stranger()
+    assert who("al", "root") == tokens.InvalidToken()
     assert tokens.identify({"authorization": "Bearer al"}, known, operators) == tokens.User("alice")

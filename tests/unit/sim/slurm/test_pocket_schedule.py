@@ -1,4 +1,4 @@
-"""Who starts when, why the others wait, and how jobs end by themselves."""
+"""Which jobs start when, why the others wait, and how jobs end by themselves."""
 
 from collections.abc import Callable
 

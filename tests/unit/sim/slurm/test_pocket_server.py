@@ -45,7 +45,7 @@ def test_a_job_starts_by_itself() -> None:
 def test_ten_thousand_jobs_on_a_thousand_nodes_are_bearable() -> None:
     """Submitted, scheduled and listed in seconds; a full cluster costs a pass little."""
     time_ = clock.VirtualClock()
-    slurm = pocket.PocketSlurm(clock=time_, nodes=defaults.nodes(1000), config=state.Config())
+    slurm = pocket.PocketSlurm(clock=time_, nodes=defaults.nodes(1000), config=state.PocketConfig())
     headers = {"x-slurm-user-token": slurm.secret, "content-type": "application/json"}
     body = json.dumps({"job": job(cpus_per_task=8)}).encode()
     started = time.monotonic()

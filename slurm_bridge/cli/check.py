@@ -1,0 +1,26 @@
+"""`slurm-bridge check` and `slurm-bridge check-config`."""
+
+import argparse
+
+from slurm_bridge import app
+from slurm_bridge.checks import report
+from slurm_bridge.cli import configured
+from slurm_bridge.cli.configured import Commands
+from slurm_bridge.settings import shown
+
+
+def add(commands: "Commands[argparse.ArgumentParser]") -> None:
+    """Add both commands."""
+    configured.add(commands, "check", "check what scheduling through Slurm requires of both servers", _check)
+    configured.add(commands, "check-config", "print the effective configuration, or every error in it", _effective)
+
+
+def _check(options: argparse.Namespace) -> int:
+    found = app.check(configured.configuration(options).load())
+    print(report.render(found))
+    return report.status(found)
+
+
+def _effective(options: argparse.Namespace) -> int:
+    print(shown.effective(configured.configuration(options).load()), end="")
+    return 0

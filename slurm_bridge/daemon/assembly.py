@@ -1,0 +1,135 @@
+"""Builds the core and connects it to its ports: the same for the daemon with threads and a simulation without."""
+
+import dataclasses
+import random
+from collections.abc import Callable, Mapping
+
+from slurm_bridge import ports
+from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.daemon import configuration
+from slurm_bridge.hooks.needs import Need, View
+from slurm_bridge.hooks.services import ChainServices
+from slurm_bridge.mirror.jobs import Mirror
+from slurm_bridge.mirror.table import Table
+from slurm_bridge.model import names
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Obstacle
+from slurm_bridge.model.workload import Root, Workload
+from slurm_bridge.runtime import hands
+from slurm_bridge.scheduler.avoid import Avoided, Holds
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.core import Core
+from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Spokesman, Standing
+from slurm_bridge.scheduler.order import Order
+from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.tools import Counters, Gather, Tools
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.status.reporter import Sight, StatusReporter
+from slurm_bridge.status.write_backoff import Count
+from slurm_bridge.translate import resources
+from slurm_bridge.workloads import base, kind_table
+from slurm_bridge.workloads.base import Moved
+from slurm_bridge.workloads.given import Given
+from slurm_bridge.workloads.known import Known
+from slurm_bridge.workloads.owners import Owners
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CoreInputs:
+    """Everything that the core needs and does not build itself."""
+
+    cluster: ports.Cluster
+    slurm: ports.Slurm
+    clock: ports.Clock
+    dice: random.Random
+    known: Known
+    tally: Counters
+    around: ChainServices
+    #: Starts watching what the hooks of the chain declare that they need.
+    views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
+    count: Count = lambda _what, _outcome: None
+    each: hands.Each = hands.in_turn
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """The core, the reporter that writes on pods, and the surroundings of every chain of hooks that the core gets."""
+
+    core: Core
+    reporter: StatusReporter
+    around: ChainServices
+
+
+def build(settings: Settings, inputs: CoreInputs) -> Assembly:
+    """Build the core. Raises BadConfiguration if the settings contradict each other."""
+    given = _given(settings, inputs)
+    census = _census(given, inputs)
+    gather = _gatherer(given)
+    order = Order(census, lambda: tools.config.chain, gather)
+    queue = Queue(inputs.clock, order.key, order.served, namespace=names.namespace_of)
+    table = Table(lambda uid: queue.activate(uid, urgent=True))
+    keeper = Keeper(resources.requests_of)
+    around = dataclasses.replace(inputs.around, wake=queue.activate, seen=keeper.snapshot)
+    config = configuration.changeable(settings, around)
+    config.chain.see(inputs.views(config.chain.needs))
+    reporter = _reporter(settings, inputs, census)
+    mirror = Mirror(
+        inputs.slurm,
+        inputs.clock,
+        table,
+        cluster_id=settings.cluster_id,
+        rhythm=configuration.rhythm(settings),
+    )
+    tools = Tools(
+        cluster=inputs.cluster,
+        slurm=inputs.slurm,
+        clock=inputs.clock,
+        table=table,
+        mirror=mirror,
+        keeper=keeper,
+        census=census,
+        voice=reporter,
+        tally=inputs.tally,
+        gather=gather,
+        config=config,
+        limits=configuration.limits(settings),
+        avoided=Avoided(seconds=settings.scheduling.avoid_seconds),
+        held=Holds(),
+        each=inputs.each,
+    )
+    return Assembly(core=Core(tools, census, queue), reporter=reporter, around=around)
+
+
+def _reporter(settings: Settings, inputs: CoreInputs, census: Census) -> StatusReporter:
+    return StatusReporter(
+        inputs.cluster,
+        inputs.clock,
+        dice=inputs.dice,
+        limits=configuration.status(settings),
+        sight=Sight(
+            current=lambda pod: census.get(pod.uid), known=inputs.known, announcements=kind_table.ANNOUNCEMENTS
+        ),
+        count=inputs.count,
+    )
+
+
+def _given(settings: Settings, inputs: CoreInputs) -> Given:
+    more = configuration.owner_kinds(settings)
+    owners = Owners(inputs.cluster, inputs.clock, known=inputs.known, more=more)
+    return Given(owners=owners, options=configuration.workloads(settings))
+
+
+def _census(given: Given, inputs: CoreInputs) -> Census:
+    def claim(pod: Pod) -> Root:
+        return base.claim(pod, given.owners.known, given.options)
+
+    return Census(claim, handles=base.handles, now=inputs.clock.now)
+
+
+def _gatherer(given: Given) -> Gather:
+    def gather(crew: Crew, /, *stands: Standing, one: bool = False) -> Workload | Obstacle | Moved | None:
+        started = any(stand in PLACED for stand in stands)
+        members = Spokesman(crew, *stands) if one else Picked(crew, *stands)
+        return base.gather(crew.root, members, given, started=started)
+
+    return gather

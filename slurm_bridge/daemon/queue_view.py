@@ -1,0 +1,59 @@
+"""The queues of a hook, as an HTTP page and as metrics."""
+
+import http
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.web.replies import Reply
+from slurm_bridge.web.routes import Routes
+
+PATH = "/queues"
+
+
+def routes(chain: Callable[[], Chain | None]) -> Routes:
+    """The route of the page. It answers 404 while this replica does not lead, because there is no chain."""
+
+    def show() -> Reply:
+        at_work = chain()
+        found = pictured(at_work) if at_work is not None else None
+        if found is None:
+            return Reply.text("there are no queues: this process runs no hook with queues\n", http.HTTPStatus.NOT_FOUND)
+        return Reply.json(found)
+
+    return {("GET", PATH): lambda _: show()}
+
+
+def pictured(chain: Chain) -> Mapping[str, Any] | None:
+    """The picture of the first hook that has queues; None if there is none."""
+    for hook in chain.hooks:
+        if hook.can.shows_queues is not None:
+            return hook.can.shows_queues.picture()
+    return None
+
+
+def refresh(metrics: Metrics, chain: Chain | None) -> None:
+    """Update the gauges of the queues; queues that no longer exist disappear."""
+    amounts = {
+        "used": metrics.queue_used,
+        "guaranteed": metrics.queue_guaranteed,
+        "max": metrics.queue_max,
+        "pending": metrics.queue_pending,
+    }
+    counts = {"running": metrics.queue_running, "waiting": metrics.queue_waiting}
+    for gauge in (*amounts.values(), *counts.values()):
+        gauge.clear()
+    found = pictured(chain) if chain is not None else None
+    for queue in _walk(found["queues"]) if found is not None and found["queues"] else ():
+        for field, gauge in amounts.items():
+            for kind, amount in queue[field].items():
+                gauge.labels(queue["path"], kind).set(amount)
+        for field, gauge in counts.items():
+            gauge.labels(queue["path"]).set(queue[field])
+
+
+def _walk(queue: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield queue
+    for child in queue["queues"]:
+        yield from _walk(child)

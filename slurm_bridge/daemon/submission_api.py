@@ -1,0 +1,167 @@
+"""The submission API: connects the web server, the translator and the API server.
+
+The daemon may neither create pods nor act for others. It asks the API server with the caller's own token, over
+connections that carry no credentials of the daemon.
+"""
+
+import dataclasses
+import random
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from slurm_bridge import errors, ports
+from slurm_bridge.daemon import configuration
+from slurm_bridge.informers.source import PodSource
+from slurm_bridge.kube import manifests
+from slurm_bridge.model.kinds import Kind
+from slurm_bridge.model.meta import Object
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.model.verdict import Reject, Wait
+from slurm_bridge.model.workload import Gang, Workload
+from slurm_bridge.overlays.metered import MeteredCallers
+from slurm_bridge.settings.model import Settings
+from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.translate import translator
+from slurm_bridge.translate.rules import Rules
+from slurm_bridge.web import buffer, server, tls
+from slurm_bridge.web.routes import Routes, bounded
+from slurm_bridge.web.submission import PodSubmissionApi, SubmissionBackend
+from slurm_bridge.workloads import base, voices
+from slurm_bridge.workloads.given import Given
+from slurm_bridge.workloads.known import NOTHING, Options
+from slurm_bridge.workloads.owners import Owners
+
+T = TypeVar("T", bound=Object)
+
+#: The group of a pod says how many pods it has. That is unknown here, so no number is refused.
+_ANY_NUMBER: Final = 1_000_000
+
+#: Connections from one client address; the rest is left for other clients.
+OF_ONE_CLIENT: Final = 24
+#: The time a probe has to send its request, and again to read the answer.
+PROBE_SECONDS: Final = 2.0
+
+#: A server without APIs that accept bodies needs no more.
+_SMALL: Final = 16 << 10
+
+
+def opened(settings: Settings, pages: Routes) -> server.HttpServer:
+    """The HTTP server by the settings."""
+    given = settings.web
+    most = [one.most_bytes for one in (given.submission, given.administration) if one.enabled]
+    bounds = server.Bounds(most_body=max(most, default=_SMALL), of_one_client=OF_ONE_CLIENT)
+    return server.HttpServer(given.host, given.port, pages, bounds=bounds, files=_files(settings))
+
+
+def probed(settings: Settings, pages: Routes) -> server.HttpServer | None:
+    """The HTTP server for probes only; None unless the settings have its port."""
+    given = settings.web
+    if given.probes_port is None:
+        return None
+    bounds = server.Bounds(seconds=PROBE_SECONDS, most_body=0, of_one_client=OF_ONE_CLIENT)
+    return server.HttpServer(given.host, given.probes_port, pages, bounds=bounds, files=_files(settings))
+
+
+def _files(settings: Settings) -> tls.Files | None:
+    given = settings.web.tls
+    return tls.Files(cert=given.cert, key=given.key) if given else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionInputs:
+    """What the daemon provides. `rules`: the current rules of translation; `closing`: the daemon is stopping."""
+
+    callers: ports.Callers | None
+    clock: ports.Clock
+    metrics: Metrics
+    rules: Callable[[], Rules]
+    closing: Callable[[], bool]
+
+
+def source(settings: Settings, watched: PodSource, inputs: SubmissionInputs) -> PodSource:
+    """The watch of pods; wrapped by the submission API if that is enabled."""
+    if not settings.web.submission.enabled:
+        return watched
+    if inputs.callers is None:
+        raise errors.BadConfiguration("web.submission: the API server cannot be reached on behalf of callers")
+    callers = MeteredCallers(inputs.callers, inputs.clock, inputs.metrics.request_to_kubernetes)
+    api = PodSubmissionApi(watched, _backend(settings, callers, inputs))
+    inputs.metrics.submissions_pending.set_function(lambda: api.pending)
+    return api
+
+
+def routes(settings: Settings, pods: PodSource) -> Routes:
+    """The routes of the submission API; empty if the source is a plain watch."""
+    most = settings.web.submission.most_bytes
+    return bounded(pods.routes(), most) if isinstance(pods, PodSubmissionApi) else {}
+
+
+def _backend(settings: Settings, callers: ports.Callers, inputs: SubmissionInputs) -> SubmissionBackend:
+    given, count = settings.web.submission, inputs.metrics.submissions
+    return SubmissionBackend(
+        callers=callers,
+        read=manifests.handed_in,
+        judge=Judge(inputs.clock, configuration.workloads(settings), inputs.rules),
+        closing=inputs.closing,
+        count=lambda status: count.labels(str(status.value)).inc(),
+        clock=inputs.clock,
+        dice=random.SystemRandom(),
+        scheduler_names=settings.scheduler_names,
+        limits=buffer.BufferLimits(most=given.pending, unseen=given.unseen_seconds),
+    )
+
+
+class Judge:
+    """Says what the translator will reject in a pod, in the words that the pod would get later.
+
+    Objects that the pod refers to are not read: their content may be secret to a user who can create pods beside them.
+    """
+
+    def __init__(self, clock: ports.Clock, options: Options, rules: Callable[[], Rules]) -> None:
+        self._rules = rules
+        self._given = Given(owners=Owners(_NoOwners(), clock, known=NOTHING), options=options)
+
+    def __call__(self, pod: Pod) -> str:
+        workload = self._workload(pod)
+        if not isinstance(workload, Workload):
+            return workload.message if isinstance(workload, Wait) else ""
+        found = translator.translate(workload, self._rules())
+        return found.message if isinstance(found, Reject) else ""
+
+    def _workload(self, pod: Pod) -> object:
+        if base.handles(pod):
+            return Workload(
+                root=voices.itself(pod),
+                pods=(pod,),
+                sources=(voices.own(pod),),
+                job_name=pod.metadata.name,
+                gang=Gang(minimum=_ANY_NUMBER),
+            )
+        root = base.claim(pod, NOTHING, self._given.options)
+        return base.gather(root, _SinglePod(pod), self._given, started=True)
+
+
+class _SinglePod:
+    """A Members record of one pod."""
+
+    def __init__(self, pod: Pod) -> None:
+        self._pod = pod
+
+    def __len__(self) -> int:
+        return 1
+
+    def any(self) -> Pod:
+        return self._pod
+
+    def all(self) -> Sequence[Pod]:
+        return (self._pod,)
+
+
+class _NoOwners:
+    """A reader of owners that finds none."""
+
+    def served(self, _kind: Kind[T], /) -> str | None:
+        return None
+
+    def get(self, _kind: Kind[T], _namespace: str, _name: str, /) -> T | None:
+        return None
