@@ -1,7 +1,7 @@
 """HTTP for all adapters: kept connections, bounded answers with one deadline, one repetition after refused credentials.
 
     adapter ── Client ── Pool ── urllib3 ── server
-                          └────── sim.direct_pool ── pocket server
+                          └────── tests.direct_pool ─ pocket server
 
 Belongs here: everything that an adapter needs of HTTP, and the only imports of urllib3. Does not belong here:
 addresses, credentials and what an answer means; the adapters say these.
