@@ -25,11 +25,10 @@ from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, Mode, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
 from slurm_bridge.hooks.evictions import Evicts, Preempts
-from slurm_bridge.hooks.lifecycle import ActiveUsage
+from slurm_bridge.hooks.lifecycle import ActiveUsage, Reserves
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.pass_context import Layers, Stopped
 from slurm_bridge.hooks.plans import Plan
-from slurm_bridge.hooks.reserving import Reserves
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.hooks.usable_nodes import Avoid, FilterResult, UsableNodes

@@ -8,7 +8,7 @@
     ShowsQueues   picture                          has queues, which are shown over HTTP and as metrics
     Evicts        recalls, rooms, … (`evictions`)  says which workloads have to leave
     Preempts      supports, propose (`evictions`)  says which pods leave for a workload of a higher priority
-    Reserves      passed, keeps (`reserving`)      says for which workloads nodes are kept
+    Reserves      passed, keeps                    says for which workloads nodes are kept
 
 Capabilities are found once, when a hook becomes part of a chain (`Capabilities.of`). Hooks of a site have `close` only;
 all others are for hooks that ship with the bridge. Registration refuses a hook with half of a capability (`problems`).
@@ -22,7 +22,6 @@ from typing import Any, Protocol, Self, runtime_checkable
 from slurm_bridge.hooks.base import Ask
 from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.hooks.reserving import Reserves
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 
 
@@ -92,6 +91,25 @@ class ShowsQueues(Protocol):
 
     def picture(self) -> Mapping[str, Any] | None:
         """The queues now, as the page /queues shows them; None where this process does not lead."""
+
+
+@runtime_checkable
+class Reserves(Protocol):
+    """A hook that says for which workloads nodes are kept; called by any thread."""
+
+    #: For so many workloads at once; 0: for none.
+    reservations: int
+    #: Nodes that are not used within so many seconds are for all again, and others have their turn.
+    reserve_seconds: float
+
+    def passed(self) -> Sequence[WorkloadKey]:
+        """Workloads that have waited for nodes for long enough while others came by; the next one first."""
+
+    def keeps(self, nodes: frozenset[str]) -> None:
+        """These are reserved in Slurm for such workloads just now, by the names that Kubernetes has for them."""
+
+    def count(self, what: str, amount: int = 1) -> None:
+        """Something happened to a reservation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

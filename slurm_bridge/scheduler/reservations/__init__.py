@@ -3,5 +3,5 @@
     choice   which nodes          node_record  what its job says of them
     acquire  reserve, assign      release      leave, remove
 
-Does not belong here: for which workload nodes are kept. A hook says so (`hooks.reserving`).
+Does not belong here: for which workload nodes are kept. A hook says so (`hooks.lifecycle`).
 """

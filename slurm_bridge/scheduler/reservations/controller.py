@@ -14,7 +14,7 @@ from collections.abc import Callable
 from loguru import logger
 
 from slurm_bridge import errors
-from slurm_bridge.hooks.reserving import Reserves
+from slurm_bridge.hooks.lifecycle import Reserves
 from slurm_bridge.model.job import JobView, Phase
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder

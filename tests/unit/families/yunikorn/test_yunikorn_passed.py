@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from slurm_bridge.hooks.reserving import Reserves
+from slurm_bridge.hooks.lifecycle import Reserves
 from slurm_bridge.runtime.clock import VirtualClock
 from tests.unit.families.yunikorn.yunikorn_scenes import Queues, document, made, queue
 from tests.unit.scheduler.bridging import Bridge
