@@ -93,7 +93,7 @@ check: $(READY) ## format, lint, types, words, layers, and whether the generated
 	@$(BIN)/mypy
 	@MYPYPATH=hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p localcluster
 	@MYPYPATH=hack:hack/cluster $(BIN)/mypy --strict hack/docs.py hack/suite.py hack/failed_cases.py hack/words.py \
-	    hack/figures.py hack/soak/watch_soak.py
+	    hack/figures.py hack/hops.py hack/soak/watch_soak.py
 	@MYPYPATH=hack/bench:hack/cluster $(BIN)/mypy --strict --explicit-package-bases -p clusterbench -p hooksbench
 	@$(BIN)/python hack/words.py
 	@$(BIN)/lint-imports --no-cache --no-logo

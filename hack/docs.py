@@ -17,6 +17,7 @@ import docs_metrics
 import docs_security
 import docs_settings
 import docs_workloads
+
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import docs_options
+
 from slurm_bridge.cluster.rules import attaching
 from slurm_bridge.families import policy
 from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES

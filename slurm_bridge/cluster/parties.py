@@ -1,4 +1,4 @@
-"""Who may have to go: pods by parties that go together or not at all, and the order in which they may stay."""
+"""Victims: parties that leave together or not at all, and the order in which they may stay."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,37 +16,37 @@ def priority_of(pod: Pod) -> int:
     return pod.spec.priority or 0
 
 
-def nobody(pod: Pod) -> bool:  # noqa: ARG001 - a Guarded
+def unguarded(pod: Pod) -> bool:  # noqa: ARG001 - a Guarded
     """There are no budgets."""
     return False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Party:
-    """Pods of which none goes without the others: a single pod, or a gang. `here` are those on the node in question."""
+    """Pods of which none leaves without the others: one pod, or a gang. `here` are those on the node in question."""
 
     here: tuple[Pod, ...]
     elsewhere: tuple[Pod, ...] = ()
 
     @property
     def pods(self) -> tuple[Pod, ...]:
-        """All who would go."""
+        """All that would leave."""
         return self.here + self.elsewhere
 
     @property
     def priority(self) -> int:
-        """That of the most important member: nobody of his rank may be lost for a pod of the same."""
+        """That of the most important member: no pod of its priority may be lost for a pod of the same."""
         return max(map(priority_of, self.pods))
 
 
 def alone(pods: Iterable[Pod]) -> tuple[Party, ...]:
-    """Everybody for himself."""
+    """Each pod is a party of its own."""
     return tuple(Party(here=(pod,)) for pod in pods)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Victims:
-    """Who would have to go from one node; `violations` is how many of them a disruption budget would keep."""
+    """Parties that would have to leave one node; `violations`: so many of their pods a disruption budget would keep."""
 
     parties: tuple[Party, ...] = ()
     violations: int = 0
@@ -57,10 +57,12 @@ class Victims:
         return tuple(pod for party in self.parties for pod in party.pods)
 
 
-def select(node: str, priority: int, parties: Sequence[Party], fits: Fits, guarded: Guarded = nobody) -> Victims | None:
-    """Take away all of a lower priority, then give back whoever can stay; None when even without them it does not fit.
+def select(
+    node: str, priority: int, parties: Sequence[Party], fits: Fits, guarded: Guarded = unguarded
+) -> Victims | None:
+    """Take away all of a lower priority, then give back what can stay; None when even without them it does not fit.
 
-    Those whom a budget guards come back first, then the others, each time the most important first: what is left are
+    Parties that a budget guards come back first, then the others, each time the most important first: what is left are
     the fewest budgets broken, and the least important pods.
     """
     staying = [pod for party in parties if party.priority >= priority for pod in party.here]
@@ -78,7 +80,7 @@ def select(node: str, priority: int, parties: Sequence[Party], fits: Fits, guard
 
 
 def select_all(
-    priority: int, by_node: Mapping[str, Sequence[Party]], fits: Fits, guarded: Guarded = nobody
+    priority: int, by_node: Mapping[str, Sequence[Party]], fits: Fits, guarded: Guarded = unguarded
 ) -> dict[str, Victims]:
     """For every node on which it helps, in the order of the nodes."""
     found = {node: select(node, priority, parties, fits, guarded) for node, parties in by_node.items()}

@@ -10,13 +10,13 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from slurm_bridge.explain import asking, hearing, keeping, looking, preempting, trying
+from slurm_bridge.explain import asking, hearing, keeping, looking, preemption, trying
 from slurm_bridge.explain.asking import Asked, Means
 from slurm_bridge.explain.hearing import Heard
 from slurm_bridge.explain.keeping import Others
 from slurm_bridge.explain.looking import Sides
 from slurm_bridge.explain.nodes import Reasons
-from slurm_bridge.explain.preempting import Claim, Preempting
+from slurm_bridge.explain.preemption import Claim, PreemptionView
 from slurm_bridge.explain.slots import Slot
 from slurm_bridge.explain.subjects import Subject
 from slurm_bridge.explain.trying import Try
@@ -62,7 +62,7 @@ class Explanation:
     told: str = ""
     matrices: Mapping[str, Matrix] = dataclasses.field(default_factory=dict)
     tries: tuple[Try, ...] = ()
-    preempting: Preempting | None = None
+    preemption: PreemptionView | None = None
     body: Mapping[str, object] | None = None
     jobs: tuple[JobView, ...] | None = None
 
@@ -110,7 +110,7 @@ def explain(subject: Subject, means: Means, sides: Sides | None, others: Others 
         told=heard.translated.told,
         matrices=heard.plan.matrices if heard.plan is not None else {},
         tries=trying.tries(heard.plan) if heard.plan is not None else (),
-        preempting=_preempting(asked, sides, heard, subject, others.claim),
+        preemption=_preemption(asked, sides, heard, subject, others.claim),
         jobs=jobs,
     )
     if not heard.settled:
@@ -128,14 +128,16 @@ def _jobs(subject: Subject, means: Means, sides: Sides | None) -> tuple[JobView,
     return tuple(looking.jobs(sides.slurm, subject.members, owner, means.ids))
 
 
-def _preempting(asked: Asked, sides: Sides | None, heard: Heard, subject: Subject, claim: Claim) -> Preempting | None:
+def _preemption(
+    asked: Asked, sides: Sides | None, heard: Heard, subject: Subject, claim: Claim
+) -> PreemptionView | None:
     """Of a workload that exists, and waits for nodes: in Slurm, or because hooks leave it none."""
     placed = asking.alive(asked.jobs)
     held = heard.obstacle is not None and heard.obstacle.reason == UNSCHEDULABLE
     waits = held if placed is None else placed.state.phase is Phase.PENDING
     if sides is None or heard.scene is None or not subject.exists or not waits:
         return None
-    return preempting.look(asked, sides, heard.scene, subject.members, claim)
+    return preemption.look(asked, sides, heard.scene, subject.members, claim)
 
 
 def _written(asked: Asked, heard: Heard) -> Mapping[str, object] | Reject:

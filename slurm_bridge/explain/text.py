@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from slurm_bridge.explain import members, preempting, scores, trying, yielding
+from slurm_bridge.explain import members, preemption, scores, trying, yielding
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.explain.nodes import Reasons
 from slurm_bridge.hooks.base import Audience
@@ -35,7 +35,7 @@ def render(found: Explanation, *, verbose: bool) -> str:
         *((_head(one), list(_nodes(one, operator=verbose))) for one in found.reasons),
         *((f"scores of {hook}", list(scores.lines(one))) for hook, one in found.matrices.items()),
         ("attempts", list(trying.lines(found.tries))),
-        ("preemption", list(preempting.lines(found.preempting)) if found.preempting is not None else []),
+        ("preemption", list(preemption.lines(found.preemption)) if found.preemption is not None else []),
         ("room in queues", list(yielding.lines(yielding.look(found.subject)))),
         ("submission: POST /job/submit", _json(found.body)),
         ("the pod says", list(_condition(found.subject.lead))),
@@ -148,7 +148,7 @@ def document(found: Explanation, *, verbose: bool) -> Mapping[str, Any]:
         "nodes": [_machine_nodes(one, operator=verbose) for one in found.reasons],
         "scores": {hook: scores.machine(one) for hook, one in found.matrices.items()},
         "attempts": [trying.machine(one) for one in found.tries],
-        "preemption": preempting.machine(found.preempting) if found.preempting is not None else None,
+        "preemption": preemption.machine(found.preemption) if found.preemption is not None else None,
         "room_in_queues": yielding.machine(yielding.look(found.subject)),
         "submission": found.body,
         "jobs": [_machine_job(view) for view in found.jobs] if found.jobs is not None else None,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_bridge.explain.subjects import Subject
-from slurm_bridge.scheduler import notes
+from slurm_bridge.scheduler.eviction import notes
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ def look(subject: Subject) -> Yielding | None:
     waiting = [pod for pod in pods if not pod.bound]
     found = Yielding(
         room_made_by=tuple(sorted(notes.room_made_by(waiting).values())),
-        makes_room_for=notes.whom(pods),
+        makes_room_for=notes.cause(pods),
         unasked=notes.makes_room_for(pods) == "",
         placed=any(pod.bound for pod in pods),
     )

@@ -24,7 +24,7 @@ from slurm_bridge.hooks import attempts, base, bounding, choosing, emitter, expl
 from slurm_bridge.hooks.attempts import Course, PlanState
 from slurm_bridge.hooks.base import Ask, Deny, Mode, Phase
 from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
-from slurm_bridge.hooks.evictions import Evicts
+from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.held import Held
 from slurm_bridge.hooks.layers import Layers, Stopped
 from slurm_bridge.hooks.needs import Need, View
@@ -57,9 +57,13 @@ class Chain:
         self._rooms = Rooms()
         self._order = next(iter(self._layers.by_phase[Phase.ORDER]), None)
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
-        #: Who says that workloads have to go; None where nobody does.
+        #: The hook that says which workloads have to leave; None where there is none.
         self.evicts: Evicts | None = next(
             (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Evicts)), None
+        )
+        #: The hook that says which pods leave for a workload of a higher priority, likewise.
+        self.preempts: Preempts | None = next(
+            (one.hook for one in self.hooks if one.worker is None and isinstance(one.hook, Preempts)), None
         )
         #: Who says for whom nodes are to be kept, likewise.
         self.reserves: Reserves | None = next(

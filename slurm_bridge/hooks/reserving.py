@@ -1,4 +1,4 @@
-"""Nodes that are kept for workloads which others pass: a hook says for whom, and the scheduler does it."""
+"""Nodes that are kept for workloads which others pass: a hook says for which ones, and the scheduler keeps them."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -8,7 +8,7 @@ from slurm_bridge.model.names import WorkloadKey
 
 @runtime_checkable
 class Reserves(Protocol):
-    """A hook with a say in for whom nodes are kept; called by any thread."""
+    """A hook that says for which workloads nodes are kept; called by any thread."""
 
     #: For so many workloads at once; 0: for none.
     reservations: int
@@ -16,7 +16,7 @@ class Reserves(Protocol):
     reserve_seconds: float
 
     def passed(self) -> Sequence[WorkloadKey]:
-        """Who waits for nodes for long enough while others have come by, by uid; whose turn it is first."""
+        """Workloads that have waited for nodes for long enough while others came by; the next one first."""
 
     def keeps(self, nodes: frozenset[str]) -> None:
         """These are reserved in Slurm for such workloads just now, by the names that Kubernetes has for them."""

@@ -135,10 +135,8 @@ def _phase(words: frozenset[str]) -> Phase:
         return Phase.UNKNOWN
     if bases[0] is not Phase.RUNNING:
         return bases[0]
-    return Phase.ENDED if "COMPLETING" in words else _running(words)
-
-
-def _running(words: frozenset[str]) -> Phase:
+    if "COMPLETING" in words:
+        return Phase.ENDED
     if words & NOT_YET:
         return Phase.STARTING
     return Phase.STOPPED if words & STOPPED else Phase.RUNNING

@@ -21,12 +21,11 @@ from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.cycle import Cycle
 from slurm_bridge.scheduler.effects import look_up
 from slurm_bridge.scheduler.effects.look_up import root_of
+from slurm_bridge.scheduler.eviction.controller import EvictionController
 from slurm_bridge.scheduler.leftovers import Leftovers
 from slurm_bridge.scheduler.members import Standing, job_id_of
-from slurm_bridge.scheduler.preempting import Preempting
 from slurm_bridge.scheduler.queue import Filed, Queue
-from slurm_bridge.scheduler.recalling import Recalling
-from slurm_bridge.scheduler.reserving import Reserving
+from slurm_bridge.scheduler.reservations.controller import ReservationController
 from slurm_bridge.scheduler.resizing import Resizes
 from slurm_bridge.scheduler.shares import Shares
 from slurm_bridge.scheduler.slurm_nodes import SlurmNodes
@@ -47,9 +46,8 @@ class Core:
     def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
         self.tools, self.census, self.queue = tools, census, queue
         self.cycle = Cycle(tools, self._activate)
-        self.preempting = Preempting(tools, census, queue)
-        self.recalling = Recalling(tools, census, queue)
-        self.reserving = Reserving(tools, census, queue)
+        self.evictions = EvictionController(tools, census, queue)
+        self.reservations = ReservationController(tools, census, queue)
         self.leftovers = Leftovers(tools)
         self.resizes = Resizes(tools)
         self._nodes_changed: float | None = None
@@ -212,9 +210,8 @@ class Core:
         self.tools.mirror.recover()
         self._rejoin()
         self.leftovers.begin(self._restore(self.tools.config, fresh=True))
-        self.preempting.begin()
-        self.recalling.begin()
-        self.reserving.begin()
+        self.evictions.begin()
+        self.reservations.begin()
         for uid in dict.fromkeys((*self.census.roots(), *self.tools.table.uids())):
             self.queue.activate(uid, urgent=bool(self.tools.table.of(uid)))
 
@@ -334,10 +331,11 @@ class Core:
         self._pods_changed, self._stirred = None, self.queue.stir()
 
     def preempt_step(self) -> None:
-        """Make room for whoever may have it, where that is configured."""
-        for name, part in (("eviction", self.recalling), ("preemption", self.preempting), ("keeping", self.reserving)):
+        """Make room for workloads that hooks name, where that is configured."""
+        evict, preempt, keep = self.evictions.queue_step, self.evictions.priority_step, self.reservations.step
+        for name, step in (("eviction", evict), ("preemption", preempt), ("keeping", keep)):
             try:
-                self.tools.guard.one(name, "", part.step)
+                self.tools.guard.one(name, "", step)
             except errors.BridgeError as problem:
                 logger.info("{}: not now: {}", name, problem)
 

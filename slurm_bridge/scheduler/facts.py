@@ -301,7 +301,7 @@ def _taken_back(ctx: Tools, wish: Wish, known: Placeholder) -> str:
     if ctx.states.of(root.key).returned == known.job_id and known.phase is Phase.PENDING:
         return f"namespace {root.namespace} has more than its share of the window, and others wait"
     recall = chain.evicts.recalled(root.key) if chain.evicts is not None else None
-    return f"{MADE_ROOM} {recall.whom}" if recall is not None else ""
+    return f"{MADE_ROOM} {recall.cause}" if recall is not None else ""
 
 
 def _anew(ctx: Tools, workload: Workload, crew: Crew, known: Placeholder) -> bool:

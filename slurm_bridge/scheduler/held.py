@@ -20,8 +20,9 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Source, Workload
-from slurm_bridge.scheduler import notes, records
+from slurm_bridge.scheduler import records
 from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.eviction import notes
 from slurm_bridge.scheduler.members import ENDED, PLACED, Crew, Standing, job_id_of
 from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import translator

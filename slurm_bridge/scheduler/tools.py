@@ -19,11 +19,11 @@ from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import backoff, hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
 from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.eviction.hold_table import HoldTable
 from slurm_bridge.scheduler.guarding import Guard
 from slurm_bridge.scheduler.ids import IdRange
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.node_waiters import NodeWaiters
-from slurm_bridge.scheduler.promised import Promised
 from slurm_bridge.scheduler.queue import Filed
 from slurm_bridge.scheduler.state import Scans, WorkloadStore
 from slurm_bridge.translate.rules import Rules
@@ -152,8 +152,8 @@ class Tools:
     each: hands.Each = hands.in_turn
     #: What is known of each workload beside its pods and its placeholders.
     states: WorkloadStore = dataclasses.field(default_factory=WorkloadStore)
-    #: Nodes that are cleared for somebody.
-    promised: Promised = dataclasses.field(default_factory=Promised)
+    #: Nodes that are held for some workload.
+    promised: HoldTable = dataclasses.field(default_factory=HoldTable)
     #: Workloads that wait for other pods to leave nodes.
     node_waiters: NodeWaiters = dataclasses.field(default_factory=NodeWaiters)
     #: One at a time: of two allocations that are placed at the same moment the second has to see the first.

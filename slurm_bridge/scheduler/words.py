@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from slurm_bridge.model.job import JobRequest, JobView, Phase
 from slurm_bridge.model.placeholder import Placeholder
-from slurm_bridge.scheduler import withheld
+from slurm_bridge.scheduler.reservations import node_record
 from slurm_bridge.translate.translator import Value
 
 #: Annotations that an event names.
@@ -75,7 +75,7 @@ def _start(view: JobView) -> str:
 
 def _kept(placeholder: Placeholder) -> str:
     """Which nodes are kept for it, and until when."""
-    kept = withheld.read(placeholder.owner.reserved)
+    kept = node_record.read(placeholder.owner.reserved)
     if kept is None:
         return ""
     more = f" and {len(kept.nodes) - MOST_NODES} more" if len(kept.nodes) > MOST_NODES else ""

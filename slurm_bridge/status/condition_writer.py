@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model import kinds
-from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.status import conditions
 from slurm_bridge.status.condition_queue import ConditionQueue, PendingCondition
@@ -39,14 +38,12 @@ class ConditionWriter:
             self._condition_queue.forget(waiting.pod.uid)
             self._backoff.saved("condition", "stale")
             return False
-        if conditions.same(self._shown(pod, waiting.condition.type), waiting.condition):
+        shown = self._condition_queue.shown(pod.uid) or conditions.find(pod, waiting.condition.type)
+        if conditions.same(shown, waiting.condition):
             self._backoff.saved("condition", "same")
             return False
         self._write(dataclasses.replace(waiting, pod=pod), patience)
         return True
-
-    def _shown(self, pod: Pod, type_: str) -> Condition | None:
-        return self._condition_queue.shown(pod.uid) or conditions.find(pod, type_)
 
     def _write(self, waiting: PendingCondition, patience: float) -> None:
         later = dataclasses.replace(waiting, due=self._clock.now() + patience)

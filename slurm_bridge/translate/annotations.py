@@ -229,7 +229,8 @@ class ParsedAnnotation:
 
 def read(subject: str, annotations: Mapping[str, str]) -> tuple[tuple[ParsedAnnotation, ...], tuple[str, ...]]:
     """The annotations of an object for its jobs, and everything that is wrong with them; `subject` as `Job ns/web`."""
-    ours = sorted((name.removeprefix(names.JOB_PREFIX), text) for name, text in annotations.items() if _ours(name))
+    prefix = names.JOB_PREFIX
+    ours = sorted((name.removeprefix(prefix), text) for name, text in annotations.items() if name.startswith(prefix))
     said: list[ParsedAnnotation] = []
     problems: list[str] = []
     for number, (key, text) in enumerate(ours):
@@ -266,10 +267,6 @@ def together(problems: Iterable[str]) -> str:
 
 def _number(one: ParsedAnnotation) -> int:
     return one.value if isinstance(one.value, int) else 0
-
-
-def _ours(name: str) -> bool:
-    return name.startswith(names.JOB_PREFIX)
 
 
 def _read_one(subject: str, key: str, text: str, *, hinted: bool) -> ParsedAnnotation | str:

@@ -49,9 +49,9 @@ def choose(translated: Translated, ground: GangNodes) -> Translated | Wait:
     kinds = shapes.kinds(translated.shapes)
     if len(kinds) == 1:
         found = layout.lay(kinds[0], _count(translated), ground.common, terms)
-        settled = _as(translated, found) if found else _apart(translated, ground, terms)
     else:
-        settled = _summed(translated, ground, terms) or _apart(translated, ground, terms)
+        found = layout.together(shapes.total(translated.shapes), ground.common, terms)
+    settled = _as(translated, found) if found else _apart(translated, ground, terms)
     return settled or _bound(translated, ground, terms)
 
 
@@ -67,12 +67,6 @@ def _terms(translated: Translated, ground: GangNodes) -> LayoutTerms:
 
 def _count(translated: Translated) -> int:
     return sum(len(shape.pods) for shape in translated.shapes)
-
-
-def _summed(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Translated | None:
-    total = shapes.total(translated.shapes)
-    found = layout.together(total, ground.common, terms)
-    return _as(translated, found) if found else None
 
 
 def _apart(translated: Translated, ground: GangNodes, terms: LayoutTerms) -> Translated | None:
@@ -118,17 +112,13 @@ def _as(translated: Translated, found: Layout) -> Translated:
     for field in FIELDS:
         value = getattr(found, field)
         if value != getattr(translated.request, field) and field != "gres_per":
-            translated = changed(translated, field, value, _BECAUSE[found.form], _shown(value))
+            shown = f"{value.mib} MiB per {value.per.value}" if isinstance(value, Memory) else ""
+            translated = changed(translated, field, value, _BECAUSE[found.form], shown)
     return dataclasses.replace(translated, form=found.form, request=_with(translated.request, found))
 
 
 def _with(request: JobRequest, found: Layout) -> JobRequest:
     return dataclasses.replace(request, **{field: getattr(found, field) for field in FIELDS})
-
-
-def _shown(value: object) -> str:
-    """Memory with the unit that it is counted for."""
-    return f"{value.mib} MiB per {value.per.value}" if isinstance(value, Memory) else ""
 
 
 def _as_components(translated: Translated, parts: Sequence[Layout]) -> Translated:

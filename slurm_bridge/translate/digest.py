@@ -96,14 +96,10 @@ def _of_gang(translated: Translated) -> Iterator[str]:
 
 
 def _hash(request: JobRequest, fields: Iterable[str], *more: str) -> str:
-    written = [[field, _plain(field, getattr(request, field))] for field in sorted(fields) if _is_set(request, field)]
+    written: list[list[object]] = []
+    for field in sorted(fields):
+        value = getattr(request, field)
+        if value != _DEFAULTS[field]:
+            # The order of nodes does not matter.
+            written.append([field, sorted(value) if field in NODES and isinstance(value, tuple) else value])
     return hashlib.sha256(msgspec.json.encode([written, more])).hexdigest()
-
-
-def _is_set(request: JobRequest, field: str) -> bool:
-    return bool(getattr(request, field) != _DEFAULTS[field])
-
-
-def _plain(field: str, value: object) -> object:
-    """The value; nodes are sorted, because their order does not matter."""
-    return sorted(value) if field in NODES and isinstance(value, tuple) else value

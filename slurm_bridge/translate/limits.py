@@ -13,10 +13,11 @@ A gang then gets its form, which depends on what the nodes have.
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping
 
 from slurm_bridge.model import texts
-from slurm_bridge.model.job import Gres, JobRequest
+from slurm_bridge.model.job import Gres
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.translate import choice, gres, layout
@@ -76,7 +77,8 @@ def settle(translated: Translated, facts: SlurmFacts, within: Within | None = No
     if not facts.partitions or not facts.nodes:
         return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions and nodes yet")
     catalogue = _catalogue(facts)
-    unknown = [name for name in _names(translated.request) if name not in catalogue.partitions]
+    partition = translated.request.partition
+    unknown = [name for name in (partition.split(",") if partition else ()) if name not in catalogue.partitions]
     if unknown:
         there = texts.listed(sorted(catalogue.partitions))
         words = f"partition {texts.listed(unknown)} does not exist in Slurm, which has {there}"
@@ -108,10 +110,6 @@ def _gang_nodes(facts: SlurmFacts, partition: str | None, count: int, within: Wi
     )
 
 
-def _names(request: JobRequest) -> Sequence[str]:
-    return request.partition.split(",") if request.partition else ()
-
-
 def _refused(reason: str, translated: Translated, field: str, words: str) -> Reject:
     owner = translated.request.owner
     source = next((value.source for value in translated.values if value.field == field), "")
@@ -123,18 +121,15 @@ def _limit(translated: Translated, catalogue: _Catalogue) -> Translated | Reject
     request, partitions = translated.request, catalogue.named(translated.request.partition)
     if request.time_limit_minutes is None:
         return _limit_of_partition(translated, partitions)
-    able = [one for one in partitions if _allows(one, request.time_limit_minutes)]
+    minutes = request.time_limit_minutes
+    able = [one for one in partitions if one.maximum_minutes is None or minutes <= one.maximum_minutes]
     if len(able) == len(partitions):
         return translated
     if not able:
         most = ", ".join(f"{one.name} at most {one.maximum_minutes}" for one in partitions)
-        words = f"no partition allows a time limit of {request.time_limit_minutes} minutes: {most}"
+        words = f"no partition allows a time limit of {minutes} minutes: {most}"
         return _refused("TimeLimitTooLong", translated, "time_limit_minutes", words)
     return changed(translated, "partition", ",".join(one.name for one in able), "those that allow the time limit")
-
-
-def _allows(partition: Partition, minutes: int) -> bool:
-    return partition.maximum_minutes is None or minutes <= partition.maximum_minutes
 
 
 def _limit_of_partition(translated: Translated, partitions: Iterable[Partition]) -> Translated:
@@ -154,7 +149,8 @@ def _default_limit(partition: Partition) -> int | None:
 
 def _gres(translated: Translated, catalogue: _Catalogue) -> Translated | Reject:
     """The generic resources of the request and of each shape, as Slurm spells them."""
-    wanted = tuple(dict.fromkeys(one for gres_ in _every_gres(translated) for one in gres_))
+    every = (translated.request.gres, *(shape.gres for shape in translated.shapes))
+    wanted = tuple(dict.fromkeys(itertools.chain.from_iterable(every)))
     if not wanted:
         return translated
     names = [one.name for one in catalogue.named(translated.request.partition)] or list(catalogue.partitions)
@@ -166,11 +162,6 @@ def _gres(translated: Translated, catalogue: _Catalogue) -> Translated | Reject:
         words = f"no node of partition {texts.listed(names)} has gres {texts.listed(unknown)}; there is {there}"
         return _refused("UnknownGres", translated, "gres", words)
     return _respelled(translated, {one: there for one, there in spelled.items() if there is not None})
-
-
-def _every_gres(translated: Translated) -> Iterator[tuple[Gres, ...]]:
-    yield translated.request.gres
-    yield from (shape.gres for shape in translated.shapes)
 
 
 def _respelled(translated: Translated, spelled: Mapping[Gres, Gres]) -> Translated:

@@ -79,11 +79,8 @@ def _of_pod(needs: ResourceNeeds, together: Mapping[str, Fraction], *, limits: b
     """Limits count where neither the pod nor a container requests; huge pages cannot be overcommitted, so always."""
     unsaid = {name: amount for name, amount in needs.limits.items() if name not in together or _huge_pages(name)}
     chosen = {**needs.requests, **needs.limits} if limits else {**unsaid, **needs.requests}
-    return _read("pod resources", {name: amount for name, amount in chosen.items() if _for_whole_pods(name)})
-
-
-def _for_whole_pods(name: str) -> bool:
-    return name in ("cpu", "memory") or _huge_pages(name)
+    whole = {name: amount for name, amount in chosen.items() if name in ("cpu", "memory") or _huge_pages(name)}
+    return _read("pod resources", whole)
 
 
 def _huge_pages(name: str) -> bool:

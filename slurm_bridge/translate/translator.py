@@ -168,21 +168,19 @@ def _settled(claimed: Iterable[ClaimedValue], found: tuple[Shape, ...], *, gang:
     chosen = {claim.field: claim for claim in claimed}
     for_hooks = {row.field for row in annotations.ANNOTATIONS if row.hint}
     beside = {claims.NODE_MEMORY, *for_hooks}
+    form = Form.SINGLE
+    if gang:
+        form = Form.TASKS if len(shapes.kinds(found)) == 1 else Form.BOUND
     node_memory, apart = chosen.get(claims.NODE_MEMORY), chosen.get(claims.ONE_PER_NODE)
     return Translated(
         request=JobRequest(**{field: claim.value for field, claim in chosen.items() if field not in beside}),
-        values=tuple(_shown(claim) for claim in chosen.values()),
+        values=tuple(
+            Value(field=claim.field, value=show(claim.value), source=claim.source, key=claim.key, subject=claim.subject)
+            for claim in chosen.values()
+        ),
         hints={field: show(claim.value) for field, claim in chosen.items() if field in for_hooks},
         shapes=found,
-        form=_form(found) if gang else Form.SINGLE,
+        form=form,
         one_per_node=gang and apart is not None and apart.value,
         node_memory_mib=node_memory.value.mib if node_memory else None,
     )
-
-
-def _form(found: Sequence[Shape]) -> Form:
-    return Form.TASKS if len(shapes.kinds(found)) == 1 else Form.BOUND
-
-
-def _shown(claim: ClaimedValue) -> Value:
-    return Value(field=claim.field, value=show(claim.value), source=claim.source, key=claim.key, subject=claim.subject)

@@ -8,7 +8,6 @@ import dataclasses
 from typing import Any, Final
 
 from slurm_bridge import errors
-from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
@@ -86,7 +85,10 @@ def subject(root: Root, known: Known) -> WorkloadObject | None:
 def _gathered(root: Root, members: Members, first: Pod, given: Given) -> Workload | Wait | Moved:
     claimed, kind = _claimed(first, given.known, given.options)
     if claimed.key != root.key:
-        return _remaining(root, members, given) if given.started else _elsewhere(root, claimed, first, given)
+        if not given.started:
+            return _elsewhere(root, claimed, first, given)
+        # A workload that has started stays as it is, although its pods would be grouped otherwise today.
+        return pod.gather(root, members, given) if root.kind == pod.SPEC.name else gangs.rest(root, members, given)
     try:
         found = kind.gather(root, members, given)
     except LookupError:
@@ -104,11 +106,6 @@ def _elsewhere(root: Root, claimed: Root, first: Pod, given: Given) -> Wait | Mo
         return Moved(claimed)
     message = f"an owner of pod {first.metadata.name} of {root} has been deleted; the pod is about to be, too"
     return Wait(reason="OwnerGone", message=message, retry_after=RETRY_AFTER)
-
-
-def _remaining(root: Root, members: Members, given: Given) -> Workload | Wait:
-    """A workload that has started stays as it is, although its pods would be grouped otherwise today."""
-    return pod.gather(root, members, given) if root.kind == kinds.PODS.kind else gangs.rest(root, members, given)
 
 
 def _claimed(claimed: Pod, known: Known, options: Options) -> tuple[Root, KindSpec]:

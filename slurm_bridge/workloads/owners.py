@@ -9,8 +9,7 @@ because its answer may matter.
 """
 
 import dataclasses
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from slurm_bridge import errors, ports
@@ -133,7 +132,8 @@ class Owners:
     def _parent(self, child: ObjectMeta, namespace: str) -> OwnerLink | _Absent:
         """The controller, else the first other owner that can be read, else why the controller cannot be."""
         absent: list[_Absent] = []
-        for reference in itertools.islice(_controller_first(child), MOST_REFERENCES):
+        controller_first = sorted(child.owner_references, key=lambda reference: not reference.controller)
+        for reference in controller_first[:MOST_REFERENCES]:
             found = self._link(reference, namespace)
             if isinstance(found, OwnerLink):
                 return found
@@ -202,10 +202,6 @@ def _linked(kind: Kind[Object], found: Object) -> OwnerLink:
         suspended=spec.suspended(found),
         deadline_seconds=spec.deadline(found),
     )
-
-
-def _controller_first(child: ObjectMeta) -> Iterator[OwnerReference]:
-    yield from sorted(child.owner_references, key=lambda reference: not reference.controller)
 
 
 def _knot(link: OwnerLink, met: set[str], depth: int) -> str:

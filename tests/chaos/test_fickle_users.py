@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.chaos.support_size import Size
 from tests.e2e import support_foreign, support_groups, support_kinds, support_observer, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
@@ -169,7 +169,7 @@ def test_whatever_people_do_to_groups_no_job_is_doubled_misplaced_or_left(
             pods = support_groups.placed(world, f"{name}-", play.sizes[name], PATIENCE)
             support_groups.together(world, pods)
         remove_everything(play)
-        waiting.until(lambda: not world.pods(), "end of all pods", 60, every=0.5)
+        wait.until(lambda: not world.pods(), "end of all pods", 60, every=0.5)
         world.await_nothing_in_slurm(60)
         seen = observer.end()
     # What people delete themselves is not the daemon's doing.

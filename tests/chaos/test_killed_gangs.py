@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.chaos.support_size import Size
 from tests.e2e import (
     support_foreign,
@@ -123,7 +123,7 @@ def test_groups_that_run_keep_their_nodes_when_slurmctld_forgets_them(
             before_it, where = incarnations(world), {one["metadata"]["uid"]: support_slots.where(one) for one in pods}
             support_servers.part("slurmctld", "kill")
             support_servers.part("slurmctld", "start")
-        waiting.until(lambda: restored(world), f"job for every group\n{world.daemon.last_words()}", 90, every=1.0)
+        wait.until(lambda: restored(world), f"job for every group\n{world.daemon.last_words()}", 90, every=1.0)
         assert {one["metadata"]["uid"]: support_slots.where(one) for one in world.pods()} == where
         assert incarnations(world).isdisjoint(before_it), "slurmctld had saved some"
         Objects(world).delete("LeaderWorkerSet", "serve")

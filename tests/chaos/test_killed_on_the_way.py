@@ -14,7 +14,7 @@ from typing import Protocol
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.chaos.support_size import Size
 from tests.e2e import (
     support_families,
@@ -120,7 +120,7 @@ class Preempted:
 
     def _run(self, made: Sequence[Json]) -> list[Json]:
         """Each lot in another second than the one before it."""
-        waiting.next_second()
+        wait.next_second()
         names_ = [one["metadata"]["name"] for one in self.world.create(*made)]
         return [self.world.await_pod(name, "a node", support_world.is_bound, SECONDS) for name in names_]
 
@@ -142,8 +142,8 @@ class Preempted:
         assert there.keys() == {"old-1", "old-2", "due", f"asker-{turn}", f"late-{turn}"}
         assert not support_world.is_bound(there[f"late-{turn}"])
         running = [one for one in there.values() if support_world.is_bound(one)]
-        waiting.until(lambda: self._owners() == sorted(support_families.uids(running)), "a job for each, and no other")
-        waiting.until(lambda: not noted(world), "end of what was noted")
+        wait.until(lambda: self._owners() == sorted(support_families.uids(running)), "a job for each, and no other")
+        wait.until(lambda: not noted(world), "end of what was noted")
         world.delete(f"late-{turn}")
         world.await_gone(f"late-{turn}")
         world.annotate(f"asker-{turn}", support_world.SHORT)
@@ -231,7 +231,7 @@ def played(scene: Scene, gate: Gate, turn: int, moments: Sequence[Moment]) -> No
             scene.begin(turn)
         begun = True
         with telling(world, moment):
-            waiting.until(trap.snapped.is_set, "death", SECONDS)
+            wait.until(trap.snapped.is_set, "death", SECONDS)
     world.daemon.start()
     with telling(world, moments[-1]):
         scene.end(turn)

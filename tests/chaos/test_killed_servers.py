@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.chaos.support_size import Size
 from tests.e2e import support_daemon, support_foreign, support_observer, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
@@ -48,7 +48,7 @@ def test_a_server_goes_and_comes_back(
     with support_observer.observing(world) as observer:
         third = size.pods_per_outage // 3
         world.create_pods("before", third, support_world.FOREVER)
-        waiting.until(lambda: any(map(support_world.is_bound, world.pods())), "first bound pod")
+        wait.until(lambda: any(map(support_world.is_bound, world.pods())), "first bound pod")
         world.create_pods("while", third, support_world.FOREVER)
         support_servers.part(outage.part, outage.down)
         try:
@@ -68,7 +68,7 @@ def test_a_server_goes_and_comes_back(
 
 def lives_on(daemon: support_daemon.Daemon) -> None:
     """The daemon says that it cannot work, and neither ends nor wants to be restarted."""
-    waiting.until(lambda: daemon.probe("readyz") != 200 or not daemon.alive, "admission that it is not ready", 60)
+    wait.until(lambda: daemon.probe("readyz") != 200 or not daemon.alive, "admission that it is not ready", 60)
     assert daemon.alive, daemon.last_words()
     assert daemon.probe("livez") == 200
 
@@ -85,7 +85,7 @@ def await_jobs_of(world: World, pods: Sequence[Json]) -> None:
         return wanted.items() <= found.items()
 
     try:
-        waiting.until(all_hold, "job for every bound pod", 60, every=1.0)
+        wait.until(all_hold, "job for every bound pod", 60, every=1.0)
     except AssertionError as error:
         late = [support_world.told(one) for one in pods if one["metadata"]["uid"] not in found]
         words = [f"{error}: {len(late)} without", *late[:5], world.daemon.last_words()]

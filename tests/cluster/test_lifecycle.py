@@ -12,7 +12,7 @@ import machine
 import pytest
 from second_cluster import PORT_BASE, Cluster
 
-from tests import waiting
+from tests import wait
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(2000)]
 
@@ -75,9 +75,9 @@ def test_controllers_make_pods(cluster: Cluster) -> None:
     def pods(selector: str) -> int:
         return len(cluster.objects("pods", f"--selector={selector}"))
 
-    waiting.until(lambda: pods("job-name=job") == 2, "pods of the Job")
-    waiting.until(lambda: pods("jobset.sigs.k8s.io/jobset-name=jobset") == 2, "pods of the JobSet")
-    waiting.until(lambda: pods("leaderworkerset.sigs.k8s.io/name=lws") == 3, "pods of the LeaderWorkerSet")
+    wait.until(lambda: pods("job-name=job") == 2, "pods of the Job")
+    wait.until(lambda: pods("jobset.sigs.k8s.io/jobset-name=jobset") == 2, "pods of the JobSet")
+    wait.until(lambda: pods("leaderworkerset.sigs.k8s.io/name=lws") == 3, "pods of the LeaderWorkerSet")
     cluster.do("kubectl", "delete", "--filename=-", text=WORKLOADS.read_text())
 
 
@@ -95,7 +95,7 @@ def test_up_replaces_a_killed_server(cluster: Cluster, name: str) -> None:
     """After a kill -9 that server is started again, and no other one is."""
     before = cluster.pids()
     os.kill(before[name], signal.SIGKILL)
-    waiting.until(lambda: cluster.run("status").returncode == 1, f"notice that {name} is gone", 10)
+    wait.until(lambda: cluster.run("status").returncode == 1, f"notice that {name} is gone", 10)
     assert cluster.up() < REPAIR_SECONDS
     changed = {part for part, pid in cluster.pids().items() if before[part] != pid}
     assert changed == {name}

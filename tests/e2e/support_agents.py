@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from localcluster import hosts, nodes
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_farm, support_servers
 from tests.e2e.support_servers import Json
 
@@ -82,7 +82,7 @@ class Agent:
             assert self._process.poll() is None, f"the agent ended by itself:\n{self.last_words()}"
             return support_daemon.look(self.port, "/readyz")[0] == 200
 
-        waiting.until(ready, f"ready agent {self.name} ({self.last_words()})", READY_SECONDS)
+        wait.until(ready, f"ready agent {self.name} ({self.last_words()})", READY_SECONDS)
 
     def last_words(self) -> str:
         """The end of its log."""
@@ -170,7 +170,7 @@ def unplaced_nodes(kube: support_servers.Kubernetes, count: int, zones: Sequence
     names = [one["metadata"]["name"] for one in manifests]
     try:
         support_servers.each(manifests, lambda one: kube.create("/api/v1/nodes", one))
-        waiting.until(lambda: _all_ready(kube, prefix, count), f"{count} ready nodes", 120, every=1.0)
+        wait.until(lambda: _all_ready(kube, prefix, count), f"{count} ready nodes", 120, every=1.0)
         yield names
     finally:
         support_servers.each(names, lambda name: kube.delete(f"/api/v1/nodes/{name}"))

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from tests import waiting
+from tests import wait
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
@@ -105,7 +105,7 @@ class Daemon:
             return self.probe("readyz") == 200
 
         try:
-            waiting.until(ready, "ready daemon", seconds)
+            wait.until(ready, "ready daemon", seconds)
         except AssertionError as late:
             raise AssertionError(f"{late}\n{self.last_words()}") from late
 

@@ -13,7 +13,7 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_foreign, support_servers, support_world
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_servers import Json, SlurmJob
@@ -58,7 +58,7 @@ def taken(slurm: support_servers.Slurm, farm: Farm, *nodes: str, cpus: int) -> I
         for node in nodes:
             wanted = {"name": "native", "partition": farm.partition, "required_nodes": [node], "cpus_per_task": cpus}
             jobs[node] = slurm.submit({**support_foreign.EXTERNAL, **wanted})
-        waiting.until(lambda: set(jobs.values()) <= _running(slurm), "native jobs")
+        wait.until(lambda: set(jobs.values()) <= _running(slurm), "native jobs")
         yield jobs
     finally:
         slurm.cancel(*jobs.values())
@@ -91,7 +91,7 @@ def pods(world: World, *manifests: Json) -> Iterator[list[Json]]:
     finally:
         for one in made:
             world.delete(one["metadata"]["name"])
-        waiting.until(lambda: not mine & _owners(world), "end of the jobs of these pods", every=0.5)
+        wait.until(lambda: not mine & _owners(world), "end of the jobs of these pods", every=0.5)
 
 
 def _owners(world: World) -> set[str]:
@@ -143,4 +143,4 @@ def change(world: World, hooks: Sequence[Json]) -> None:
     """Another chain, without a restart, which has been taken over when this returns."""
     before = reloads(world)
     world.daemon.configure({**world.daemon.settings, "hooks": list(hooks)})
-    waiting.until(lambda: reloads(world) > before, "reload")
+    wait.until(lambda: reloads(world) > before, "reload")

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_servers
 
 EXTERNAL = {
@@ -52,7 +52,7 @@ class Foreign:
         word = f"saved-{uuid.uuid4().hex}"
         self.slurm.command("scontrol", "update", f"job={self.jobs['native job']}", f"comment={word}")
         look = f"grep --text --only-matching {word} {_STATE_FILE} || true"  # slurmctld takes it away for a moment
-        waiting.until(lambda: word in self.slurm.command("sh", "-c", look), "saved state", every=0.5)
+        wait.until(lambda: word in self.slurm.command("sh", "-c", look), "saved state", every=0.5)
 
     @contextlib.contextmanager
     def nothing_else_saved(self) -> Iterator[None]:
@@ -91,7 +91,7 @@ def submitted(slurm: support_servers.Slurm) -> Iterator[Foreign]:
     }
     found = Foreign(slurm=slurm, jobs=jobs)
     try:
-        waiting.until(lambda: _settled(found), "foreign jobs as they will stay")
+        wait.until(lambda: _settled(found), "foreign jobs as they will stay")
         yield found
     finally:
         slurm.cancel(*jobs.values())

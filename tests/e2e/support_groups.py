@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_kinds, support_servers, support_slots, support_world
 from tests.e2e.support_servers import Json, SlurmJob
 from tests.e2e.support_world import World
@@ -54,7 +54,7 @@ def _until(
         return len(seen[0]) == count and all(map(holds, seen[0]))
 
     try:
-        waiting.until(there, what, seconds, every=0.2)
+        wait.until(there, what, seconds, every=0.2)
     except AssertionError as error:
         lines = [str(error), *map(support_world.told, world.pods()), world.daemon.last_words(15)]
         raise AssertionError("\n".join(lines)) from error
@@ -143,7 +143,7 @@ def await_only(world: World, *job_ids: int, seconds: float = SECONDS) -> None:
         return sorted(one.job_id for one in seen[0]) == wanted
 
     try:
-        waiting.until(they_are, f"jobs {wanted} alone", seconds, every=0.5)
+        wait.until(they_are, f"jobs {wanted} alone", seconds, every=0.5)
     except AssertionError as error:
         lines = [f"{one.job_id} {sorted(one.states)} {dict(one.owner)}" for one in seen[0]]
         raise AssertionError("\n".join([str(error), *lines, world.daemon.last_words(15)])) from error

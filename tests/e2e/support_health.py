@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from localcluster import kubernetes, locking, parts, process
 from localcluster.config import Config
 from localcluster.server import Server
-from tests import revival, waiting
+from tests import revival, wait
 from tests.e2e import support_servers
 from tests.e2e.support_servers import Json
 
@@ -43,11 +43,11 @@ def await_usable(config: Config, kube: support_servers.Kubernetes, nodes: Iterab
         return {owed for name in names for owed in _owing(kube.get(f"/api/v1/nodes/{name}"))}
 
     try:
-        waiting.until(lambda: not owing(), "usable nodes", _USABLE_SECONDS)
+        wait.until(lambda: not owing(), "usable nodes", _USABLE_SECONDS)
     except AssertionError:
         for one in owing():
             _revive(config, one, "restart", f"had not done its part for new nodes in {_USABLE_SECONDS:.0f} s")
-        waiting.until(lambda: not owing(), f"usable nodes, {', '.join(one.name for one in owing())}", _USABLE_SECONDS)
+        wait.until(lambda: not owing(), f"usable nodes, {', '.join(one.name for one in owing())}", _USABLE_SECONDS)
 
 
 def told(config: Config) -> str:

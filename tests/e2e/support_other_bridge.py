@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_foreign, support_servers, support_world
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_world import World
@@ -42,7 +42,7 @@ class Sweep:
     def await_turns(self, count: int) -> None:
         """Until it has looked so many times more."""
         wanted = self.turns + count
-        waiting.until(lambda: self.turns >= wanted, f"{count} turns of the sweep: {self.failures}", 90.0, every=0.2)
+        wait.until(lambda: self.turns >= wanted, f"{count} turns of the sweep: {self.failures}", 90.0, every=0.2)
 
     def _run(self) -> None:
         while not self._stop.wait(PERIOD):
@@ -121,7 +121,7 @@ def _bind(found: Theirs, farm: Farm, name: str) -> None:
         nodes[:] = [one.nodes for one in world.slurm.jobs() if one.job_id == job_id and "RUNNING" in one.states]
         return bool(nodes)
 
-    waiting.until(runs, f"job of {name}", 60.0, every=0.5)
+    wait.until(runs, f"job of {name}", 60.0, every=0.5)
     node = farm.nodes[farm.slurm_nodes.index(nodes[0])]
     # As it is when the other bridge has bound it, which cannot be told from a pod that was created so.
     pod = support_world.pod(name, world.daemon.scheduler, annotations=support_world.FOREVER, nodeName=node)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_servers, support_world
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
@@ -113,7 +113,7 @@ def started(world: World, count: int, seconds: float) -> collections.Counter[str
         seen.update(one["metadata"]["annotations"][QUEUE] for one in world.pods() if support_world.is_bound(one))
         return seen.total() >= count
 
-    waiting.until(enough, f"{count} started pods", seconds, every=support_world.PERIOD)
+    wait.until(enough, f"{count} started pods", seconds, every=support_world.PERIOD)
     return seen
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_servers
 from tests.e2e.support_servers import Json
 
@@ -144,7 +144,7 @@ class World:
             return (count is None or len(seen[0]) == count) and all(holds(one) for one in seen[0])
 
         try:
-            waiting.until(all_of_them, what, seconds, every=PERIOD)
+            wait.until(all_of_them, what, seconds, every=PERIOD)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self._stragglers(seen[0], holds)}") from error
         return seen[0]
@@ -162,7 +162,7 @@ class World:
             return seen[0] is not None and bool(holds(seen[0]))
 
         try:
-            waiting.until(of_this_one, f"{name}: {what}", seconds)
+            wait.until(of_this_one, f"{name}: {what}", seconds)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{seen[0] and told(seen[0])}\n{self.daemon.last_words(15)}") from error
         assert seen[0] is not None
@@ -170,11 +170,11 @@ class World:
 
     def await_gone(self, name: str, seconds: float = 30.0) -> None:
         """Until there is no such pod."""
-        waiting.until(lambda: self.pod(name) is None, f"end of pod {name}", seconds)
+        wait.until(lambda: self.pod(name) is None, f"end of pod {name}", seconds)
 
     def await_placeholder(self, uid: str, seconds: float = 30.0) -> support_servers.SlurmJob:
         """Until a living job stands for this pod."""
-        waiting.until(lambda: self.placeholder(uid), f"placeholder of {uid}", seconds, every=PERIOD)
+        wait.until(lambda: self.placeholder(uid), f"placeholder of {uid}", seconds, every=PERIOD)
         found = self.placeholder(uid)
         assert found is not None
         return found
@@ -188,7 +188,7 @@ class World:
             return wanted <= found.keys()
 
         try:
-            waiting.until(all_of_them, "placeholders", seconds, every=PERIOD)
+            wait.until(all_of_them, "placeholders", seconds, every=PERIOD)
         except AssertionError as error:
             late = [told(one) for one in self.pods() if one["metadata"]["uid"] in wanted - found.keys()]
             raise AssertionError("\n".join([str(error), *late, self.daemon.last_words(15)])) from error
@@ -203,7 +203,7 @@ class World:
             return not alive[0]
 
         try:
-            waiting.until(nothing, "end of all placeholders", seconds, every=PERIOD)
+            wait.until(nothing, "end of all placeholders", seconds, every=PERIOD)
         except AssertionError as error:
             left = ", ".join(f"{one.job_id} {sorted(one.states)} {dict(one.owner)}" for one in alive[0][:5])
             raise AssertionError(
@@ -257,7 +257,7 @@ def told(one: Json) -> str:
 def namespace(kube: support_servers.Kubernetes, name: str) -> Iterator[str]:
     """One that is there as long as it is needed, with the service account without which no pod is admitted."""
     kube.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    waiting.until(lambda: kube.find(f"/api/v1/namespaces/{name}/serviceaccounts/default"), "service account")
+    wait.until(lambda: kube.find(f"/api/v1/namespaces/{name}/serviceaccounts/default"), "service account")
     try:
         yield name
     finally:

@@ -13,7 +13,7 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_servers
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
@@ -45,7 +45,7 @@ def namespace(kube: support_servers.Kubernetes, bridge: support_servers.Kubernet
     kube.create("/api/v1/namespaces", {"metadata": {"name": name}})
     kube.apply(PROJECT / "deploy" / "rbac.yaml", EVICTIONS)
     made = [_applied(kube, one, name) for file in ("account", "marks") for one in _documents(file)]
-    waiting.until(lambda: _in_force(kube, bridge, name), "both policies in force")
+    wait.until(lambda: _in_force(kube, bridge, name), "both policies in force")
     yield name
     for path in made:
         kube.delete(path)

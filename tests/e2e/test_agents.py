@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_agents, support_daemon, support_servers
 from tests.e2e.support_agents import Agent, Answer
 from tests.e2e.support_servers import Json
@@ -69,7 +69,7 @@ def test_one_is_killed_and_one_hangs_and_the_third_answers_everything(agents: li
     killed, hung, well = agents
     with concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
         asked = [pool.submit(ask_all, agents, number) for number in range(QUESTIONS)]
-        waiting.until(lambda: sum(one.done() for one in asked) > QUESTIONS // 3, "first third", every=0.01)
+        wait.until(lambda: sum(one.done() for one in asked) > QUESTIONS // 3, "first third", every=0.01)
         killed.kill()
         hung.signal(signal.SIGSTOP)
         answers = [one.result() for one in asked]
@@ -89,7 +89,7 @@ def test_an_agent_that_is_stopped_loses_no_question(agents: list[Agent]) -> None
     stopped = agents[0]
     with concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
         asked = [pool.submit(stopped.sample, POD) for _ in range(QUESTIONS)]
-        waiting.until(lambda: sum(one.done() for one in asked) > QUESTIONS // 3, "first third", every=0.01)
+        wait.until(lambda: sum(one.done() for one in asked) > QUESTIONS // 3, "first third", every=0.01)
         assert stopped.stop() == 0
         answers = [one.result() for one in asked]
     assert {one.status for one in answers} <= {0, 200, 503}
@@ -104,8 +104,8 @@ def test_an_agent_sees_nodes_come_and_go(agents: list[Agent], kube: support_serv
     one = agents[0]
     before = one.status()["nodesCount"]
     with support_agents.unplaced_nodes(kube, 2, [one.name]):
-        waiting.until(lambda: one.status()["nodesCount"] == before + 2, "two more nodes", 10)
-    waiting.until(lambda: one.status()["nodesCount"] == before, "as many as before", 10)
+        wait.until(lambda: one.status()["nodesCount"] == before + 2, "two more nodes", 10)
+    wait.until(lambda: one.status()["nodesCount"] == before, "as many as before", 10)
 
 
 @pytest.mark.real
@@ -116,7 +116,7 @@ def test_an_agent_for_a_partition_asks_slurm_for_its_nodes(
     """Those that both sides know."""
     listed = slurm.command("sinfo", "--noheader", "--Node", "--partition=gpu", "--format=%N").split()
     with support_agents.running(tmp_path, cluster, {"gpus": {"partition": "gpu"}}) as (one,):
-        waiting.until(lambda: one.status()["nodesCount"] == len(set(listed)), "nodes of the partition", 10)
+        wait.until(lambda: one.status()["nodesCount"] == len(set(listed)), "nodes of the partition", 10)
         begin = time.monotonic()
         assert set(one.sample(POD, nodes_bp=10_000).nodes) <= set(listed)
         assert time.monotonic() - begin < PATIENCE

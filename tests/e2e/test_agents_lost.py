@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_agents, support_daemon, support_servers, support_world
 from tests.e2e.support_agents import Agent
 from tests.e2e.support_fixtures import OpenWorld
@@ -85,13 +85,13 @@ def test_an_agent_is_killed_and_another_hangs_and_every_pod_runs(
         world.create_pods(f"more{next(more)}", 1, support_world.FOREVER)
         return False
 
-    waiting.until(asked_again, "every agent to be asked again", 60, every=1.0)
+    wait.until(asked_again, "every agent to be asked again", 60, every=1.0)
     _assert_one_job_each(world, world.await_bound(len(world.pods()), 180))
 
 
 def _await_some(world: World, count: int) -> None:
     """So many have a node."""
-    waiting.until(lambda: sum(map(support_world.is_bound, world.pods())) >= count, f"{count} bound pods", 120)
+    wait.until(lambda: sum(map(support_world.is_bound, world.pods())) >= count, f"{count} bound pods", 120)
 
 
 def _assert_one_job_each(world: World, pods: Sequence[Json]) -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_world import World
@@ -61,7 +61,7 @@ def test_a_change_takes_effect_without_a_restart(world: World) -> None:
     before = world.daemon.pid
     assert partition_of_a_new_pod(world, "old") == "debug"
     world.daemon.configure(configured(world, partition="batch"))
-    waiting.until(lambda: "defaults" in reloads(world), "reload")
+    wait.until(lambda: "defaults" in reloads(world), "reload")
     assert partition_of_a_new_pod(world, "new") == "batch"
     assert world.daemon.pid == before
     assert world.daemon.alive
@@ -73,7 +73,7 @@ def test_a_configuration_that_cannot_work_changes_nothing(world: World) -> None:
     good = copy.deepcopy(world.daemon.settings)
     was = partition_of_a_new_pod(world, "before")
     world.daemon.configure(configured(world, cpus="none at all"))
-    waiting.until(lambda: "cpus" in reloads(world), "refusal")
+    wait.until(lambda: "cpus" in reloads(world), "refusal")
     assert partition_of_a_new_pod(world, "after") == was
     world.daemon.configure(good)
 
@@ -94,7 +94,7 @@ def test_a_refused_annotation_is_told_with_what_is_allowed(world: World) -> None
     held = world.await_pod("refused", "word", lambda one: "timelimit" in message(one))
     assert "soon" in message(held)
     uid = pod["metadata"]["uid"]
-    waiting.until(lambda: world.events(uid), "event")
+    wait.until(lambda: world.events(uid), "event")
     assert any("timelimit" in str(one["message"]) for one in world.events(uid))
     assert world.placeholders(uid) == []
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_farm, support_foreign, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
@@ -71,7 +71,7 @@ def test_nothing_is_left_when_all_have_finished(crowd: Crowd, foreign: support_f
     world.await_pods("success", support_world.has_succeeded, count=PODS + MEMBERS)
     world.await_nothing_in_slurm()
     path = f"/apis/batch/v1/namespaces/{world.namespace}/jobs/many"
-    waiting.until(lambda: world.kube.get(path)["status"].get("succeeded") == MEMBERS, "complete Job")
+    wait.until(lambda: world.kube.get(path)["status"].get("succeeded") == MEMBERS, "complete Job")
     assert world.kube.get(path)["status"].get("failed", 0) == 0
     assert foreign.now() == before
 

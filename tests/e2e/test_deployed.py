@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from localcluster.config import PROJECT, Config
-from tests import waiting
+from tests import wait
 from tests.e2e import support_container, support_daemon, support_image, support_servers, support_world
 from tests.e2e.support_container import Container
 
@@ -47,7 +47,7 @@ class Deployed:
         """Create a pod, wait until it has a node, and take it away again."""
         manifest = support_world.pod(f"deployed-{uuid.uuid4().hex[:6]}", SCHEDULER)
         path = f"{PODS}/{self.kube.create(PODS, manifest)['metadata']['name']}"
-        waiting.until(lambda: support_world.is_bound(self.kube.get(path)), f"bound pod\n{self.said()}", seconds)
+        wait.until(lambda: support_world.is_bound(self.kube.get(path)), f"bound pod\n{self.said()}", seconds)
         node = str(self.kube.get(path)["spec"]["nodeName"])
         self.kube.delete(path)
         return node
@@ -84,7 +84,7 @@ def deployed(
     try:
         for pod in replicas(kube):
             found.replicas.append(kubelet.run(pod, site(cluster)))
-        waiting.until(lambda: is_ready(found), f"two ready replicas\n{found.said()}", START_SECONDS)
+        wait.until(lambda: is_ready(found), f"two ready replicas\n{found.said()}", START_SECONDS)
         yield found
     finally:
         for one in found.replicas:
@@ -95,7 +95,7 @@ def deployed(
 def replicas(kube: support_servers.Kubernetes) -> list[support_servers.Json]:
     """The pods that the Deployment's controller made."""
     path = f"{PODS}?labelSelector=app.kubernetes.io%2Fname%3Dslurm-bridge"
-    waiting.until(lambda: len(living(kube.items(path))) == 2, "pods of the Deployment")
+    wait.until(lambda: len(living(kube.items(path))) == 2, "pods of the Deployment")
     return living(kube.items(path))
 
 
@@ -131,7 +131,7 @@ def test_the_seeds_example_runs_as_it_is(deployed: Deployed) -> None:
     path = f"/apis/batch/v1/namespaces/{EXAMPLES}/jobs/job-sleep-single"
     deployed.kube.apply(manifest)
     try:
-        waiting.until(lambda: deployed.kube.get(path)["status"].get("succeeded"), f"success\n{deployed.said()}", 40)
+        wait.until(lambda: deployed.kube.get(path)["status"].get("succeeded"), f"success\n{deployed.said()}", 40)
         mine = deployed.slurm.jobs_of(settings_id(deployed.kube))
         assert {(one.text["name"], one.text["account"]) for one in mine} == {("job-sleep-single", "schedmd")}
     finally:

@@ -3,7 +3,7 @@
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_foreign, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
@@ -31,7 +31,7 @@ def limited(world: World) -> dict[str, Json]:
     world.create_job(support_world.job("once", world.daemon.scheduler, 1, annotations=support_world.FOREVER))
     path = f"/apis/apps/v1/namespaces/{world.namespace}/replicasets"
     world.kube.create(path, support_world.replica_set("always", world.daemon.scheduler, 1, support_world.FOREVER))
-    waiting.until(lambda: len(owned(world)) == 2, "pods of both owners")
+    wait.until(lambda: len(owned(world)) == 2, "pods of both owners")
     for owner in owned(world):
         bound = world.await_pod(owned(world)[owner]["metadata"]["name"], "a node", support_world.is_bound)
         job_id = str(support_world.job_id(bound))
@@ -74,7 +74,7 @@ def test_scancel_of_a_running_job_ends_its_pod(world: World, limited: dict[str, 
     assert said["status"] == "True"
     assert "CANCELLED" in said["message"]
     uid = gone["metadata"]["uid"]
-    waiting.until(lambda: "SlurmJobEnded" in world.reasons(uid), "event")
+    wait.until(lambda: "SlurmJobEnded" in world.reasons(uid), "event")
     world.kube.merge(f"{world.path}/cancelled", {"metadata": {"finalizers": None}})
     world.await_gone("cancelled")
     assert world.placeholder(uid) is None
@@ -131,7 +131,7 @@ def test_the_job_of_a_pod_that_fails_ends_too(world: World) -> None:
 def ended(world: World, pod: Json) -> int:
     """The job of this pod, once it is over and says why."""
     uid = pod["metadata"]["uid"]
-    waiting.until(lambda: world.placeholder(uid) is None, f"end of the job of {uid}", 30)
+    wait.until(lambda: world.placeholder(uid) is None, f"end of the job of {uid}", 30)
     last = world.placeholders(uid)[-1]
     assert "CANCELLED" in last.states
     assert last.owner.get("note"), "the record says why the job was withdrawn"
@@ -163,7 +163,7 @@ def test_a_jobs_pod_that_replaces_one_out_of_time_is_held_where_the_site_says_so
 def replacement(world: World, limited: dict[str, Json], owner: str) -> Json:
     """The pod that its owner made anew."""
     uid = limited[owner]["metadata"]["uid"]
-    waiting.until(lambda: owned(world).get(owner, limited[owner])["metadata"]["uid"] != uid, "new pod", LIMIT_SECONDS)
+    wait.until(lambda: owned(world).get(owner, limited[owner])["metadata"]["uid"] != uid, "new pod", LIMIT_SECONDS)
     (first,) = world.placeholders(uid)
     assert "TIMEOUT" in first.states
     return owned(world)[owner]

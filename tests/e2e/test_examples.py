@@ -9,7 +9,7 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.demo import work
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_groups, support_servers, support_slots, support_world
 from tests.e2e.support_kinds import Objects
 from tests.e2e.support_servers import Json
@@ -149,7 +149,7 @@ def test_an_example_reaches_its_end(applied: World, remembered: dict[int, Mappin
         return len(ended) >= sum(expected.pods) and len(ended) == len(seen[0])
 
     try:
-        waiting.until(there, f"end of {example}", SECONDS, every=0.5)
+        wait.until(there, f"end of {example}", SECONDS, every=0.5)
     except AssertionError as error:
         lines = [str(error), *map(support_world.told, seen[0]), applied.daemon.last_words()]
         raise AssertionError("\n".join(lines)) from error
@@ -168,7 +168,7 @@ def test_what_the_examples_run_is_complete(applied: World, kind: str) -> None:
     """In the words of their controllers."""
     objects = Objects(applied)
     for name in (one["metadata"]["name"] for example in EXAMPLES for one in documents(example) if one["kind"] == kind):
-        waiting.until(lambda name=name: is_complete(objects.get(kind, name)), f"end of {kind} {name}", 30)
+        wait.until(lambda name=name: is_complete(objects.get(kind, name)), f"end of {kind} {name}", 30)
 
 
 def is_complete(one: Json) -> bool:
@@ -197,10 +197,10 @@ def test_the_required_zone_of_an_example_holds(applied: World) -> None:
 def test_the_pod_groups_of_the_examples_are_scheduled(applied: World) -> None:
     """Each API has its own word for it."""
     objects = Objects(applied)
-    waiting.until(
+    wait.until(
         lambda: support_servers.condition(objects.get("PodGroup", "podgroup"), "PodGroupScheduled"), "condition", 20
     )
-    waiting.until(
+    wait.until(
         lambda: objects.get("CoschedulingPodGroup", "coscheduling-podgroup").get("status", {}).get("phase"), "phase", 20
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_farm, support_groups, support_kinds, support_servers, support_world
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
@@ -53,7 +53,7 @@ def unbindable(world: World, pod: str) -> Iterator[None]:
     try:
         world.kube.create(POLICIES, {**head, "kind": "ValidatingAdmissionPolicy", "spec": spec})
         world.kube.create(BINDINGS, {**head, "kind": "ValidatingAdmissionPolicyBinding", "spec": bound})
-        waiting.until(lambda: is_refused(world, pod), "policy in force", 30, every=0.5)
+        wait.until(lambda: is_refused(world, pod), "policy in force", 30, every=0.5)
         yield
     finally:
         world.kube.delete(f"{BINDINGS}/{name}")
@@ -81,9 +81,9 @@ def test_a_start_that_cannot_be_finished_is_undone_and_tried_again_as_a_whole(wo
     spec["template"]["metadata"]["labels"] |= labels
     with unbindable(world, "united-1"):
         objects.create("StatefulSet", "united", spec)
-        waiting.until(lambda: any(map(support_world.is_bound, world.pods())), "half a start", 20)
+        wait.until(lambda: any(map(support_world.is_bound, world.pods())), "half a start", 20)
         first = {one["metadata"]["uid"] for one in world.pods() if support_world.is_bound(one)}
-        waiting.until(lambda: not first & support_kinds.uids(world.pods()), "rollback", 40)
+        wait.until(lambda: not first & support_kinds.uids(world.pods()), "rollback", 40)
     members = support_groups.placed(world, "united", 3, 40)
     job = support_groups.together(world, members)
     support_groups.await_only(world, job.job_id)
@@ -100,7 +100,7 @@ def test_t27_an_allocation_that_is_smaller_than_the_group_starts_nothing(world: 
     world.slurm.command("scontrol", "update", f"PartitionName={farm.partition}", "State=DOWN")
     try:
         objects.create("Job", "shrunk", support_kinds.job_spec(support_kinds.template(world), 6), asked)
-        waiting.until(lambda: support_groups.living_of(world, "Job", "shrunk"), "job", 20, every=0.3)
+        wait.until(lambda: support_groups.living_of(world, "Job", "shrunk"), "job", 20, every=0.3)
         (first,) = support_groups.living_of(world, "Job", "shrunk")
         world.slurm.command("scontrol", "update", f"JobId={first.job_id}", "NumTasks=2", "NumCPUs=2")
     finally:
@@ -130,7 +130,7 @@ def test_t43b_a_group_out_of_time_ends_as_a_whole_and_is_held_where_the_site_say
         new = support_kinds.members(world, "late")
         return len(new) == 3 and not gone & support_kinds.uids(new)
 
-    waiting.until(replaced, f"new members\n{world.daemon.last_words()}", LIMIT_SECONDS, every=0.5)
+    wait.until(replaced, f"new members\n{world.daemon.last_words()}", LIMIT_SECONDS, every=0.5)
     held = support_groups.awaited(world, "late", 3, lambda one: "time limit" in message(one).lower(), "held")
     assert support_groups.living_of(world, "Job", "late") == []
     world.annotate(held[1]["metadata"]["name"], {names.ANNOTATION_RETRY: "once more"})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_farm, support_foreign, support_groups, support_kinds, support_servers, support_world
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
@@ -66,13 +66,13 @@ def the_job(world: World, kind: str, name: str, other_than: int = 0) -> SlurmJob
         seen[0] = [one for one in found if one.alive and one.job_id != other_than]
         return len(seen[0]) == 1
 
-    waiting.until(there, f"job of {kind} {name}\n{world.daemon.last_words(10)}", 20, every=0.3)
+    wait.until(there, f"job of {kind} {name}\n{world.daemon.last_words(10)}", 20, every=0.3)
     return seen[0][0]
 
 
 def await_end(world: World, job_id: int) -> None:
     """Until this job is over."""
-    waiting.until(lambda: job_id not in {one.job_id for one in support_groups.living(world)}, f"end of {job_id}", 20)
+    wait.until(lambda: job_id not in {one.job_id for one in support_groups.living(world)}, f"end of {job_id}", 20)
 
 
 @pytest.mark.real
@@ -132,7 +132,7 @@ def test_scancel_of_a_running_group_ends_all_its_pods(world: World) -> None:
         assert "CANCELLED" in support_servers.condition(gone, "DisruptionTarget").get("message", "")
         world.kube.merge(f"{world.path}/{name}", {"metadata": {"finalizers": None}})
     uids = support_kinds.uids(pods)
-    waiting.until(lambda: any("SlurmJobEnded" in world.reasons(uid) for uid in uids), "event", 15)
+    wait.until(lambda: any("SlurmJobEnded" in world.reasons(uid) for uid in uids), "event", 15)
     for one in pods:
         world.await_gone(one["metadata"]["name"])
 
@@ -186,7 +186,7 @@ def test_t17_members_that_come_later_join_a_waiting_job(world: World, farm: Farm
         first = the_job(world, "PodGroup", "grows")
         assert first.text["tasks"]["number"] == 2
         support_kinds.grouped(world, "grows-b", 1, marks=marks, labels=named)
-        waiting.until(lambda: the_job(world, "PodGroup", "grows").text["tasks"]["number"] == 3, "larger request", 20)
+        wait.until(lambda: the_job(world, "PodGroup", "grows").text["tasks"]["number"] == 3, "larger request", 20)
     job = support_groups.together(world, support_groups.placed(world, "grows", 3))
     assert job.text["tasks"]["number"] == 3
     world.kube.delete(f"{world.path}?gracePeriodSeconds=0&labelSelector=scheduling.x-k8s.io%2Fpod-group%3Dgrows")
@@ -238,4 +238,4 @@ def test_nothing_is_left(world: World) -> None:
     objects.delete("Job", "sleeps-job")
     objects.delete("JobSet", "sleeps-jobset")
     world.kube.delete(f"{world.path}?gracePeriodSeconds=2")
-    waiting.until(lambda: not support_groups.living(world), "end of all placeholders", 30, every=0.5)
+    wait.until(lambda: not support_groups.living(world), "end of all placeholders", 30, every=0.5)

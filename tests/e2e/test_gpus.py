@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_farm, support_groups, support_kinds, support_servers, support_slots
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
@@ -133,9 +133,9 @@ def test_a_component_that_ends_alone_ends_the_whole_group(scene: Scene) -> None:
     members = support_groups.placed(scene.world, "torn", 4, support_groups.HET_SECONDS)
     first = support_groups.together(scene.world, members).job_id
     scene.world.slurm.cancel(components(scene.world, first)[1].job_id)
-    waiting.until(lambda: not any(one.alive for one in components(scene.world, first)), "end of all components", 20)
+    wait.until(lambda: not any(one.alive for one in components(scene.world, first)), "end of all components", 20)
     old = support_kinds.uids(members)
-    waiting.until(lambda: not old & support_kinds.uids(scene.world.pods()), "end of all members", 20)
+    wait.until(lambda: not old & support_kinds.uids(scene.world.pods()), "end of all members", 20)
     again = support_groups.renewed(scene.world, "torn", members, support_groups.HET_SECONDS)
     assert support_groups.together(scene.world, again).job_id != first
     objects.delete("LeaderWorkerSet", "torn")
@@ -166,7 +166,7 @@ def test_without_heterogeneous_jobs_every_member_counts_as_the_largest_and_an_ev
     assert (job.text["tasks"]["number"], job.text["het_job_id"]["number"]) == (4, 0)
     assert len(job.node_names) == 2
     uid = made["metadata"]["uid"]
-    waiting.until(lambda: "SlurmJobWidened" in scene.plain.reasons(uid), "event", 15)
+    wait.until(lambda: "SlurmJobWidened" in scene.plain.reasons(uid), "event", 15)
     (told,) = [one["message"] for one in scene.plain.events(uid) if one["reason"] == "SlurmJobWidened"]
     assert "each is asked for as (2 cpus" in told, told
 
@@ -186,7 +186,7 @@ def test_typed_gpus_are_given_back(scene: Scene) -> None:
         job = support_groups.together(scene.world, members)
         assert [len(found) for found in support_groups.on_nodes(members).values()] == [6, 6]
         objects.delete("Job", name)
-        waiting.until(lambda gone=job.job_id: not alive(scene.world, gone), f"end of job {job.job_id}", 20)
+        wait.until(lambda gone=job.job_id: not alive(scene.world, gone), f"end of job {job.job_id}", 20)
 
 
 def alive(world: World, job_id: int) -> bool:

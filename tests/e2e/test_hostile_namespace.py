@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_groups, support_hostile, support_kinds, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_hostile import Hostile
@@ -109,7 +109,7 @@ def burst(world: World, prefix: str) -> Pace:
     late = [support_world.told(one) for one in world.pods() if one["metadata"]["name"] in created.keys() - bound.keys()]
     assert len(bound) == PODS, "\n".join([f"{len(bound)} of {PODS} bound", *late[:5], world.daemon.last_words(15)])
     support_servers.each(sorted(bound), world.delete)
-    waiting.until(lambda: not left(world, prefix), f"end of {prefix}", every=support_world.PERIOD)
+    wait.until(lambda: not left(world, prefix), f"end of {prefix}", every=support_world.PERIOD)
     waited = statistics.median(bound[name] - created[name] for name in bound)
     return Pace(throughput=PODS / (max(bound.values()) - min(created.values())), latency=waited)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import (
     support_daemon,
     support_families,
@@ -146,7 +146,7 @@ def test_a_fragmented_rack_is_tried_and_left(world: World, farm: Farm) -> None:
     _, second = rack(farm, 1)
     with taken(world.slurm, farm, second, *rack(farm, 3), cpus=3), uneven(world, "torn", required=RACK) as name:
         member = support_groups.awaited(world, name, 2, bool, "")[0]
-        waiting.until(lambda: support_groups.living(world), "job of the group", 30)
+        wait.until(lambda: support_groups.living(world), "job of the group", 30)
         (job,) = support_groups.living(world)
         members = support_groups.placed(world, name, 2, SECONDS)
         assert nodes_of(members) == {*rack(farm, 2)}
@@ -223,9 +223,9 @@ def test_a_subgroup_stays_in_its_rack(world: World, farm: Farm) -> None:
 def test_several_components_go_on_to_the_next_rack(world: World, farm: Farm) -> None:
     """Slurm takes no update of such a job, so a new one is asked for; in the end they are where room has come."""
     with taken(world.slurm, farm, *farm.nodes, cpus=5) as jobs, led(world) as name:
-        waiting.until(lambda: support_groups.living(world), "job of the group", 30)
+        wait.until(lambda: support_groups.living(world), "job of the group", 30)
         (first,) = support_groups.living(world)
-        waiting.until(
+        wait.until(
             lambda: [one.job_id for one in support_groups.living(world)] not in ([], [first.job_id]), "next job", 60
         )
         world.slurm.cancel(*(jobs[node] for node in rack(farm, 3)))
@@ -259,7 +259,7 @@ def reads(world: World) -> int:
 def await_fresh(world: World) -> None:
     """Until the daemon knows what is free now; it reads that twice a minute."""
     before = reads(world)
-    waiting.until(lambda: reads(world) > before, "a reading of Slurm's nodes", 45, every=0.5)
+    wait.until(lambda: reads(world) > before, "a reading of Slurm's nodes", 45, every=0.5)
 
 
 @pytest.mark.real

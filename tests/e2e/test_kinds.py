@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_groups, support_kinds, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_kinds import Objects
@@ -162,7 +162,7 @@ def test_t30_a_pod_group_is_told_once_that_it_is_scheduled(world: World, kind: s
     """When all its members have a node; a daemon that comes back does not say it again."""
     support_groups.placed(world, name, 4)
     objects = Objects(world)
-    waiting.until(lambda: is_scheduled(objects.get(kind, name)), "status of the group", 15)
+    wait.until(lambda: is_scheduled(objects.get(kind, name)), "status of the group", 15)
     before = objects.get(kind, name)["metadata"]["resourceVersion"]
     if kind == "PodGroup":  # one restart is enough for both: the later case looks at what it left
         assert world.daemon.stop() == 0

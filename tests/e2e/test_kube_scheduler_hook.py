@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_families, support_farm, support_servers, support_world
 from tests.e2e.support_families import pod, pods, uids
 from tests.e2e.support_farm import Farm
@@ -120,7 +120,7 @@ def test_scores_that_move_update_no_job(world: World, farm: Farm) -> None:
             assert support_families.updates(world) == updates
             assert before.items() <= world.await_placeholders(uids(made)).items()
         world.slurm.cancel(*jobs.values())
-        waiting.until(lambda: len(nodes_of(world)) == BESTS, "pods on the best nodes")
+        wait.until(lambda: len(nodes_of(world)) == BESTS, "pods on the best nodes")
         assert nodes_of(world) == best
 
 
@@ -231,7 +231,7 @@ def volume(world: World) -> Iterator[str]:
     wanted = {"volumeName": name, "resources": {"requests": size}, **usual}
     try:
         world.kube.create(claims, {"metadata": {"name": CLAIM}, "spec": wanted})
-        waiting.until(lambda: world.kube.get(f"{claims}/{CLAIM}")["status"].get("phase") == "Bound", "bound claim")
+        wait.until(lambda: world.kube.get(f"{claims}/{CLAIM}")["status"].get("phase") == "Bound", "bound claim")
         yield CLAIM
     finally:
         world.kube.delete(f"{claims}/{CLAIM}")

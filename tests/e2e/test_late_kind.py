@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_groups, support_kinds, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_kinds import Objects
@@ -25,13 +25,13 @@ def without_definition(kube: support_servers.Kubernetes) -> Iterator[None]:
     known = kube.get(DEFINITION)
     metadata = {"name": known["metadata"]["name"], "annotations": known["metadata"].get("annotations", {})}
     kube.delete(DEFINITION)
-    waiting.until(lambda: kube.find(DEFINITION) is None and not is_served(kube), "end of the definition", 30)
+    wait.until(lambda: kube.find(DEFINITION) is None and not is_served(kube), "end of the definition", 30)
     try:
         yield
     finally:
         head = {"apiVersion": known["apiVersion"], "kind": known["kind"]}
         kube.create(DEFINITIONS, {**head, "metadata": metadata, "spec": known["spec"]})
-        waiting.until(lambda: is_served(kube), "served group", 30)
+        wait.until(lambda: is_served(kube), "served group", 30)
 
 
 def is_served(kube: support_servers.Kubernetes) -> bool:
@@ -54,12 +54,12 @@ def test_a_kind_that_appears_is_picked_up_without_a_restart(
 
     def grouped() -> bool:
         name = f"late-{next(tries)}"
-        waiting.until(lambda: created(Objects(world), name), "new PodGroup", 10)
+        wait.until(lambda: created(Objects(world), name), "new PodGroup", 10)
         support_kinds.grouped(world, name, 2, marks=support_world.FOREVER, labels={LABEL: name})
         pods = support_groups.placed(world, name, 2)
         return len({support_world.job_id(one) for one in pods}) == 1
 
-    waiting.until(grouped, "group that is placed as one", SECONDS, every=2.0)
+    wait.until(grouped, "group that is placed as one", SECONDS, every=2.0)
     assert (world.daemon.alive, world.daemon.pid) == (True, pid)
 
 

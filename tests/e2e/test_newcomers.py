@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_groups, support_kinds, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_groups import message
@@ -42,7 +42,7 @@ def join(world: World, group: str, prefix: str, pods: int, **metadata: Sequence[
 def end(world: World, group: str) -> None:
     """All its pods go, and with them its job."""
     world.kube.delete(f"{world.path}?gracePeriodSeconds=0&labelSelector={LABEL.replace('/', '%2F')}%3D{group}")
-    waiting.until(lambda: not support_groups.living_of(world, "PodGroup", group), f"end of the job of {group}", 20)
+    wait.until(lambda: not support_groups.living_of(world, "PodGroup", group), f"end of the job of {group}", 20)
 
 
 @pytest.mark.real
@@ -94,7 +94,7 @@ def test_pods_that_are_gated_do_not_count_until_the_gate_opens(world: World) -> 
     gated["metadata"]["labels"] = {LABEL: "gated"}
     gated["spec"]["schedulingGates"] = [{"name": "tests.local/gate"}]
     world.create(gated)
-    waiting.until(
+    wait.until(
         lambda: ["2 of 3" in message(one) for one in support_kinds.members(world, "gated-open")] == [True, True],
         "reason",
         20,
@@ -118,8 +118,8 @@ def test_a_job_with_more_completions_than_places_runs_in_waves(world: World) -> 
         most = max(most, len(support_groups.living_of(world, "Job", "waves")))
         return objects.get("Job", "waves")["status"].get("succeeded") == 6
 
-    waiting.until(complete, f"end of the Job\n{world.daemon.last_words()}", 50, every=0.5)
-    waiting.until(lambda: not support_groups.living_of(world, "Job", "waves"), "end of its placeholder", 20)
+    wait.until(complete, f"end of the Job\n{world.daemon.last_words()}", 50, every=0.5)
+    wait.until(lambda: not support_groups.living_of(world, "Job", "waves"), "end of its placeholder", 20)
     assert most == 1
 
 
@@ -133,18 +133,18 @@ def test_a_job_that_is_made_wider_while_it_runs_says_what_its_new_pods_wait_for(
     old = support_groups.placed(world, "wider", 2)
     job = support_groups.together(world, old)
     objects.change("Job", "wider", parallelism=4)
-    waiting.until(lambda: len(support_kinds.members(world, "wider")) == 4, "new pods", 10)
+    wait.until(lambda: len(support_kinds.members(world, "wider")) == 4, "new pods", 10)
     gone = support_kinds.uids(old)
 
     def told() -> bool:
         new = [one for one in support_kinds.members(world, "wider") if one["metadata"]["uid"] not in gone]
         return all(map(message, new)) and not any(map(support_world.is_bound, new))
 
-    waiting.until(told, "reasons", 20)
+    wait.until(told, "reasons", 20)
     assert [one.job_id for one in support_groups.living_of(world, "Job", "wider")] == [job.job_id]
     assert support_groups.together(world, [one for one in world.pods() if one["metadata"]["uid"] in gone])
     objects.delete("Job", "wider")
-    waiting.until(lambda: not support_groups.living_of(world, "Job", "wider"), "end of its placeholder", 20)
+    wait.until(lambda: not support_groups.living_of(world, "Job", "wider"), "end of its placeholder", 20)
 
 
 @pytest.mark.real
@@ -159,7 +159,7 @@ def test_a_group_whose_members_end_one_after_the_other_keeps_its_job_to_the_last
         world.finish([one])
         world.await_pod(one["metadata"]["name"], "success", support_world.has_succeeded)
         if count < len(pods):
-            waiting.until(lambda n=count: objects.get("Job", "fades")["status"].get("succeeded") == n, "count", 10)
+            wait.until(lambda n=count: objects.get("Job", "fades")["status"].get("succeeded") == n, "count", 10)
             assert [left.job_id for left in support_groups.living_of(world, "Job", "fades")] == [job.job_id]
-    waiting.until(lambda: not support_groups.living_of(world, "Job", "fades"), "end of its placeholder", 20)
+    wait.until(lambda: not support_groups.living_of(world, "Job", "fades"), "end of its placeholder", 20)
     assert len(support_groups.jobs_for(world, "Job", "fades")) == 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_farm, support_foreign, support_other_bridge, support_servers, support_world
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
@@ -50,7 +50,7 @@ def test_two_bridges_on_one_slurm_and_one_kubernetes_harm_nothing_of_each_other(
         before = theirs.now()
         with support_other_bridge.Sweep(world.slurm, world.kube) as sweep:
             bait = former(world)
-            waiting.until(lambda: bait in sweep.cancelled, "a sweep that works")
+            wait.until(lambda: bait in sweep.cancelled, "a sweep that works")
             ours = world.create_pods("ours", OURS, support_world.FOREVER)
             (waiter,) = world.create(support_world.pod("waits", world.daemon.scheduler, annotations=waits))
             pending = world.await_placeholder(waiter["metadata"]["uid"]).job_id

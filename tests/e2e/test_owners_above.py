@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_groups, support_kinds, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_kinds import Objects
@@ -40,7 +40,7 @@ def defined(kube: support_servers.Kubernetes, group: str) -> Iterator[str]:
         kube.create(f"{RIGHTS}/clusterroles", {**head, "kind": "ClusterRole", "rules": rules})
         bound = {**head, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": subjects}
         kube.create(f"{RIGHTS}/clusterrolebindings", bound)
-        waiting.until(lambda: group in {one["name"] for one in kube.get("/apis")["groups"]}, "served group", 20)
+        wait.until(lambda: group in {one["name"] for one in kube.get("/apis")["groups"]}, "served group", 20)
         yield group
     finally:
         kube.delete(f"{DEFINITIONS}/trainings.{group}")
@@ -60,7 +60,7 @@ def world(kube: support_servers.Kubernetes, open_world: OpenWorld) -> Iterator[t
             "metadata": {"name": "model", "annotations": ASKED},
             "spec": {},
         }
-        waiting.until(lambda: made(kube, path, body), "owner", 20)
+        wait.until(lambda: made(kube, path, body), "owner", 20)
         yield world, kube.get(f"{path}/model")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_families, support_farm, support_foreign, support_servers, support_world
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
@@ -60,7 +60,7 @@ def theirs(slurm: support_servers.Slurm, farm: Farm) -> Iterator[int]:
     """A job of another Slurm user on one of the nodes, which leaves room for one such pod."""
     job = {**support_foreign.EXTERNAL, "name": "theirs", "partition": farm.partition, "cpus_per_task": THEIR_CPUS}
     job_id = slurm.submit(job)
-    waiting.until(lambda: state(slurm, job_id) == {"RUNNING"}, "foreign job")
+    wait.until(lambda: state(slurm, job_id) == {"RUNNING"}, "foreign job")
     try:
         yield job_id
     finally:
@@ -113,7 +113,7 @@ def taken(world: World, low: list[Json], create: Create) -> Json:
     budgets = f"/apis/policy/v1/namespaces/{world.namespace}/poddisruptionbudgets"
     kept = {"selector": {"matchLabels": {"app": "low-1"}}, "minAvailable": 1}
     world.kube.create(budgets, {"metadata": {"name": "keeps"}, "spec": kept})
-    waiting.until(lambda: world.kube.get(f"{budgets}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
+    wait.until(lambda: world.kube.get(f"{budgets}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
     create("high-1", "high")
     assert low
     return world.await_pod("high-1", "a node", support_world.is_bound, 90.0)
@@ -126,7 +126,7 @@ def test_exactly_one_pod_makes_room(world: World, low: list[Json], taken: Json, 
     assert taken["spec"]["nodeName"] == low[1]["spec"]["nodeName"]
     said = [(one["reason"], one["message"]) for one in world.events(low[1]["metadata"]["uid"])]
     assert ("Preempted", f"Preempted by {world.namespace}/high-1 on node {taken['spec']['nodeName']}") in said
-    waiting.until(lambda: "PreemptionStarted" in world.reasons(taken["metadata"]["uid"]), "event")
+    wait.until(lambda: "PreemptionStarted" in world.reasons(taken["metadata"]["uid"]), "event")
     assert world.placeholder(low[1]["metadata"]["uid"]) is None
     assert state(world.slurm, theirs) == {"RUNNING"}
 
@@ -138,7 +138,7 @@ def test_what_a_budget_keeps_stays_until_it_may_go(world: World, low: list[Json]
     job = world.await_placeholder(made["metadata"]["uid"])
     slow = create("low-3", "low")
     world.await_placeholder(slow["metadata"]["uid"])
-    waiting.until(lambda: waited(world, job.job_id) > 3 * AFTER, "some tries in vain", 60.0, every=0.5)
+    wait.until(lambda: waited(world, job.job_id) > 3 * AFTER, "some tries in vain", 60.0, every=0.5)
     assert left(world) == {"low-1", "low-3", "high-1", "high-2"}
     world.kube.delete(f"/apis/policy/v1/namespaces/{world.namespace}/poddisruptionbudgets/keeps")
     bound = world.await_pod("high-2", "a node", support_world.is_bound, 90.0)
@@ -158,7 +158,7 @@ def test_a_daemon_that_dies_between_eviction_and_end_loses_nothing(
     for name in running:
         world.kube.merge(f"{world.path}/{name}", {"metadata": {"finalizers": [KEPT]}})
     create("top", "top")
-    waiting.until(lambda: before - left(world), "eviction", 60.0)
+    wait.until(lambda: before - left(world), "eviction", 60.0)
     world.daemon.kill()
     for name in running:
         world.kube.merge(f"{world.path}/{name}", {"metadata": {"finalizers": None}})

@@ -1,7 +1,7 @@
 """Groups of every form under random hands, as in the simulation, with real controllers and the real Slurm.
 
-The acts are those of tests/simulation/company.py, by seed; beside them the daemon is killed. An observer looks on all
-the time, and in the end nothing is left over and no pod waits that need not.
+The acts are those of tests/simulation/group_users.py, by seed; beside them the daemon is killed. An observer looks on
+all the time, and in the end nothing is left over and no pod waits that need not.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from slurm_bridge.model import kinds
-from tests import waiting
+from tests import wait
 from tests.e2e import support_farm, support_observer, support_servers, support_slots, support_world
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_world import World
-from tests.simulation import picture, seen
-from tests.simulation.company import Act, Company, House
+from tests.simulation import observed, servers_at_rest
+from tests.simulation.group_users import Act, Company, House
 from tests.simulation.stage import Placeholder
 from tests.simulation.troupes import KUBELET, Manifest
 
@@ -127,16 +127,16 @@ def look(world: World, stage: RealStage) -> list[str]:
     pods, objects = stage.all(kinds.PODS), {kind: stage.all(kind) for kind in GROUPING}
     jobs = {one.job_id: one for one in world.slurm.parts_of(world.daemon.cluster_id) if one.alive}
     placed = [
-        picture.Placed(job_id=job_id, uid=str(one.owner["uid"]), shares=_shares(job_id, jobs))
+        servers_at_rest.Placed(job_id=job_id, uid=str(one.owner["uid"]), shares=_shares(job_id, jobs))
         for job_id, one in jobs.items()
         if one.part_of == job_id
     ]
-    return picture.Picture(stage.scheduler, objects, pods, placed).complaints()
+    return servers_at_rest.Picture(stage.scheduler, objects, pods, placed).complaints()
 
 
-def _shares(job_id: int, jobs: support_slots.Jobs) -> dict[str, seen.Amounts]:
+def _shares(job_id: int, jobs: support_slots.Jobs) -> dict[str, observed.Amounts]:
     return {
-        node: seen.Amounts(
+        node: observed.Amounts(
             cpu=fractions.Fraction(share.cpus),
             memory_mib=fractions.Fraction(share.memory_mib),
             gpus=fractions.Fraction(share.gpus),
@@ -175,7 +175,7 @@ def rest(world: World, company: Company, stage: RealStage) -> None:
         return looks[0] >= QUIET_LOOKS
 
     try:
-        waiting.until(quiet, "rest", REST_SECONDS, every=1.0)
+        wait.until(quiet, "rest", REST_SECONDS, every=1.0)
     except AssertionError as error:
         told = [*map(support_world.told, world.pods()), *stage.told, world.daemon.last_words(40)]
         raise AssertionError("\n".join([str(error), *found[0], *told])) from error

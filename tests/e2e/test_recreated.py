@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_groups, support_kinds, support_observer, support_slots, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_kinds import Objects
@@ -60,7 +60,7 @@ def group_of_three(world: World, name: str, **spec: Any) -> list[Json]:
 def await_end(world: World, *job_ids: int) -> None:
     """Until none of these jobs lives."""
     gone = set(job_ids)
-    waiting.until(lambda: not gone & {one.job_id for one in support_groups.living(world)}, f"end of {gone}", 30)
+    wait.until(lambda: not gone & {one.job_id for one in support_groups.living(world)}, f"end of {gone}", 30)
 
 
 LOSSES = {
@@ -95,7 +95,7 @@ def test_a_worker_of_a_group_that_is_not_recreated_takes_the_free_place(world: W
     pods = group_of_three(world, "stays", restartPolicy="None")
     job = support_groups.together(world, pods)
     world.delete("stays-0-1")
-    waiting.until(lambda: successor(world, "stays-0-1", pods), "successor", 20)
+    wait.until(lambda: successor(world, "stays-0-1", pods), "successor", 20)
     assert support_groups.together(world, support_groups.placed(world, "stays", 3)).job_id == job.job_id
     assert len(support_groups.jobs_for(world, "LeaderWorkerSet", "stays")) == 1
     Objects(world).delete("LeaderWorkerSet", "stays")
@@ -137,7 +137,7 @@ def test_the_replacement_of_a_jobs_failed_member_takes_the_free_place(world: Wor
     job = support_groups.together(world, old)
     lost = old[0]
     support_kinds.fail(world, lost)
-    waiting.until(lambda: len(support_kinds.members(world, "retrying")) == 2, "failure", 20)
+    wait.until(lambda: len(support_kinds.members(world, "retrying")) == 2, "failure", 20)
     members = support_groups.placed(world, "retrying", 3, BACK_OFF_SECONDS)
     assert support_groups.together(world, members).job_id == job.job_id
     assert support_slots.where(lost) in set(map(support_slots.where, members))
@@ -191,7 +191,7 @@ def test_t42_a_pod_of_the_same_name_gets_a_job_of_its_own(world: World) -> None:
     jobs = {one.owner["name"]: one.job_id for one in support_groups.apart(world, old)}
     world.delete("data-0")
     assert jobs["data-0"] in {one.job_id for one in support_groups.living(world)}, "it still uses what its job holds"
-    waiting.until(lambda: successor(world, "data-0", old), "successor", 20)
+    wait.until(lambda: successor(world, "data-0", old), "successor", 20)
     new = {
         one.owner["name"]: one.job_id for one in support_groups.apart(world, support_groups.placed(world, "data", 2))
     }
@@ -220,7 +220,7 @@ def test_a_run_of_a_cronjob_that_replaces_another_ends_its_job(world: World) -> 
     def ever() -> set[int]:
         return {one.job_id for one in world.slurm.jobs_of(world.daemon.cluster_id) if is_replaced(one.owner)}
 
-    waiting.until(lambda: len(ever()) >= 2, "second run", MINUTE_SECONDS, every=0.5)
+    wait.until(lambda: len(ever()) >= 2, "second run", MINUTE_SECONDS, every=0.5)
     (pod,) = support_groups.placed(world, "every-replace", 1)
     (job,) = support_groups.apart(world, [pod])
     await_end(world, *(ever() - {job.job_id}))

@@ -3,7 +3,7 @@
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_foreign, support_groups, support_kinds, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_groups import message
@@ -32,7 +32,7 @@ def group(world: World, name: str, size: int, pods: int, marks: dict[str, str] |
 
 def await_job(world: World, kind: str, name: str) -> int:
     """The one living job of this object."""
-    waiting.until(lambda: len(support_groups.living_of(world, kind, name)) == 1, f"job of {name}", 20, every=0.3)
+    wait.until(lambda: len(support_groups.living_of(world, kind, name)) == 1, f"job of {name}", 20, every=0.3)
     return support_groups.living_of(world, kind, name)[0].job_id
 
 
@@ -118,6 +118,6 @@ def test_groups_that_are_deleted_while_no_daemon_runs_leave_nothing(world: World
     world.daemon.kill()
     objects.delete("Job", "gone")
     world.kube.delete(f"{world.path}?gracePeriodSeconds=0")
-    waiting.until(lambda: not world.pods(), "end of all pods", 20)
+    wait.until(lambda: not world.pods(), "end of all pods", 20)
     back(world)
     world.await_nothing_in_slurm(60)

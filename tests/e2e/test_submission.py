@@ -18,7 +18,7 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
@@ -89,7 +89,7 @@ def office(open_world: OpenWorld, tmp_path_factory: pytest.TempPathFactory) -> O
     world = open_world("handed", start=False, web=web)
     made = Office(world=world, trust=trust)
     world.daemon.start()
-    waiting.until(lambda: made.ask("GET", "/readyz")[0] == 200, "ready daemon", support_daemon.READY_SECONDS)
+    wait.until(lambda: made.ask("GET", "/readyz")[0] == 200, "ready daemon", support_daemon.READY_SECONDS)
     return made
 
 
@@ -102,7 +102,7 @@ def reviewing(office: Office, cluster: Mapping[str, str]) -> Iterator[None]:
     try:
         assert binding["subjects"][0]["namespace"] == cluster["DAEMON_NAMESPACE"]
         kube.create(f"{RBAC}/clusterrolebindings", bound("ClusterRole", name, binding["subjects"]))
-        waiting.until(lambda: office.hand_in("x", "made-up")[0] == 401, "the right to review tokens", 15)
+        wait.until(lambda: office.hand_in("x", "made-up")[0] == 401, "the right to review tokens", 15)
         yield
     finally:
         kube.delete(f"{RBAC}/clusterrolebindings/{name}")
@@ -128,7 +128,7 @@ def test_a_pod_that_is_handed_in_runs_where_slurm_says(office: Office) -> None:
         assert status in (201, 403), said  # the API server learns of new roles a moment later
         return status == 201
 
-    waiting.until(created, "right of the maker", 15)
+    wait.until(created, "right of the maker", 15)
     pod = office.world.await_pod("first", "node", support_world.is_bound)
     assert pod["spec"]["schedulerName"] == office.world.daemon.scheduler
     job = office.world.placeholder(pod["metadata"]["uid"])
@@ -159,7 +159,7 @@ def test_a_misspelt_field_is_refused_by_the_api_server(office: Office) -> None:
         found[:] = [office.ask("POST", "/pods", json.dumps(manifest), token)]
         return found[0][0] != 403
 
-    waiting.until(answered, "right of the speller", 15)
+    wait.until(answered, "right of the speller", 15)
     assert found[0][0] == 400
     assert 'unknown field "spec.nodeSelectr"' in found[0][1]["message"]
 
@@ -177,7 +177,7 @@ def test_many_callers_at_once_lose_nothing(office: Office) -> None:
     wanted = [f"crowd-{number:02}" for number in range(24)]
     with concurrent.futures.ThreadPoolExecutor(len(wanted)) as pool:
         waits = [
-            pool.submit(waiting.until, functools.partial(handed_in, name), f"{name} handed in", 30) for name in wanted
+            pool.submit(wait.until, functools.partial(handed_in, name), f"{name} handed in", 30) for name in wanted
         ]
         for one in waits:
             one.result()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_servers, support_world
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_servers import Json
@@ -60,7 +60,7 @@ def test_a_daemon_that_may_not_list_a_served_kind_says_so_and_works_once_it_may(
         world = open_world("narrow", start=False, kubernetes={"kubeconfig": str(file)})
         world.daemon.start()
         port = int(world.daemon.settings["web"]["port"])
-        waiting.until(lambda: "jobsets" in support_daemon.look(port, "readyz")[1], "kind in /readyz", 30)
+        wait.until(lambda: "jobsets" in support_daemon.look(port, "readyz")[1], "kind in /readyz", 30)
         assert support_daemon.look(port, "readyz")[0] != 200
         assert support_daemon.look(port, "livez")[0] == 200
         assert "jobsets" in world.daemon.last_words()

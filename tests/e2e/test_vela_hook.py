@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_families, support_farm, support_servers, support_world
 from tests.e2e.support_agents import Agent
 from tests.e2e.support_families import pod, pods
@@ -59,7 +59,7 @@ def offered_to(world: World, farm: Farm, job_id: int) -> set[str]:
 def await_offer(world: World, farm: Farm, job_id: int, before: set[str]) -> set[str]:
     """The next one; the job is the same."""
     what = f"other nodes than {before} for job {job_id}"
-    waiting.until(lambda: offered_to(world, farm, job_id) != before, what, every=0.3)
+    wait.until(lambda: offered_to(world, farm, job_id) != before, what, every=0.3)
     return offered_to(world, farm, job_id)
 
 
@@ -105,7 +105,7 @@ def test_after_the_last_candidate_any_node_will_do(world: World, farm: Farm) -> 
         pods(world, pod(world, farm, "any")) as (made,),
     ):
         job = world.await_placeholder(made["metadata"]["uid"])
-        waiting.until(lambda: offers(world, "any") == ["candidate 1", "candidate 2", "any"], "offers in explain")
+        wait.until(lambda: offers(world, "any") == ["candidate 1", "candidate 2", "any"], "offers in explain")
         tried = offered_to(world, farm, job.job_id)
         while offer := offered_to(world, farm, job.job_id):
             tried |= offer

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from tests import waiting
+from tests import wait
 from tests.e2e import support_daemon, support_families, support_farm, support_queues, support_servers, support_world
 from tests.e2e.support_families import pods
 from tests.e2e.support_farm import Farm
@@ -124,7 +124,7 @@ def office(
         world.daemon.configure(settings)
         world.daemon.start()
         world.daemon.await_ready()
-        waiting.until(lambda: support_queues.page(world), "queues", support_daemon.READY_SECONDS)
+        wait.until(lambda: support_queues.page(world), "queues", support_daemon.READY_SECONDS)
         yield Office(world=world, mounted=mounted, folder=tmp_path_factory.mktemp("tokens"))
 
 
@@ -133,7 +133,7 @@ def admin(office: Office) -> pathlib.Path:
     """The token of the administrator, once the daemon may have tokens reviewed."""
     file = office.token("root-admin")
     token = file.read_text()
-    waiting.until(lambda: office.ask("GET", "/queues/config", token)[0] == 200, "the right to review tokens", 15)
+    wait.until(lambda: office.ask("GET", "/queues/config", token)[0] == 200, "the right to review tokens", 15)
     return file
 
 
@@ -173,7 +173,7 @@ def test_a_token_whose_account_is_gone_is_none(office: Office) -> None:
     token = office.token("leaves").read_text()
     assert office.ask("GET", "/queues/config", token)[0] == 403
     office.world.kube.delete(f"/api/v1/namespaces/{office.world.namespace}/serviceaccounts/leaves")
-    waiting.until(lambda: office.ask("GET", "/queues/config", token)[0] == 401, "the end of its token", 30, every=1.0)
+    wait.until(lambda: office.ask("GET", "/queues/config", token)[0] == 401, "the end of its token", 30, every=1.0)
 
 
 def test_a_reload_takes_over_a_changed_file_with_all_that_is_in_the_queues(office: Office, admin: pathlib.Path) -> None:
@@ -229,4 +229,4 @@ def test_a_dry_run_knows_which_pods_are_in_the_queues(office: Office, admin: pat
 def test_a_mounted_file_that_changes_is_followed_without_being_asked(office: Office) -> None:
     """As the daemon's own configuration is."""
     office.mounted.write(text(*SECOND))
-    waiting.until(lambda: "root.b" in support_queues.shown(office.world), "the new queue", SECONDS, every=0.2)
+    wait.until(lambda: "root.b" in support_queues.shown(office.world), "the new queue", SECONDS, every=0.2)

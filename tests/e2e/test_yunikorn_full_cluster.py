@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import (
     support_families,
     support_farm,
@@ -87,14 +87,14 @@ def test_a_pod_with_guaranteed_resources_gets_a_place_of_a_full_cluster(world: W
             assert len(gone(world)) == 1
             assert "late" not in gone(world)
             assert not support_world.is_bound(world.kube.get(f"{world.path}/late"))
-            waiting.until(
+            wait.until(
                 lambda: world.placeholder(late["metadata"]["uid"]) is not None, "job of the pod that was taken back"
             )
             events = {str(said["reason"]) for said in world.events(mine["metadata"]["uid"])}
             assert "PreemptionStarted" in events
             assert support_queues.shown(world)["root.full.a"]["used"][widget] == 1
             keys = {names.ANNOTATION_ROOM, names.ANNOTATION_MAKES_ROOM}
-            waiting.until(
+            wait.until(
                 lambda: not any(keys & one["metadata"].get("annotations", {}).keys() for one in world.pods()),
                 "end of what was noted",
             )

@@ -9,7 +9,7 @@ import yaml
 
 from localcluster.config import PROJECT
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import (
     support_families,
     support_farm,
@@ -146,7 +146,7 @@ def gang(world: World, name: str, members: int) -> Iterator[None]:
         yield
     finally:
         objects.delete("Job", name)
-        waiting.until(lambda: support_groups.living_of(world, "Job", name) == [], "end of the gang's job", SECONDS)
+        wait.until(lambda: support_groups.living_of(world, "Job", name) == [], "end of the gang's job", SECONDS)
 
 
 @pytest.mark.real
@@ -157,7 +157,7 @@ def test_an_access_list_refuses_with_its_words(world: World) -> None:
         world.await_pod("eve-knocks", "refusal", refused("user eve may not submit to root.closed"), SECONDS)
         bound(world, "ann-knocks")
         assert world.placeholders(eves["metadata"]["uid"]) == []
-        waiting.until(lambda: page(world)["rejected"], "rejected workload on the page")
+        wait.until(lambda: page(world)["rejected"], "rejected workload on the page")
         assert page(world)["rejected"][0]["workload"] == f"{world.namespace}/eve-knocks"
 
 
@@ -190,7 +190,7 @@ def test_a_removed_queue_drains(world: World) -> None:
             assert (left["state"], left["running"], left["used"]["vcore"]) == ("draining", 1, 1000)
             assert len(world.placeholders(inside["metadata"]["uid"])) == 1
             world.finish([inside])
-            waiting.until(lambda: "root.leaving" not in shown(world), "end of the queue", SECONDS, every=0.5)
+            wait.until(lambda: "root.leaving" not in shown(world), "end of the queue", SECONDS, every=0.5)
             assert world.placeholders(late["metadata"]["uid"]) == []
             support_families.change(world, configured(*QUEUES, LEAVING))
             bound(world, "late")
@@ -232,22 +232,22 @@ def test_a_killed_daemon_knows_what_its_queues_use(world: World) -> None:
     )
     with support_observer.observing(world) as observer, support_queues.watched(world, made) as watch:
         is_full = functools.partial(full, world, watch)
-        waiting.until(is_full, "full queues", SECONDS, every=0.5)
+        wait.until(is_full, "full queues", SECONDS, every=0.5)
         world.daemon.kill()
         made = end_some(world, observer, made)
         again(world)
-        waiting.until(is_full, "full queues after those that ended", SECONDS, every=0.5)
+        wait.until(is_full, "full queues after those that ended", SECONDS, every=0.5)
         world.finish(made)
         for _ in range(2):
             before = ended(world)
-            waiting.until(lambda before=before: ended(world) > before, "some more ended pods", SECONDS)
+            wait.until(lambda before=before: ended(world) > before, "some more ended pods", SECONDS)
             world.daemon.kill()
             again(world)
         for one in made:
             world.await_pod(one["metadata"]["name"], "success", support_world.has_succeeded, 2 * SECONDS)
     assert observer.seen.wrong == set()
     assert watch.highest == FULL
-    waiting.until(lambda: not any(used(world, path) for path in FULL), "queues that use nothing", SECONDS)
+    wait.until(lambda: not any(used(world, path) for path in FULL), "queues that use nothing", SECONDS)
 
 
 def end_some(world: World, observer: support_observer.Observer, made: list[Json]) -> list[Json]:
@@ -258,7 +258,7 @@ def end_some(world: World, observer: support_observer.Observer, made: list[Json]
     world.finish(rest[::2])
     for one in rest[::2]:
         world.await_pod(one["metadata"]["name"], "success", support_world.has_succeeded, SECONDS)
-    waiting.until(lambda: world.pod(gone["metadata"]["name"]) is None, "end of a deleted pod", SECONDS)
+    wait.until(lambda: world.pod(gone["metadata"]["name"]) is None, "end of a deleted pod", SECONDS)
     return [one for one in made if one["metadata"]["uid"] != gone["metadata"]["uid"]]
 
 
@@ -322,7 +322,7 @@ def test_in_the_example_what_is_borrowed_is_given_back(
         chemistry = open_world("chemistry", hooks=example(), defaults={"partition": farm.partition})
         with contextlib.ExitStack() as stack:
             for number in range(5):
-                waiting.next_second()
+                wait.next_second()
                 one = pod(chemistry, f"borrows-{number}", "root.teams.chemistry", cpu=str(CPUS))
                 one["spec"]["schedulerName"] = physics.daemon.scheduler
                 stack.enter_context(pods(chemistry, one))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import (
     support_daemon,
     support_families,
@@ -121,7 +121,7 @@ def one_by_one(world: World, *manifests: Json) -> Iterator[list[Json]]:
         for one in manifests:
             made += stack.enter_context(pods(world, one))
             world.await_pod(one["metadata"]["name"], "a node", support_world.is_bound, SECONDS)
-            waiting.next_second()
+            wait.next_second()
         yield made
 
 
@@ -130,7 +130,7 @@ def at_once(world: World, *manifests: Json) -> Iterator[list[Json]]:
     """Pods that run, all made in the same second: a busy API server may need several tries for that."""
     with contextlib.ExitStack() as stack:
         for _ in range(TRIES):
-            waiting.next_second()
+            wait.next_second()
             made = stack.enter_context(pods(world, *manifests))
             if len({one["metadata"]["creationTimestamp"] for one in made}) == 1:
                 break
@@ -206,7 +206,7 @@ def test_a_guarantee_takes_back_what_is_borrowed_and_nothing_else(
             assert {path: used(world, f"root.team.team-{path}") for path in "abc"} == {"a": 2, "b": 3, "c": 1}
             (job_id,) = theirs.values()
             assert world.slurm.shown(job_id)["JobState"] == "RUNNING"
-            waiting.until(lambda: not notes(world), "end of what was noted")
+            wait.until(lambda: not notes(world), "end of what was noted")
             observer.expect(mine)
         world.await_pod("rival", "a node", support_world.is_bound, SECONDS)
     assert observer.seen.wrong == set()
@@ -263,7 +263,7 @@ def test_a_gang_goes_as_a_whole(world: World, gate: Gate) -> None:
             assert len(gate.done("evict")) == 2
         finally:
             objects.delete("Job", "gang")
-            waiting.until(lambda: support_groups.living_of(world, "Job", "gang") == [], "end of the gang", SECONDS)
+            wait.until(lambda: support_groups.living_of(world, "Job", "gang") == [], "end of the gang", SECONDS)
 
 
 @pytest.mark.real
@@ -277,7 +277,7 @@ def test_what_a_budget_keeps_is_spared_and_another_one_goes(world: World, gate: 
         support_observer.observing(world) as observer,
         pods(world, pod(world, "mine", "root.kept.kept-a")) as (mine,),
     ):
-        waiting.until(lambda: gate.refused("evict"), "refusal", SECONDS)
+        wait.until(lambda: gate.refused("evict"), "refusal", SECONDS)
         assert staying(world) == {"old", "new", "mine"}
         world.await_pod("new", "freedom", lambda _: "new" not in notes(world), SECONDS)
         assert gate.done("evict") == []
@@ -296,7 +296,7 @@ def budget(world: World) -> Iterator[None]:
     kept = {"selector": {"matchLabels": {"app": "kept"}}, "minAvailable": 1}
     world.kube.create(path, {"metadata": {"name": "keeps"}, "spec": kept})
     try:
-        waiting.until(lambda: world.kube.get(f"{path}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
+        wait.until(lambda: world.kube.get(f"{path}/keeps").get("status", {}).get("currentHealthy") == 1, "budget")
         yield
     finally:
         world.kube.delete(f"{path}/keeps")
@@ -308,8 +308,8 @@ def test_no_pod_goes_in_vain_beside_one_that_a_budget_keeps(world: World, gate: 
     old, new = borrower(world, "old", "root.pair.pair-b"), borrower(world, "new", "root.pair.pair-b")
     new["metadata"]["labels"] = {"app": "kept"}
     with one_by_one(world, old, new), budget(world), pods(world, pod(world, "mine", "root.pair.pair-a", cpu="2")):
-        waiting.until(lambda: gate.refused("evict"), "refusal", SECONDS)
-        waiting.until(lambda: not notes(world), "end of what was noted", SECONDS)
+        wait.until(lambda: gate.refused("evict"), "refusal", SECONDS)
+        wait.until(lambda: not notes(world), "end of what was noted", SECONDS)
         assert (gate.done("evict"), staying(world)) == ([], {"old", "new", "mine"})
 
 
@@ -321,14 +321,14 @@ def test_a_lowered_maximum_takes_back_what_is_beyond_it(world: World, gate: Gate
         assert used(world, "root.capped") == 4
         for cap in (3, 1):
             support_families.change(world, configured(cap))
-            waiting.until(lambda cap=cap: used(world, "root.capped") == cap, f"use of {cap}", SECONDS, every=0.5)
+            wait.until(lambda cap=cap: used(world, "root.capped") == cap, f"use of {cap}", SECONDS, every=0.5)
             assert len(gate.done("evict")) == len(set(gate.done("evict"))) == 4 - cap
             assert len(staying(world)) == cap
             assert shown(world)["root.capped"]["max"]["vcore"] == 1000 * cap
         gone = gate.done("evict")[0]
         said = {str(one["message"]) for one in world.kube.items(events(world)) if one["involvedObject"]["name"] == gone}
         assert f"Preempted by queue root.capped (over its maximum) on node {node_of(said)}" in said
-        waiting.until(lambda: not notes(world), "end of what was noted")
+        wait.until(lambda: not notes(world), "end of what was noted")
     assert observer.seen.wrong == set()
 
 

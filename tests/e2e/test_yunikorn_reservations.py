@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from slurm_bridge.model import names
-from tests import waiting
+from tests import wait
 from tests.e2e import (
     support_families,
     support_farm,
@@ -17,7 +17,7 @@ from tests.e2e import (
     support_kinds,
     support_observer,
     support_queues,
-    support_reserving,
+    support_reservations,
     support_servers,
     support_world,
 )
@@ -25,7 +25,7 @@ from tests.e2e.support_families import pods
 from tests.e2e.support_farm import Farm
 from tests.e2e.support_fixtures import OpenWorld
 from tests.e2e.support_kinds import Objects
-from tests.e2e.support_reserving import Traffic, reservations
+from tests.e2e.support_reservations import Traffic, reservations
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
 
@@ -37,7 +37,7 @@ SECONDS = 90.0
 IN_VAIN = 40.0
 KILLS = 20
 
-configured = functools.partial(support_reserving.hooks, reserve_after=AFTER)
+configured = functools.partial(support_reservations.hooks, reserve_after=AFTER)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def gang(world: World, name: str, members: int, cpu: str) -> Iterator[None]:
         yield
     finally:
         objects.delete("Job", name)
-        waiting.until(lambda: support_groups.living_of(world, "Job", name) == [], "end of the gang's job", SECONDS)
+        wait.until(lambda: support_groups.living_of(world, "Job", name) == [], "end of the gang's job", SECONDS)
 
 
 def placed(world: World, name: str) -> list[Json]:
@@ -97,17 +97,17 @@ def test_a_large_workload_starts_although_small_ones_keep_arriving(opened: funct
     """And a native job, however important, does not get a node that is kept; nothing is left when it has started."""
     world = opened("kept", hooks=configured())
     with Traffic(world, "2") as traffic, watched(world) as (observer, gangs):
-        waiting.until(lambda: traffic.started >= 2 * NODES, "full nodes", SECONDS)
+        wait.until(lambda: traffic.started >= 2 * NODES, "full nodes", SECONDS)
         begun = traffic.started
         gangs.enter_context(gang(world, "large", 2, "3"))
-        waiting.until(lambda: reservations(world), "reservation", SECONDS, every=0.5)
+        wait.until(lambda: reservations(world), "reservation", SECONDS, every=0.5)
         (nodes,) = reservations(world).values()
         assert len(nodes) == 2
         with native(world, min(nodes)) as job:
             support_groups.placed(world, "large", 2, SECONDS)
             assert "PENDING" in {one.job_id: one for one in world.slurm.jobs()}[job].states
         assert traffic.started > begun
-        waiting.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
+        wait.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
     assert observer.seen.wrong == set()
     world.await_pods("end of all small pods", small_is_over, 2 * SECONDS)
 
@@ -140,11 +140,11 @@ def test_without_reservations_it_waits_for_as_long_as_they_arrive(opened: functo
     """For the time in which it starts with them."""
     world = opened("passed", hooks=configured(reservations=0))
     with Traffic(world, "2") as traffic:
-        waiting.until(lambda: traffic.started >= 2 * NODES, "full nodes", SECONDS)
+        wait.until(lambda: traffic.started >= 2 * NODES, "full nodes", SECONDS)
         with gang(world, "large", 2, "3"):
             begun = traffic.started
             with pytest.raises(AssertionError, match="large workload"):
-                waiting.until(lambda: placed(world, "large"), "large workload", IN_VAIN, every=0.5)
+                wait.until(lambda: placed(world, "large"), "large workload", IN_VAIN, every=0.5)
             assert traffic.started > begun
             assert reservations(world) == {}
 
@@ -159,10 +159,10 @@ def test_killed_daemons_neither_double_nor_leave_behind_what_is_kept(opened: fun
         world.await_bound(len(made))
         # The last two places are passed on before the eyes of the large one.
         gangs.enter_context(gang(world, "large", 2, "4"))
-        waiting.until(lambda: support_groups.living_of(world, "Job", "large"), "job of the gang", SECONDS)
+        wait.until(lambda: support_groups.living_of(world, "Job", "large"), "job of the gang", SECONDS)
         passing = world.create(fillers[0])
         world.await_pod("filler-0", "a node", support_world.is_bound, SECONDS)
-        waiting.until(lambda: reservations(world), "reservation", SECONDS, every=0.2)
+        wait.until(lambda: reservations(world), "reservation", SECONDS, every=0.2)
         kept = reservations(world)
         support_groups.awaited(world, "large", 2, is_told, "told")
         for number in range(KILLS):
@@ -181,7 +181,7 @@ def test_killed_daemons_neither_double_nor_leave_behind_what_is_kept(opened: fun
         world.daemon.await_ready()
         support_groups.placed(world, "large", 2, SECONDS)
         assert [one.job_id for one in support_groups.living_of(world, "Job", "large")] == [job.job_id]
-        waiting.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
+        wait.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
     assert observer.seen.wrong == set()
 
 
@@ -190,14 +190,14 @@ def test_killed_daemons_neither_double_nor_leave_behind_what_is_kept(opened: fun
 def test_without_the_right_it_starts_among_ours(opened: functools.partial[World], cluster: Mapping[str, str]) -> None:
     """Others of ours keep away from its nodes, and in Slurm it is the first; the log says once what may be taken."""
     token = pathlib.Path(cluster["SLURM_TOKEN_FILE_USER"])
-    with support_reserving.reluctant(cluster["SLURMRESTD_URL"], token) as way:
+    with support_reservations.reluctant(cluster["SLURMRESTD_URL"], token) as way:
         world = opened("unable", hooks=configured(), slurm={"url": way.url})
         with Traffic(world, "2") as traffic:
-            waiting.until(lambda: traffic.started >= 2 * NODES, "full nodes", SECONDS)
+            wait.until(lambda: traffic.started >= 2 * NODES, "full nodes", SECONDS)
             with gang(world, "large", 2, "3"):
-                waiting.until(lambda: records(world), "record", SECONDS, every=0.5)
+                wait.until(lambda: records(world), "record", SECONDS, every=0.5)
                 support_groups.placed(world, "large", 2, SECONDS)
-                waiting.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
+                wait.until(lambda: not left_behind(world), "end of what was kept", SECONDS)
         assert 422 in way.refused
         assert world.daemon.log.read_text().count("Slurm reserves no nodes") == 1
         world.daemon.end()

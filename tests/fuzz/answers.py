@@ -19,8 +19,8 @@ from slurm_bridge.model.job import Done, Refused, Unknown
 from slurm_bridge.model.placeholder import Certainty
 from slurm_bridge.sim.wire import Response
 from slurm_bridge.slurm.client import SlurmClient
-from tests.fuzz import generators, mutating, office
-from tests.fuzz.office import Office
+from tests.fuzz import faulty_slurmrestd, generators, mutations
+from tests.fuzz.faulty_slurmrestd import Office
 from tests.fuzz.runner import Watch
 
 #: No server can silence the client for longer.
@@ -91,7 +91,7 @@ class Answers:
         touched = self._office.touched
         after = LISTS[case.verb][2](found)
         for name, row in self._true[case.verb].items():
-            if not any(office.related(name, one) for one in touched) and after.get(name) != row:
+            if not any(faulty_slurmrestd.related(name, one) for one in touched) and after.get(name) != row:
                 yield f"reach: a spoiled row changes others in {case.verb}"
                 return
 
@@ -99,7 +99,7 @@ class Answers:
         """One pass with a spoiled answer, then some with good ones."""
         client, clock = self._office.client(), self._office.clock
         table = Table(lambda _uid: None)
-        mirror = Mirror(client, clock, table, cluster_id=office.CLUSTER)
+        mirror = Mirror(client, clock, table, cluster_id=faulty_slurmrestd.CLUSTER)
         mirror.recover()
         before = {one.job_id: (one.phase, one.owner) for one in table.alive()}
         clock.advance(70.0 if case.seed % 2 else 6.0)
@@ -147,13 +147,13 @@ def spoiler(case: Case) -> Callable[[Response], tuple[Response, Sequence[Any]]]:
         dice = random.Random(case.seed)
         body = bytes(answer.body)  # type: ignore[arg-type]
         if case.way == "head":
-            status, wish = dice.choice(mutating.HEADERS)
+            status, wish = dice.choice(mutations.HEADERS)
             return dataclasses.replace(answer, status=status, headers={"retry-after": wish}), ()
         if case.way == "bytes":
-            return dataclasses.replace(answer, body=mutating.damage(dice, body)), ()
+            return dataclasses.replace(answer, body=mutations.damage(dice, body)), ()
         document = msgspec.json.decode(body)
         if case.way == "anywhere" or not _rows(document):
-            spoil_ = mutating.misspell if generators.chance(dice, 0.3) else _spoiled
+            spoil_ = mutations.misspell if generators.chance(dice, 0.3) else _spoiled
             return dataclasses.replace(answer, body=spoil_(dice, document)), ()
         return _spoil_row(dice, answer, document)
 
@@ -161,7 +161,7 @@ def spoiler(case: Case) -> Callable[[Response], tuple[Response, Sequence[Any]]]:
 
 
 def _spoiled(dice: random.Random, document: Any) -> bytes:
-    return mutating.encode(mutating.spoil(dice, document, dice.randint(1, 3), mutating.OF_SLURM))
+    return mutations.encode(mutations.spoil(dice, document, dice.randint(1, 3), mutations.OF_SLURM))
 
 
 def _rows(document: Any) -> list[Any]:
@@ -175,20 +175,20 @@ def _spoil_row(dice: random.Random, answer: Response, document: Any) -> tuple[Re
     place = dice.randrange(len(rows))
     row = rows[place]
     rows[place] = "@@row@@"
-    odd = mutating.misspell(dice, row) if generators.chance(dice, 0.4) else _spoiled(dice, row)
-    body = mutating.encode(document).replace(b'"@@row@@"', odd)
+    odd = mutations.misspell(dice, row) if generators.chance(dice, 0.4) else _spoiled(dice, row)
+    body = mutations.encode(document).replace(b'"@@row@@"', odd)
     return dataclasses.replace(answer, body=body), (row, odd)
 
 
 READS: Mapping[str, Callable[[SlurmClient], Any]] = {
     "jobs": lambda slurm: slurm.jobs(),
     "states": lambda slurm: slurm.states(),
-    "some states": lambda slurm: slurm.states([office.RUNNING, office.PENDING]),
-    "job": lambda slurm: slurm.job(office.RUNNING),
-    "het job": lambda slurm: slurm.job(office.HET),
-    "components": lambda slurm: slurm.components(office.HET),
-    "allocation": lambda slurm: slurm.allocation(office.RUNNING),
-    "find": lambda slurm: slurm.find(office.owner("running")),
+    "some states": lambda slurm: slurm.states([faulty_slurmrestd.RUNNING, faulty_slurmrestd.PENDING]),
+    "job": lambda slurm: slurm.job(faulty_slurmrestd.RUNNING),
+    "het job": lambda slurm: slurm.job(faulty_slurmrestd.HET),
+    "components": lambda slurm: slurm.components(faulty_slurmrestd.HET),
+    "allocation": lambda slurm: slurm.allocation(faulty_slurmrestd.RUNNING),
+    "find": lambda slurm: slurm.find(faulty_slurmrestd.owner("running")),
     "heterogeneous": lambda slurm: slurm.heterogeneous(),
     "reservations": lambda slurm: slurm.reservations(),
     "nodes": lambda slurm: slurm.nodes(),
@@ -196,4 +196,4 @@ READS: Mapping[str, Callable[[SlurmClient], Any]] = {
     "ping": lambda slurm: slurm.ping(),
     "conf": lambda slurm: slurm.conf(),
 }
-ORDERS = office.ORDERS
+ORDERS = faulty_slurmrestd.ORDERS

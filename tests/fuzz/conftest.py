@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz import brains
+from tests.fuzz import recorded_core
 from tests.fuzz.runner import MOST_SECONDS, Session
 
 SHORT = 100
@@ -51,6 +51,6 @@ def session(request: pytest.FixtureRequest) -> Session:
 @pytest.fixture(autouse=True)
 def _listen() -> Iterator[None]:
     """What the core catches and logs is a finding; nothing is printed."""
-    brains.ERRORS.listen()
+    recorded_core.ERRORS.listen()
     yield
-    brains.ERRORS.leave()
+    recorded_core.ERRORS.leave()

@@ -15,13 +15,13 @@ from slurm_bridge.model import kinds, marks, names
 from slurm_bridge.sim.kube.refusals import Refusal
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import TOKENS_OF_SLURM
-from tests.fuzz import brains, generators, rules, runner, strangers
+from tests.fuzz import generators, recorded_core, rules, runner, strangers
 from tests.fuzz.generators import Json
 from tests.fuzz.runner import Watch
 from tests.fuzz.strangers import HOSTILE, VICTIM
 from tests.simulation.fleet import Fleet
 from tests.simulation.observer import CLUSTER_ID, Observer
-from tests.simulation.updates import Updates
+from tests.simulation.update_rules import Updates
 from tests.simulation.world import World
 from tests.unit.scheduler.bridging import Bridge
 
@@ -64,7 +64,9 @@ class Daemons:
 
     def make(self, dice: random.Random) -> Case:
         """Each chain of hooks in its turn."""
-        return Case(chain=dice.choice(list(brains.CHAINS)), seed=dice.randrange(2**32), pace=dice.choice((1, 2, 4)))
+        return Case(
+            chain=dice.choice(list(recorded_core.CHAINS)), seed=dice.randrange(2**32), pace=dice.choice((1, 2, 4))
+        )
 
     def check(self, case: Case, _watch: Watch) -> Iterable[str]:
         """Play it twice."""
@@ -90,7 +92,7 @@ class Play:
         for name, nodes in ((OPEN, _NODES[: _MACHINES // 2]), (OWN, _NODES[_MACHINES // 2 :])):
             known = self._slurm.world.partitions[name]
             self._slurm.world.partitions[name] = dataclasses.replace(known, nodes=nodes)
-        hooks = brains.settings(case.chain).model_dump()["hooks"]
+        hooks = recorded_core.settings(case.chain).model_dump()["hooks"]
         self._bridge = Bridge(token.parent, world=self._world, hooks=hooks)
         self._kube = self._world.kube
         for name in strangers.NAMESPACES:
@@ -112,7 +114,7 @@ class Play:
 
     def run(self) -> Iterator[str]:
         """The users of both sides come; then only time passes."""
-        brains.ERRORS.caught.clear()
+        recorded_core.ERRORS.caught.clear()
         self._friends(range(3))
         for second in range(_ACTING + _AFTERWARDS):
             if second == _ACTING // 2:
@@ -125,7 +127,7 @@ class Play:
                 yield f"death: {runner.place(crash)}"
                 return
             self._remember()
-        yield from (f"caught: {place}" for place in dict.fromkeys(brains.ERRORS.caught))
+        yield from (f"caught: {place}" for place in dict.fromkeys(recorded_core.ERRORS.caught))
         yield from self._accepted()
 
     def _step(self) -> None:

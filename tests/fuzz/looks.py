@@ -13,9 +13,9 @@ from slurm_bridge import errors
 from slurm_bridge.kube import codec
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.pod import Pod
-from tests.fuzz import brains, generators, strangers
-from tests.fuzz.brains import Mind
+from tests.fuzz import generators, recorded_core, strangers
 from tests.fuzz.generators import Json
+from tests.fuzz.recorded_core import Mind
 from tests.fuzz.runner import Watch
 
 #: Looks at one case.
@@ -45,7 +45,7 @@ class Looks:
 
     def make(self, dice: random.Random) -> Case:
         """Ordinary ones that grew too large in one place, and any others."""
-        chain = dice.choice(list(brains.CHAINS))
+        chain = dice.choice(list(recorded_core.CHAINS))
         pods = list(strangers.pods(dice, dice.randrange(10**6)))
         if generators.chance(dice, 0.5):
             large = _large(dice)
@@ -78,7 +78,7 @@ class Looks:
 
 
 def _caught() -> Iterator[str]:
-    yield from (f"crash: {place}" for place in brains.ERRORS.caught)
+    yield from (f"crash: {place}" for place in recorded_core.ERRORS.caught)
 
 
 def _ordinary(numbers: Iterable[int] = range(3)) -> Iterator[Pod]:

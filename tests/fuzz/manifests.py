@@ -15,9 +15,9 @@ from slurm_bridge.kube import codec
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler.members import Standing
-from tests.fuzz import brains, generators, rules, strangers
-from tests.fuzz.brains import Mind
+from tests.fuzz import generators, recorded_core, rules, strangers
 from tests.fuzz.generators import Json
+from tests.fuzz.recorded_core import Mind
 from tests.fuzz.runner import Watch
 
 #: Looks at the pods of one case; more would mean that something spins.
@@ -45,7 +45,7 @@ class Manifests:
 
     def make(self, dice: random.Random) -> Case:
         """Mostly the shipped chain: what others look at beside it is seldom what a manifest trips over."""
-        chain = "plain" if generators.chance(dice, 0.7) else dice.choice(list(brains.CHAINS))
+        chain = "plain" if generators.chance(dice, 0.7) else dice.choice(list(recorded_core.CHAINS))
         return Case(
             chain=chain, jobs=strangers.forged_jobs(dice), pods=list(strangers.pods(dice, dice.randrange(10**6)))
         )
@@ -78,7 +78,7 @@ class Manifests:
         mind.clock.advance(5.0)
         while mind.reporter.step():
             pass
-        yield from (f"crash: {place}" for place in brains.ERRORS.caught)
+        yield from (f"crash: {place}" for place in recorded_core.ERRORS.caught)
         if shelf.asked > MOST_QUESTIONS * max(1, len(pods)):
             yield "costs: hundreds of questions to the API server for one look"
         for where, text in mind.cluster.said:

@@ -16,12 +16,12 @@ from slurm_bridge.kube import codec
 from slurm_bridge.model import budget, groups, kinds, meta, names, node, pod, services, storage
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.workloads import kind_table
-from tests.fuzz import brains, generators, mutating, strangers
-from tests.fuzz.brains import Mind
+from tests.fuzz import generators, mutations, recorded_core, strangers
 from tests.fuzz.generators import Json
+from tests.fuzz.recorded_core import Mind
 from tests.fuzz.runner import Watch
 
-FIELDS = mutating.fields_of(budget, groups, meta, node, pod, services, storage)
+FIELDS = mutations.fields_of(budget, groups, meta, node, pod, services, storage)
 
 #: Looks after all events of a case.
 MOST_LOOKS = 40
@@ -59,7 +59,7 @@ class Objects:
 
     def make(self, dice: random.Random) -> Case:
         """A few objects of some kinds; one in four is spoiled."""
-        chain = dice.choice(list(brains.CHAINS))
+        chain = dice.choice(list(recorded_core.CHAINS))
         events = [_event(dice, number) for number in range(dice.randint(2, 8))]
         return Case(chain=chain, listed=generators.chance(dice, 0.4), events=events)
 
@@ -87,7 +87,7 @@ class Objects:
                 step()
         while mind.reporter.step():
             pass
-        yield from (f"crash: {place}" for place in brains.ERRORS.caught)
+        yield from (f"crash: {place}" for place in recorded_core.ERRORS.caught)
         if mind.cluster.deleted:
             yield "conclusion: a pod is deleted because of one reading"
         handlers.close()
@@ -167,7 +167,7 @@ def _event(dice: random.Random, number: int) -> Event:
     made["metadata"] = {**told, "uid": uid, "name": told.get("name") or name}
     whole = generators.chance(dice, 0.75)
     named = whole or generators.chance(dice, 0.7)
-    body = mutating.encode(made) if whole else _spoiled(dice, made, named=named)
+    body = mutations.encode(made) if whole else _spoiled(dice, made, named=named)
     whole = whole and _readable(name, body)
     return Event(kind=name, type=dice.choice(_TYPES), body=body, whole=whole, named=named, uid=uid)
 
@@ -183,16 +183,16 @@ def _readable(name: str, body: bytes) -> bool:
 
 def _spoiled(dice: random.Random, made: Json, *, named: bool) -> bytes:
     """All of it, or all but the metadata."""
-    spoil = mutating.misspell if generators.chance(dice, 0.2) else _bent
+    spoil = mutations.misspell if generators.chance(dice, 0.2) else _bent
     if not named:
         return spoil(dice, made)
     rest = {key: value for key, value in made.items() if key != "metadata"}
     after = spoil(dice, rest)[1:]
-    return mutating.encode({"metadata": made["metadata"]})[:-1] + (b"," + after if after != b"}" else after)
+    return mutations.encode({"metadata": made["metadata"]})[:-1] + (b"," + after if after != b"}" else after)
 
 
 def _bent(dice: random.Random, made: Json) -> bytes:
-    return mutating.encode(mutating.spoil(dice, made, dice.randint(1, 3), FIELDS))
+    return mutations.encode(mutations.spoil(dice, made, dice.randint(1, 3), FIELDS))
 
 
 def _pod(dice: random.Random, _name: str) -> Json:

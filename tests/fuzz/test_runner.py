@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.fuzz import mutating, runner
+from tests.fuzz import mutations, runner
 from tests.fuzz.runner import Session, Watch
 
 
@@ -71,7 +71,7 @@ def test_fewer(cases: int, share: int, fewer: int) -> None:
 
 def test_spoiling_a_document_leaves_the_odd_values_as_they_were() -> None:
     """A value that is spoiled again inside a document is spoiled there alone, and in no later case."""
-    before = copy.deepcopy(mutating.ODD)
+    before = copy.deepcopy(mutations.ODD)
     for seed in range(300):
-        mutating.spoil(random.Random(seed), {"a": [1], "b": {"c": ""}}, 6, ("a", "b", 0))
-    assert before == mutating.ODD
+        mutations.spoil(random.Random(seed), {"a": [1], "b": {"c": ""}}, 6, ("a", "b", 0))
+    assert before == mutations.ODD

@@ -2,9 +2,8 @@
 
 import pathlib
 
-import pytest
-
 import figures
+import pytest
 import source_tree
 
 JOBS = '''"""Jobs, and who asks for them."""

@@ -3,7 +3,6 @@
 import pathlib
 
 import pytest
-
 import source_tree
 import words
 
@@ -195,7 +194,7 @@ def test_what_is_mended_is_not_left_any_more(project: Project, capsys: pytest.Ca
 
 
 def test_numbers_move_between_packages_but_their_sum_does_not_grow(project: Project) -> None:
-    """A package may be renamed; new findings are not written down."""
+    """A package may be renamed; new findings are written down only on demand."""
     project.leave(("person", "jobs", 1))
     project.module("works/one.py", "# Who waits.\n")
     assert project.check() == 1
@@ -203,6 +202,8 @@ def test_numbers_move_between_packages_but_their_sum_does_not_grow(project: Proj
     project.module("works/two.py", "# Who waits.\n")
     assert project.check("--update") == 1
     assert project.left.read_text() == f"{words.LEFT_HEADER}\nperson\tworks\t1\n"
+    assert project.check("--update", "--more") == 0
+    assert project.left.read_text() == f"{words.LEFT_HEADER}\nperson\tworks\t2\n"
 
 
 def test_the_list_of_what_is_left_disappears_with_the_last_finding(project: Project) -> None:

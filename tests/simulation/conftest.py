@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 import loguru
 import pytest
 
-from tests.simulation import repeating
+from tests.simulation import repeat_command
 from tests.simulation.world import World
 
 DEFAULT_RUNS = 30
@@ -57,12 +57,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """A failure says how to have it again."""
     report = yield
     if report.failed:
-        options = repeating.Options(
+        options = repeat_command.Options(
             runs=item.config.getoption("--runs"),
             first=item.config.getoption("--first-seed"),
             every_call=item.config.getoption("--every-call"),
         )
-        report.sections.append(("to repeat it", repeating.command(item.nodeid, seed_of(item), options)))
+        report.sections.append(("to repeat it", repeat_command.command(item.nodeid, seed_of(item), options)))
     return report
 
 

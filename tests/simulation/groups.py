@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.sim.kube.store import Event, Store
-from tests.simulation import belonging, seen
-from tests.simulation.broken import Broken
+from tests.simulation import membership, observed
+from tests.simulation.broken_promise import Broken
 
 #: A gang of which only a part could be bound for so long is taken back.
 BIND_SECONDS = 20.0
@@ -22,10 +22,10 @@ class Groups:
     """Learns of the objects that group pods, and sorts pods in as soon as that is possible."""
 
     def __init__(self, store: Store) -> None:
-        self._objects = belonging.Objects(store)
-        self._members: dict[str, dict[str, seen.Pod]] = {}
+        self._objects = membership.Objects(store)
+        self._members: dict[str, dict[str, observed.Pod]] = {}
         self._changed: dict[str, float] = {}
-        self._lost: list[seen.Pod] = []
+        self._lost: list[observed.Pod] = []
         self._praised: set[str] = set()
 
     def learn(self, by: str, now: float) -> None:
@@ -39,25 +39,25 @@ class Groups:
         for pod in lost:
             self.sort_in(pod)
 
-    def sort_in(self, pod: seen.Pod) -> None:
+    def sort_in(self, pod: observed.Pod) -> None:
         """Find the pod's group, once; a pod whose group is not known yet is looked at again."""
         if pod.group or not pod.ours:
             return
-        pod.group = belonging.group_of(pod.manifest, self._objects)
+        pod.group = membership.group_of(pod.manifest, self._objects)
         if pod.group:
             self._members.setdefault(pod.group, {})[pod.uid] = pod
         else:
             self._lost.append(pod)
 
-    def members(self, uid: str) -> Iterable[seen.Pod]:
+    def members(self, uid: str) -> Iterable[observed.Pod]:
         """All pods that were ever in this group."""
         return self._members.get(uid, {}).values()
 
-    def rules(self, pod: seen.Pod) -> belonging.Rules:
+    def rules(self, pod: observed.Pod) -> membership.Rules:
         """What the pod's group demands now."""
-        return belonging.ALONE if pod.group == pod.uid else belonging.rules_of(pod.manifest, self._objects)
+        return membership.ALONE if pod.group == pod.uid else membership.rules_of(pod.manifest, self._objects)
 
-    def changed_since(self, pod: seen.Pod, moment: float) -> bool:
+    def changed_since(self, pod: observed.Pod, moment: float) -> bool:
         """A user has changed what the group demands (by the object itself, or one of its children)."""
         parts = pod.group.split(":")
         return any(when >= moment for uid, when in self._changed.items() if uid in parts) or self._children(
@@ -86,12 +86,12 @@ class Groups:
                 raise Broken(f"I3: {by} says that {event.new.name} is scheduled: {len(placed)} of {wanted} pods")
             self._praised.add(uid)
 
-    def may_end(self, pod: seen.Pod, now: float) -> bool:
+    def may_end(self, pod: observed.Pod, now: float) -> bool:
         """This pod of a gang may go although its job lives: with one that was lost, or with those that got no node."""
         if pod.group == pod.uid or pod.run is None:
             return False
         mates = [one for one in self.members(pod.group) if one is not pod]
-        if self.rules(pod).lost == belonging.RESTART and any(_lost(one, [pod.run]) for one in mates):
+        if self.rules(pod).lost == membership.RESTART and any(_lost(one, [pod.run]) for one in mates):
             return True
         late = now >= pod.run.since + BIND_SECONDS
         return late and any(not one.node and (one.left is None or now - one.left <= DEAF) for one in mates)
@@ -111,9 +111,9 @@ class Groups:
             return f"is kept for {len(wanting)} of {rules.minimum} pods of"
         return ""
 
-    def excused(self, pod: seen.Pod, runs: Sequence[seen.Run], living: Sequence[object]) -> bool:
+    def excused(self, pod: observed.Pod, runs: Sequence[observed.Run], living: Sequence[object]) -> bool:
         """This pod may go on waiting: its group may not run, is not complete, or runs and has no place for it."""
-        if pod.group == belonging.NOWHERE:
+        if pod.group == membership.NOWHERE:
             return True
         if pod.group == pod.uid:
             return False
@@ -123,24 +123,24 @@ class Groups:
             return True
         if not bound:
             return sum(one.wanting for one in members) < rules.minimum and not living
-        if rules.lost == belonging.KEEP:
+        if rules.lost == membership.KEEP:
             return not any(_fits(pod, run, bound) for run in runs)
         theirs = [one for one in members if one.run in runs]
-        return rules.lost == belonging.FOLLOW or not any(_lost(one, runs) for one in theirs)
+        return rules.lost == membership.FOLLOW or not any(_lost(one, runs) for one in theirs)
 
 
-def _lost(pod: seen.Pod, runs: Sequence[seen.Run]) -> bool:
+def _lost(pod: observed.Pod, runs: Sequence[observed.Run]) -> bool:
     """It was there, as far as a daemon could know, when a job that still runs began to place the gang, and is not."""
     if pod.left is None or pod.phase == "Succeeded":
         return False
     return any(run.begun is not None and pod.left >= run.begun - DEAF for run in runs)
 
 
-def _fits(pod: seen.Pod, run: seen.Run, bound: Sequence[seen.Pod]) -> bool:
+def _fits(pod: observed.Pod, run: observed.Run, bound: Sequence[observed.Pod]) -> bool:
     """One of the nodes that the job holds has room for this pod."""
     for node, share in run.shares.items():
         there = [one.needs for one in bound if one.on(run, node)]
-        if seen.total([pod.needs, *there]).within(share):
+        if observed.total([pod.needs, *there]).within(share):
             return True
     return False
 

@@ -8,7 +8,7 @@
     I5  no job, pod, node or group that is not ours (a gated pod is not ours yet) is changed
     I6  once nothing goes wrong any more, every living pod gets its node: all of a gang, or none
     I7  no pod is deleted while its job lives, or before it ever had one; but with a gang that is to start anew when one
-        of its pods is lost, or that could not be bound as a whole in time, or by an eviction (which has I10: `evicted`)
+        of its pods is lost, or that could not be bound as a whole in time, or by an eviction (I10: `eviction_rules`)
 
 What is seen while a daemon's call returns is that daemon's deed; everything else is the world's.
 """
@@ -22,8 +22,8 @@ from slurm_bridge.sim.kube.store import Event
 from slurm_bridge.sim.kube.world import PocketKube
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
-from tests.simulation import evicted, groups, racks, runs, seen
-from tests.simulation.broken import Broken
+from tests.simulation import eviction_rules, groups, job_runs, observed, racks
+from tests.simulation.broken_promise import Broken
 
 __all__ = ["CLUSTER_ID", "Broken", "Observer"]
 
@@ -49,7 +49,7 @@ class Observer:
         self._last: list[state.Job] = []
         self._owners: dict[str, marks.Owner | None] = {}
         self._foreign: dict[int, state.Job] = {}
-        self._runs = runs.Runs(slurm_names)
+        self._runs = job_runs.Runs(slurm_names)
         self._nodes_left: dict[str, float] = {}
         self._had_job: set[tuple[str, int]] = set()
         self._ended: set[tuple[str, int]] = set()
@@ -59,9 +59,9 @@ class Observer:
         #: slurmctld has lost something at some time.
         self.slurm_forgot = False
         self.groups = groups.Groups(kube.store)
-        self.evicted = evicted.Evicted(self.groups, kube.clock.now)
+        self.evicted = eviction_rules.Evicted(self.groups, kube.clock.now)
         self.racks = racks.Racks()
-        self.pods: dict[str, seen.Pod] = {}
+        self.pods: dict[str, observed.Pod] = {}
         self.looks = 0
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -133,10 +133,10 @@ class Observer:
         for job in jobs:
             owner = self.owner(job)
             if owner is not None:
-                self._had_job.add((owner.uid, runs.family(job)))
+                self._had_job.add((owner.uid, job_runs.family(job)))
                 if not job.over:
                     self._check_right(owner.uid, job, by)
-                    alive.setdefault(owner.uid, set()).add(runs.family(job))
+                    alive.setdefault(owner.uid, set()).add(job_runs.family(job))
         self._ended |= self._had_job - {(uid, job_id) for uid, ids in alive.items() for job_id in ids}
         self._idle |= {uid for uid, _ in self._had_job} - alive.keys()
         owned = ((owner.uid, job) for job in jobs if (owner := self.owner(job)) is not None)
@@ -178,7 +178,7 @@ class Observer:
         manifest = event.new.manifest()
         pod = self.pods.get(event.new.uid)
         if pod is None:
-            pod = self.pods[event.new.uid] = seen.pod(manifest, born=self._now)
+            pod = self.pods[event.new.uid] = observed.pod(manifest, born=self._now)
         self.groups.sort_in(pod)
         if by and (not pod.ours or pod.gated):
             raise Broken(f"I5: {by} changed foreign pod {pod.key}")
@@ -198,9 +198,9 @@ class Observer:
         pod.gated = bool(manifest["spec"].get("schedulingGates"))
         if pod.left is None and (pod.leaving or pod.over):
             pod.left = self._now
-        evicted.learn(pod, manifest, self._now, by)
+        eviction_rules.learn(pod, manifest, self._now, by)
 
-    def _check_binding(self, pod: seen.Pod, by: str) -> None:
+    def _check_binding(self, pod: observed.Pod, by: str) -> None:
         job = self._slurm.world.jobs.get(pod.job_id)
         owner = self.owner(job) if job is not None else None
         if owner is not None and owner.namespace != pod.key[0]:
@@ -210,7 +210,7 @@ class Observer:
         if not fresh:
             found = "; ".join(map(str, self._runs.of(pod.group)))
             raise Broken(f"I2: {by} bound {pod.key} to {pod.node}, which no running job of it holds: {found}")
-        living = {runs.family(job) for job in self.living(pod.group)}
+        living = {job_runs.family(job) for job in self.living(pod.group)}
         if len(living) > 1 and self._now >= self._lenient_until:
             raise Broken(f"I1: {by} bound {pod.key} while {sorted(living)} live")
         pod.run = next((run for run in fresh if run.job_id == pod.job_id), fresh[0])
@@ -219,13 +219,13 @@ class Observer:
         self._check_node(pod.node, by)
         self.racks.check(pod, self.groups.members(pod.group), by)
 
-    def _check_share(self, pod: seen.Pod, run: seen.Run) -> None:
+    def _check_share(self, pod: observed.Pod, run: observed.Run) -> None:
         """What the job has put on this node is no more than it holds there."""
         there = [one for one in self.groups.members(pod.group) if one.on(run, pod.node)]
-        if not seen.total(one.needs for one in there).within(run.shares[pod.node]):
+        if not observed.total(one.needs for one in there).within(run.shares[pod.node]):
             raise Broken(f"I3: {[one.key for one in there]} ask for more than {run} holds on {pod.node}")
 
-    def _check_beginning(self, pod: seen.Pod, run: seen.Run, by: str) -> None:
+    def _check_beginning(self, pod: observed.Pod, run: observed.Run, by: str) -> None:
         """The first pod that a job of a gang binds: all must be there that the gang needs."""
         first, run.begun = run.begun is None, self._now if run.begun is None else run.begun
         if first and pod.group != pod.uid and not self.groups.changed_since(pod, self._now - groups.DEAF):
@@ -243,24 +243,24 @@ class Observer:
             if self._now - self._nodes_left.get(name, 0.0) > groups.DEAF:
                 raise Broken(f"I2: {by} bound a pod to node {name}, which is not there")
             return
-        room = seen.amounts(node.manifest()["status"]["allocatable"])
+        room = observed.amounts(node.manifest()["status"]["allocatable"])
         there = [pod for pod in self.pods.values() if pod.node == name and not (pod.over or pod.strange)]
-        asked = seen.total(pod.needs for pod in there)
+        asked = observed.total(pod.needs for pod in there)
         if not asked.within(room):
             raise Broken(f"I3: {by} put {asked} on {name} ({room}): {[pod.key for pod in there]}")
 
-    def _check_deletion(self, pod: seen.Pod, manifest: Mapping[str, Any], by: str) -> None:
+    def _check_deletion(self, pod: observed.Pod, manifest: Mapping[str, Any], by: str) -> None:
         if not pod.node:
             raise Broken(f"I7: {by} deleted {pod.key}, which had no node yet")
         ended = self._job_ended(pod) or self._moved(pod) or self.groups.may_end(pod, self._now)
         if not (ended or self._preempted(pod, manifest, by)):
             raise Broken(f"I7: {by} deleted {pod.key}, whose job never ended: {self.living(pod.group)}")
 
-    def _preempted(self, pod: seen.Pod, manifest: Mapping[str, Any], by: str) -> bool:
+    def _preempted(self, pod: observed.Pod, manifest: Mapping[str, Any], by: str) -> bool:
         every = {one.uid: one.manifest() for one in self._kube.store.all(PODS)} | {pod.uid: manifest}
         return self.evicted.properly(pod, every, self.pods, by)
 
-    def _job_ended(self, pod: seen.Pod) -> bool:
+    def _job_ended(self, pod: observed.Pod) -> bool:
         """The job that the pod names (of a pod alone: any of its jobs) is over, or gone, or has never been its own."""
         if (pod.group, pod.job_id) in self._ended or pod.uid in self._idle:
             return True
@@ -268,7 +268,7 @@ class Observer:
         owner = self.owner(named) if named is not None else None
         return named is None or named.over or owner is None or owner.uid != pod.group
 
-    def _moved(self, pod: seen.Pod) -> bool:
+    def _moved(self, pod: observed.Pod) -> bool:
         """The job runs elsewhere: a slurmctld that forgot where it ran has started it anew."""
         living = self.living(pod.group)
         grants = [job.grant for job in living if job.running and job.grant is not None]
@@ -292,7 +292,9 @@ class Observer:
                     yield f"I4: job {job.job_id} ({job.state}) {why} {owner.kind} {owner.namespace}/{owner.name}"
 
     def _stuck(self) -> Iterator[str]:
-        holds = evicted.holds((owner.uid, job) for job in self._slurm.world.jobs.values() if (owner := self.owner(job)))
+        holds = eviction_rules.holds(
+            (owner.uid, job) for job in self._slurm.world.jobs.values() if (owner := self.owner(job))
+        )
         for pod in self.pods.values():
             if not pod.ours or pod.over or pod.gated:
                 continue
@@ -303,5 +305,5 @@ class Observer:
             elif not (pod.leaving or self._excused(pod, living) or self.evicted.excuses(pod, self.pods, holds)):
                 yield f"I6: {pod.key} of {pod.group} {'is parked' if pod.parked else 'has no node'}: {living}"
 
-    def _excused(self, pod: seen.Pod, living: Sequence[state.Job]) -> bool:
+    def _excused(self, pod: observed.Pod, living: Sequence[state.Job]) -> bool:
         return self.groups.excused(pod, [run for run in self._runs.of(pod.group) if run.left is None], living)

@@ -14,7 +14,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.overlays.fenced import FencedCluster, FencedSlurm
 from slurm_bridge.sim.kube import resources
 from slurm_bridge.workloads import kind_table, known
-from tests.simulation.feed import Feed
+from tests.simulation.threadless_watch import Feed
 from tests.simulation.world import World
 
 #: Steps in one beat, and some for every pod; more would mean that something spins.

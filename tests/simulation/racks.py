@@ -5,8 +5,8 @@ I11  all pods of a group that a job has put on nodes are in one domain of the le
 
 from collections.abc import Iterable, Mapping
 
-from tests.simulation import seen
-from tests.simulation.broken import Broken
+from tests.simulation import observed
+from tests.simulation.broken_promise import Broken
 
 #: By Slurm's names, and by Kubernetes'.
 MACHINES = 12
@@ -36,7 +36,7 @@ class Racks:
         """All pods whose names begin like this, as far as they are of one group."""
         self._required[troupe] = level
 
-    def check(self, pod: seen.Pod, mates: Iterable[seen.Pod], by: str) -> None:
+    def check(self, pod: observed.Pod, mates: Iterable[observed.Pod], by: str) -> None:
         """It was bound."""
         level = self._required.get(pod.key[1].partition("-")[0], "")
         there = {one.node for one in mates if one.run is pod.run and one.node and not one.over}

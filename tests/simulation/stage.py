@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from slurm_bridge.model import kinds, names
-from tests.simulation import runs
+from tests.simulation import job_runs
 from tests.simulation.play import Play
 from tests.simulation.troupes import Manifest
 from tests.simulation.world import NAMESPACE
@@ -86,7 +86,7 @@ class PocketStage:
 
     def placeholders(self) -> Sequence[Placeholder]:
         found = self._world.ours("PENDING", "RUNNING", "SUSPENDED")
-        return [Placeholder(job_id=job.job_id, leader=runs.family(job), started=job.running) for job in found]
+        return [Placeholder(job_id=job.job_id, leader=job_runs.family(job), started=job.running) for job in found]
 
     def cancel(self, job_id: int) -> None:
         jobs = self._world.slurm.world.jobs

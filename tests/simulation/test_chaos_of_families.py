@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from slurm_bridge.model import kinds
-from tests.simulation import chaos, daemon, families, fleet, machine, neighbours
-from tests.simulation.broken import Broken
-from tests.simulation.neighbours import Neighbours
+from tests.simulation import chaos, daemon, families, fleet, slurm_users, state_machine
+from tests.simulation.broken_promise import Broken
 from tests.simulation.play import Play
 from tests.simulation.reloads import Reloads
+from tests.simulation.slurm_users import Neighbours
 from tests.simulation.world import NAMESPACE, World
 
 SEED = 1
@@ -72,7 +72,7 @@ def play(seed: int, token: pathlib.Path, plot: Plot) -> World:
     site = daemon.Site(plot.variant)
     world = World(seed, token, fenced=site.variant.chosen_ids, fleet=fleet.WIDE)
     drama = Play(world, daemon.build(site), fence=plot.fence)
-    guests = [Neighbours(drama, staying=neighbours.STAYING), *([Reloads(drama, site)] if plot.reloads else [])]
+    guests = [Neighbours(drama, staying=slurm_users.STAYING), *([Reloads(drama, site)] if plot.reloads else [])]
     try:
         chaos.Chaos(drama, *guests).run()
     except (AssertionError, Broken) as broken:
@@ -84,10 +84,10 @@ def play_gangs(seed: int, token: pathlib.Path) -> World:
     """The same with groups in place of single pods."""
     dice = random.Random(f"site of gangs {seed}")
     site = daemon.Site(variant_of(dice))
-    scene = machine.Scene(seed, token, site=site)
+    scene = state_machine.Scene(seed, token, site=site)
     scene.guests = (Neighbours(scene.play), Reloads(scene.play, site))[: dice.randint(0, 2)]
     try:
-        machine.random_run(scene, random.Random(seed), GANG_ACTS)
+        state_machine.random_run(scene, random.Random(seed), GANG_ACTS)
     except (AssertionError, Broken) as broken:
         pytest.fail(f"seed {seed}: {broken}\n" + "\n".join(scene.world.journal), pytrace=False)
     return scene.world

@@ -12,10 +12,10 @@ from slurm_bridge.families.yunikorn.members import Stage
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.scheduler.members import PLACED
-from tests.simulation import chaos, daemon, families, fleet, machine, neighbours
-from tests.simulation.broken import Broken
-from tests.simulation.neighbours import Neighbours
+from tests.simulation import chaos, daemon, families, fleet, slurm_users, state_machine
+from tests.simulation.broken_promise import Broken
 from tests.simulation.play import Play
+from tests.simulation.slurm_users import Neighbours
 from tests.simulation.world import World
 
 ACTS = 30
@@ -84,7 +84,7 @@ def test_no_queue_ever_has_more_in_slurm_than_its_maximum(queue_seed: int, tmp_p
     where = site(queue_seed, "tight queues")
     world = World(queue_seed, tmp_path / "token", fenced=where.variant.chosen_ids, fleet=fleet.WIDE)
     play = Counted(world, daemon.build(where))
-    storm = chaos.Chaos(play, Neighbours(play, staying=neighbours.STAYING))
+    storm = chaos.Chaos(play, Neighbours(play, staying=slurm_users.STAYING))
     try:
         storm.rage()
         storm.heal()
@@ -103,7 +103,7 @@ def test_queues_count_what_pods_keep(number: int, tmp_path: pathlib.Path) -> Non
     world = World(number, tmp_path / "token", fenced=where.variant.chosen_ids, fleet=fleet.WIDE)
     play = Play(world, daemon.build(where))
     try:
-        chaos.Chaos(play, Neighbours(play, staying=neighbours.STAYING)).run()
+        chaos.Chaos(play, Neighbours(play, staying=slurm_users.STAYING)).run()
         look(play)
     except (AssertionError, Broken) as broken:
         pytest.fail(f"seed {number}: {broken}\n" + "\n".join(world.journal), pytrace=False)
@@ -112,9 +112,9 @@ def test_queues_count_what_pods_keep(number: int, tmp_path: pathlib.Path) -> Non
 @pytest.mark.parametrize("number", SEEDS)
 def test_queues_count_what_groups_keep(number: int, tmp_path: pathlib.Path) -> None:
     """Likewise: also of those that lose members while they wait."""
-    scene = machine.Scene(number, tmp_path / "token", site=site(number))
+    scene = state_machine.Scene(number, tmp_path / "token", site=site(number))
     try:
-        machine.random_run(scene, random.Random(number), ACTS)
+        state_machine.random_run(scene, random.Random(number), ACTS)
         look(scene.play)
     except (AssertionError, Broken) as broken:
         pytest.fail(f"seed {number}: {broken}\n" + "\n".join(scene.world.journal), pytrace=False)

@@ -9,12 +9,12 @@ import random
 
 import pytest
 
-from tests.simulation import daemon, machine, racks
-from tests.simulation.broken import Broken
-from tests.simulation.company import House
-from tests.simulation.neighbours import Neighbours
+from tests.simulation import daemon, racks, state_machine
+from tests.simulation.broken_promise import Broken
+from tests.simulation.group_users import House
+from tests.simulation.rack_users import Tenants
+from tests.simulation.slurm_users import Neighbours
 from tests.simulation.stage import PocketStage
-from tests.simulation.tenants import Tenants
 from tests.simulation.world import World
 
 ACTS = 30
@@ -28,11 +28,11 @@ def play(seed: int, token: pathlib.Path) -> World:
     dice = random.Random(f"racks {seed}")
     chosen = ("racks", *dice.choice(BESIDE))
     variant = daemon.Variant(chosen_ids=dice.random() < 0.6, families=chosen, dreaming=dice.random() < 0.2)
-    scene = machine.Scene(seed, token, machines=racks.MACHINES, site=daemon.Site(variant))
+    scene = state_machine.Scene(seed, token, machines=racks.MACHINES, site=daemon.Site(variant))
     scene.company = Tenants(PocketStage(scene.play), House(), scene.world.observer.racks)
     scene.guests = (Neighbours(scene.play),)[: dice.randint(0, 1)]
     try:
-        machine.random_run(scene, random.Random(seed), ACTS)
+        state_machine.random_run(scene, random.Random(seed), ACTS)
     except (AssertionError, Broken) as broken:
         pytest.fail(f"seed {seed}: {broken}\n" + "\n".join(scene.world.journal), pytrace=False)
     return scene.world

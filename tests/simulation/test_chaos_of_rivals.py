@@ -9,13 +9,13 @@ import random
 
 import pytest
 
-from tests.simulation import chaos, daemon, families, fleet, machine, rivals
-from tests.simulation.broken import Broken
-from tests.simulation.company import House
-from tests.simulation.neighbours import Neighbours
+from tests.simulation import chaos, daemon, families, fleet, queue_users, state_machine
+from tests.simulation.broken_promise import Broken
+from tests.simulation.group_users import House
 from tests.simulation.play import Play
-from tests.simulation.realm import QUEUE, Realm
-from tests.simulation.rivals import Operators, Rivals, Teams
+from tests.simulation.queue_guarantees import QUEUE, Realm
+from tests.simulation.queue_users import Operators, Rivals, Teams
+from tests.simulation.slurm_users import Neighbours
 from tests.simulation.stage import PocketStage
 from tests.simulation.world import World
 
@@ -56,14 +56,14 @@ def play_gangs(seed: int, token: pathlib.Path) -> World:
         chosen_ids=dice.random() < 0.6, families=(families.GROUPS[0],), dreaming=dice.random() < 0.2
     )
     site = daemon.Site(variant)
-    scene = machine.Scene(seed, token, machines=MACHINES, site=site)
+    scene = state_machine.Scene(seed, token, machines=MACHINES, site=site)
     operators = Operators(scene.play, site, families.GROUPS)
     scene.company = Teams(PocketStage(scene.play), HOUSE, operators.realm)
     scene.guests = (operators, Neighbours(scene.play))[: dice.randint(1, 2)]
     try:
         for _ in range(4):
             scene.company.enter(dice)
-        machine.random_run(scene, random.Random(seed), GANG_ACTS)
+        state_machine.random_run(scene, random.Random(seed), GANG_ACTS)
         operators.share()
         scene.go_on()
     except (AssertionError, Broken) as broken:
@@ -97,7 +97,7 @@ class Handover:
         self.world = World(1, token)
         site = daemon.Site(daemon.Variant(families=("poor rivals",)))
         self._drama = Play(self.world, daemon.build(site))
-        self._realm = Realm(rivals.law_of(("poor rivals",)), families.USUAL_QUEUE)
+        self._realm = Realm(queue_users.law_of(("poor rivals",)), families.USUAL_QUEUE)
         self.world.observer.evicted.realm = self._realm
         if call is not None:
             self.world.weather.after(call, self.world.weather.kill)

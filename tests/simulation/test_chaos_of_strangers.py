@@ -7,7 +7,7 @@ import pytest
 
 from slurm_bridge.model import kinds, names
 from tests.simulation import chaos, daemon
-from tests.simulation.hostile import Hostile
+from tests.simulation.hostile_users import Hostile
 from tests.simulation.observer import Broken
 from tests.simulation.play import Play
 from tests.simulation.world import NAMESPACE, World, spec

@@ -14,9 +14,9 @@ import hypothesis
 import pytest
 from hypothesis import stateful
 
-from tests.simulation import machine
-from tests.simulation.broken import Broken
-from tests.simulation.company import House
+from tests.simulation import state_machine
+from tests.simulation.broken_promise import Broken
+from tests.simulation.group_users import House
 
 #: Acts in one run.
 ACTS = 30
@@ -29,10 +29,10 @@ CROWD, MACHINES = 200, 40
 ACTS_EACH = 8
 
 
-def play(scene: machine.Scene, seed: int, acts: int, *, troupes: int = 0) -> machine.Scene:
+def play(scene: state_machine.Scene, seed: int, acts: int, *, troupes: int = 0) -> state_machine.Scene:
     """A run by this seed."""
     try:
-        machine.random_run(scene, random.Random(seed), acts, troupes=troupes)
+        state_machine.random_run(scene, random.Random(seed), acts, troupes=troupes)
     except (AssertionError, Broken) as broken:
         pytest.fail(f"seed {seed}: {broken}\n" + "\n".join(scene.world.journal), pytrace=False)
     return scene
@@ -40,21 +40,21 @@ def play(scene: machine.Scene, seed: int, acts: int, *, troupes: int = 0) -> mac
 
 def test_random_gangs(gang_seed: int, tmp_path: pathlib.Path) -> None:
     """All promises hold through one random run."""
-    play(machine.Scene(gang_seed, tmp_path / "token"), gang_seed, ACTS)
+    play(state_machine.Scene(gang_seed, tmp_path / "token"), gang_seed, ACTS)
 
 
 @pytest.mark.timeout(1200)
 def test_two_hundred_gangs(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> None:
     """The same in one long run, with a crowd of them at once; fewer where fewer runs are asked for."""
     crowd = min(CROWD, request.config.getoption("--runs"))
-    scene = machine.Scene(1, tmp_path / "token", machines=MACHINES, house=House(troupes=50, lasting_cpus=60))
+    scene = state_machine.Scene(1, tmp_path / "token", machines=MACHINES, house=House(troupes=50, lasting_cpus=60))
     play(scene, 1, ACTS_EACH * crowd, troupes=crowd)
     assert scene.company.entered >= crowd
 
 
 def test_same_seed_same_journal(tmp_path: pathlib.Path) -> None:
     """A run can be repeated to the last call."""
-    journals = [play(machine.Scene(7, tmp_path / "token"), 7, ACTS).world.journal for _ in range(2)]
+    journals = [play(state_machine.Scene(7, tmp_path / "token"), 7, ACTS).world.journal for _ in range(2)]
     assert journals[0] == journals[1]
     assert len(journals[0]) > ACTS
 
@@ -64,7 +64,7 @@ def test_same_seed_same_journal(tmp_path: pathlib.Path) -> None:
 def test_state_machine(part: int, request: pytest.FixtureRequest) -> None:
     """What happens in each run is the choice of hypothesis; all parts together make as many runs as there are seeds."""
     runs = -(-request.config.getoption("--runs") // 2)
-    chosen = hypothesis.seed(part)(type(f"Troupes{part}", (machine.Troupes,), {}))
+    chosen = hypothesis.seed(part)(type(f"Troupes{part}", (state_machine.Troupes,), {}))
     settings = hypothesis.settings(
         max_examples=-(-runs // PARTS),
         stateful_step_count=ACTS,

@@ -10,8 +10,8 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import JobId
 from tests.simulation import chaos, reference
-from tests.simulation.careless import Careless
-from tests.simulation.hand import Hand
+from tests.simulation.careless_daemon import Careless
+from tests.simulation.manual_daemon import Hand
 from tests.simulation.observer import CLUSTER_ID, Broken
 from tests.simulation.play import Play
 from tests.simulation.world import NAMESPACE, World

@@ -9,9 +9,9 @@ import pytest
 
 from slurm_bridge.model import kinds, names
 from tests.simulation import families, fleet
-from tests.simulation.broken import Broken
-from tests.simulation.hand import Hand
-from tests.simulation.realm import QUEUE, WINDOW, Law, Realm
+from tests.simulation.broken_promise import Broken
+from tests.simulation.manual_daemon import Hand
+from tests.simulation.queue_guarantees import QUEUE, WINDOW, Law, Realm
 from tests.simulation.world import NAMESPACE, World
 
 LAW = Law(entitled={"root.left": 2, "root.right": 2}, most=4)

@@ -10,9 +10,9 @@ import pytest
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.names import JobId
 from tests.simulation import fleet, troupes
-from tests.simulation.broken import Broken
+from tests.simulation.broken_promise import Broken
 from tests.simulation.groups import BIND_SECONDS
-from tests.simulation.hand import Hand
+from tests.simulation.manual_daemon import Hand
 from tests.simulation.troupes import Form, Size, Troupe
 from tests.simulation.world import NAMESPACE, World
 

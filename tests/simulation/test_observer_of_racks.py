@@ -7,8 +7,8 @@ import pytest
 
 from slurm_bridge.model import names
 from tests.simulation import fleet, racks, troupes
-from tests.simulation.broken import Broken
-from tests.simulation.hand import Hand
+from tests.simulation.broken_promise import Broken
+from tests.simulation.manual_daemon import Hand
 from tests.simulation.troupes import Form, Size, Troupe
 from tests.simulation.world import World
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from slurm_bridge.model.names import JobId
-from tests.simulation.broken import Broken
-from tests.simulation.hand import Hand
-from tests.simulation.updates import FREE
+from tests.simulation.broken_promise import Broken
+from tests.simulation.manual_daemon import Hand
+from tests.simulation.update_rules import FREE
 from tests.simulation.world import World
 
 

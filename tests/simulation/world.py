@@ -25,7 +25,7 @@ from slurm_bridge.slurm.settings import SlurmSettings
 from tests.simulation import fleet as fleets
 from tests.simulation import jobsets
 from tests.simulation.observer import Observer
-from tests.simulation.updates import Updates
+from tests.simulation.update_rules import Updates
 from tests.simulation.weather import Side, Weather
 
 NAMESPACE = "default"

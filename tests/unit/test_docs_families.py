@@ -18,7 +18,7 @@ from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.table import ALIASES, PRIORITIES
 from slurm_bridge.families.vela import catalogue, decision, hook, office, sorting, strategies
 from slurm_bridge.hooks import registry, session
-from slurm_bridge.scheduler import promised
+from slurm_bridge.scheduler.eviction import hold_table
 from tests.unit.families.kube_scheduler import scenes
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
@@ -100,7 +100,7 @@ def test_what_a_pod_can_say_is_explained(module: str, name: str, said: re.Patter
     assert said.search(page(name)), f"docs/{name} does not have what {module} says: {said.pattern}"
 
 
-@pytest.mark.parametrize("text", [*reasons.CODES.values(), promised.WHY])
+@pytest.mark.parametrize("text", [*reasons.CODES.values(), hold_table.WHY])
 def test_each_reason_of_a_predicate_has_its_own_row(text: str) -> None:
     """With what it means and what can be done."""
     row = re.search(

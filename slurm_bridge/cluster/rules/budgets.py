@@ -1,4 +1,4 @@
-"""Disruption budgets, as far as they say who may go."""
+"""Disruption budgets, as far as they say which pods may be evicted."""
 
 import collections
 import dataclasses
@@ -12,22 +12,22 @@ from slurm_bridge.model.pod import Pod
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How many of the pods that it selects in its namespace may go now; without requirements it selects nobody.
+    """How many of the pods that it selects in its namespace may be evicted now; without requirements it selects none.
 
-    `everybody`: all pods of the namespace, as the empty selector of policy/v1 means it.
+    `whole`: it selects all pods of the namespace, as the empty selector of policy/v1 means it.
     """
 
     namespace: str
     requirements: tuple[Requirement, ...]
     allowed: int
-    everybody: bool = False
+    whole: bool = False
 
     def selects(self, pod: Pod) -> bool:
         """A pod without labels is selected by nothing."""
         labels = pod.metadata.labels
-        if pod.metadata.namespace != self.namespace or not (labels or self.everybody):
+        if pod.metadata.namespace != self.namespace or not (labels or self.whole):
             return False
-        return self.everybody or (bool(self.requirements) and selectors.all_hold(self.requirements, labels))
+        return self.whole or (bool(self.requirements) and selectors.all_hold(self.requirements, labels))
 
 
 def of(found: PodDisruptionBudget) -> Budget:
@@ -37,7 +37,7 @@ def of(found: PodDisruptionBudget) -> Budget:
         namespace=found.metadata.namespace,
         requirements=requirements(selector or {}),
         allowed=found.status.disruptions_allowed,
-        everybody=selector is not None and not requirements(selector),
+        whole=selector is not None and not requirements(selector),
     )
 
 
@@ -54,12 +54,12 @@ def requirements(selector: Mapping[str, object]) -> tuple[Requirement, ...]:
 
 
 def guards(budgets: Iterable[Budget], pod: Pod) -> bool:
-    """Some budget that selects it lets nobody go."""
+    """Some budget that selects it allows no eviction."""
     return any(one.allowed <= 0 and one.selects(pod) for one in budgets)
 
 
 def overdrawn(budgets: Iterable[Budget], leaving: Iterable[Pod]) -> bool:
-    """All of them together are more than some budget lets go."""
+    """All of them together are more than some budget allows."""
     pods = tuple(leaving)
     taken = collections.Counter(one for one in budgets for pod in pods if one.selects(pod))
     return any(count > max(0, one.allowed) for one, count in taken.items())

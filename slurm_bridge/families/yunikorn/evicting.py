@@ -27,11 +27,11 @@ class Evictions:
         uid = victim.demand.uid
         if asker is None:
             self._since.setdefault(uid, now)
-            self._recalls[uid] = Recall(victim=uid, asker=NO_WORKLOAD, whom=message.removeprefix("preempted by "))
+            self._recalls[uid] = Recall(victim=uid, asker=NO_WORKLOAD, cause=message.removeprefix("preempted by "))
             return
         # First for whom: one that goes for nobody who waits would be spared by whoever looks just then.
         self.add(asker, {uid: victim.demand.title}, now)
-        self._recalls[uid] = Recall(victim=uid, asker=asker.demand.uid, whom=asker.demand.title)
+        self._recalls[uid] = Recall(victim=uid, asker=asker.demand.uid, cause=asker.demand.title)
 
     def add(self, asker: Member, victims: Mapping[WorkloadKey, str], now: float) -> None:
         """These go, or have gone, for it."""

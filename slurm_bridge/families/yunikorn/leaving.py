@@ -39,7 +39,7 @@ def _unasked(
     by_reason: dict[str, list[Recall]] = collections.defaultdict(list)
     for one in recalls.values():
         if not one.asker:
-            by_reason[one.whom].append(one)
+            by_reason[one.cause].append(one)
     for why, those in by_reason.items():
         names = {one.victim: members[one.victim].demand.title for one in those if one.victim in members}
         yield {

@@ -55,7 +55,7 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     chain = given.owners.resolve(pod)
     policy = group.spec.scheduling_policy.gang
     if policy is None:
-        return _alone(pod, group, chain, given.known)
+        return voices.alone(pod, chain, group.metadata.name, _sources(pod, group, chain, given.known))
     plan = gangs.GangPlan(
         called=str(root),
         job_name=root.name,
@@ -64,10 +64,6 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
         suspended=voices.suspended(chain),
     )
     return gangs.whole(root, plan, members, given)
-
-
-def _alone(pod: Pod, group: PodGroup, chain: OwnerChain, known: Known) -> Workload:
-    return voices.alone(pod, chain, group.metadata.name, _sources(pod, group, chain, known))
 
 
 def _sources(pod: Pod, group: PodGroup, chain: OwnerChain, known: Known) -> tuple[Source, ...]:

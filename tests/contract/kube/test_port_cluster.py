@@ -21,7 +21,7 @@ from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.workloads import kind_table
-from tests import waiting
+from tests import wait
 
 NOBODY = "nobody"
 OTHER_UID = "00000000-0000-0000-0000-000000000000"
@@ -236,7 +236,7 @@ class Watching(threading.Thread):
 
     def next(self) -> object:
         """The next change, within reason."""
-        return self._heard.get(timeout=waiting.PATIENCE)
+        return self._heard.get(timeout=wait.PATIENCE)
 
     def __enter__(self) -> Self:
         self.start()
@@ -244,7 +244,7 @@ class Watching(threading.Thread):
 
     def __exit__(self, *_: object) -> None:
         self._changes.close()
-        self.join(waiting.PATIENCE)
+        self.join(wait.PATIENCE)
 
 
 class TestPatch:

@@ -14,7 +14,7 @@ from slurm_bridge import errors
 from slurm_bridge.model.job import JobView, Outcome
 from slurm_bridge.sim import faults
 from slurm_bridge.slurm.client import SlurmClient
-from tests import waiting
+from tests import wait
 
 SUBMIT: dict[str, Any] = {"method": "POST", "target": "/job/submit"}
 UPDATE: dict[str, Any] = {"method": "POST", "target": r"/job/\d+"}
@@ -41,7 +41,7 @@ class Line:
         """Who meets this fault: the hasty one an answer that never comes."""
         if not isinstance(fault, faults.Hang):
             return self.port
-        waiting.until(self._agreed, "version of the hasty adapter")
+        wait.until(self._agreed, "version of the hasty adapter")
         return self.hasty
 
     def _agreed(self) -> object:

@@ -12,7 +12,7 @@ from slurm_bridge.agents import cache
 from slurm_bridge.agents.cache import Cache
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.runtime.clock import SystemClock
-from tests import waiting
+from tests import wait
 
 WAIT = 20.0
 
@@ -68,7 +68,7 @@ def asking(world: app.PocketWorld, slurm: Slurm) -> Iterator[tuple[Cache, Steps]
     slurm.look = made.problem
     made.start()
     try:
-        waiting.until(lambda: not made.problem().startswith("not listed"), "first lists", WAIT, every=0.02)
+        wait.until(lambda: not made.problem().startswith("not listed"), "first lists", WAIT, every=0.02)
         yield made, clock
     finally:
         made.stop()

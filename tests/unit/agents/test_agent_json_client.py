@@ -15,7 +15,7 @@ import trustme
 from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.hooks.background import NotAnswered, Target
 from slurm_bridge.runtime.clock import SystemClock
-from tests import waiting
+from tests import wait
 from tests.unit.agents import agent_loopback
 from tests.unit.agents.agent_loopback import Behave, Service, says
 
@@ -181,7 +181,7 @@ def test_a_late_service_is_asked_on_a_new_connection(serve: Serve, ask: Callable
 
     service = serve(late)
     refused(lambda: ask(service.url, seconds=0.5))
-    waiting.until(lambda: service.requests, "first question", every=0.01)
+    wait.until(lambda: service.requests, "first question", every=0.01)
     HANG.set()
     assert ask(service.url) == "new"
 

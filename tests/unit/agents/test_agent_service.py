@@ -23,7 +23,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.telemetry.health import Verdict
-from tests import waiting
+from tests import wait
 
 WAIT = 20.0
 #: All of an agent's nodes.
@@ -87,7 +87,7 @@ def running(
         url = f"{scheme}://127.0.0.1:{service.door.port}"
         made = Running(service, Target(url=url, token_file=str(token), ca_file=ca_file))
         try:
-            waiting.until(lambda: until in str(made.ready()) if until else made.ready().good, "agent", WAIT, every=0.02)
+            wait.until(lambda: until in str(made.ready()) if until else made.ready().good, "agent", WAIT, every=0.02)
             yield made
         finally:
             made.stop()
@@ -228,7 +228,7 @@ def test_an_agent_that_is_stopped_answers_first(world: app.PocketWorld, tmp_path
     with running(world, tmp_path) as agent:
         with agent.agent.desk.counted():
             agent.agent.supervisor.stop.set()
-            waiting.until(lambda: agent.agent.desk.closed, "begin of the drain", WAIT, every=0.01)
+            wait.until(lambda: agent.agent.desk.closed, "begin of the drain", WAIT, every=0.01)
             with pytest.raises(NotAnswered, match="about to stop") as raised:
                 agent.sample()
             assert raised.value.status == 503

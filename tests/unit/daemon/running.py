@@ -12,7 +12,7 @@ from typing import Any
 from slurm_bridge import app
 from slurm_bridge.daemon.process import Daemon
 from slurm_bridge.model import kinds, names
-from tests import waiting
+from tests import wait
 
 NAMESPACE = "default"
 
@@ -47,7 +47,7 @@ class Running:
         """What the door says."""
         address = f"http://127.0.0.1:{self.daemon.door.port}{path}"
         try:
-            with urllib.request.urlopen(address, timeout=waiting.PATIENCE) as answer:
+            with urllib.request.urlopen(address, timeout=wait.PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:
@@ -59,7 +59,7 @@ class Running:
 
     def until_ready(self) -> None:
         """Wait for it."""
-        waiting.until(self.ready, "readiness", 20, every=0.02)
+        wait.until(self.ready, "readiness", 20, every=0.02)
 
     def pod(self, name: str) -> None:
         """A user creates a pod."""

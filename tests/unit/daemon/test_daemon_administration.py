@@ -16,7 +16,7 @@ from slurm_bridge import app, cli, errors
 from slurm_bridge.daemon import administrators
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube.access import User
-from tests import waiting
+from tests import wait
 from tests.unit.daemon.running import Running, configuration, running
 from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
 
@@ -67,7 +67,7 @@ def office(tmp_path: pathlib.Path) -> Iterator[Office]:
     with app.pocket_world(nodes=1) as world, running(world, tmp_path / "bridge.json", hooks=hooks, web=ON) as daemon:
         daemon.until_ready()
         made = Office(daemon, tmp_path)
-        waiting.until(made.paths, "queues", 20)
+        wait.until(made.paths, "queues", 20)
         yield made
 
 
@@ -110,7 +110,7 @@ def test_a_changed_file_is_taken_over_and_a_broken_one_is_not(
 def test_a_file_that_changes_is_followed_without_being_asked(office: Office) -> None:
     """By every replica: who leads next has the same queues."""
     office.queues.write_text(administered("a", "b"))
-    waiting.until(lambda: office.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
+    wait.until(lambda: office.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
 
 
 @pytest.mark.thorough
@@ -124,15 +124,15 @@ def test_the_replica_that_leads_next_has_the_same_queues(tmp_path: pathlib.Path)
         running(world, tmp_path / "first.json", **given) as daemon,
     ):
         first = Office(daemon, tmp_path)
-        waiting.until(first.paths, "queues", 20)
+        wait.until(first.paths, "queues", 20)
         with running(world, tmp_path / "second.json", **given) as waits:
             waits.until_ready()
             second = Office(waits, tmp_path)
             refused(second, "ann", errors.Unavailable)
             (tmp_path / "queues.yaml").write_text(administered("a", "b"))
-            waiting.until(lambda: first.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
+            wait.until(lambda: first.paths() == ["root.a", "root.b"], "the new queue", 20, every=0.05)
             assert daemon.stop() == 0
-            waiting.until(lambda: second.paths() == ["root.a", "root.b"], "the same queues", 20, every=0.05)
+            wait.until(lambda: second.paths() == ["root.a", "root.b"], "the same queues", 20, every=0.05)
 
 
 def test_a_dry_run_changes_nothing(office: Office, capsys: pytest.CaptureFixture[str]) -> None:

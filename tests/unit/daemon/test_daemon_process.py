@@ -14,7 +14,7 @@ from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.sim import faults
-from tests import waiting
+from tests import wait
 from tests.unit.daemon.running import configuration, running
 
 
@@ -37,12 +37,12 @@ def test_it_binds_pods_and_ends_with_0_when_it_is_told_to(world: app.PocketWorld
         daemon.until_ready()
         for name in "abc":
             daemon.pod(name)
-        waiting.until(lambda: daemon.bound(*"abc"), "binding", 20, every=0.02)
+        wait.until(lambda: daemon.bound(*"abc"), "binding", 20, every=0.02)
         for number in (
             "slurm_bridge_admitted_workloads_total 3.0",
             'slurm_bridge_placeholder_jobs{phase="running"} 3.0',
         ):
-            waiting.until(lambda number=number: number in daemon.get("/metrics")[1], number, 20, every=0.02)
+            wait.until(lambda number=number: number in daemon.get("/metrics")[1], number, 20, every=0.02)
         assert daemon.stop() == 0
 
 
@@ -67,13 +67,13 @@ def test_it_is_alive_and_not_ready_while_slurm_does_not_answer(world: app.Pocket
     world.slurm_calls.plan(faults.Answer(502, b"", "text/html"), times=10_000)
     with running(world, path) as daemon:
         daemon.pod("a")
-        waiting.until(lambda: len(world.slurm_calls.journal) > 2, "a call to Slurm", 20, every=0.02)
+        wait.until(lambda: len(world.slurm_calls.journal) > 2, "a call to Slurm", 20, every=0.02)
         assert daemon.get("/livez")[0] == 200
         status, text = daemon.get("/readyz")
         assert status == 503
         assert "no good answer yet" in text
         world.slurm_calls.clear()
-        waiting.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
+        wait.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
         daemon.until_ready()
 
 
@@ -84,8 +84,8 @@ def test_clients_that_fill_the_door_do_not_keep_probes_out(world: app.PocketWorl
         daemon.until_ready()
         assert daemon.daemon.probes is not None
         for _ in range(40):
-            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.door.port), waiting.PATIENCE))
-        probes = http.client.HTTPConnection("127.0.0.1", daemon.daemon.probes.port, timeout=waiting.PATIENCE)
+            stack.enter_context(socket.create_connection(("127.0.0.1", daemon.daemon.door.port), wait.PATIENCE))
+        probes = http.client.HTTPConnection("127.0.0.1", daemon.daemon.probes.port, timeout=wait.PATIENCE)
         for path_, status in [("/livez", 200), ("/readyz", 200)] * 10 + [("/metrics", 404)]:
             probes.request("GET", path_)
             answer = probes.getresponse()
@@ -99,13 +99,13 @@ def test_a_lease_decides_who_acts_and_is_given_up_at_the_end(world: app.PocketWo
     election = {"enabled": True, "namespace": "default", "lease_seconds": 60, "renew_seconds": 40, "retry_seconds": 0.1}
     with running(world, path, leader_election=election) as first:
         first.pod("a")
-        waiting.until(lambda: first.bound("a"), "binding", 20, every=0.02)
+        wait.until(lambda: first.bound("a"), "binding", 20, every=0.02)
         with running(world, path.with_name("second.json"), leader_election=election) as second:
             second.until_ready()
             assert not second.daemon.election.leading  # type: ignore[union-attr]
             assert first.stop() == 0
             second.pod("b")
-            waiting.until(lambda: second.bound("b"), "binding by the second", 20, every=0.02)
+            wait.until(lambda: second.bound("b"), "binding by the second", 20, every=0.02)
     # What a check at the start leaves behind says of itself that it is one.
     jobs = [job for job in world.slurmctld.world.jobs.values() if '"kind":"Pod"' in job.ask.text("admin_comment")]
     assert len(jobs) == 2
@@ -124,9 +124,9 @@ def test_the_configuration_is_reloaded_and_a_bad_one_is_not(world: app.PocketWor
         exchange(path, {**given, "defaults": {"timelimit": 7}})
         reload.step()
         daemon.pod("a")
-        waiting.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
+        wait.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
         assert 'reloads_total{result="refused"} 1.0' in daemon.get("/metrics")[1]
-        waiting.until(lambda: {"Reloaded", "ReloadFailed"} <= reasons(world), "events", 10, every=0.02)
+        wait.until(lambda: {"Reloaded", "ReloadFailed"} <= reasons(world), "events", 10, every=0.02)
     (job,) = (job for job in world.slurmctld.world.jobs.values() if job.ask.name == "a")
     assert job.ask.minutes == 7
 
@@ -165,7 +165,7 @@ def test_a_hook_that_needs_to_see_more_is_shown_it_without_a_restart(
         daemon.daemon._apply(configuration(world, path).load())
         assert 'slurm_bridge_informer_synced{kind="persistentvolumeclaims"} 1.0' in daemon.get("/metrics")[1]
         daemon.pod("a")
-        waiting.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
+        wait.until(lambda: daemon.bound("a"), "binding", 20, every=0.02)
 
 
 def test_only_what_is_needed_is_watched(world: app.PocketWorld, path: pathlib.Path) -> None:

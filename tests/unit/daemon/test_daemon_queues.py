@@ -9,7 +9,7 @@ import pytest
 
 from slurm_bridge import app
 from slurm_bridge.model import kinds
-from tests import waiting
+from tests import wait
 from tests.unit.daemon.running import NAMESPACE, Running, configuration, running
 from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
 
@@ -54,13 +54,13 @@ def test_workloads_wait_in_their_queue_and_follow(world: app.PocketWorld, path: 
         daemon.until_ready()
         for name in PODS:
             daemon.pod(name)
-        waiting.until(lambda: seen(daemon) == (2, 2), "two that run and two that wait", 20)
-        waiting.until(lambda: len(bound(daemon)) == 2, "two nodes", 20)
+        wait.until(lambda: seen(daemon) == (2, 2), "two that run and two that wait", 20)
+        wait.until(lambda: len(bound(daemon)) == 2, "two nodes", 20)
         world.kube.delete(kinds.PODS, (NAMESPACE, bound(daemon)[0]), grace=0)
-        waiting.until(lambda: seen(daemon) == (2, 1), "the next one", 20)
+        wait.until(lambda: seen(daemon) == (2, 1), "the next one", 20)
         assert 'slurm_bridge_queue_running{queue="root.a"} 2.0' in daemon.get("/metrics")[1]
         configuration(world, path, hooks=hooks(3))
-        waiting.until(lambda: seen(daemon) == (3, 0), "all of them", 20)
+        wait.until(lambda: seen(daemon) == (3, 0), "all of them", 20)
 
 
 def test_what_runs_is_counted_by_the_next_process(world: app.PocketWorld, path: pathlib.Path) -> None:
@@ -68,8 +68,8 @@ def test_what_runs_is_counted_by_the_next_process(world: app.PocketWorld, path: 
     with running(world, path, hooks=hooks(1)) as daemon:
         daemon.until_ready()
         daemon.pod("one")
-        waiting.until(lambda: daemon.bound("one"), "a node", 20)
+        wait.until(lambda: daemon.bound("one"), "a node", 20)
     with running(world, path, hooks=hooks(1)) as daemon:
         daemon.until_ready()
         daemon.pod("two")
-        waiting.until(lambda: seen(daemon) == (1, 1), "one that waits behind it", 20)
+        wait.until(lambda: seen(daemon) == (1, 1), "one that waits behind it", 20)

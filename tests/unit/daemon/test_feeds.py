@@ -19,7 +19,7 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.telemetry.collectors import InformerNumbers
 from slurm_bridge.workloads import kind_table
-from tests import waiting
+from tests import wait
 
 
 class Changes:
@@ -100,7 +100,7 @@ class World:
             self.feeds.look_for_kinds()
             return until()
 
-        waiting.until(turned, what, 20, every=0.005)
+        wait.until(turned, what, 20, every=0.005)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_nothing_is_synced_before_the_cluster_has_said_what_it_serves(make: Call
     """A pod of a group must not be taken for a single one because the group had not been looked for."""
     world = make()
     world.feeds.start()
-    waiting.until(lambda: world.feeds._informers["jobs"].store.synced, "list of Jobs", 20, every=0.005)
+    wait.until(lambda: world.feeds._informers["jobs"].store.synced, "list of Jobs", 20, every=0.005)
     assert not world.feeds.synced
     assert world.feeds.problem() == "not listed yet: the kinds of workloads"
     world.feeds.look_for_kinds()
@@ -158,7 +158,7 @@ def test_what_is_served_from_the_start_is_waited_for(make: Callable[..., World])
     world.cluster.open.clear()
     world.feeds.start()
     world.feeds.look_for_kinds()
-    waiting.until(lambda: world.feeds.problem() == "not listed yet: jobsets", "wait for JobSets", 20, every=0.005)
+    wait.until(lambda: world.feeds.problem() == "not listed yet: jobsets", "wait for JobSets", 20, every=0.005)
     assert not world.known.served(kinds.JOBSETS)
     world.cluster.open.set()
     world.look(lambda: world.feeds.synced, "start")
@@ -270,7 +270,7 @@ def test_what_hooks_need_later_is_watched_while_everything_runs(make: Callable[.
     found = world.feeds.more_views([Need.SERVICES], lambda _old, new: told.put(new))
     assert found[Need.SERVICES].get("ns", "first") is not None
     world.say(kinds.SERVICES, ports.Put(world.made(kinds.SERVICES, "second")))
-    waiting.until(lambda: found[Need.SERVICES].get("ns", "second"), "the change", 20, every=0.005)
+    wait.until(lambda: found[Need.SERVICES].get("ns", "second"), "the change", 20, every=0.005)
     assert world.feeds.synced
     assert world.feeds.dead() == ()
 
@@ -283,7 +283,7 @@ def test_what_cannot_be_listed_is_not_waited_for(make: Callable[..., World]) -> 
     with pytest.raises(errors.BadConfiguration, match=r"need .*services, which could not be listed"):
         world.feeds.more_views([Need.SERVICES, Need.PVCS], lambda _old, _new: None, within=0.2)
     assert (world.feeds.problem(), world.feeds.dead()) == ("", ())
-    waiting.until(lambda: "informer-services" not in {one.name for one in threading.enumerate()}, "its end", 10)
+    wait.until(lambda: "informer-services" not in {one.name for one in threading.enumerate()}, "its end", 10)
 
 
 class TestOptional:

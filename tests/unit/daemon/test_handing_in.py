@@ -15,7 +15,7 @@ from slurm_bridge import app, errors
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.kube.access import Rule, User
-from tests import waiting
+from tests import wait
 from tests.unit.daemon.running import NAMESPACE, Running, configuration, running
 
 SAID = names.JOB_PREFIX
@@ -86,9 +86,9 @@ def test_a_pod_that_is_handed_in_is_scheduled(desk: Desk) -> None:
     assert stored is not None
     assert (status, said) == (201, {"namespace": NAMESPACE, "name": "handed", "uid": stored["metadata"]["uid"]})
     assert stored["spec"]["schedulerName"] == names.SCHEDULER_NAME
-    waiting.until(lambda: desk.daemon.bound("handed"), "a node", 20, every=0.02)
+    wait.until(lambda: desk.daemon.bound("handed"), "a node", 20, every=0.02)
     assert desk.number('submissions_total{status="201"}') == before + 1
-    waiting.until(lambda: desk.number("submissions_pending") == 0, "an empty buffer", 10, every=0.02)
+    wait.until(lambda: desk.number("submissions_pending") == 0, "an empty buffer", 10, every=0.02)
 
 
 def test_a_caller_without_the_right_is_told_so_by_the_api_server(desk: Desk) -> None:

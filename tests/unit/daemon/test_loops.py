@@ -10,7 +10,7 @@ from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.queue import WOKEN, Filed
 from slurm_bridge.sim import faults
 from slurm_bridge.telemetry.health import Health
-from tests import waiting
+from tests import wait
 from tests.unit.scheduler.bridging import Bridge
 
 Act = Callable[[], Filed]
@@ -55,7 +55,7 @@ def test_what_is_handed_out_is_done_and_counted() -> None:
     workers = Workers(2)
     for uid in "abcdef":
         workers.pool.give(uid, lambda: WOKEN)
-    waiting.until(lambda: workers.pool.busy == 0, "the end of all work", 10, every=0.01)
+    wait.until(lambda: workers.pool.busy == 0, "the end of all work", 10, every=0.01)
     workers.end()
     assert sorted(workers.core.done) == list("abcdef")
 
@@ -76,7 +76,7 @@ def test_who_decides_waits_while_all_workers_have_enough_to_do() -> None:
     assert giver.is_alive()
     release.set()
     giver.join(10)
-    waiting.until(lambda: workers.pool.busy == 0, "the end of all work", 10, every=0.01)
+    wait.until(lambda: workers.pool.busy == 0, "the end of all work", 10, every=0.01)
     workers.end()
     assert workers.core.done[-1] == "late"
 
@@ -89,7 +89,7 @@ def test_a_worker_that_dies_leaves_its_place_free() -> None:
         raise RuntimeError("a bug")
 
     workers.pool.give("a", fail)
-    waiting.until(lambda: workers.died, "its death", 10, every=0.01)
+    wait.until(lambda: workers.died, "its death", 10, every=0.01)
     assert workers.pool.busy == 0
     workers.end()
 

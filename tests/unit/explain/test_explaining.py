@@ -17,7 +17,7 @@ from slurm_bridge.model import job, kinds, marks
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.scheduler import records
 from slurm_bridge.settings.model import Settings
-from tests import waiting
+from tests import wait
 from tests.unit.explain import explained
 
 Explain = Callable[..., Explanation]
@@ -158,7 +158,7 @@ def test_the_daemon_submits_what_was_explained(
         thread = threading.Thread(target=daemon.run)
         thread.start()
         try:
-            waiting.until(lambda: body(before)["job_id"] in world.slurmctld.control.jobs(), "job of the explained id")
+            wait.until(lambda: body(before)["job_id"] in world.slurmctld.control.jobs(), "job of the explained id")
         finally:
             daemon.stop()
             thread.join()

@@ -14,7 +14,7 @@ from slurm_bridge.explain import text
 from slurm_bridge.explain.explaining import Explanation
 from slurm_bridge.model import kinds
 from slurm_bridge.settings.model import Settings
-from tests import waiting
+from tests import wait
 from tests.unit.explain import explained
 
 pytestmark = pytest.mark.thorough
@@ -60,7 +60,7 @@ def crowded(world: app.PocketWorld, tmp_path_factory: pytest.TempPathFactory) ->
     with running(config, world):
         for manifests in (placed, second):
             keys = [world.cluster.create(kinds.PODS, "default", one).key for one in manifests]
-            waiting.until(lambda keys=keys: all(_known(world, key) for key in keys), f"all of {keys}")  # type: ignore[misc]
+            wait.until(lambda keys=keys: all(_known(world, key) for key in keys), f"all of {keys}")  # type: ignore[misc]
     return world
 
 
@@ -86,8 +86,8 @@ def _known(world: app.PocketWorld, key: tuple[str, str]) -> bool:
 def test_who_would_have_to_go_is_named(about: Callable[[str], Explanation]) -> None:
     """A pod of a lower priority holds the node that it asks for."""
     found = about("high-1")
-    assert found.preempting is not None
-    assert (found.preempting.places, found.preempting.victims) == ({"default/high-1": "ext001"}, ("default/low-1",))
+    assert found.preemption is not None
+    assert (found.preemption.places, found.preemption.victims) == ({"default/high-1": "ext001"}, ("default/low-1",))
     said = text.render(found, verbose=False)
     assert "default/high-1 would come to ext001" in said
     assert "evicted, for their lower priority: default/low-1" in said
@@ -97,21 +97,21 @@ def test_who_would_have_to_go_is_named(about: Callable[[str], Explanation]) -> N
 def test_nobody_goes_for_a_pod_of_the_same_priority(about: Callable[[str], Explanation]) -> None:
     """It waits as everybody does."""
     found = about("late-2")
-    assert found.preempting is not None
-    assert (found.preempting.places, found.preempting.victims) == ({}, ())
+    assert found.preemption is not None
+    assert (found.preemption.places, found.preemption.victims) == ({}, ())
     assert "nobody would have to go for it" in text.render(found, verbose=False)
 
 
 def test_a_pod_that_does_not_want_it_sends_nobody_away(about: Callable[[str], Explanation]) -> None:
     """preemptionPolicy: Never."""
     found = about("meek-3")
-    assert found.preempting is not None
-    assert not found.preempting.victims
+    assert found.preemption is not None
+    assert not found.preemption.victims
 
 
 def test_of_a_pod_that_has_its_node_there_is_nothing_to_say(about: Callable[[str], Explanation]) -> None:
     """It waits for nothing."""
-    assert about("low-3").preempting is None
+    assert about("low-3").preemption is None
 
 
 def test_a_promise_that_stands_is_told(settings: Callable[..., Settings], world: app.PocketWorld) -> None:
@@ -128,5 +128,5 @@ def test_without_the_hook_nobody_speaks_of_it(settings: Callable[..., Settings],
     world.cluster.create(kinds.PODS, "default", large("plain", "nowhere", 100))
     with app.explainer(settings(), offline=False) as explainer:
         found = explainer.pod("default", "plain")
-    assert found.preempting is None
+    assert found.preemption is None
     assert json.loads(json.dumps(text.document(found, verbose=False)))["preemption"] is None

@@ -6,7 +6,7 @@ import pytest
 
 from slurm_bridge.hooks.background import Backstage, Desk, NotAnswered, Target, nowhere
 from slurm_bridge.runtime.clock import SystemClock
-from tests import threads, waiting
+from tests import threads, wait
 
 
 class Said:
@@ -58,7 +58,7 @@ def test_work_is_done_in_order() -> None:
     on.submit("b", lambda: done.append("b"))
     on.submit("c", lambda: done.append("c"))
     released.set()
-    waiting.until(lambda: not len(on), "an empty desk", 10)
+    wait.until(lambda: not len(on), "an empty desk", 10)
     assert done == ["b", "c"]
     on.close()
 
@@ -71,7 +71,7 @@ def test_the_same_key_is_worked_on_once() -> None:
     assert "same" in on
     assert len(on) == 1
     released.set()
-    waiting.until(lambda: not len(on), "an empty desk", 10)
+    wait.until(lambda: not len(on), "an empty desk", 10)
     assert done == []
     on.close()
 
@@ -125,7 +125,7 @@ def test_no_more_work_at_the_same_time_than_there_are_hands() -> None:
         done.append("lent")
 
     assert on.lend("lent", lent)
-    waiting.until(lambda: not len(on), "an empty desk", 10)
+    wait.until(lambda: not len(on), "an empty desk", 10)
     assert done == ["lent", "next"]
     on.close()
 
@@ -141,7 +141,7 @@ def test_work_that_fails_is_told_and_the_next_is_done(*, threads: bool) -> None:
 
     on.submit("a", broken)
     on.submit("b", lambda: done.append("b"))
-    waiting.until(lambda: not len(on), "an empty desk", 10)
+    wait.until(lambda: not len(on), "an empty desk", 10)
     assert (done, log.warnings) == (["b"], ["test: a: ValueError: no such node"])
     on.close()
 

@@ -12,7 +12,7 @@ from slurm_bridge.hooks.base import Phase
 from slurm_bridge.hooks.calls import Caller, HookFailed, OnError, Outcome
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.runtime.clock import VirtualClock
-from tests import waiting
+from tests import wait
 from tests.unit.hooks.builders import Around, Counted, Says
 
 
@@ -133,14 +133,14 @@ def test_callers_take_turns(counted: Counted, foreign: Foreign) -> None:
     hook, caller = foreign(1.0, admit=admit), Caller(VirtualClock(), counted)
 
     def come() -> None:
-        here.wait(waiting.PATIENCE)
+        here.wait(wait.PATIENCE)
         answers.append(ask(caller, hook))
 
     callers = [threading.Thread(target=come) for _ in range(8)]
     for one in callers:
         one.start()
     for one in callers:
-        one.join(waiting.PATIENCE)
+        one.join(wait.PATIENCE)
     assert (most, answers) == ([1] * 8, [base.GO] * 8)
 
 

@@ -10,7 +10,7 @@ from slurm_bridge.informers.reflector import Subject
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Object
 from slurm_bridge.runtime.clock import SystemClock
-from tests import waiting
+from tests import wait
 from tests.unit.informers.conftest import Cluster, listing, thing
 
 
@@ -19,7 +19,7 @@ class Blocking(Cluster):
 
     def watch(self, kind: object, since: str, scope: ports.Scope) -> object:
         opened = super().watch(kind, since, scope)
-        opened._steps = [*opened._steps, lambda: opened.closed.wait(waiting.PATIENCE)]
+        opened._steps = [*opened._steps, lambda: opened.closed.wait(wait.PATIENCE)]
         return opened
 
 
@@ -55,7 +55,7 @@ def test_follows_and_stops(make: Make, blocking: Blocking) -> None:
     informer = make()
     assert not informer.alive
     informer.start()
-    assert informer.store.wait_synced(waiting.PATIENCE)
+    assert informer.store.wait_synced(wait.PATIENCE)
     assert informer.alive
     assert len(informer.store) == 1
     informer.stop()
@@ -69,7 +69,7 @@ def test_handlers_in_order(make: Make) -> None:
     heard: list[str] = []
     informer = make(lambda _old, _new: heard.append("first"), lambda _old, _new: heard.append("second"))
     informer.start()
-    assert informer.store.wait_synced(waiting.PATIENCE)
+    assert informer.store.wait_synced(wait.PATIENCE)
     assert heard == ["first", "second"]
     assert informer.counters.lists == 1
 
@@ -93,7 +93,7 @@ def test_a_failing_handler_is_loud(make: Make, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(threading, "excepthook", hook)
     informer = make(lambda _old, _new: {}["nothing"])
     informer.start()
-    assert dead.wait(waiting.PATIENCE)
+    assert dead.wait(wait.PATIENCE)
     informer.stop()
     assert died == [KeyError]
     assert not informer.alive

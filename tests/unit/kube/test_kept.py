@@ -11,7 +11,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.names import workload_key
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject
-from slurm_bridge.scheduler import notes
+from slurm_bridge.scheduler.eviction import notes
 from slurm_bridge.translate import translator
 from tests.unit.translate.translating import a_workload, configured, one_pod
 

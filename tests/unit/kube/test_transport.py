@@ -10,7 +10,7 @@ from slurm_bridge.kube import config, transport
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.http import messages
 from slurm_bridge.sim import faults, http
-from tests import waiting
+from tests import wait
 from tests.unit.kube.conftest import LIMITS, NO_ANSWER, SILENCE, Script, refused
 
 THING = messages.HttpRequest(method="GET", path="/thing")
@@ -174,7 +174,7 @@ def test_silent_stream(script: Script, connect: Connect) -> None:
     hold, sent = threading.Event(), threading.Event()
     script.on("GET", "/thing", http.Response(body=_pieces(b"a", hold, sent)))
     stream = iter(connect(SILENCE).stream(THING))
-    assert sent.wait(waiting.PATIENCE)
+    assert sent.wait(wait.PATIENCE)
     assert next(stream) == b"a"
     with pytest.raises(errors.Unanswered, match="silent"):
         next(stream)
@@ -205,9 +205,9 @@ def test_stream_closed_from_outside(script: Script, server: http.Server) -> None
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert arrived.wait(waiting.PATIENCE)
+    assert arrived.wait(wait.PATIENCE)
     stream.close()
-    reader.join(waiting.PATIENCE)
+    reader.join(wait.PATIENCE)
     hold.set()
     assert not reader.is_alive()
     assert pieces == [b"a"]

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from slurm_bridge.runtime import threads
-from tests import waiting
+from tests import wait
 
 
 class House:
@@ -26,12 +26,12 @@ class House:
         """A thread that lives until it is told."""
 
         def live(told: threading.Event) -> None:
-            assert told.wait(waiting.PATIENCE)
+            assert told.wait(wait.PATIENCE)
             self.heard.append(name)
 
         self.supervisor.add(name, live, carries=carries)
 
-    def live(self, seconds: float = waiting.PATIENCE) -> int:
+    def live(self, seconds: float = wait.PATIENCE) -> int:
         """The whole life; the drain is heard too."""
         return self.supervisor.live(lambda: self.heard.append("drain"), seconds=seconds)
 
@@ -83,7 +83,7 @@ def test_a_carrier_that_dies_ends_the_process_too(house: House) -> None:
 def test_a_thread_that_does_not_hear_is_left_behind_and_told_of(house: House) -> None:
     """The process ends all the same, before it is killed."""
     release = threading.Event()
-    house.supervisor.add("deaf", lambda _: release.wait(waiting.PATIENCE) and None)
+    house.supervisor.add("deaf", lambda _: release.wait(wait.PATIENCE) and None)
     house.supervisor.stop.set()
     assert house.live(seconds=0.05) == 1
     assert house.reports == [("deaf", "TimeoutError")]
@@ -99,7 +99,7 @@ def test_a_drain_that_fails_still_tells_the_carriers(house: House) -> None:
     house.good("election", carries=True)
     house.supervisor.stop.set()
     with pytest.raises(RuntimeError, match="no drain"):
-        house.supervisor.live(drain, seconds=waiting.PATIENCE)
+        house.supervisor.live(drain, seconds=wait.PATIENCE)
     assert house.heard == ["election"]
 
 
@@ -121,12 +121,12 @@ def test_the_dead_are_named(house: House) -> None:
 
     def hold(stop: threading.Event) -> None:
         told.set()
-        assert stop.wait(waiting.PATIENCE)
+        assert stop.wait(wait.PATIENCE)
 
     house.supervisor.add("loop", hold)
     assert house.supervisor.dead() == ("loop",)
     house.supervisor.start()
-    assert told.wait(waiting.PATIENCE)
+    assert told.wait(wait.PATIENCE)
     assert house.supervisor.dead() == ()
     house.supervisor.stop.set()
     assert house.supervisor.dead() == ()
@@ -140,7 +140,7 @@ def test_a_signal_sets_the_stop_and_the_second_is_for_the_impatient(number: sign
     try:
         threads.install_signals(stop)
         os.kill(os.getpid(), number)
-        assert stop.wait(waiting.PATIENCE)
+        assert stop.wait(wait.PATIENCE)
         assert signal.getsignal(number) is signal.SIG_DFL
     finally:
         for each, handler in before.items():
@@ -166,7 +166,7 @@ def asleep(stop):
 supervisor = threads.Supervisor(lambda name, error: None)
 threads.install_signals(supervisor.stop)
 supervisor.add("asleep", asleep)
-sys.exit(supervisor.live(lambda: print("drained"), seconds={waiting.PATIENCE}))
+sys.exit(supervisor.live(lambda: print("drained"), seconds={wait.PATIENCE}))
 """
 
 

@@ -35,8 +35,8 @@ from slurm_bridge.slurm.client import SlurmClient
 from slurm_bridge.slurm.settings import SlurmSettings
 from slurm_bridge.telemetry.metrics import Metrics
 from slurm_bridge.workloads import kind_table, known
-from tests.simulation.feed import Feed
 from tests.simulation.observer import CLUSTER_ID
+from tests.simulation.threadless_watch import Feed
 from tests.simulation.weather import Side
 from tests.simulation.world import NAMESPACE, World
 

@@ -9,7 +9,7 @@ from slurm_bridge.hooks import base, chain
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler.actions import Act
-from tests import waiting
+from tests import wait
 from tests.unit.hooks.builders import hook
 from tests.unit.scheduler.bridging import Bridge
 
@@ -56,7 +56,7 @@ def test_of_two_that_want_the_same_port_one_gets_it(bridge: Bridge) -> None:
 
     def run_the_other() -> None:
         second.start()
-        assert begun.wait(waiting.PATIENCE)
+        assert begun.wait(wait.PATIENCE)
         second.join(DONE)
 
     meanwhile.act = run_the_other

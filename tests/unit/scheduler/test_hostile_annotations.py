@@ -10,7 +10,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime import written
-from slurm_bridge.scheduler import notes
+from slurm_bridge.scheduler.eviction import notes
 from slurm_bridge.scheduler.guarding import Guard
 from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.wish import Parked
@@ -47,7 +47,7 @@ def test_nonsense_says_nothing(text: str) -> None:
     """Whatever is written, nobody makes room, and nothing raises."""
     pods = [pod(**{names.ANNOTATION_ROOM: text, names.ANNOTATION_MAKES_ROOM: text})]
     assert (notes.room_made_by(pods), notes.room_on(pods)) == ({}, frozenset())
-    assert (notes.makes_room_for(pods), notes.whom(pods)) == (None, "")
+    assert (notes.makes_room_for(pods), notes.cause(pods)) == (None, "")
     assert marks.read(text) is None
 
 

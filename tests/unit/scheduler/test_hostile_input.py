@@ -10,7 +10,7 @@ from slurm_bridge import errors
 from slurm_bridge.scheduler.effects import cancel
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
-from tests.simulation.broken import Broken
+from tests.simulation.broken_promise import Broken
 from tests.unit.scheduler.bridging import Bridge
 
 Row = dict[str, Any]

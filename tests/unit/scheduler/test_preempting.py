@@ -15,10 +15,10 @@ from slurm_bridge.hooks.background import Backstage, NotAnswered, Post, Target
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.surroundings import Surroundings
 from slurm_bridge.model import kinds, names
-from slurm_bridge.scheduler.preempting import Stage
+from slurm_bridge.scheduler.eviction.store import Stage
 from slurm_bridge.sim import faults
 from tests.simulation import fleet
-from tests.simulation.feed import Feed
+from tests.simulation.threadless_watch import Feed
 from tests.simulation.world import NAMESPACE, World
 from tests.unit.scheduler.bridging import Bridge
 
@@ -127,7 +127,7 @@ def test_the_least_important_pod_makes_room_after_a_while(bridge: Bridge) -> Non
     assert ("PreemptionStarted", told) in bridge.events("high")
     go(bridge, 2)
     assert counted.counts == {"started": 1, "victims": 1, "used": 1}
-    assert bridge.core.preempting.cases == {}
+    assert bridge.core.evictions.preemptions == {}
 
 
 def test_a_job_ends_after_its_pod(bridge: Bridge) -> None:
@@ -515,7 +515,7 @@ def test_only_so_many_at_once(bridge: Bridge) -> None:
     until(bridge, lambda: promised(bridge, "higher"))
     go(bridge, AFTER)
     assert promised(bridge, "high") == ""
-    assert list(bridge.core.preempting.cases.values()) == [Stage.EVICTING]
+    assert [case.stage for case in bridge.core.evictions.preemptions.values()] == [Stage.EVICTING]
 
 
 def test_two_at_once_take_different_nodes(bridge: Bridge) -> None:

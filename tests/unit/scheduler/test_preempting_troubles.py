@@ -152,7 +152,9 @@ def test_a_try_that_helped_is_not_held_against_the_next(bridge: Bridge) -> None:
     important(bridge, "high")
     until(bridge, lambda: bridge.node_of("high"))
     go(bridge, 2)
-    assert not bridge.core.preempting._candidates._tried
+    state = bridge.core.evictions._store.get(bridge.key("high"))
+    assert state is not None
+    assert state.tries == 0
 
 
 @pytest.mark.parametrize("place", ["promise", "eviction"])
@@ -181,7 +183,7 @@ def test_the_one_who_was_promised_a_node_may_go(bridge: Bridge) -> None:
     until(bridge, lambda: bridge.leaving("low1"))
     bridge.delete("high")
     go(bridge, 5)
-    assert bridge.core.preempting.cases == {}
+    assert bridge.core.evictions.preemptions == {}
     assert not bridge.core.tools.promised.nodes
     assert "used" not in counted.counts
     assert ends_of(bridge, low) == [False, True, False]
@@ -216,7 +218,7 @@ def test_nobody_goes_for_one_whose_job_was_cancelled_meanwhile(bridge: Bridge) -
     go(bridge, 30)
     assert bridge.park_note("high")
     assert not bridge.leaving("low1")
-    assert (bridge.core.preempting.cases, promised(bridge, "high")) == ({}, "")
+    assert (bridge.core.evictions.preemptions, promised(bridge, "high")) == ({}, "")
 
 
 def test_nobody_goes_for_one_that_wants_something_else_by_now(bridge: Bridge) -> None:

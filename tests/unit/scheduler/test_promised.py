@@ -1,18 +1,19 @@
 """Whoever was promised nothing keeps away from nodes that somebody is promised, and from nothing else."""
 
-from slurm_bridge.scheduler.promised import HIGHEST, Promise, Promised
+from slurm_bridge.model import names
+from slurm_bridge.scheduler.eviction.hold_table import HIGHEST, HoldTable, NodeHold
 
 
-def promise(uid: str, *nodes: str, priority: int = 10, by: str = "") -> Promise:
+def promise(uid: str, *nodes: str, priority: int = 10, by: str = "") -> NodeHold:
     """For a workload."""
-    return Promise(uid=uid, priority=priority, nodes=frozenset(nodes), by=by)
+    return NodeHold(workload=names.WorkloadKey(uid), priority=priority, nodes=frozenset(nodes), by=by)
 
 
-def made(*promises: Promise) -> Promised:
+def made(*holds: NodeHold) -> HoldTable:
     """All of them."""
-    found = Promised()
-    for one in promises:
-        found.make(one)
+    found = HoldTable()
+    for one in holds:
+        found.put(one)
     return found
 
 
@@ -42,6 +43,6 @@ def test_whoever_ends_a_promise_ends_none_of_another_ones() -> None:
     known = made(promise("u", "n1", by="a"), promise("u", "n2", by="b"))
     known.end("u", "a")
     assert known.nodes == {"n2"}
-    known.make(promise("u", "n1", by="a"))
+    known.put(promise("u", "n1", by="a"))
     known.clear("b")
     assert known.nodes == {"n1"}

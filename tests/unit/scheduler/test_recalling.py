@@ -108,7 +108,7 @@ def test_a_queue_gets_back_what_is_guaranteed_to_it(bridge: Bridge) -> None:
         "room is made in queue root.team.a: 2 workloads with more than their queues are entitled to have to go"
     )
     go(bridge, 3)
-    assert bridge.core.recalling.cases == ()
+    assert bridge.core.evictions.queue_evictions == {}
     assert notes(bridge, "mine", names.ANNOTATION_ROOM) == {}
 
 
@@ -120,7 +120,7 @@ def test_nothing_is_remembered_of_those_who_have_gone(bridge: Bridge) -> None:
         until(bridge, lambda name=f"mine-{number}": bridge.node_of(name))
         bridge.run(10)
     assert evictions(bridge) == 2
-    assert len(bridge.core.recalling._evictor._gone) == 1
+    assert len(bridge.core.evictions._evictor._let_go) == 1
 
 
 def test_nobody_is_told_twice_although_a_watch_is_slow(bridge: Bridge) -> None:
@@ -371,7 +371,7 @@ def test_whoever_was_not_told_stays_when_preemption_is_switched_off(bridge: Brid
     queues.configure(**{"configuration": document(*teams()), "evict_seconds": 20, **options})
     told = evictions(bridge)
     go(bridge, 30)
-    assert (evictions(bridge), left(bridge, *ALL), bridge.core.recalling.cases) == (told, [], ())
+    assert (evictions(bridge), left(bridge, *ALL), bridge.core.evictions.queue_evictions) == (told, [], {})
     assert [notes(bridge, name, key) for name in ("b3", "b4", "mine") for key in MARKS] == [{}] * 6
 
 
@@ -397,7 +397,7 @@ def test_nobody_goes_any_more_for_one_that_has_gone(bridge: Bridge) -> None:
     bridge.kube_calls.clear()
     go(bridge, 20)
     assert left(bridge, *ALL) == []
-    assert bridge.core.recalling.cases == ()
+    assert bridge.core.evictions.queue_evictions == {}
 
 
 def test_a_lowered_maximum_takes_back_what_is_too_much(bridge: Bridge) -> None:
@@ -533,7 +533,7 @@ def test_another_leadership_neither_forgets_nor_evicts_twice(bridge: Bridge, ste
     go(bridge, 20)
     assert len(left(bridge, *ALL)) == 2
     assert queues.running("late") == []
-    assert bridge.core.recalling.cases == ()
+    assert bridge.core.evictions.queue_evictions == {}
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -552,7 +552,7 @@ def test_a_restart_neither_forgets_nor_evicts_twice(bridge: Bridge, step: Callab
     assert len(left(bridge, *ALL)) == 2
     assert evictions(bridge) == 2 - len(before)
     assert queues.running("late1", "late2") == []
-    assert bridge.core.recalling.cases == ()
+    assert bridge.core.evictions.queue_evictions == {}
 
 
 def test_what_was_lowered_before_a_restart_is_not_taken_twice(bridge: Bridge) -> None:
@@ -652,7 +652,7 @@ def played(bridge: Bridge, scene: Callable[[Bridge], list[str]], kill: int | Non
     assert left(bridge, *there) == victims
     assert sum("/eviction" in line for line in bridge.world.journal) == len(victims)
     assert not bridge.node_of("late")
-    assert bridge.core.recalling.cases == ()
+    assert bridge.core.evictions.queue_evictions == {}
     assert [notes(bridge, name, key) for name in ("b1", "b2", "mine") for key in MARKS] == [{}] * 6
     return [call for call in weather.orders if call > began]
 
@@ -696,7 +696,7 @@ def test_whatever_is_lost_they_go_and_whoever_asked_gets_their_room(
     there = [name for name in (*ALL, "g1", "g2") if name in victims or bridge.node_of(name)]
     assert left(bridge, *there) == victims
     assert not bridge.node_of("late")
-    assert bridge.core.recalling.cases == ()
+    assert bridge.core.evictions.queue_evictions == {}
 
 
 def again(bridge: Bridge) -> None:

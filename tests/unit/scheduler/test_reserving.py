@@ -12,8 +12,8 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.model import marks
 from slurm_bridge.model.job import Done
-from slurm_bridge.scheduler import withheld
-from slurm_bridge.scheduler.withholding import AGAIN, MOST_REFUSED, SECONDS
+from slurm_bridge.scheduler.reservations import node_record
+from slurm_bridge.scheduler.reservations.acquire import AGAIN, MOST_REFUSED, SECONDS
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.observer import CLUSTER_ID
@@ -116,7 +116,7 @@ class Traffic:
 
 def reserved(bridge: Bridge) -> list[state.Reservation]:
     """What Slurm keeps for us."""
-    mine = withheld.prefix(CLUSTER_ID)
+    mine = node_record.prefix(CLUSTER_ID)
     return [one for one in bridge.slurm.world.reservations.values() if one.name.startswith(mine)]
 
 
@@ -167,7 +167,7 @@ def test_a_large_workload_starts_although_small_ones_keep_coming(bridge: Bridge)
     traffic.flow(3)
     assert reserved(bridge) == []
     assert record(bridge, job).reserved == ""
-    assert bridge.core.reserving.cases == ()
+    assert bridge.core.reservations.kept == ()
     assert bridge.core.tools.promised.nodes == frozenset()
 
 
@@ -290,12 +290,12 @@ def test_a_restart_gives_back_what_was_used(bridge: Bridge) -> None:
 def test_a_restart_removes_what_nobody_speaks_of(bridge: Bridge) -> None:
     """The process before ended between reservation and record; those of others stay."""
     traffic = Traffic(bridge)
-    for name in (f"{withheld.prefix(CLUSTER_ID)}left", f"{withheld.prefix('another')}theirs", "held-by-hand"):
+    for name in (f"{node_record.prefix(CLUSTER_ID)}left", f"{node_record.prefix('another')}theirs", "held-by-hand"):
         bridge.slurm.control.reserve(state.Reservation(name=name, nodes=("n2",)))
     restart(traffic)
     traffic.flow(2)
     assert reserved(bridge) == []
-    assert {f"{withheld.prefix('another')}theirs", "held-by-hand"} <= bridge.slurm.world.reservations.keys()
+    assert {f"{node_record.prefix('another')}theirs", "held-by-hand"} <= bridge.slurm.world.reservations.keys()
 
 
 def test_what_the_leader_before_orders_late_is_given_back(bridge: Bridge) -> None:
@@ -306,10 +306,10 @@ def test_what_the_leader_before_orders_late_is_given_back(bridge: Bridge) -> Non
     slurm, job = bridge.core.tools.slurm, bridge.job("large")
     known = bridge.known(job)
     assert known is not None
-    says = withheld.Withheld(nodes=("s4",), until=int(bridge.slurm.world.now + LASTS), priority=job.priority)
-    owner, name = msgspec.structs.replace(known.owner, reserved=says.text), withheld.name(known.owner)
+    says = node_record.NodeRecord(nodes=("s4",), until=int(bridge.slurm.world.now + LASTS), priority=job.priority)
+    owner, name = msgspec.structs.replace(known.owner, reserved=says.text), node_record.name(known.owner)
     assert isinstance(slurm.reserve(name, says.nodes, bridge.of(job).user, 10_000), Done)
-    assert isinstance(slurm.assign(known.job_id, owner, name, withheld.FIRST), Done)
+    assert isinstance(slurm.assign(known.job_id, owner, name, node_record.FIRST), Done)
     for _ in range(60):
         traffic.step(0.5)
     assert reserved(bridge) == []
@@ -380,7 +380,7 @@ def test_without_the_right_others_of_ours_keep_away_and_the_job_is_first(bridge:
     traffic = Traffic(bridge)
     bridge.slurm_calls.plan(_refused(2010), method="POST", target="/reservation", times=1000)
     traffic.queues.pod("large", cpu="4")
-    traffic.until(lambda: bridge.core.reserving.cases)
+    traffic.until(lambda: bridge.core.reservations.kept)
     traffic.flow(1)
     job = bridge.job("large")
     assert bridge.of(job).priority > 1_000_000_000
@@ -406,7 +406,7 @@ def test_nodes_that_somebody_else_has_reserved_are_not_kept(bridge: Bridge) -> N
     taken: list[str] = []
 
     def take() -> None:
-        kept = (bridge.core.tools.states.of(key).leadership.reserved for key in bridge.core.reserving.cases)
+        kept = (bridge.core.tools.states.of(key).leadership.reserved for key in bridge.core.reservations.kept)
         taken.extend(one.partition(" ")[2] for one in kept)
         soon = bridge.slurm.world.now + 60
         bridge.slurm.control.reserve(state.Reservation(name="works", nodes=tuple(taken), users=("root",), start=soon))
@@ -417,7 +417,7 @@ def test_nodes_that_somebody_else_has_reserved_are_not_kept(bridge: Bridge) -> N
     traffic.flow(1)
     job = bridge.of(bridge.job("large"))
     assert (job.priority, job.ask.reservation, record(bridge, job).reserved) == (1, "", "")
-    assert (bridge.core.reserving.cases, bridge.core.tools.promised.nodes) == ((), frozenset())
+    assert (bridge.core.reservations.kept, bridge.core.tools.promised.nodes) == ((), frozenset())
     traffic.until(lambda: reserved(bridge))
     assert reserved(bridge)[0].nodes != tuple(taken)
 
@@ -426,9 +426,9 @@ def test_a_job_that_may_not_enter_is_not_asked_for_ever(bridge: Bridge) -> None:
     """After a few refusals, with pauses, the nodes are everybody's; the job is no more urgent than before."""
     traffic = Traffic(bridge)
     entering = traffic.refuse_to_enter(2052)
-    traffic.until(lambda: bridge.core.reserving.cases)
+    traffic.until(lambda: bridge.core.reservations.kept)
     began = bridge.clock.now()
-    traffic.until(lambda: not bridge.core.reserving.cases)
+    traffic.until(lambda: not bridge.core.reservations.kept)
     assert bridge.clock.now() - began >= (MOST_REFUSED - 1) * AGAIN
     assert bridge.slurm_calls.count(**entering) == MOST_REFUSED
     assert (reserved(bridge), bridge.core.tools.promised.nodes) == ([], frozenset())
@@ -439,7 +439,7 @@ def test_a_busy_slurm_is_not_asked_at_every_step(bridge: Bridge) -> None:
     """Its job enters when there is time for it, and has the node that has become free meanwhile."""
     traffic = Traffic(bridge)
     entering = traffic.refuse_to_enter(2020)
-    traffic.until(lambda: bridge.core.reserving.cases)
+    traffic.until(lambda: bridge.core.reservations.kept)
     traffic.flow(4 * AGAIN)
     assert 3 <= bridge.slurm_calls.count(**entering) <= 5
     bridge.slurm_calls.clear()
@@ -468,11 +468,11 @@ def test_a_job_is_not_the_first_for_ever_because_slurm_refused_once(bridge: Brid
     traffic = Traffic(bridge)
     bridge.slurm_calls.plan(_refused(2010), method="POST", target="/reservation", times=1000)
     traffic.queues.pod("large", cpu="4")
-    traffic.until(lambda: bridge.core.reserving.cases)
+    traffic.until(lambda: bridge.core.reservations.kept)
     job = bridge.job("large")
     bridge.step(1)
     bridge.core.preempt_step()
-    assert bridge.of(job).priority == withheld.FIRST
+    assert bridge.of(job).priority == node_record.FIRST
     bridge.slurm_calls.plan(_refused(number), method="POST", target=f"/job/{job.job_id}", times=3)
     for _ in range(round(LASTS + 5 * AGAIN)):
         bridge.step(1)
@@ -580,7 +580,7 @@ class Play:
         (job,) = [one for one in self.bridge.jobs(self.bridge.uid("large")) if not one.over]
         assert (job.ask.reservation, record(self.bridge, job).reserved) == ("", "")
         assert reserved(self.bridge) == []
-        assert self.bridge.core.reserving.cases == ()
+        assert self.bridge.core.reservations.kept == ()
         assert self.bridge.core.tools.promised.nodes == frozenset()
 
 

@@ -11,7 +11,7 @@ from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import Memory, MemoryPer
-from slurm_bridge.scheduler import soonest
+from slurm_bridge.scheduler.reservations import choice
 from slurm_bridge.translate import resources
 from tests.unit.hooks.builders import node, partition, pod, shape, slurm_node
 from tests.unit.mirror.watching import view
@@ -37,16 +37,16 @@ def job(**fields: Any) -> Any:
     return dataclasses.replace(view(), **{**usual, **fields})
 
 
-def task(**fields: Any) -> soonest.Task:
+def task(**fields: Any) -> choice.Task:
     """Of one small pod for each task of the job."""
     asked = job(**fields)
-    return soonest.task([shape(*(pod(f"p{number}") for number in range(asked.tasks)))], asked)
+    return choice.task([shape(*(pod(f"p{number}") for number in range(asked.tasks)))], asked)
 
 
 def chosen(snapshot: ClusterSnapshot | None = None, **fields: Any) -> tuple[str, ...]:
     """Of all nodes."""
     known = snapshot or seen()
-    return soonest.choose(task(**fields), job(**fields), known.nodes.values())
+    return choice.choose(task(**fields), job(**fields), known.nodes.values())
 
 
 def test_the_least_used_node_is_the_first_to_be_free() -> None:
@@ -72,16 +72,16 @@ def test_as_many_as_are_asked_for() -> None:
 def test_a_node_that_was_kept_in_vain_comes_last() -> None:
     """Not out of the question."""
     every = seen().nodes.values()
-    assert soonest.choose(task(), job(), every, last={"n2"}) == ("n4",)
-    assert soonest.choose(task(), job(), every, last=set(USED)) == ("n2",)
+    assert choice.choose(task(), job(), every, last={"n2"}) == ("n4",)
+    assert choice.choose(task(), job(), every, last=set(USED)) == ("n2",)
 
 
 def test_of_equal_nodes_the_one_whose_jobs_end_first() -> None:
     """One of which that is not known comes after those; equal ones by name."""
     every = seen({"n1": 4, "n2": 4, "n3": 4}).nodes.values()
-    assert soonest.choose(task(), job(), every, ends={"n2": 200, "n3": 100}) == ("n3",)
-    assert soonest.choose(task(), job(), every, ends={"n2": 200}) == ("n2",)
-    assert soonest.choose(task(), job(), every) == ("n1",)
+    assert choice.choose(task(), job(), every, ends={"n2": 200, "n3": 100}) == ("n3",)
+    assert choice.choose(task(), job(), every, ends={"n2": 200}) == ("n2",)
+    assert choice.choose(task(), job(), every) == ("n1",)
 
 
 @pytest.mark.parametrize("words", ["DOWN", "DRAIN IDLE", "IDLE RESERVED", "IDLE NOT_RESPONDING"])
@@ -93,28 +93,28 @@ def test_nodes_on_which_nothing_starts_are_left_out(words: str) -> None:
 def test_what_slurm_does_not_know_of_is_never_free() -> None:
     """A pod of another scheduler takes room in Kubernetes; a pod that Slurm has placed will leave."""
     (facts,) = seen({"n1": 0}).nodes.values()
-    large = soonest.task([shape(pod(requests={"cpu": "12"}))], job())
+    large = choice.task([shape(pod(requests={"cpu": "12"}))], job())
     used = resources.requests_of(pod(requests={"cpu": "8"}))
     stranger = dataclasses.replace(facts, used=used, placed={})
     ours = dataclasses.replace(facts, used=used, placed=used)
-    assert [soonest.room(large, one) for one in (facts, stranger, ours)] == [1, 0, 1]
+    assert [choice.room(large, one) for one in (facts, stranger, ours)] == [1, 0, 1]
 
 
 def test_a_task_may_be_several_pods() -> None:
     """Of four pods on two nodes with two tasks, each is two pods; what the job asks for is the least."""
     pods = [pod(f"p{number}", requests={"cpu": "3"}) for number in range(4)]
-    made = soonest.task([shape(*pods)], job(tasks=2, cpus_per_task=7, memory=Memory(mib=9000)))
+    made = choice.task([shape(*pods)], job(tasks=2, cpus_per_task=7, memory=Memory(mib=9000)))
     assert (made.needs.cpus, made.needs.memory_mib, made.amounts["cpu"]) == (7, 9000, 6)
-    by_cpu = soonest.task([shape(*pods)], job(tasks=4, cpus_per_task=1, memory=Memory(mib=9000, per=MemoryPer.CPU)))
+    by_cpu = choice.task([shape(*pods)], job(tasks=4, cpus_per_task=1, memory=Memory(mib=9000, per=MemoryPer.CPU)))
     assert (by_cpu.needs.memory_mib, by_cpu.amounts["cpu"]) == (512, 3)
 
 
 def test_a_job_comes_to_the_nodes_of_its_partition_that_it_names_or_does_not_exclude() -> None:
     """As Slurm has been asked last."""
     snapshot = seen()
-    assert soonest.allowed(job(), snapshot) == USED.keys()
-    assert soonest.allowed(job(excluded="n[1-2]"), snapshot) == {"n3", "n4"}
-    assert soonest.allowed(job(required_nodes=("n1", "n2", "n9")), snapshot) == {"n1", "n2"}
+    assert choice.allowed(job(), snapshot) == USED.keys()
+    assert choice.allowed(job(excluded="n[1-2]"), snapshot) == {"n3", "n4"}
+    assert choice.allowed(job(required_nodes=("n1", "n2", "n9")), snapshot) == {"n1", "n2"}
 
 
 @given(
@@ -131,16 +131,16 @@ def test_what_is_chosen_holds_all_and_nothing_in_it_is_too_much(
     fields = {"tasks": tasks, "cpus_per_task": cpus, "minimum_nodes": least}
     known = seen(used).nodes
     one = task(**fields)
-    found = soonest.choose(one, job(**fields), known.values())
-    assert found == soonest.choose(one, job(**fields), list(reversed(known.values())))
+    found = choice.choose(one, job(**fields), known.values())
+    assert found == choice.choose(one, job(**fields), list(reversed(known.values())))
 
     def room(names: tuple[str, ...]) -> int:
-        return sum(soonest.room(one, known[name]) for name in names)
+        return sum(choice.room(one, known[name]) for name in names)
 
     if found:
         assert room(found) >= tasks
         assert len(found) >= least
-        assert len(found) == least or room(found) - min(soonest.room(one, known[name]) for name in found) < tasks
+        assert len(found) == least or room(found) - min(choice.room(one, known[name]) for name in found) < tasks
     else:
         every: list[NodeFacts] = list(known.values())
-        assert sum(soonest.room(one, facts) for facts in every) < tasks or len(every) < least
+        assert sum(choice.room(one, facts) for facts in every) < tasks or len(every) < least

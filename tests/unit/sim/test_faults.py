@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from slurm_bridge.sim import faults
-from tests import waiting
+from tests import wait
 
 
 @pytest.fixture
@@ -82,5 +82,5 @@ def test_release_lets_go_what_hangs(planned: faults.Faults) -> None:
     thread.join(0.01)
     assert thread.is_alive()
     planned.release()
-    thread.join(waiting.PATIENCE)
+    thread.join(wait.PATIENCE)
     assert not thread.is_alive()

@@ -12,7 +12,7 @@ import pytest
 
 from slurm_bridge.sim import faults, wire
 from slurm_bridge.sim import http as pocket
-from tests import threads, waiting
+from tests import threads, wait
 
 
 def echo(request: pocket.Request) -> pocket.Response:
@@ -46,7 +46,7 @@ def _hang_up() -> Iterator[None]:
 
 def connect(server: pocket.Server) -> http.client.HTTPConnection:
     """A connection that is kept."""
-    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=waiting.PATIENCE)
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=wait.PATIENCE)
     _dialled.append(connection)
     return connection
 
@@ -63,7 +63,7 @@ def call(
 def raw(server: pocket.Server, text: bytes) -> bytes:
     """Everything that comes back on a connection of its own until the server closes it."""
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=waiting.PATIENCE) as sock:
+    with socket.create_connection((host, int(port)), timeout=wait.PATIENCE) as sock:
         sock.sendall(text)
         received = b""
         while piece := sock.recv(65536):
@@ -74,7 +74,7 @@ def raw(server: pocket.Server, text: bytes) -> bytes:
 def end_of(ending: Iterable[threading.Thread]) -> None:
     """None of these stays behind."""
     for thread in ending:
-        thread.join(waiting.PATIENCE)
+        thread.join(wait.PATIENCE)
         assert not thread.is_alive()
 
 
@@ -144,7 +144,7 @@ def test_pieces_of_a_stream_arrive_one_by_one() -> None:
     def stream(_: pocket.Request) -> pocket.Response:
         def pieces() -> Iterator[bytes]:
             yield b"one\n"
-            go_on.wait(waiting.PATIENCE)
+            go_on.wait(wait.PATIENCE)
             yield b"two\n"
 
         return pocket.Response(body=pieces())
@@ -180,7 +180,7 @@ def test_a_stream_ends_when_its_client_left() -> None:
         connection.request("GET", "/")
         connection.getresponse().close()
         connection.close()
-        assert ended.wait(waiting.PATIENCE)
+        assert ended.wait(wait.PATIENCE)
 
 
 def test_stop_ends_streams_at_once_and_the_port_can_be_taken_again() -> None:
@@ -226,7 +226,7 @@ def test_thousands_of_calls_per_second_are_answered(server: pocket.Server) -> No
     """A slow server would hide how fast the program is; the bound is far below what a quiet machine does."""
     host, port = server.url.removeprefix("http://").split(":")
     request = b"GET /api HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n\r\n"
-    with socket.create_connection((host, int(port)), timeout=waiting.PATIENCE) as sock:
+    with socket.create_connection((host, int(port)), timeout=wait.PATIENCE) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         begun = time.process_time()
         for _ in range(1000):
@@ -289,7 +289,7 @@ class TestFaults:
         server.faults.plan(faults.Hang())
         connection = connect(server)
         connection.request("GET", "/")
-        waiting.until(server.faults.count, "call", every=0.001)
+        wait.until(server.faults.count, "call", every=0.001)
         server.faults.release()
         with pytest.raises(ConnectionError):
             connection.getresponse()
@@ -313,14 +313,14 @@ class TestFaults:
 
         def act(request: pocket.Request) -> pocket.Response:
             acting.set()
-            waiting.until(lambda: server.faults.releases, "stop", every=0.001)
+            wait.until(lambda: server.faults.releases, "stop", every=0.001)
             return echo(request)
 
         others = set(threading.enumerate())
         server = pocket.Server(act).start()
         server.faults.plan(faults.Hang(acted=True))
         connect(server).request("GET", "/")
-        assert acting.wait(waiting.PATIENCE)
+        assert acting.wait(wait.PATIENCE)
         server.stop()
         end_of(set(threading.enumerate()) - others)
 
@@ -331,7 +331,7 @@ class TestFaults:
         server.faults.plan(faults.Hang(acted=True))
         connection = connect(server)
         connection.request("GET", "/")
-        waiting.until(server.faults.count, "call", every=0.001)
+        wait.until(server.faults.count, "call", every=0.001)
         server.stop()
         end_of(set(threading.enumerate()) - others)
 

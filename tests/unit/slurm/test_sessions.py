@@ -15,7 +15,7 @@ from slurm_bridge import errors
 from slurm_bridge.model.job import Done, Refusal, Unknown
 from slurm_bridge.sim import faults, http
 from slurm_bridge.slurm.client import SlurmClient
-from tests import waiting
+from tests import wait
 from tests.unit.slurm.samples import request
 
 ANSWERS = {
@@ -62,7 +62,7 @@ def agree(client: SlurmClient) -> None:
             return client.version
         return None
 
-    waiting.until(agreed, "version")
+    wait.until(agreed, "version")
 
 
 def test_nobody_there_means_nothing_was_done(make, server):
@@ -321,7 +321,7 @@ def plain():
         thread = threading.Thread(target=refuse, daemon=True)
         thread.start()
         yield f"https://127.0.0.1:{listening.getsockname()[1]}"
-        thread.join(waiting.PATIENCE)
+        thread.join(wait.PATIENCE)
         assert not thread.is_alive()
 
 
@@ -347,7 +347,7 @@ def test_a_tls_greeting_that_is_cut_off_did_nothing(make):
         with pytest.raises(errors.Unavailable):
             client.states()
         assert client.submit(request()).why is Refusal.BUSY
-        thread.join(waiting.PATIENCE)
+        thread.join(wait.PATIENCE)
         assert not thread.is_alive()
 
 

@@ -1,4 +1,4 @@
-"""Where preemption might help, where it costs least, and whose word counts about that."""
+"""Where preemption might help, where it costs least, and what extenders say of that."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from slurm_bridge.cluster.parties import Fits, Guarded, Party, Victims, priority
 from slurm_bridge.hooks.background import NotAnswered
 from slurm_bridge.model.pod import Pod
 
-#: Failures that nobody's leaving changes.
+#: Failures that no eviction changes.
 UNRESOLVABLE = frozenset(
     {
         "NodeSelectorNotMatch",
@@ -38,7 +38,7 @@ Verb = Callable[[Mapping[str, Victims]], Mapping[str, Victims]]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Extender:
-    """Somebody outside who has a say, where he is interested in the pod; `ask` raises NotAnswered.
+    """A service that has a say, where it is interested in the pod; `ask` raises NotAnswered.
 
     One that is ignorable may fail.
     """
@@ -51,21 +51,21 @@ class Extender:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The node that is taken, and who goes."""
+    """The node that is taken, and its victims."""
 
     node: str
     victims: Victims
 
 
 def eligible(priority: int, nominated: str | None, on_node: Callable[[str], Iterable[Pod]]) -> bool:
-    """Not again while somebody of a lower priority is still leaving the node that the pod was promised."""
+    """Not again while a pod of a lower priority is still leaving the node that is nominated for the pod."""
     if not nominated:
         return True
     return not any(pod.terminating and priority_of(pod) < priority for pod in on_node(nominated))
 
 
 def might_help(nodes: Iterable[str], failures: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """Nodes without a failure that would remain whoever goes."""
+    """Nodes without a failure that would remain after any eviction."""
     return tuple(node for node in nodes if UNRESOLVABLE.isdisjoint(failures.get(node, ())))
 
 
@@ -75,7 +75,7 @@ def pick(candidates: Mapping[str, Victims]) -> str | None:
 
 
 def cost(victims: Victims) -> tuple[int, ...]:
-    """Compared from left to right; a node that nobody has to leave costs least of all."""
+    """Compared from left to right; a node without victims costs least of all."""
     priorities = [priority_of(pod) for pod in victims.pods]
     if not priorities:
         return ()
@@ -101,15 +101,15 @@ def preempt(
     priority: int,
     by_node: Mapping[str, Sequence[Party]],
     fits: Fits,
-    guarded: Guarded = parties.nobody,
+    guarded: Guarded = parties.unguarded,
     extenders: Iterable[Extender] = (),
 ) -> Choice | None:
-    """Among nodes where it might help: who would go, what extenders say, and where it costs least."""
+    """Among nodes where it might help: the victims, what extenders say, and where it costs least."""
     candidates = extended(parties.select_all(priority, by_node, fits, guarded), extenders)
     node = pick(candidates)
     return Choice(node=node, victims=candidates[node]) if node is not None else None
 
 
 def nominations_to_clear(priority: int, nominated: Iterable[Pod]) -> tuple[Pod, ...]:
-    """Pods that were promised the node and have to look elsewhere: those of a lower priority."""
+    """Pods that the node was nominated for and that have to look elsewhere: those of a lower priority."""
     return tuple(pod for pod in nominated if priority_of(pod) < priority)

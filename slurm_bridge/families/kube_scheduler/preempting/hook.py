@@ -1,6 +1,6 @@
 """The hook "preemption", off unless it is configured.
 
-It says who may preempt and what is tried first; the scheduler, which knows whose job a pod runs in, does what follows.
+It says which workloads may preempt, and proposes victims; the scheduler, which knows the job of each pod, evicts them.
 """
 
 from collections.abc import Iterable
@@ -8,18 +8,17 @@ from typing import Annotated
 
 import pydantic
 
-from slurm_bridge.cluster.rules import budgets
-from slurm_bridge.cluster.rules.budgets import Budget
 from slurm_bridge.families.kube_scheduler.extenders import asking
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
+from slurm_bridge.families.kube_scheduler.preempting import search
 from slurm_bridge.families.kube_scheduler.preempting.choosing import Extender
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.base import Ask, Nodes, NodeSet, Session, Subsets
+from slurm_bridge.hooks.evictions import Proposal, Situation, nominated
 from slurm_bridge.hooks.needs import Need
-from slurm_bridge.model.budget import PodDisruptionBudget
 from slurm_bridge.model.pod import Pod
 
-#: A pod that says so waits in its place, and sends nobody away.
+#: The preemptionPolicy of a pod that waits in its place, and has no pod evicted.
 NEVER = "Never"
 
 
@@ -49,16 +48,29 @@ class Preemption:
 
     def __init__(self, options: PreemptionOptions, backstage: Backstage) -> None:
         self.options, self._backstage = options, backstage
+        self.after_seconds, self.at_once = options.after_seconds, options.at_once
+        self.keep_seconds = options.keep_seconds
 
     def subset(self, _session: Session, _ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
-        """What was promised is on the pods themselves, so that a restart knows it too."""
-        cleared = nodes & promised(tasks)
+        """The nominated nodes are on the pods themselves, so that a restart knows them too."""
+        cleared = nodes & nominated(tasks)
         if not cleared or cleared == nodes:
             return Subsets(relevant=False)
         return Subsets(sets=(NodeSet(nodes=cleared, name="cleared for it"), NodeSet(nodes=nodes, name="any")))
 
-    def extenders(self, pod: Pod) -> tuple[Extender, ...]:
-        """Who outside has a say about this pod; it takes as long as they take."""
+    def supports(self, ask: Ask) -> bool:
+        """Equal pods, of a request of which a node's amounts tell whether it fits there."""
+        request, pods = ask.request, ask.workload.pods
+        beyond = request.constraints or request.reservation or request.licenses or request.components
+        alike = len(ask.shapes) <= 1 and len(pods) <= self.options.most_members
+        return alike and not beyond and may(pods)
+
+    def propose(self, ask: Ask, situation: Situation) -> Proposal | None:
+        """The pods of a lower priority whose eviction costs least."""
+        return search.Search(ask, situation, self.options.most_nodes, self._extenders).proposal()
+
+    def _extenders(self, pod: Pod) -> tuple[Extender, ...]:
+        """Services that have a say about this pod; asking them takes as long as they take."""
         return tuple(asking.preempting(one, self._backstage.post, pod) for one in self.options.extenders)
 
     def count(self, what: str, amount: int = 1) -> None:
@@ -66,16 +78,6 @@ class Preemption:
         self._backstage.tally.happened("preemption", what, amount)
 
 
-def promised(pods: Iterable[Pod]) -> Nodes:
-    """The nodes that were cleared for some of these pods."""
-    return frozenset(pod.status.nominated_node_name for pod in pods if pod.status.nominated_node_name)
-
-
 def may(pods: Iterable[Pod]) -> bool:
-    """Whether these pods want others to go for them."""
+    """Whether other pods may be evicted for these."""
     return all(pod.spec.preemption_policy != NEVER for pod in pods)
-
-
-def known_budgets(session: Session) -> tuple[Budget, ...]:
-    """The disruption budgets of the cluster as last heard."""
-    return tuple(budgets.of(one) for one in session.view(Need.PDBS).all() if isinstance(one, PodDisruptionBudget))

@@ -1,4 +1,4 @@
-"""A place for each of some equal pods, and who would have to leave for that."""
+"""A place for each of some equal pods, and the pods that would have to leave for that."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -6,19 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from slurm_bridge.cluster.parties import Victims
 from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.rules.budgets import Budget
-from slurm_bridge.cluster.snapshot import Amounts
 from slurm_bridge.families.kube_scheduler.preempting import choosing, room
 from slurm_bridge.families.kube_scheduler.preempting.choosing import Extender
 from slurm_bridge.hooks.evictions import Proposal, Site
 from slurm_bridge.model.pod import Pod
 
-#: What a pod takes of the node of this name: rounding and the like differ.
-NeedsOf = Callable[[str, Pod], Amounts]
-#: Who outside has a say about this pod.
+#: The services that have a say about this pod.
 Asked = Callable[[Pod], Sequence[Extender]]
 
 
-def nobody(pod: Pod) -> Sequence[Extender]:  # noqa: ARG001 - an Asked
+def no_extenders(pod: Pod) -> Sequence[Extender]:  # noqa: ARG001 - an Asked
     """No extender is asked."""
     return ()
 
@@ -28,8 +25,7 @@ def propose(
     priority: int,
     sites: Sequence[Site],
     known: Sequence[Budget],
-    needs_of: NeedsOf,
-    asked: Asked = nobody,
+    asked: Asked = no_extenders,
 ) -> Proposal | None:
     """One pod after the other takes the place that costs least; None when one of them finds none.
 
@@ -43,7 +39,7 @@ def propose(
     places: dict[str, str] = {}
     victims: tuple[Pod, ...] = ()
     for pod in pods:
-        choice = _choose(pod, priority, _Scene(standing, settled, victims, known, needs_of), asked(pod))
+        choice = _choose(pod, priority, _Scene(standing, settled, victims, known), asked(pod))
         if choice is None:
             return None
         places[pod.uid] = choice.node
@@ -60,13 +56,12 @@ class _Scene:
     settled: Mapping[str, Sequence[Pod]]
     victims: tuple[Pod, ...]
     known: Sequence[Budget]
-    needs_of: NeedsOf
 
 
 def _choose(pod: Pod, priority: int, scene: _Scene, extenders: Sequence[Extender]) -> choosing.Choice | None:
     def fits(node: str, others: Sequence[Pod]) -> bool:
         beside = (*scene.settled[node], *others)
-        return room.fits(pod, beside, scene.sites[node].has, lambda one: scene.needs_of(node, one))
+        return room.fits(pod, beside, scene.sites[node].has, scene.sites[node].needs_of)
 
     def within_budgets(candidates: Mapping[str, Victims]) -> Mapping[str, Victims]:
         return {

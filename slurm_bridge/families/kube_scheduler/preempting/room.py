@@ -1,4 +1,4 @@
-"""Whether a pod fits on a node beside some others: by what all of them ask for, and by who keeps away from whom."""
+"""Whether a pod fits on a node beside some others: by what all of them ask for, and by required anti-affinity."""
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
@@ -43,6 +43,6 @@ def repels(one: Pod, other: Pod) -> bool:
 
 
 def _selects(term: neighbours.Term, other: Pod) -> bool:
-    """A namespace selector is taken to match every namespace: whoever may be kept away counts as kept away."""
+    """A namespace selector is taken to match every namespace: a pod that may be kept away counts as kept away."""
     within = term.among is not None or other.metadata.namespace in term.namespaces
     return within and term.selector is not None and selectors.all_hold(term.selector, other.metadata.labels)

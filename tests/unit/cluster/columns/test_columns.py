@@ -16,7 +16,7 @@ from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.translate import resources
-from tests import waiting
+from tests import wait
 from tests.unit.hooks.builders import cluster, node, pod
 
 ZONES = {"a": "x", "b": "y", "c": "x", "d": None}
@@ -49,7 +49,7 @@ def test_a_column_that_hangs_blocks_no_other() -> None:
     begun.wait()
     other = threading.Thread(target=lambda: made.append(found.label("zone").where(bool)), daemon=True)
     other.start()
-    other.join(waiting.PATIENCE)
+    other.join(wait.PATIENCE)
     blocked = other.is_alive()
     release.set()
     worker.join()

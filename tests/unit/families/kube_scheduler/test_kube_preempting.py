@@ -43,12 +43,8 @@ def pod(name: str, priority: int = 0, cpu: int = 1, **changes: Any) -> Pod:
 def site(name: str, cpus: int, *there: Party | Pod) -> Site:
     """A node that has so much for these, each of whom is alone unless it is a party."""
     grouped = tuple(one if isinstance(one, Party) else Party(here=(one,)) for one in there)
-    return Site(node=name, has={"cpu": Fraction(cpus), "pods": Fraction(10)}, parties=grouped)
-
-
-def needs_of(_node: str, one: Pod) -> Mapping[str, Fraction]:
-    """As Kubernetes counts."""
-    return resources.requests_of(one)
+    has = {"cpu": Fraction(cpus), "pods": Fraction(10)}
+    return Site(node=name, has=has, parties=grouped, needs_of=resources.requests_of)
 
 
 def names(pods: Sequence[Pod]) -> list[str]:
@@ -198,7 +194,7 @@ def test_each_of_a_group_gets_a_place() -> None:
     """Free places are used first; several may share a node; whoever left once need not leave again."""
     sites = [site("n1", 2, pod("a", cpu=2)), site("n2", 4, pod("b", cpu=4)), site("n3", 1)]
     wanted = [pod(f"w{number}", 10) for number in range(3)]
-    found = proposing.propose(wanted, 10, sites, [], needs_of)
+    found = proposing.propose(wanted, 10, sites, [])
     assert found is not None
     assert found.places == {"w0": "n3", "w1": "n1", "w2": "n1"}
     assert names(found.victims) == ["a"]
@@ -207,7 +203,7 @@ def test_each_of_a_group_gets_a_place() -> None:
 
 def test_a_group_that_does_not_fit_as_a_whole_gets_nothing() -> None:
     """Nobody goes for a part of it."""
-    assert proposing.propose([pod("a", 10), pod("b", 10)], 10, [site("n1", 1, pod("c"))], [], needs_of) is None
+    assert proposing.propose([pod("a", 10), pod("b", 10)], 10, [site("n1", 1, pod("c"))], []) is None
 
 
 def test_members_elsewhere_make_room_where_they_are() -> None:
@@ -217,7 +213,7 @@ def test_members_elsewhere_make_room_where_they_are() -> None:
         site("n1", 1, Party(here=(here,), elsewhere=(there,))),
         site("n2", 1, Party(here=(there,), elsewhere=(here,))),
     ]
-    found = proposing.propose([pod("a", 10), pod("b", 10)], 10, sites, [], needs_of)
+    found = proposing.propose([pod("a", 10), pod("b", 10)], 10, sites, [])
     assert found is not None
     assert found.places == {"a": "n1", "b": "n2"}
     assert names(found.victims) == ["g0", "g1"]
@@ -228,10 +224,10 @@ def test_no_budget_is_broken_by_all_victims_together() -> None:
     labels = {"app": "db"}
     sites = [site("n1", 1, pod("c", labels=labels)), site("n2", 1, pod("d", labels=labels))]
     one = Budget(namespace="default", requirements=budgets.requirements({"matchLabels": labels}), allowed=1)
-    first = proposing.propose([pod("a", 10)], 10, sites, [one], needs_of)
+    first = proposing.propose([pod("a", 10)], 10, sites, [one])
     assert first is not None
     assert names(first.victims) == ["c"]
-    assert proposing.propose([pod("a", 10), pod("b", 10)], 10, sites, [one], needs_of) is None
+    assert proposing.propose([pod("a", 10), pod("b", 10)], 10, sites, [one]) is None
 
 
 def snapshot() -> ClusterSnapshot:

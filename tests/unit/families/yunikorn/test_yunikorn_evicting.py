@@ -14,7 +14,7 @@ from slurm_bridge.families.yunikorn.restoring import Known
 from slurm_bridge.hooks.background import Backstage
 from slurm_bridge.hooks.evictions import Evicts, Recall
 from slurm_bridge.runtime.clock import VirtualClock
-from tests import waiting
+from tests import wait
 from tests.unit.families.yunikorn.yunikorn_scenes import document, made, queue
 
 
@@ -108,7 +108,7 @@ def test_the_newest_that_borrow_go_for_whoever_is_entitled() -> None:
     """Each of them is woken, and knows for whom."""
     scene = full()
     assert scene.victims == {"b3": "mine", "b4": "mine"}
-    assert scene.manager.evictions.recall("b4") == Recall(victim="b4", asker="mine", whom="team/mine")
+    assert scene.manager.evictions.recall("b4") == Recall(victim="b4", asker="mine", cause="team/mine")
     room = scene.manager.evictions.rooms()["mine"]
     assert (room.where, dict(room.victims)) == ("root.team.a", {"b3": "team/b3", "b4": "team/b4"})
     assert {"b3", "b4"} <= set(scene.woken)
@@ -133,7 +133,7 @@ def test_a_plan_is_seen_whole_or_not_at_all() -> None:
     asker = threading.Thread(target=ask)
     with scene.manager.lock:
         asker.start()
-        assert begun.wait(waiting.PATIENCE)
+        assert begun.wait(wait.PATIENCE)
         asker.join(0.05)
         assert seen == []
     asker.join()
@@ -225,7 +225,7 @@ def test_a_lowered_maximum_names_no_asker() -> None:
     scene.later(2)
     ((uid, asker),) = scene.victims.items()
     assert asker == ""
-    assert scene.manager.evictions.recalls()[uid].whom == "queue root.team.b (over its maximum)"
+    assert scene.manager.evictions.recalls()[uid].cause == "queue root.team.b (over its maximum)"
 
 
 def waits(*victims: str) -> Known:

@@ -14,7 +14,7 @@ from slurm_bridge.runtime import clock
 from slurm_bridge.sim import faults
 from slurm_bridge.sim import http as pocket
 from slurm_bridge.sim.kube import access, world
-from tests import waiting
+from tests import wait
 
 PODS = "/api/v1/namespaces/default/pods"
 SMALL = {"metadata": {"generateName": "p-"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -145,7 +145,7 @@ class TestServer:
 
     def call(self, server: world.PocketKubeServer, path: str = PODS) -> dict[str, Any]:
         """One call over the network."""
-        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=waiting.PATIENCE)
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=wait.PATIENCE)
         try:
             connection.request("GET", path, headers={"Authorization": f"Bearer {server.kube.token}"})
             return json.loads(connection.getresponse().read())
@@ -156,7 +156,7 @@ class TestServer:
         """Real seconds."""
         scene.kube = server.kube
         scene.pod(node="n1")
-        waiting.until(lambda: scene.phase() == "Running", "start", waiting.PATIENCE, every=0.01)
+        wait.until(lambda: scene.phase() == "Running", "start", wait.PATIENCE, every=0.01)
 
     def test_a_restart_keeps_or_loses(self, server: world.PocketKubeServer) -> None:
         """At the same address."""

@@ -11,12 +11,12 @@ from pocket_desk import job
 from slurm_bridge.runtime import clock
 from slurm_bridge.sim import wire
 from slurm_bridge.sim.slurm import defaults, pocket, server, state
-from tests import waiting
+from tests import wait
 
 
 def ask(served: server.PocketSlurmServer, method: str, path: str, body: Any = None) -> tuple[int, Any]:
     """One call on a connection of its own."""
-    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=waiting.PATIENCE)
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=wait.PATIENCE)
     try:
         headers = {"X-SLURM-USER-TOKEN": served.slurm.secret, "Content-Type": "application/json"}
         connection.request(method, f"/slurm/v0.0.45/{path}", json.dumps(body) if body else None, headers)
@@ -35,7 +35,7 @@ def test_a_job_starts_by_itself() -> None:
         def runs() -> bool:
             return ask(served, "GET", f"jobs/state/?job_id={job_id}")[1]["jobs"][0]["state"] == ["RUNNING"]
 
-        waiting.until(runs, "start", waiting.PATIENCE, every=0.005)
+        wait.until(runs, "start", wait.PATIENCE, every=0.005)
         assert served.faults.journal
     with served:
         assert ask(served, "GET", f"job/{job_id}")[0] == 200

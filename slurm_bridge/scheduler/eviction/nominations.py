@@ -1,6 +1,7 @@
-"""Promises as they are written on pods (nominatedNodeName): to all of a workload or none, and taken back for certain.
+"""Nominated nodes, as they are written on pods (nominatedNodeName): on all pods of a workload or on none.
 
-What is written and of no preemption would have others leave room for these pods until they have a node.
+A nomination that belongs to no preemption would keep room free for its pod until that has a node. So each one is taken
+back for certain.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,24 +15,25 @@ from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.tools import Tools
 
 
-class Pledges:
+class NominationWriter:
     """Used by one thread at a time."""
 
     def __init__(self, tools: Tools, census: Census) -> None:
         self._tools, self._census = tools, census
+        #: Pods whose nomination is to be taken back, by uid.
         self._owed: dict[str, Pod] = {}
 
     def write(self, pods: Iterable[Pod], places: Mapping[str, str]) -> None:
-        """Promise each its node; what was written before one fails, or may have been, is taken back by `settle`."""
-        promised = tuple(pods)
-        for pod in promised:
+        """Nominate a node for each pod; where one write fails, `settle` takes back those before it and its own."""
+        nominated = tuple(pods)
+        for pod in nominated:
             self._owed[pod.uid] = pod
             self._write(pod, places[pod.uid])
-        for pod in promised:
+        for pod in nominated:
             del self._owed[pod.uid]
 
     def take_back(self, pods: Iterable[Pod]) -> None:
-        """They are promised nothing any more, as soon as the API server can be told so."""
+        """Take the nominations of these pods back, as soon as the API server can be told so."""
         self._owed |= {pod.uid: pod for pod in pods}
         self.settle()
 
@@ -41,18 +43,20 @@ class Pledges:
             try:
                 self._clear(pod)
             except errors.Disagreement as refused:
-                logger.bind(workload="/".join(pod.key)).info("preemption: its promise stays on it: {}", refused)
+                logger.bind(workload="/".join(pod.key)).info("preemption: its nomination stays on it: {}", refused)
             except errors.BridgeError as problem:
-                logger.bind(workload="/".join(pod.key)).info("preemption: its promise is taken back later: {}", problem)
+                logger.bind(workload="/".join(pod.key)).info(
+                    "preemption: its nomination is taken back later: {}", problem
+                )
                 return
             del self._owed[uid]
 
     def forget(self) -> None:
-        """Another life begins, which reads the promises anew."""
+        """A leadership begins, which reads the nominations anew."""
         self._owed.clear()
 
     def _clear(self, pod: Pod) -> None:
-        """Of one that is there and still waits: who has a node has used it."""
+        """Only of a pod that is there and still waits: one that has a node has used its nomination."""
         seen = self._census.get(pod.uid)
         if seen is not None and not seen.bound and not seen.terminal:
             self._write(pod, None)

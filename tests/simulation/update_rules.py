@@ -23,7 +23,7 @@ from slurm_bridge.sim.kube.following import Tail
 from slurm_bridge.sim.kube.store import Event, Store
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import PocketSlurm
-from tests.simulation.broken import Broken
+from tests.simulation.broken_promise import Broken
 from tests.simulation.observer import Observer
 
 _JOB = re.compile(r"/slurm/v[0-9.]+/job/([0-9]+)")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from slurm_bridge.model import names
-from tests.simulation import seen
+from tests.simulation import observed
 
 QUEUE = names.JOB_PREFIX + "queue"
 
@@ -42,7 +42,7 @@ class Realm:
         """All pods whose names begin like this."""
         self._troupes[troupe] = queue
 
-    def queue_of(self, pod: seen.Pod) -> str:
+    def queue_of(self, pod: observed.Pod) -> str:
         """What it says itself, or what its troupe says for it."""
         said = (pod.manifest["metadata"].get("annotations") or {}).get(QUEUE)
         return said or self._troupes.get(pod.key[1].partition("-")[0], self._usual)
@@ -54,18 +54,18 @@ class Realm:
 
     # -- while things move -------------------------------------------------------------------------------------------
 
-    def may_lose(self, victim: seen.Pod, pods: Collection[seen.Pod], now: float) -> bool:
+    def may_lose(self, victim: observed.Pod, pods: Collection[observed.Pod], now: float) -> bool:
         """At some time its queue may have had more than it is entitled to."""
         queue = self.queue_of(victim)
         peak = _peak((one for one in pods if one.ours and self.queue_of(one) == queue), now - WINDOW)
         return any(peak > law.entitled.get(queue, 0) for law in self._since(now - WINDOW))
 
-    def is_too_much(self, pods: Collection[seen.Pod], now: float) -> bool:
+    def is_too_much(self, pods: Collection[observed.Pod], now: float) -> bool:
         """At some time all of them together may have had more than they may."""
         peak = _peak((one for one in pods if one.ours), now - WINDOW)
         return any(law.most is not None and peak > law.most for law in self._since(now - WINDOW))
 
-    def may_ask(self, asker: Collection[seen.Pod], pods: Collection[seen.Pod], now: float) -> bool:
+    def may_ask(self, asker: Collection[observed.Pod], pods: Collection[observed.Pod], now: float) -> bool:
         """The pods that were there all the time leave it something of what its queue is entitled to."""
         queue = self.queue_of(next(iter(asker)))
         there = (one for one in pods if one.ours and self.queue_of(one) == queue and one.stays(now - WINDOW))
@@ -74,7 +74,7 @@ class Realm:
 
     # -- when nothing moves any more ---------------------------------------------------------------------------------
 
-    def excuses(self, group: Collection[seen.Pod], others: Iterable[tuple[seen.Pod, int]]) -> bool:
+    def excuses(self, group: Collection[observed.Pod], others: Iterable[tuple[observed.Pod, int]]) -> bool:
         """There is no room for this group, and no queue owes it any; the others, each by one of it, have so much."""
         law = self._laws[-1][1]
         if law.most is None:
@@ -99,11 +99,11 @@ def _most(sizes: Iterable[int], surplus: int) -> int:
     return max(sums)
 
 
-def _cpus(pods: Iterable[seen.Pod]) -> Fraction:
-    return seen.total(pod.needs for pod in pods).cpu
+def _cpus(pods: Iterable[observed.Pod]) -> Fraction:
+    return observed.total(pod.needs for pod in pods).cpu
 
 
-def _peak(pods: Iterable[seen.Pod], moment: float) -> Fraction:
+def _peak(pods: Iterable[observed.Pod], moment: float) -> Fraction:
     """The most that was there, or wanted to be, at any time since then."""
     lives = [(pod.born, pod.ended, pod.needs.cpu) for pod in pods if pod.ended is None or pod.ended >= moment]
     steps = itertools.chain.from_iterable(

@@ -4,7 +4,7 @@ import dataclasses
 import random
 from collections.abc import Mapping
 
-from tests.simulation.company import Company, House
+from tests.simulation.group_users import Company, House
 from tests.simulation.racks import Racks
 from tests.simulation.stage import Stage
 from tests.simulation.troupes import Troupe

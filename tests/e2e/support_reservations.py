@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from slurm_bridge.model import names
-from slurm_bridge.scheduler import withheld
+from slurm_bridge.scheduler.reservations import node_record
 from tests.e2e import support_queues, support_servers, support_world
 from tests.e2e.support_servers import Json
 from tests.e2e.support_world import World
@@ -36,7 +36,7 @@ def reservations(world: World) -> dict[str, set[str]]:
     """Those of this daemon: their nodes by their names."""
     shown = world.slurm.table("scontrol", "--oneliner", "show", "reservation")
     words = [dict(word.split("=", 1) for word in line if "=" in word) for line in shown]
-    mine = withheld.prefix(world.daemon.cluster_id)
+    mine = node_record.prefix(world.daemon.cluster_id)
     return {
         one["ReservationName"]: set(support_servers.expanded(one["Nodes"]))
         for one in words

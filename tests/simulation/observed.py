@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from slurm_bridge.model import names
 from slurm_bridge.sim.slurm import state
-from tests.simulation import belonging
+from tests.simulation import membership
 
 GPU = "nvidia.com/gpu"
 
@@ -119,7 +119,7 @@ def pod(manifest: Mapping[str, Any], scheduler: str = names.SCHEDULER_NAME, born
         ours=spec.get("schedulerName") == scheduler,
         needs=total(amounts(need) for need in needs),
         manifest=manifest,
-        group=belonging.NOWHERE,
+        group=membership.NOWHERE,
         born=born,
     )
 

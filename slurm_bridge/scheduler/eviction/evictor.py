@@ -1,7 +1,12 @@
-"""Having pods of ours leave: by eviction, so that budgets have their say, and the jobs of groups ended after them.
+"""Pods leave by eviction, so that budgets have their say, and the jobs of groups are ended after them.
+
+    here      the API server is asked to evict the pod: a refusal is asked again, and the pods after it are spared
+    let go    the API server has agreed, and no watch has told yet: the pod is not asked for again
+    unsure    the answer was lost: asked again, or explained to the user once the pod is seen to leave
+    gone      no watch knows the pod any more
 
 The job of a single pod ends with the pod, as always. A group may go on without some of its members, or replace them on
-the nodes that its job holds: therefore all of it is evicted, and its job ended when nobody is left.
+the nodes that its job holds. So all of its pods are evicted, and its job is ended when none of them is left.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,38 +23,37 @@ from slurm_bridge.scheduler.effects import cancel
 from slurm_bridge.scheduler.members import Standing, job_id_of
 from slurm_bridge.scheduler.tools import Tools
 
-#: Pods that have to go, by their uids.
+#: Pods that have to leave, by their uids.
 Victims = Mapping[str, Pod]
 #: Told by a word what has happened.
 Count = Callable[[str], None]
 
 
 class Evictor:
-    """Knows nothing of why, only for whom."""
+    """Evicts only what is still ours at the last moment: bound by us, by a job of ours that runs."""
 
     def __init__(self, tools: Tools, census: Census) -> None:
         self._tools, self._census = tools, census
-        #: Victims of whose eviction the answer was lost, and those that the API server has let go: until that is seen.
         self._unsure: set[str] = set()
-        self._gone: set[str] = set()
+        self._let_go: set[str] = set()
 
-    def told(self, victims: Victims, whom: str, count: Count) -> bool:
-        """All of them are on their way; one after the other, so that the first refusal spares those who come after."""
+    def evict(self, victims: Victims, preemptor: str, count: Count) -> bool:
+        """Evict all of them, one after the other, up to the first refusal; True when all are on their way."""
         for uid in victims:
             seen, unsure = self._census.get(uid), uid in self._unsure
             self._unsure.discard(uid)
             if seen is None or seen.terminal or seen.terminating:
-                self._gone.discard(uid)
-            if seen is None or seen.terminal or uid in self._gone:
+                self._let_go.discard(uid)
+            if seen is None or seen.terminal or uid in self._let_go:
                 continue
             if seen.terminating:
                 if unsure:
-                    self._say(seen, whom, count)
-            elif not self._evict(seen, whom, count):
+                    self._say(seen, preemptor, count)
+            elif not self._evict(seen, preemptor, count):
                 return False
         return True
 
-    def _evict(self, pod: Pod, whom: str, count: Count) -> bool:
+    def _evict(self, pod: Pod, preemptor: str, count: Count) -> bool:
         if not self._ours(pod):
             return True
         self._forget()
@@ -65,35 +69,35 @@ class Evictor:
         except errors.Unanswered:
             self._unsure.add(pod.uid)
             raise
-        self._gone.add(pod.uid)
-        self._say(pod, whom, count)
+        self._let_go.add(pod.uid)
+        self._say(pod, preemptor, count)
         return True
 
     def _forget(self) -> None:
-        """Those that are not there any more: of whom nobody asks again would be known for ever."""
-        for known in self._unsure, self._gone:
+        """Pods that are gone are asked about no more: their uids would be kept for ever."""
+        for known in self._unsure, self._let_go:
             known.difference_update([uid for uid in known if self._census.get(uid) is None])
 
-    def _say(self, pod: Pod, whom: str, count: Count) -> None:
-        text = f"Preempted by {whom} on node {pod.spec.node_name}"
+    def _say(self, pod: Pod, preemptor: str, count: Count) -> None:
+        text = f"Preempted by {preemptor} on node {pod.spec.node_name}"
         self._tools.voice.event(pod, "Preempted", text, warning=True)
         count("victims")
 
     def _ours(self, pod: Pod) -> bool:
-        """Looked at again at the last moment: its job may have ended, and then somebody else ends the pod."""
+        """The second reading: its job may have ended meanwhile, and then the end of the job ends the pod."""
         job_id = job_id_of(pod)
         placeholder = self._tools.table.get(job_id) if job_id is not None else None
         if placeholder is None or not self._census.is_of(pod, placeholder.owner):
             return False
         return placeholder.alive and placeholder.certainty is Certainty.SEEN
 
-    def left(self, victims: Victims) -> bool:
-        """None of them is there any more, nor anybody of their groups who was on his way out before them."""
+    def have_left(self, victims: Victims) -> bool:
+        """None of them is there any more, nor any pod of their groups that was on its way out before them."""
         seen = (self._census.get(uid) for uid in victims)
         return all(pod is None or pod.terminal for pod in seen) and not self._members(victims, Standing.LEAVING)
 
     def newcomers(self, victims: Victims) -> Mapping[str, Pod]:
-        """A group's members that were made anew meanwhile and took the places of those that left."""
+        """Members of their groups that were created meanwhile and took the places of those that left."""
         return {pod.uid: pod for pod in self._members(victims, Standing.BOUND) if pod.uid not in victims}
 
     def _members(self, victims: Victims, stands: Standing) -> tuple[Pod, ...]:
@@ -102,16 +106,16 @@ class Evictor:
         crews = ((self._census.crew(key), jobs) for key, jobs in groups.items())
         return tuple(pod for crew, jobs in crews if crew for pod in crew.pods(stands) if job_id_of(pod) in jobs)
 
-    def end_jobs(self, victims: Victims, whom: str) -> Iterator[tuple[WorkloadKey, bool]]:
-        """The groups among them by their uids, and whether their jobs are over."""
-        for uid, jobs in sorted(self._groups(victims).items()):
-            living = [one for one in self._tools.table.of(uid) if one.alive and one.job_id in jobs]
-            why = f"preempted by {whom}"
+    def end_jobs(self, victims: Victims, preemptor: str) -> Iterator[tuple[WorkloadKey, bool]]:
+        """The groups among them, and whether their jobs are over."""
+        for key, jobs in sorted(self._groups(victims).items()):
+            living = [one for one in self._tools.table.of(key) if one.alive and one.job_id in jobs]
+            why = f"preempted by {preemptor}"
             over = [cancel.withdraw(self._tools, one, why, noted=True) for one in living]
-            yield uid, all(over)
+            yield key, all(over)
 
     def _groups(self, victims: Victims) -> Mapping[WorkloadKey, set[names.JobId]]:
-        """The groups of the victims, each with the jobs that theirs of them are on: anybody can name any job."""
+        """The groups of the victims, each with the jobs that its own victims are on: any pod can name any job."""
         found: dict[WorkloadKey, set[names.JobId]] = {}
         for pod in victims.values():
             job_id = job_id_of(pod)

@@ -1,4 +1,4 @@
-"""What the owner record of a waiting job says of nodes that are kept for it, and how its reservation is called."""
+"""What the owner record of a pending job says of nodes that are kept for it, and the name of its reservation."""
 
 import dataclasses
 import hashlib
@@ -8,13 +8,13 @@ from slurm_bridge.model.marks import Owner
 
 #: The record has to stay small: names that need more than this are not written.
 MOST_BYTES = 900
-#: Before everybody else: no priority that Slurm works out is that high.
+#: Before all other jobs: no priority that Slurm works out is that high.
 FIRST = 4_000_000_000
 _PREFIX = "slurm-bridge"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Withheld:
+class NodeRecord:
     """Nodes by Slurm's names, until then in Unix time; `priority` is the job's own where another took its place."""
 
     nodes: tuple[str, ...]
@@ -33,12 +33,12 @@ class Withheld:
         return written if self.priority is None else f"{written} {self.priority}"
 
 
-def read(text: str) -> Withheld | None:
-    """None where nothing is kept, or nobody can say what."""
+def read(text: str) -> NodeRecord | None:
+    """None where nothing is kept, or the text does not say what."""
     until, _, rest = text.partition(" ")
     nodes, _, priority = rest.partition(" ")
     try:
-        return Withheld(nodes=hostlist.expand(nodes), until=int(until), priority=int(priority) if priority else None)
+        return NodeRecord(nodes=hostlist.expand(nodes), until=int(until), priority=int(priority) if priority else None)
     except ValueError:
         return None
 

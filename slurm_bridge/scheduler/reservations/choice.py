@@ -1,7 +1,7 @@
 """Which nodes are kept for a workload: those that would hold it and are the first to be free. Pure.
 
 Of the nodes on which Slurm may start its job now, the least used ones, as many as hold all of its tasks once they are
-empty of everybody else's jobs. What pods that Slurm knows nothing of use is never free.
+empty of all other jobs. What pods that Slurm knows nothing of use is never free.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import emitter
 from slurm_bridge.model.job import JobView, MemoryPer, Phase
 from slurm_bridge.model.placeholder import Placeholder
-from slurm_bridge.scheduler import candidates, sites
+from slurm_bridge.scheduler.eviction import preemptors, sites
 from slurm_bridge.translate import layout, resources, shapes
 from slurm_bridge.translate.shapes import Needs, Shape
 
@@ -79,7 +79,7 @@ def choose(
 
 
 def room(one: Task, facts: NodeFacts) -> int:
-    """How many tasks it holds when everybody whom Slurm knows has gone."""
+    """How many tasks it holds when all jobs that Slurm knows have gone."""
     slurm = facts.slurm
     if slurm is None or sites.closed(slurm):
         return 0
@@ -92,16 +92,16 @@ def room(one: Task, facts: NodeFacts) -> int:
 
 
 def _when_free(facts: NodeFacts, ends: Mapping[str, int]) -> tuple[Fraction, float, str]:
-    """The less of it is used, the fewer have to end; equal ones by name, so that everybody finds the same."""
+    """The less of it is used, the fewer jobs have to end; equal ones by name, so that every daemon finds the same."""
     slurm = facts.slurm
     assert slurm is not None
     return Fraction(slurm.used_cpus, max(1, slurm.cpus)), ends.get(facts.slurm_name) or math.inf, facts.slurm_name
 
 
 def supported(view: JobView) -> bool:
-    """It waits for nodes; Slurm alone knows where features are, and what somebody else has reserved for it."""
-    lacks = view.reason in candidates.LACKING and not view.held
-    return lacks and not (view.constraints or view.reservation or view.licenses) and view.het_job_id is None
+    """It waits for nodes; Slurm alone knows where features are, and what others have reserved for it."""
+    beyond = view.constraints or view.reservation or view.licenses
+    return preemptors.waits_for_nodes(view) and not beyond and view.het_job_id is None
 
 
 def ends_of(alive: Iterable[Placeholder]) -> Mapping[str, int]:

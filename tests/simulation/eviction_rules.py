@@ -16,19 +16,19 @@ import msgspec
 from slurm_bridge.model import names
 from slurm_bridge.sim import wire
 from slurm_bridge.sim.slurm import state
-from tests.simulation import seen
-from tests.simulation.broken import Broken
+from tests.simulation import observed
+from tests.simulation.broken_promise import Broken
 from tests.simulation.groups import DEAF, Groups
-from tests.simulation.realm import Realm
+from tests.simulation.queue_guarantees import Realm
 
 Manifest = Mapping[str, Any]
-Pods = Mapping[str, seen.Pod]
+Pods = Mapping[str, observed.Pod]
 
 _EVICTION = re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/eviction")
 _CREATED = 201
 
 
-def learn(pod: seen.Pod, manifest: Manifest, now: float, by: str) -> None:
+def learn(pod: observed.Pod, manifest: Manifest, now: float, by: str) -> None:
     """What it says, and when it got its node, stopped waiting, and was over. To be told after everything else."""
     before, pod.makes_room = pod.makes_room, _note(manifest, names.ANNOTATION_MAKES_ROOM)
     if isinstance(pod.makes_room.get("uid"), str):
@@ -89,7 +89,7 @@ class Evicted:
 
     # -- one pod that was evicted ------------------------------------------------------------------------------------
 
-    def properly(self, pod: seen.Pod, manifests: Mapping[str, Manifest], pods: Pods, by: str) -> bool:
+    def properly(self, pod: observed.Pod, manifests: Mapping[str, Manifest], pods: Pods, by: str) -> bool:
         """By an eviction, and for a workload that waits."""
         mine = manifests[pod.uid]
         conditions = mine["status"].get("conditions", ())
@@ -101,7 +101,7 @@ class Evicted:
             return True
         return self._makes_room(pod, pods, by)
 
-    def _makes_room(self, pod: seen.Pod, pods: Pods, by: str) -> bool:
+    def _makes_room(self, pod: observed.Pod, pods: Pods, by: str) -> bool:
         """For a queue, as its note says; a group that is torn goes to its end, also when no workload waits any more."""
         asker = pod.makes_room.get("uid")
         if asker is None or asker == pod.group or not pod.makes_room.get("for"):
@@ -116,13 +116,13 @@ class Evicted:
         self.for_no_workload += not asker
         return True
 
-    def _is_agreed(self, pod: seen.Pod, those: Iterable[seen.Pod], by: str) -> bool:
+    def _is_agreed(self, pod: observed.Pod, those: Iterable[observed.Pod], by: str) -> bool:
         """The workload of its note has this group among its victims, and each of these victims has its note."""
         told = [one for one in those if pod.group in (one.room.get("victims") or {})]
         return bool(told) and all(self._says(uid, pod, by) for one in told for uid in one.room["victims"])
 
     def _check_queues(
-        self, pod: seen.Pod, those: Collection[seen.Pod], every: Collection[seen.Pod], realm: Realm, by: str
+        self, pod: observed.Pod, those: Collection[observed.Pod], every: Collection[observed.Pod], realm: Realm, by: str
     ) -> None:
         now = self._now()
         if not realm.may_lose(pod, every, now):
@@ -132,11 +132,11 @@ class Evicted:
         if not pod.makes_room["uid"] and not realm.is_too_much(every, now):
             raise Broken(f"I10: {by} evicted {pod.key} for no workload, and there is no more than there may be")
 
-    def _waited(self, pod: seen.Pod) -> bool:
+    def _waited(self, pod: observed.Pod) -> bool:
         """As far as a daemon may know, it still waits."""
         return pod.wanting or (pod.waited is not None and self._now() - pod.waited <= DEAF and bool(pod.room))
 
-    def _says(self, victim: str, like: seen.Pod, by: str) -> bool:
+    def _says(self, victim: str, like: observed.Pod, by: str) -> bool:
         """That it goes for the same, unless it leaves already; or another leader beside this one has its own idea."""
         there = [one for one in self._groups.members(victim) if one.node and not (one.over or one.strange)]
         asker = like.makes_room["uid"]
@@ -145,7 +145,7 @@ class Evicted:
 
     # -- at the end --------------------------------------------------------------------------------------------------
 
-    def excuses(self, pod: seen.Pod, pods: Pods, holds: Mapping[str, int]) -> bool:
+    def excuses(self, pod: observed.Pod, pods: Pods, holds: Mapping[str, int]) -> bool:
         """It waits in its queue, and rightly so; this is what the jobs of each group hold."""
         if self.realm is None:
             return False
@@ -157,7 +157,9 @@ class Evicted:
 
     def _counted(self, group: str) -> int:
         """Its job has the places of those that it has lost, and a restart counts the pods that wait for one of them."""
-        return int(seen.total(one.needs for one in self._groups.members(group) if not (one.gone or one.strange)).cpu)
+        return int(
+            observed.total(one.needs for one in self._groups.members(group) if not (one.gone or one.strange)).cpu
+        )
 
     def left(self, pods: Pods) -> Iterable[str]:
         """What is written on pods and of no use any more."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.simulation import families
-from tests.simulation.company import Company, House
 from tests.simulation.daemon import Site
+from tests.simulation.group_users import Company, House
 from tests.simulation.play import Act, Play
-from tests.simulation.realm import QUEUE, Law, Realm
+from tests.simulation.queue_guarantees import QUEUE, Law, Realm
 from tests.simulation.stage import Stage
 from tests.simulation.troupes import Troupe
 

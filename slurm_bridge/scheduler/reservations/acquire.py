@@ -1,4 +1,4 @@
-"""Having Slurm keep nodes for a workload: a reservation with its job inside; where Slurm refuses, its job is first."""
+"""Acquire: Slurm reserves nodes, and the job enters the reservation; where Slurm refuses, the job becomes the first."""
 
 import dataclasses
 
@@ -6,10 +6,11 @@ import msgspec
 from loguru import logger
 
 from slurm_bridge.model.job import Done, Phase, Refusal, Refused
-from slurm_bridge.model.names import JobId, WorkloadKey
+from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
-from slurm_bridge.scheduler import withheld
 from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.reservations import node_record
+from slurm_bridge.scheduler.reservations.store import Reservation
 from slurm_bridge.scheduler.tools import Tools
 
 #: A reservation lasts for so long, and is prolonged when so much of it is over.
@@ -23,35 +24,15 @@ MOST_REFUSED = 3
 _FINAL = frozenset({Refusal.INVALID, Refusal.FORBIDDEN})
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Case:
-    """Nodes that are kept for one workload and its job. `reserved`: Slurm keeps them; `refused`: it keeps none for us.
-
-    `vain`: these cannot be kept for it; others may be. The reservation is seen to when it is `due`, its job not before
-    the `pause` is over; `refusals` is how often that was not let in.
-    """
-
-    job_id: JobId
-    name: str
-    says: withheld.Withheld
-    reserved: bool = False
-    refused: bool = False
-    silent: bool = False
-    vain: bool = False
-    due: float = 0.0
-    pause: float = 0.0
-    refusals: int = 0
-
-
-class Withholding:
+class Acquirer:
     """Used by one thread at a time."""
 
     def __init__(self, tools: Tools, queue: Queue) -> None:
         self._tools, self._queue = tools, queue
-        #: What Slurm has refused it for, by error number: said once.
+        #: Error numbers of refusals that were logged: each is logged once.
         self._told: set[int] = set()
 
-    def reserve(self, uid: WorkloadKey, case: Case, job: Placeholder) -> None:
+    def reserve(self, key: WorkloadKey, case: Reservation, job: Placeholder) -> None:
         """Make it, or prolong it, when it is time. Without it, others of ours keep away all the same."""
         now, user = self._tools.clock.now(), job.view.user if job.view is not None else ""
         if now < case.due or not user:
@@ -63,23 +44,23 @@ class Withholding:
             self._tools.mirror.look(job.job_id, job.owner, tell=False)
         case.reserved = case.reserved or isinstance(outcome, Done)
         if isinstance(outcome, Refused) and outcome.why in _FINAL:
-            self._refused(uid, case, outcome)
+            self._refused(key, case, outcome)
             case.due = now + RENEWED
         elif isinstance(outcome, Refused) and outcome.why is Refusal.OVERLAP:
-            # Whoever keeps them may need them soon: there is nothing in it that being the first would help with.
+            # Others have reserved them and may need them soon: to be the first in the queue would not help.
             case.vain = True
         elif isinstance(outcome, Refused) and outcome.why is Refusal.UNKNOWN_NODE:
             self._tools.refresh_facts()
 
-    def _refused(self, uid: WorkloadKey, case: Case, outcome: Refused) -> None:
+    def _refused(self, key: WorkloadKey, case: Reservation, outcome: Refused) -> None:
         case.reserved, case.refused = False, True
         if outcome.code not in self._told:
             self._told.add(outcome.code)
             text = "Slurm reserves no nodes, so that jobs that are not ours may take those that are kept: {}"
-            logger.bind(workload=uid).warning("reservation: " + text, outcome.message)
+            logger.bind(workload=key).warning("reservation: " + text, outcome.message)
 
-    def assign(self, uid: WorkloadKey, case: Case, job: Placeholder) -> None:
-        """Its job says what is kept for it, and enters the reservation, or is the first of all."""
+    def assign(self, key: WorkloadKey, case: Reservation, job: Placeholder) -> None:
+        """Write into its job what is kept for it; the job enters the reservation, or becomes the first of all."""
         now = self._tools.clock.now()
         if case.silent or now < case.pause or not (case.reserved or case.refused):
             return
@@ -93,17 +74,17 @@ class Withholding:
             return
         if case.refused and not case.reserved and case.says.priority is None:
             case.says = dataclasses.replace(case.says, priority=view.priority)
-            self._tools.states.of(uid).leadership.reserved = case.says.text
+            self._tools.states.of(key).leadership.reserved = case.says.text
         owner = msgspec.structs.replace(known.owner, reserved=case.says.text)
-        outcome = self._tools.slurm.assign(job.job_id, owner, name, None if case.reserved else withheld.FIRST)
+        outcome = self._tools.slurm.assign(job.job_id, owner, name, None if case.reserved else node_record.FIRST)
         if isinstance(outcome, Done):
             case.refusals = 0
         elif isinstance(outcome, Refused) and outcome.why is not Refusal.BUSY:
-            self._not_assigned(uid, case, outcome)
+            self._not_assigned(key, case, outcome)
         self._tools.mirror.look(job.job_id, job.owner, tell=False)
-        self._queue.activate(uid, urgent=True)
+        self._queue.activate(key, urgent=True)
 
-    def _not_assigned(self, uid: WorkloadKey, case: Case, outcome: Refused) -> None:
+    def _not_assigned(self, key: WorkloadKey, case: Reservation, outcome: Refused) -> None:
         """The reservation has gone meanwhile, and is made anew; or it is not for this job, or no record is written."""
         case.refusals += 1
         if not case.reserved:
@@ -112,4 +93,4 @@ class Withholding:
             case.vain = True
         else:
             case.reserved, case.due = False, case.pause
-        logger.bind(workload=uid).info("reservation: its job {} stays as it is: {}", case.job_id, outcome.message)
+        logger.bind(workload=key).info("reservation: its job {} stays as it is: {}", case.job_id, outcome.message)

@@ -1,7 +1,7 @@
-"""What nodes have for those of whom we may dispose: as Kubernetes counts, and as Slurm does.
+"""What nodes have for pods of this bridge: as Kubernetes counts, and as Slurm does.
 
-Whoever is not ours to move (pods of others, jobs of others, and what we cannot explain) is taken off first: what Slurm
-says is in use, less what our own running jobs have there, is somebody else's.
+What the bridge cannot evict (pods of others, jobs of others, and what it cannot explain) is taken off first: what Slurm
+says is in use, less what running jobs of the bridge have there, belongs to others.
 """
 
 import functools
@@ -9,39 +9,41 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from slurm_bridge.cluster import columns
 from slurm_bridge.cluster.parties import Party, priority_of
 from slurm_bridge.cluster.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
-from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.hooks.evictions import Site
+from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import Gres, JobRequest, MemoryPer, Phase
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.members import PLACED, Standing, job_id_of, standing
-from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import resources
+from slurm_bridge.translate.rules import Rules
 
 _MIB = 2**20
 #: Slurm's own amounts, beside those of Kubernetes.
 _CPUS, _MEMORY, _GRES = "slurm:cpus", "slurm:memory", "slurm:gres/"
-#: On a node of any of these states no job starts, whoever leaves it.
+#: On a node of any of these states no job starts, whatever leaves it.
 _CLOSED = frozenset(
     {"DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE", "MAINTENANCE", "NOT_RESPONDING", "RESERVED", "UNKNOWN"}
 )
 
 
 def closed(slurm: SlurmNode, *, reserved: bool = False) -> bool:
-    """No job starts there; one that is `reserved` for us is open to us."""
+    """No job starts there; `reserved`: the caller's own reservation does not count."""
     return bool(slurm.states & (_CLOSED - {"RESERVED"} if reserved else _CLOSED))
 
 
-class Sites:
-    """The nodes as they are now, for one workload that asks for so much per pod."""
+class NodeSites:
+    """The nodes of a snapshot, for one request."""
 
-    def __init__(self, tools: Tools, census: Census, snapshot: ClusterSnapshot, request: JobRequest) -> None:
-        self._tools, self._census, self._snapshot, self._request = tools, census, snapshot, request
+    def __init__(
+        self, table: Table, census: Census, rules: Rules, snapshot: ClusterSnapshot, request: JobRequest
+    ) -> None:
+        self._table, self._census, self._rules = table, census, rules
+        self._snapshot, self._request = snapshot, request
         self._needs = functools.lru_cache(maxsize=None)(self._needs_by_uid)
         self._pods: dict[str, Pod] = {}
         #: What a job of one node really has there, for each of its pods alike: more than they ask for, where Slurm
@@ -49,17 +51,16 @@ class Sites:
         self._whole: dict[str, Fraction] = {}
 
     def of(self, nodes: Iterable[str]) -> tuple[Site, ...]:
-        """Those of them on which the job could start, in their order."""
+        """Those of these nodes on which the job could start, in their order."""
         partitions = self._partitions()
         return tuple(site for name in nodes if (site := self._site(name, partitions)) is not None)
 
-    def needs_of(self, node: str, pod: Pod) -> Amounts:
-        """What a pod takes of a node: of ours that run there, and of those who want to come."""
+    def _needs_of(self, node: str, pod: Pod) -> Amounts:
         self._pods[pod.uid] = pod
         return self._needs(node, pod.uid)
 
     def _partitions(self) -> frozenset[str]:
-        """Those that the job can start in; none: nobody knows."""
+        """Those that the job can start in; none: it is not known."""
         if self._request.partition:
             return frozenset(self._request.partition.split(","))
         return frozenset(one.name for one in self._snapshot.partitions if one.default)
@@ -76,11 +77,12 @@ class Sites:
             node=name,
             has={**_kubernetes(facts, ours), **self._slurm(slurm, name, ours)},
             parties=self._parties(name, ours),
+            needs_of=functools.partial(self._needs_of, name),
         )
 
     def _movable(self, pod: Pod) -> bool:
-        """A pod of ours whose running job is ours too. One that is leaving already makes room anyway."""
-        placeholder = _job_of(self._tools, self._census, pod)
+        """A pod whose running job is the bridge's, too. One that is leaving already makes room anyway."""
+        placeholder = _job_of(self._table, self._census, pod)
         if placeholder is None:
             return False
         view = placeholder.view
@@ -103,13 +105,13 @@ class Sites:
         return tuple(sorted(parties, key=lambda party: (-party.priority, party.here[0].key)))
 
     def _slurm(self, slurm: SlurmNode, node: str, ours: Iterable[Pod]) -> dict[str, Fraction]:
-        """What all of ours, and whoever comes, may have of it together."""
+        """What the evictable pods and the workload may have of it together."""
         used: dict[str, Fraction] = {_CPUS: Fraction(slurm.used_cpus), _MEMORY: Fraction(slurm.used_memory_mib)}
         has: dict[str, Fraction] = {_CPUS: Fraction(slurm.cpus), _MEMORY: Fraction(slurm.memory_mib)}
         for name in {one.name for one in self._request.gres}:
             has[_GRES + name], used[_GRES + name] = _count(slurm.gres, name), _count(slurm.used_gres, name)
         for pod in ours:
-            for name, amount in self.needs_of(node, pod).items():
+            for name, amount in self._needs_of(node, pod).items():
                 if name in used:
                     used[name] -= amount
         return {name: amount - max(NOTHING, used[name]) for name, amount in has.items()}
@@ -125,7 +127,7 @@ class Sites:
         return needs
 
     def _of_pod(self, asked: Amounts) -> dict[str, Fraction]:
-        rules = self._tools.config.rules
+        rules = self._rules
         needs = {
             _CPUS: Fraction(max(1, math.ceil(asked.get("cpu", 0) or rules.cpus))),
             _MEMORY: Fraction(math.ceil(asked.get("memory", 0) / _MIB) or rules.memory_mib),
@@ -150,36 +152,26 @@ class Sites:
         return needs
 
 
-def below(tools: Tools, census: Census, priority: int) -> Mapping[str, list[Pod]]:
-    """By node, all pods of ours that could be told to go for one of this priority, or are going already."""
+def evictable(table: Table, census: Census, priority: int) -> Mapping[str, list[Pod]]:
+    """By node, all pods of running jobs that may be evicted for this priority, those on their way out among them."""
     found: dict[str, list[Pod]] = {}
     pods = (census.get(uid) for uid in census.uids())
     lower = (pod for pod in pods if pod is not None and pod.bound and priority_of(pod) < priority)
     for pod in lower:
-        if standing(pod) in PLACED and _job_of(tools, census, pod) is not None:
+        if standing(pod) in PLACED and _job_of(table, census, pod) is not None:
             found.setdefault(pod.spec.node_name, []).append(pod)
     return found
 
 
-def roomy(snapshot: ClusterSnapshot, pod: Pod) -> Nodes:
-    """The nodes that have what the pod asks for left, as Kubernetes counts."""
-    seen = snapshot.columns
-    mask = seen.present
-    for resource, amount in resources.requests_of(pod).items():
-        if amount > 0:
-            mask = mask & (seen.allocatable(resource) - seen.used(resource) >= columns.units(resource, amount))
-    return seen.nodes(mask)
-
-
-def _job_of(tools: Tools, census: Census, pod: Pod) -> Placeholder | None:
+def _job_of(table: Table, census: Census, pod: Pod) -> Placeholder | None:
     """The running job of its own workload that gave it its node."""
     job_id = job_id_of(pod)
-    found = tools.table.get(job_id) if job_id is not None else None
+    found = table.get(job_id) if job_id is not None else None
     return found if found is not None and found.phase is Phase.RUNNING and census.is_of(pod, found.owner) else None
 
 
 def lowest(census: Census) -> int | None:
-    """The priority of the least important pod of ours that has a node; None when there is none."""
+    """The priority of the least important pod that has a node; None when there is none."""
     bound = (census.get(uid) for uid in census.uids())
     return min((priority_of(pod) for pod in bound if pod is not None and standing(pod) is Standing.BOUND), default=None)
 

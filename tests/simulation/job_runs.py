@@ -4,7 +4,7 @@ import collections
 from collections.abc import Iterable, Iterator, Mapping
 
 from slurm_bridge.sim.slurm import state
-from tests.simulation import seen
+from tests.simulation import observed
 
 
 class Runs:
@@ -12,7 +12,7 @@ class Runs:
 
     def __init__(self, slurm_names: Mapping[str, str]) -> None:
         self._slurm_names = slurm_names
-        self._runs: dict[tuple[int, str], seen.Run] = {}
+        self._runs: dict[tuple[int, str], observed.Run] = {}
 
     def follow(self, owned: Iterable[tuple[str, state.Job]], now: float) -> None:
         """Look at all jobs of ours, each with the uid that its owner record says."""
@@ -30,17 +30,17 @@ class Runs:
             if key not in running and run.left is None:
                 run.left = now
 
-    def _goes_on(self, key: tuple[int, str], uid: str, shares: Mapping[str, seen.Amounts], now: float) -> None:
+    def _goes_on(self, key: tuple[int, str], uid: str, shares: Mapping[str, observed.Amounts], now: float) -> None:
         before = self._runs.get(key)
         if before is not None and before.shares == shares:
             before.left = None
         else:
-            self._runs[key] = seen.Run(job_id=key[0], uid=uid, shares=shares, since=now)
+            self._runs[key] = observed.Run(job_id=key[0], uid=uid, shares=shares, since=now)
 
-    def _shares(self, jobs: Iterable[state.Job]) -> Mapping[str, seen.Amounts]:
-        return seen.shares((job.grant for job in jobs if job.grant is not None), self._slurm_names)
+    def _shares(self, jobs: Iterable[state.Job]) -> Mapping[str, observed.Amounts]:
+        return observed.shares((job.grant for job in jobs if job.grant is not None), self._slurm_names)
 
-    def of(self, uid: str) -> Iterator[seen.Run]:
+    def of(self, uid: str) -> Iterator[observed.Run]:
         """Those of this workload, the living ones first."""
         mine = (run for run in self._runs.values() if run.uid == uid)
         return iter(sorted(mine, key=lambda run: run.left is not None))

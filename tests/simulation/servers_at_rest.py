@@ -8,7 +8,7 @@ from typing import Any
 from slurm_bridge.model import kinds, names
 from slurm_bridge.sim.kube import resources
 from slurm_bridge.sim.kube.store import Store
-from tests.simulation import belonging, groups, seen
+from tests.simulation import groups, membership, observed
 
 Manifest = Mapping[str, Any]
 
@@ -19,7 +19,7 @@ class Placed:
 
     job_id: int
     uid: str
-    shares: Mapping[str, seen.Amounts]
+    shares: Mapping[str, observed.Amounts]
 
 
 class Picture:
@@ -41,14 +41,14 @@ class Picture:
         self._jobs: dict[str, list[Placed]] = collections.defaultdict(list)
         for job in jobs:
             self._jobs[job.uid].append(job)
-        self._runs = {job.job_id: seen.Run(job_id=job.job_id, uid=job.uid, shares=job.shares) for job in jobs}
+        self._runs = {job.job_id: observed.Run(job_id=job.job_id, uid=job.uid, shares=job.shares) for job in jobs}
         self._pods = [self._pod(pod, scheduler) for pod in pods]
 
-    def _pod(self, manifest: Manifest, scheduler: str) -> seen.Pod:
-        pod = seen.pod(manifest, scheduler)
+    def _pod(self, manifest: Manifest, scheduler: str) -> observed.Pod:
+        pod = observed.pod(manifest, scheduler)
         pod.node, pod.phase = manifest["spec"].get("nodeName", ""), manifest["status"].get("phase", "Pending")
         pod.leaving = "deletionTimestamp" in manifest["metadata"]
-        pod.job_id = int(belonging.labels(manifest).get(names.LABEL_JOB_ID, "0"))
+        pod.job_id = int(membership.labels(manifest).get(names.LABEL_JOB_ID, "0"))
         pod.run = self._runs.get(pod.job_id)
         self._groups.sort_in(pod)
         return pod

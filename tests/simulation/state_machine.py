@@ -14,9 +14,9 @@ from hypothesis import stateful, strategies
 
 from tests.simulation import daemon, fleet
 from tests.simulation.admins import Admins
-from tests.simulation.broken import Broken
+from tests.simulation.broken_promise import Broken
 from tests.simulation.chaos import Guests
-from tests.simulation.company import Act, Company, House
+from tests.simulation.group_users import Act, Company, House
 from tests.simulation.outages import Outages
 from tests.simulation.play import Play
 from tests.simulation.stage import PocketStage

@@ -1,0 +1,61 @@
+"""The one controller that evicts: it carries out what hooks say, by priority or for queues, and recovers from notes.
+
+    hold     nodes for the workload that room is made for, and wait until all others know        hold_manager
+    note     on its pods and on the victims what is under way: a restart reads it from there     nominations, notes
+    evict    the victims, after a second look at each; end the jobs of groups after them         evictor
+    release  what is held and noted when the workload has nodes, waits no longer, or is too late
+
+Which pods these are, and how long a case may last, is told by hooks: `preemption` and `queue_eviction` ask them.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.eviction.evictor import Evictor
+from slurm_bridge.scheduler.eviction.preemption import Preemptions
+from slurm_bridge.scheduler.eviction.queue_eviction import QueueEvictions
+from slurm_bridge.scheduler.eviction.store import EvictionStore, Preemption, QueueEviction
+from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.tools import Tools
+
+
+class EvictionController:
+    """Stepped by one thread; `begin` may be called by another."""
+
+    def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
+        self._census, self._lock, self._store = census, threading.Lock(), EvictionStore()
+        self._evictor = Evictor(tools, census)
+        self._preemptions = Preemptions(tools, census, queue, self._store, self._evictor)
+        self._queue_evictions = QueueEvictions(tools, census, queue, self._store, self._evictor)
+
+    @property
+    def preemptions(self) -> Mapping[WorkloadKey, Preemption]:
+        """The preemptions that are under way, by the workload that room is made for."""
+        return self._store.preemptions()
+
+    @property
+    def queue_evictions(self) -> Mapping[WorkloadKey, QueueEviction]:
+        """The evictions for queues that are under way, by the workload that leaves."""
+        return self._store.evictions()
+
+    def begin(self) -> None:
+        """A leadership begins: what is under way is read anew from the pods, before any workload is looked at."""
+        with self._lock:
+            self._store.begin()
+            self._preemptions.begin()
+            self._queue_evictions.begin()
+
+    def queue_step(self) -> None:
+        """Take every eviction for a queue as far as it goes."""
+        self._step(self._queue_evictions.step)
+
+    def priority_step(self) -> None:
+        """Take every preemption as far as it goes, and begin at most one."""
+        self._step(self._preemptions.step)
+
+    def _step(self, step: Callable[[], None]) -> None:
+        with self._lock:
+            self._store.drop_ended(lambda key: self._census.crew(key) is not None)
+            step()

@@ -1,0 +1,68 @@
+"""What the scheduler tells a hook that looks for victims."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.hooks.base import Ask, Mode, Nodes, NodeSet, Phase
+from slurm_bridge.hooks.chain import Chain
+from slurm_bridge.hooks.evictions import Answers, Site
+from slurm_bridge.hooks.layers import Stopped
+from slurm_bridge.hooks.needs import Need
+from slurm_bridge.mirror.table import Table
+from slurm_bridge.model.budget import PodDisruptionBudget
+from slurm_bridge.model.job import JobRequest
+from slurm_bridge.model.pod import Pod
+from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.eviction import sites
+from slurm_bridge.scheduler.eviction.sites import NodeSites
+from slurm_bridge.translate.rules import Rules
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSituation:
+    """Implements hooks.evictions.Situation from what the daemon has heard of both sides; `wall` is Unix time."""
+
+    ask: Ask
+    submitted: bool
+    avoided: Nodes
+    snapshot: ClusterSnapshot
+    chain: Chain
+    rules: Rules
+    table: Table
+    census: Census
+    wall: float
+
+    def answers(self, snapshot: ClusterSnapshot) -> Answers | None:
+        """All hooks, in a simulated pass; a workload without a job passes all gates first, as before a submission."""
+        with self.chain.session(snapshot, now=self.wall, mode=Mode.SIMULATED) as session:
+            try:
+                if not self.submitted:
+                    session.pass_gate(Phase.ADMIT, self.ask)
+                    session.pass_demands(self.ask)
+                    session.pass_gate(Phase.CAPACITY, self.ask)
+                nodes = session.filter_nodes(self.ask, snapshot.names)
+                sets = session.subset_nodes(self.ask, self.ask.workload.pods, nodes)
+                request = session.express(self.ask).request
+            except Stopped:
+                return None
+            known = session.view(Need.PDBS).all() if Need.PDBS in self.chain.needs else ()
+        budgets = tuple(one for one in known if isinstance(one, PodDisruptionBudget))
+        return Answers(request=request, nodes=nodes, sets=_bounds(sets, nodes), budgets=budgets)
+
+    def evictable(self) -> Mapping[str, Sequence[Pod]]:
+        """By node, the running pods of a lower priority, those on their way out among them."""
+        return sites.evictable(self.table, self.census, self.ask.workload.priority)
+
+    def on_node(self, node: str) -> Iterable[Pod]:
+        """All pods that are bound there and not over."""
+        return self.census.on_node(node)
+
+    def sites(self, request: JobRequest, nodes: Iterable[str]) -> Sequence[Site]:
+        """Those of these nodes on which the job could start, in their order."""
+        return NodeSites(self.table, self.census, self.rules, self.snapshot, request).of(nodes)
+
+
+def _bounds(sets: Sequence[NodeSet], nodes: Nodes) -> tuple[Nodes, ...]:
+    """A workload that has to stay in one of several sets gets room in one of them; a mere preference moves no pod."""
+    return tuple(one.nodes for one in sets) if not sets or any(one.required for one in sets) else (nodes,)
