@@ -17,12 +17,12 @@ from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.context import Counters, Gather, SchedulerContext
 from slurm_bridge.scheduler.core import Core
-from slurm_bridge.scheduler.members import PLACED, Crew, Picked, Spokesman, Standing
 from slurm_bridge.scheduler.order import Order
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Queue
-from slurm_bridge.scheduler.tools import Counters, Gather, Tools
+from slurm_bridge.scheduler.workload_pods import PLACED, AnyPod, PickedPods, PodState, WorkloadPods
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.status.reporter import Sight, StatusReporter
 from slurm_bridge.status.write_backoff import Count
@@ -43,7 +43,7 @@ class CoreInputs:
     clock: ports.Clock
     dice: random.Random
     known: Known
-    tally: Counters
+    counters: Counters
     around: ChainServices
     #: Starts watching what the hooks of the chain declare that they need.
     views: Callable[[frozenset[Need]], Mapping[Need, View]] = lambda _needs: {}
@@ -63,16 +63,16 @@ class Assembly:
 def build(settings: Settings, inputs: CoreInputs) -> Assembly:
     """Build the core. Raises BadConfiguration if the settings contradict each other."""
     given = _given(settings, inputs)
-    census = _census(given, inputs)
+    pod_index = _pod_index(given, inputs)
     gather = _gatherer(given)
-    order = Order(census, lambda: tools.config.chain, gather)
+    order = Order(pod_index, lambda: context.config.chain, gather)
     queue = Queue(inputs.clock, order.key, order.served, namespace=names.namespace_of)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
     keeper = Keeper(resources.requests_of)
     around = dataclasses.replace(inputs.around, wake=queue.activate, seen=keeper.snapshot)
     config = configuration.changeable(settings, around)
     config.chain.see(inputs.views(config.chain.needs))
-    reporter = _reporter(settings, inputs, census)
+    reporter = _reporter(settings, inputs, pod_index)
     mirror = Mirror(
         inputs.slurm,
         inputs.clock,
@@ -80,16 +80,16 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         cluster_id=settings.cluster_id,
         rhythm=configuration.rhythm(settings),
     )
-    tools = Tools(
+    context = SchedulerContext(
         cluster=inputs.cluster,
         slurm=inputs.slurm,
         clock=inputs.clock,
         table=table,
         mirror=mirror,
         keeper=keeper,
-        census=census,
-        voice=reporter,
-        tally=inputs.tally,
+        pod_index=pod_index,
+        status=reporter,
+        counters=inputs.counters,
         gather=gather,
         config=config,
         limits=configuration.limits(settings),
@@ -97,17 +97,17 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
         held=Holds(),
         each=inputs.each,
     )
-    return Assembly(core=Core(tools, census, queue), reporter=reporter, around=around)
+    return Assembly(core=Core(context, pod_index, queue), reporter=reporter, around=around)
 
 
-def _reporter(settings: Settings, inputs: CoreInputs, census: Census) -> StatusReporter:
+def _reporter(settings: Settings, inputs: CoreInputs, pod_index: PodIndex) -> StatusReporter:
     return StatusReporter(
         inputs.cluster,
         inputs.clock,
         dice=inputs.dice,
         limits=configuration.status(settings),
         sight=Sight(
-            current=lambda pod: census.get(pod.uid), known=inputs.known, announcements=kind_table.ANNOUNCEMENTS
+            current=lambda pod: pod_index.get(pod.uid), known=inputs.known, announcements=kind_table.ANNOUNCEMENTS
         ),
         count=inputs.count,
     )
@@ -119,17 +119,17 @@ def _given(settings: Settings, inputs: CoreInputs) -> Given:
     return Given(owners=owners, options=configuration.workloads(settings))
 
 
-def _census(given: Given, inputs: CoreInputs) -> Census:
+def _pod_index(given: Given, inputs: CoreInputs) -> PodIndex:
     def claim(pod: Pod) -> Root:
         return base.claim(pod, given.owners.known, given.options)
 
-    return Census(claim, handles=base.handles, now=inputs.clock.now)
+    return PodIndex(claim, handles=base.handles, now=inputs.clock.now)
 
 
 def _gatherer(given: Given) -> Gather:
-    def gather(crew: Crew, /, *stands: Standing, one: bool = False) -> Workload | Obstacle | Moved | None:
+    def gather(crew: WorkloadPods, /, *stands: PodState, one: bool = False) -> Workload | Obstacle | Moved | None:
         started = any(stand in PLACED for stand in stands)
-        members = Spokesman(crew, *stands) if one else Picked(crew, *stands)
+        members = AnyPod(crew, *stands) if one else PickedPods(crew, *stands)
         return base.gather(crew.root, members, given, started=started)
 
     return gather

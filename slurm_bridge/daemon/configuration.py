@@ -13,8 +13,8 @@ from slurm_bridge.model import quantity
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Object
 from slurm_bridge.model.workload import MemberLost
+from slurm_bridge.scheduler.context import Config, Ends, Limits
 from slurm_bridge.scheduler.ids import IdRange
-from slurm_bridge.scheduler.tools import Config, Ends, Limits
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.status import reporter
 from slurm_bridge.translate.rules import Rules

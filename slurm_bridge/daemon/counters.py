@@ -64,15 +64,15 @@ def refresh(metrics: Metrics, core: Core, election: Election | None, clock: port
     for status, number in core.queue.counts().items():
         metrics.pending_workloads.labels(status).set(number)
     _by_namespace(metrics.namespace_waiting_workloads, core.queue.demand())
-    _by_namespace(metrics.namespace_unstarted_jobs, core.tools.table.unstarted_by_namespace())
-    for phase, number in core.tools.table.counts().items():
+    _by_namespace(metrics.namespace_unstarted_jobs, core.context.table.unstarted_by_namespace())
+    for phase, number in core.context.table.counts().items():
         metrics.placeholder_jobs.labels(phase.value).set(number)
-    metrics.foreign_pods.set(core.census.disowned)
+    metrics.foreign_pods.set(core.pod_index.disowned)
     metrics.resized_pods.set(core.resizes.standing)
-    vanished, bound = core.tools.table.vanished()
-    metrics.breaker_open.set(core.tools.config.ends.breaker.open(vanished, bound))
+    vanished, bound = core.context.table.vanished()
+    metrics.breaker_open.set(core.context.config.ends.breaker.open(vanished, bound))
     metrics.leader.set(election is None or election.leading)
-    last = core.tools.mirror.last_good
+    last = core.context.mirror.last_good
     if last is not None:
         age = clock.now() - last
         metrics.slurm_read_age.set(age)

@@ -63,7 +63,7 @@ def surroundings(
         clock=clock,
         dice=dice,
         observer=observer,
-        tally=observer,
+        counters=observer,
         post=post,
         logs=lambda hook: logger.bind(hook=hook),
         finest=finest,

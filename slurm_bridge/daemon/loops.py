@@ -113,7 +113,7 @@ class Loops:
             self._clock.wait(stop, RECOVERY_PAUSE)
             return
         self._recovered.set()
-        logger.info("this replica leads and knows {} placeholders", len(self._core.tools.table.all()))
+        logger.info("this replica leads and knows {} placeholders", len(self._core.context.table.all()))
 
     def _schedule_some(self) -> None:
         if self._core.schedule_step(self._pool.give):
@@ -132,7 +132,7 @@ class Loops:
             self._health.beat("mirror")
             if self.acting:
                 self._core.mirror_step()
-            self._clock.wait(stop, self._core.tools.mirror.due_in if self.acting else LOOK)
+            self._clock.wait(stop, self._core.context.mirror.due_in if self.acting else LOOK)
 
     def preempt(self, stop: threading.Event) -> None:
         """Run evictions."""

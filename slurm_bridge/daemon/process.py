@@ -101,7 +101,7 @@ class Daemon:
             fenced.FencedCluster(metered_cluster, self._may_write), fenced.FencedSlurm(metered_slurm, self._may_write)
         )
         self.core, self.reporter, self._around = made.core, made.reporter, made.around
-        self._declare(self.core.tools.config.chain.annotations)
+        self._declare(self.core.context.config.chain.annotations)
         self._pool = WorkerPool(self.core, settings.scheduling.workers)
         self._loops = Loops(self.core, self._pool, clock, self.health, self._may_write)
         self._reloader = self._reload(source) if source is not None else None
@@ -117,7 +117,7 @@ class Daemon:
             return self.supervisor.live(self._drain, seconds=STOP_SECONDS)
         finally:
             self._feeds.stop()
-            self.core.tools.config.chain.close()
+            self.core.context.config.chain.close()
             self._hands.close()
             self._post.close()
 
@@ -154,7 +154,7 @@ class Daemon:
             clock=self._clock,
             dice=self._dice,
             known=self._feeds.groups(self._on_owner, self._on_kinds),
-            tally=counters.MetricsCounters(self.metrics, self._clock),
+            counters=counters.MetricsCounters(self.metrics, self._clock),
             around=hook_observer.surroundings(self.settings, self._clock, self._dice, self.metrics, self._post),
             views=self._watched,
             count=self.metrics.status_write,
@@ -170,7 +170,7 @@ class Daemon:
             callers=callers,
             clock=self._clock,
             metrics=self.metrics,
-            rules=lambda: self.core.tools.config.rules,
+            rules=lambda: self.core.context.config.rules,
             closing=self.supervisor.stop.is_set,
         )
         return submission_api.source(self.settings, self._feeds.pods(self.settings.scheduler_names), inputs)
@@ -210,7 +210,7 @@ class Daemon:
         return admin_api.routes(self.settings, inputs)
 
     def _chain(self) -> Chain | None:
-        return self.core.tools.config.chain if self._loops.acting else None
+        return self.core.context.config.chain if self._loops.acting else None
 
     def _supervise(self) -> None:
         self._loops.when_synced(lambda: self._feeds.synced)
@@ -245,7 +245,7 @@ class Daemon:
         """Only the leader asks Slurm for anything. The age of its last good answer counts."""
         if not self._may_write():
             return ""
-        last = self.core.tools.mirror.last_good
+        last = self.core.context.mirror.last_good
         return health.overdue(None if last is None else self._clock.now() - last, bound)
 
     def _watch_others(self, stop: threading.Event) -> None:
@@ -258,12 +258,12 @@ class Daemon:
             dead = self._feeds.dead()
             if dead:
                 raise errors.BridgeError(f"the informers of {', '.join(dead)} have ended")
-            if self.core.tools.config.chain.abandoned >= MOST_ABANDONED:
+            if self.core.context.config.chain.abandoned >= MOST_ABANDONED:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
 
     def _reload(self, source: SettingsSource) -> Reload:
         use = Use(
-            apply=self._apply, told=self._report_reload, stored=lambda: admin_api.stored(self.core.tools.config.chain)
+            apply=self._apply, told=self._report_reload, stored=lambda: admin_api.stored(self.core.context.config.chain)
         )
         return Reload(self.settings, source, use, self._clock)
 
@@ -279,7 +279,7 @@ class Daemon:
         self._declare(config.chain.annotations)
         self._views = {**self._views, **more}
         config.chain.see(self._views)
-        old = self.core.tools.config.chain
+        old = self.core.context.config.chain
         self.core.configure(config)
         self.reporter.configure(configuration.status(settings))
         old.close()

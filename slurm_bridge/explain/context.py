@@ -10,9 +10,9 @@ from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.job import JobRequest, JobView, Phase
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler import desired_job
 from slurm_bridge.scheduler.ids import IdRange
-from slurm_bridge.scheduler.state import Wish
+from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.translate import digest
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.translate.translator import Translated
@@ -47,10 +47,10 @@ class Inquiry:
     jobs: Sequence[JobView]
 
     @property
-    def wish(self) -> Wish:
+    def desired(self) -> DesiredJob:
         """The record that the scheduler would keep."""
-        intent = digest.intent(self.translated, wishes.retry(self.workload))
-        return Wish(workload=self.workload, translated=self.translated, intent=intent)
+        intent = digest.intent(self.translated, desired_job.retry(self.workload))
+        return DesiredJob(workload=self.workload, translated=self.translated, intent=intent)
 
 
 def running(jobs: Sequence[JobView]) -> PlanState | None:

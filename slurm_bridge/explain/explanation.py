@@ -23,8 +23,7 @@ from slurm_bridge.hooks.base import Matrix
 from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.model.job import JobView, Phase
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
-from slurm_bridge.scheduler import records
-from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler import desired_job, records
 from slurm_bridge.translate import digest, translator
 from slurm_bridge.translate.shapes import Form
 from slurm_bridge.translate.translator import Value
@@ -143,10 +142,10 @@ def _preemption(
 
 def _written(inquiry: Inquiry, result: PipelineResult) -> Mapping[str, object] | Reject:
     """The submission, with the owner record and the job id that the scheduler would choose."""
-    wish, means, request = inquiry.wish, inquiry.means, result.translated.request
-    mark = wishes.mark(wish, result.plan) if result.plan else f"{wish.intent}:{digest.digest(request)}"
+    desired, means, request = inquiry.desired, inquiry.means, result.translated.request
+    mark = desired_job.mark(desired, result.plan) if result.plan else f"{desired.intent}:{digest.digest(request)}"
     plan = result.plan.state.text if result.plan else ""
-    attempt, members = _attempt(inquiry.jobs), wishes.members(wish)
+    attempt, members = _attempt(inquiry.jobs), desired_job.members(desired)
     owner = records.for_attempt(request.owner, attempt, request=mark, plan=plan, members=members)
     job_id = means.ids.choose(owner) if means.ids is not None else None
     try:

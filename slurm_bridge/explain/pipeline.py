@@ -19,8 +19,8 @@ from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.hooks.pass_context import Stopped
 from slurm_bridge.hooks.usable_nodes import FilterResult
 from slurm_bridge.model.verdict import Obstacle, Wait
-from slurm_bridge.scheduler import wish as wishes
-from slurm_bridge.scheduler.state import Wish
+from slurm_bridge.scheduler import desired_job
+from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.translate.translator import Translated
 
 #: The note if a hook ended the pass before the nodes.
@@ -109,7 +109,7 @@ def against(inquiry: Inquiry, servers: Servers, others: OtherWorkloads = usage.A
     )
     inside = tuple(nodes.within(one, seen, planned.request) for one in reasons)
     return PipelineResult(
-        obstacle=_parked(inquiry.wish) or chain.commit(workload, planned, seen),
+        obstacle=_parked(inquiry.desired) or chain.commit(workload, planned, seen),
         translated=settled,
         lines=planned.lines,
         slots=_slots(settled, seen, inside),
@@ -175,6 +175,6 @@ def _pass(
     return tuple(session.lines), found
 
 
-def _parked(wish: Wish) -> Wait | None:
+def _parked(desired: DesiredJob) -> Wait | None:
     """The user cancelled exactly this request, and it has not changed since."""
-    return Wait(reason="Parked", message=wishes.why_parked(wish)) if wishes.parked(wish) else None
+    return Wait(reason="Parked", message=desired_job.why_parked(desired)) if desired_job.parked(desired) else None

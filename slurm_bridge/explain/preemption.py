@@ -17,11 +17,11 @@ from slurm_bridge.model.job import JobView
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
-from slurm_bridge.scheduler import members
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler import workload_pods
+from slurm_bridge.scheduler.context import Limits
 from slurm_bridge.scheduler.eviction import preemptors, sites
 from slurm_bridge.scheduler.eviction.situation import ClusterSituation
-from slurm_bridge.scheduler.tools import Limits
+from slurm_bridge.scheduler.pod_index import PodIndex
 
 #: The workload of a pod.
 Claim = Callable[[Pod], Root]
@@ -46,17 +46,17 @@ class PreemptionView:
 
 
 def look(
-    inquiry: Inquiry, servers: Servers, scene: ClusterView, crew: Sequence[Pod], claim: Claim
+    inquiry: Inquiry, servers: Servers, scene: ClusterView, members: Sequence[Pod], claim: Claim
 ) -> PreemptionView | None:
     """For a workload without nodes; None without the hook. `crew` are its pods as they are."""
     hook = inquiry.means.chain.preempts
-    if hook is None or any(pod.bound for pod in crew):
+    if hook is None or any(pod.bound for pod in members):
         return None
-    found = PreemptionView(after_seconds=hook.after_seconds, promised=tuple(sorted(evictions.nominated(crew))))
-    proposal = None if found.promised else _proposal(hook, inquiry, servers, scene, crew, claim)
+    found = PreemptionView(after_seconds=hook.after_seconds, promised=tuple(sorted(evictions.nominated(members))))
+    proposal = None if found.promised else _proposal(hook, inquiry, servers, scene, members, claim)
     if proposal is None:
         return found
-    named = {pod.uid: _name(pod) for pod in crew}
+    named = {pod.uid: _name(pod) for pod in members}
     return dataclasses.replace(
         found,
         places={named[uid]: node for uid, node in proposal.places.items()},
@@ -82,14 +82,14 @@ def machine(found: PreemptionView) -> Mapping[str, Any]:
 
 
 def _proposal(
-    hook: Preempts, inquiry: Inquiry, servers: Servers, scene: ClusterView, crew: Sequence[Pod], claim: Claim
+    hook: Preempts, inquiry: Inquiry, servers: Servers, scene: ClusterView, members: Sequence[Pod], claim: Claim
 ) -> Proposal | None:
     means, root = inquiry.means, inquiry.workload.root
     table = _table(servers, means.rules.cluster_id)
-    census = _census(scene, crew, claim, root)
-    waits, now, window = census.crew(root.key), means.clock.now(), Limits().window
-    one = preemptors.preemptor(hook, inquiry.wish, waits, table, now=now, window=window)
-    lowest = sites.lowest(census)
+    pod_index = _pod_index(scene, members, claim, root)
+    waits, now, window = pod_index.workload(root.key), means.clock.now(), Limits().window
+    one = preemptors.preemptor(hook, inquiry.desired, waits, table, now=now, window=window)
+    lowest = sites.lowest(pod_index)
     if one is None or lowest is None or one.priority <= lowest:
         return None
     situation = ClusterSituation(
@@ -100,7 +100,7 @@ def _proposal(
         chain=means.chain,
         rules=means.rules,
         table=table,
-        census=census,
+        pod_index=pod_index,
         wall=means.clock.wall(),
     )
     return preemptors.proposal(hook, one, situation)
@@ -115,16 +115,16 @@ def _table(servers: Servers, cluster: str) -> Table:
     return table
 
 
-def _census(scene: ClusterView, crew: Sequence[Pod], claim: Claim, root: Root) -> Census:
+def _pod_index(scene: ClusterView, members: Sequence[Pod], claim: Claim, root: Root) -> PodIndex:
     """The pods that jobs have bound, and those of the workload."""
-    census = Census(claim, now=lambda: _LONG_AGO)
+    pod_index = PodIndex(claim, now=lambda: _LONG_AGO)
     for pod in scene.bound:
-        if members.job_id_of(pod) is not None:
-            census.put(None, pod)
-    for pod in crew:
-        census.put(None, pod)
-        census.move(pod.uid, root)
-    return census
+        if workload_pods.job_id_of(pod) is not None:
+            pod_index.put(None, pod)
+    for pod in members:
+        pod_index.put(None, pod)
+        pod_index.move(pod.uid, root)
+    return pod_index
 
 
 def _placeholder(view: JobView) -> Placeholder:

@@ -107,10 +107,10 @@ def of_pod(pod: Pod, mates: Callable[[], Iterable[Pod]], lookup: OwnerLookup) ->
     given = lookup.given(Sketch())
     root = base.claim(pod, given.known, given.options)
     others = (one for one in mates() if one.uid != pod.uid) if root.kind != kinds.PODS.kind else ()
-    crew = [pod, *(one for one in others if base.claim(one, given.known, given.options).key == root.key)]
-    alive = [one for one in crew if not (one.terminal or one.terminating)] or [pod]
+    workload_pods = [pod, *(one for one in others if base.claim(one, given.known, given.options).key == root.key)]
+    alive = [one for one in workload_pods if not (one.terminal or one.terminating)] or [pod]
     found = _gathered(root, [_unbound(one) for one in alive], given)
-    members = tuple(sorted(crew, key=base.rank))
+    members = tuple(sorted(workload_pods, key=base.rank))
     return dataclasses.replace(found, members=members, exists=True, notes=(*_state(members), *found.notes))
 
 
@@ -157,15 +157,15 @@ def _with_twins(alike: Sequence[ExplainSubject]) -> ExplainSubject:
 
 def _gathered(root: Root, pods: Sequence[Pod], given: Given) -> ExplainSubject:
     """Gather as the scheduler does; if it would wait for more pods, also with the pods that are there."""
-    crew = _Members([pod for pod in pods if wants_node(pod)] or pods)
+    workload_pods = _Members([pod for pod in pods if wants_node(pod)] or pods)
     for _ in range(_MOVES):
-        found = base.gather(root, crew, given)
+        found = base.gather(root, workload_pods, given)
         if not isinstance(found, base.Moved):
             break
         root = found.root
-    whole = base.gather(root, crew, given, started=True) if isinstance(found, Wait) else found
+    whole = base.gather(root, workload_pods, given, started=True) if isinstance(found, Wait) else found
     workload = whole if isinstance(whole, Workload) else None
-    members = workload.pods if workload is not None else tuple(sorted(crew.all(), key=base.rank))
+    members = workload.pods if workload is not None else tuple(sorted(workload_pods.all(), key=base.rank))
     return ExplainSubject(
         title=kind_table.called(root),
         root=root,

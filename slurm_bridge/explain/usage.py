@@ -15,7 +15,7 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Source, Workload
-from slurm_bridge.scheduler import census
+from slurm_bridge.scheduler import pod_index
 from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
 
@@ -29,7 +29,7 @@ def _unknown(_root: Root, _pods: Sequence[Pod]) -> Workload | None:
 class OtherWorkloads:
     """`claim` finds the workload of another pod; `whole` gathers it; None if only its pods count."""
 
-    claim: Callable[[Pod], Root] = census.alone
+    claim: Callable[[Pod], Root] = pod_index.alone
     whole: Callable[[Root, Sequence[Pod]], Workload | None] = _unknown
 
 

@@ -108,7 +108,7 @@ class HookServices:
     #: The cluster now.
     snapshot: Callable[[], ClusterSnapshot] = lambda: EMPTY
     post: JsonClient = nowhere
-    tally: HookCounters = dataclasses.field(default_factory=Untold)
+    counters: HookCounters = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
     threads: bool = True
     carried: CarriedState = dataclasses.field(default_factory=CarriedState)
@@ -136,7 +136,7 @@ class ChainServices:
     wake: Callable[[WorkloadKey], None] = lambda _: None
     seen: Callable[[], ClusterSnapshot] = lambda: EMPTY
     post: JsonClient = nowhere
-    tally: HookCounters = dataclasses.field(default_factory=Untold)
+    counters: HookCounters = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
     #: Somebody reads how scores came about, also those from which nothing follows.
     shows_scores: Callable[[], bool] = lambda: True
@@ -154,7 +154,7 @@ class ChainServices:
             wake=self.wake,
             snapshot=self.seen,
             post=self.post,
-            tally=self.tally,
+            counters=self.counters,
             finest=self.finest,
             threads=self.threads,
             carried=self.carried.setdefault(hook, CarriedState()),

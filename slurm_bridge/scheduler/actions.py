@@ -8,8 +8,8 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import held, records, relevant, timers, words
-from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler import active_usage, current_job, desired_job, records, timers, words
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.decide import Action, Decision, Facts, Pods, Stray
 from slurm_bridge.scheduler.effects import (
     bind,
@@ -24,15 +24,14 @@ from slurm_bridge.scheduler.effects import (
     update,
 )
 from slurm_bridge.scheduler.facts import Subject
-from slurm_bridge.scheduler.members import Crew, Picked, Standing
 from slurm_bridge.scheduler.queue import AT_ONCE, LINE_UP, WOKEN, Filed
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.workload_pods import PickedPods, PodState, WorkloadPods
 
 #: The rest of an action; it calls either side, and may take its time.
 Act = Callable[[], Filed]
 
 
-def carry_out(ctx: Tools, decision: Decision, subject: Subject, facts: Facts) -> Act | Filed:
+def carry_out(ctx: SchedulerContext, decision: Decision, subject: Subject, facts: Facts) -> Act | Filed:
     """Begin the action, and return the rest of it."""
     return _EFFECTS[decision.action](ctx, subject, decision, facts)
 
@@ -40,25 +39,25 @@ def carry_out(ctx: Tools, decision: Decision, subject: Subject, facts: Facts) ->
 # -- the workload as a whole -------------------------------------------------------------------------------------------
 
 
-def _search(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _search(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: unanswered.search(ctx, subject.key)
 
 
-def _cancel_surplus(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _cancel_surplus(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: end.cancel_surplus(ctx, subject.surplus)
 
 
-def _await_watch(_ctx: Tools, _subject: Subject, decision: Decision, _facts: Facts) -> Filed:
+def _await_watch(_ctx: SchedulerContext, _subject: Subject, decision: Decision, _facts: Facts) -> Filed:
     return Filed(after=decision.after)
 
 
-def _rest(ctx: Tools, subject: Subject, decision: Decision, facts: Facts) -> Filed:
+def _rest(ctx: SchedulerContext, subject: Subject, decision: Decision, facts: Facts) -> Filed:
     if facts.pods is Pods.BOUND:
         _complete(ctx, subject)
     return Filed(after=decision.after)
 
 
-def _replace(ctx: Tools, subject: Subject, decision: Decision, _facts: Facts) -> Act:
+def _replace(ctx: SchedulerContext, subject: Subject, decision: Decision, _facts: Facts) -> Act:
     state = ctx.states.get(subject.key)
     if state is not None:
         state.returned = None
@@ -68,93 +67,93 @@ def _replace(ctx: Tools, subject: Subject, decision: Decision, _facts: Facts) ->
 # -- pods without nodes ------------------------------------------------------------------------------------------------
 
 
-def _settle(_ctx: Tools, _subject: Subject, decision: Decision, _facts: Facts) -> Filed:
+def _settle(_ctx: SchedulerContext, _subject: Subject, decision: Decision, _facts: Facts) -> Filed:
     return Filed(after=decision.after)
 
 
-def _tell(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _tell(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     return _say_obstacle(ctx, subject)
 
 
-def _tell_for_a_while(ctx: Tools, subject: Subject, decision: Decision, _facts: Facts) -> Filed:
+def _tell_for_a_while(ctx: SchedulerContext, subject: Subject, decision: Decision, _facts: Facts) -> Filed:
     _say_obstacle(ctx, subject)
     timers.start_incomplete(ctx.states.of(subject.key).leadership, ctx.clock.now())
     return Filed(after=decision.after)
 
 
-def _tell_and_replace(ctx: Tools, subject: Subject, decision: Decision, facts: Facts) -> Act:
+def _tell_and_replace(ctx: SchedulerContext, subject: Subject, decision: Decision, facts: Facts) -> Act:
     _say_obstacle(ctx, subject)
     return _replace(ctx, subject, decision, facts)
 
 
-def _say_obstacle(ctx: Tools, subject: Subject) -> Filed:
+def _say_obstacle(ctx: SchedulerContext, subject: Subject) -> Filed:
     """Tell the pods what keeps them from a job; without a job and nodes, hooks count nothing for them any more."""
-    crew, obstacle = subject.pods, subject.obstacle
+    members, obstacle = subject.pods, subject.obstacle
     assert obstacle is not None
-    _stop_counting(ctx, crew)
+    _stop_counting(ctx, members)
     if isinstance(subject.gathered, Workload):
         return report.of_workload(ctx, subject.gathered, obstacle)
-    if isinstance(obstacle, Wait) and crew.root.kind != "Pod":
-        _say_waiting(ctx, crew, obstacle.reason, obstacle.message)
+    if isinstance(obstacle, Wait) and members.root.kind != "Pod":
+        _say_waiting(ctx, members, obstacle.reason, obstacle.message)
         return Filed(after=obstacle.retry_after)
-    return report.of_crew(ctx, crew, obstacle)
+    return report.of_crew(ctx, members, obstacle)
 
 
-def _stop_counting(ctx: Tools, crew: Crew) -> None:
-    if not held.keeps(ctx, crew, crew.root.key):
-        ctx.ended(crew.root.key)
+def _stop_counting(ctx: SchedulerContext, members: WorkloadPods) -> None:
+    if not active_usage.keeps(ctx, members, members.root.key):
+        ctx.ended(members.root.key)
 
 
-def _say_waiting(ctx: Tools, crew: Crew, reason: str, text: str) -> None:
-    ctx.voice.waiting_together(crew.root, Picked(crew, Standing.WANTING), reason, text)
+def _say_waiting(ctx: SchedulerContext, members: WorkloadPods, reason: str, text: str) -> None:
+    ctx.status.waiting_together(members.root, PickedPods(members, PodState.WANTING), reason, text)
 
 
-def _spread_note(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _spread_note(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: end.spread(ctx, subject.wanted)
 
 
-def _tell_parked(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _tell_parked(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     return end.tell_parked(ctx, subject.wanted)
 
 
-def _park(ctx: Tools, subject: Subject, decision: Decision, _facts: Facts) -> Act:
+def _park(ctx: SchedulerContext, subject: Subject, decision: Decision, _facts: Facts) -> Act:
     why = f"{decision.why}; what replaces the pods that were ended is not submitted by itself"
     return lambda: end.park(ctx, subject.wanted, None, why)
 
 
-def _line_up(_ctx: Tools, _subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _line_up(_ctx: SchedulerContext, _subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     return LINE_UP
 
 
-def _submit(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act | Filed:
-    tools, wish, placeholder = ctx, subject.wanted, subject.placeholder
-    planned = wishes.plan(wish, tools, placeholder)
-    if isinstance(planned, Wait) and tools.cleared(wish.workload):
-        tools.promised.crowds_out(wish.workload.root.key)
-    if isinstance(planned, Wait) and planned.retry_after is None and tools.avoid(wish.workload):
+def _submit(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act | Filed:
+    context, desired, placeholder = ctx, subject.wanted, subject.placeholder
+    planned = desired_job.plan(desired, context, placeholder)
+    if isinstance(planned, Wait) and context.cleared(desired.workload):
+        context.promised.crowds_out(desired.workload.root.key)
+    if isinstance(planned, Wait) and planned.retry_after is None and context.avoid(desired.workload):
         # Nothing is reported when a node is no longer avoided.
-        planned = dataclasses.replace(planned, retry_after=tools.avoided.seconds)
+        planned = dataclasses.replace(planned, retry_after=context.avoided.seconds)
     if isinstance(planned, Wait | Reject):
-        return report.of_workload(ctx, wish.workload, planned)
-    late = tools.config.chain.commit(wish.workload, planned, tools.keeper.snapshot())
+        return report.of_workload(ctx, desired.workload, planned)
+    late = context.config.chain.commit(desired.workload, planned, context.keeper.snapshot())
     if late is not None:
-        return report.of_workload(ctx, wish.workload, late)
-    return lambda: submit.submit(ctx, wish, planned, placeholder, subject.pods.served)
+        return report.of_workload(ctx, desired.workload, late)
+    return lambda: submit.submit(ctx, desired, planned, placeholder, subject.pods.served)
 
 
-def _keep(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
-    wish, placeholder = subject.wanted, subject.job
-    planned = wishes.plan(wish, ctx, placeholder)
-    return lambda: update.keep(ctx, wish, planned, placeholder)
+def _keep(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    desired, placeholder = subject.wanted, subject.job
+    planned = desired_job.plan(desired, ctx, placeholder)
+    return lambda: update.keep(ctx, desired, planned, placeholder)
 
 
-def _await_slurm(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _await_slurm(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     placeholder, workload = subject.job, subject.wanted.workload
     ctx.say(workload, "SlurmJobPending", words.waiting(placeholder), key=words.key(placeholder))
     return WOKEN
 
 
-def _ask_why(ctx: Tools, subject: Subject, decision: Decision, facts: Facts) -> Act:
+def _ask_why(ctx: SchedulerContext, subject: Subject, decision: Decision, facts: Facts) -> Act:
     otherwise = LINE_UP
     if facts.cancelled:
         _stop_counting(ctx, subject.pods)
@@ -162,16 +161,16 @@ def _ask_why(ctx: Tools, subject: Subject, decision: Decision, facts: Facts) -> 
     return lambda: end.again(ctx, subject.wanted, subject.job) or otherwise
 
 
-def _refuse_user(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _refuse_user(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: job_users.refuse(ctx, subject.wanted, subject.job)
 
 
-def _bind(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _bind(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     _begin_start(ctx, subject)
     return lambda: bind.bind(ctx, subject.wanted, subject.job)
 
 
-def _begin_start(ctx: Tools, subject: Subject) -> None:
+def _begin_start(ctx: SchedulerContext, subject: Subject) -> None:
     leadership = ctx.states.of(subject.key).leadership
     timers.begin_start(leadership, subject.job.job_id, ctx.clock.now())
 
@@ -179,7 +178,7 @@ def _begin_start(ctx: Tools, subject: Subject) -> None:
 # -- pods that join a job that runs ------------------------------------------------------------------------------------
 
 
-def _finish_start(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _finish_start(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     _begin_start(ctx, subject)
 
     def act() -> Filed:
@@ -193,44 +192,44 @@ def _finish_start(ctx: Tools, subject: Subject, _decision: Decision, _facts: Fac
     return act
 
 
-def _in_time(ctx: Tools, subject: Subject, filed: Filed) -> Filed:
+def _in_time(ctx: SchedulerContext, subject: Subject, filed: Filed) -> Filed:
     """The workload is looked at again before the time for its start is over."""
-    tools = ctx
-    leadership = tools.states.of(subject.key).leadership
-    left = timers.start_left(leadership, subject.pods, subject.job, tools.clock.now(), tools.limits)
+    context = ctx
+    leadership = context.states.of(subject.key).leadership
+    left = timers.start_left(leadership, subject.pods, subject.job, context.clock.now(), context.limits)
     if left is None or (filed.after is not None and filed.after < left):
         return filed
     return Filed(after=max(0.0, left))
 
 
-def _tell_members(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _tell_members(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     assert subject.obstacle is not None
     return _in_time(ctx, subject, report.of_crew(ctx, subject.pods, subject.obstacle))
 
 
-def _join(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _join(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: bind.join(ctx, subject.wanted, subject.pods, subject.job)
 
 
-def _undo_start(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
-    crew, placeholder, seconds = subject.pods, subject.job, int(ctx.limits.bind_seconds)
-    text = f"not all pods of {crew.root} could be bound within {seconds} s; those that were are taken back"
+def _undo_start(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    members, placeholder, seconds = subject.pods, subject.job, int(ctx.limits.bind_seconds)
+    text = f"not all pods of {members.root} could be bound within {seconds} s; those that were are taken back"
 
     def act() -> Filed:
         # Bindings that the watch has not reported count: a start that is complete is not undone for them.
         bound = {pod.uid for pod in cancel.bound_by(ctx, placeholder)}
-        more = sum(pod.uid in bound for pod in crew.pods(Standing.WANTING))
-        if timers.is_complete(crew, placeholder, more=more):
+        more = sum(pod.uid in bound for pod in members.pods(PodState.WANTING))
+        if timers.is_complete(members, placeholder, more=more):
             return Filed(after=bind.ECHO)
         ctx.states.of(subject.key).leadership.undone = placeholder.job_id
-        ended = end.end_all(ctx, crew, placeholder, "NOTBOUND", text)
+        ended = end.end_all(ctx, members, placeholder, "NOTBOUND", text)
         # Where no pod has a node any more, no pod's end wakes the workload.
-        return ended if crew.on(placeholder.job_id) else AT_ONCE
+        return ended if members.on(placeholder.job_id) else AT_ONCE
 
     return act
 
 
-def _await_group(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _await_group(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     root = subject.pods.root
     text = f"{root} runs by Slurm job {subject.job.job_id}; this pod starts with all others the next time"
     _say_waiting(ctx, subject.pods, "GangRuns", text)
@@ -240,58 +239,58 @@ def _await_group(ctx: Tools, subject: Subject, _decision: Decision, _facts: Fact
 # -- pods with nodes ---------------------------------------------------------------------------------------------------
 
 
-def _look_up(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _look_up(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: look_up.look(ctx, subject.pods)
 
 
-def _leave(ctx: Tools, subject: Subject, _decision: Decision, facts: Facts) -> Act:
-    crew = subject.pods
+def _leave(ctx: SchedulerContext, subject: Subject, _decision: Decision, facts: Facts) -> Act:
+    members = subject.pods
     if facts.wanting:
         job_id = subject.job.job_id
-        text = f"the pods that {crew.root} had before still leave the nodes of Slurm job {job_id}"
-        _say_waiting(ctx, crew, "GangRuns", text)
-    return lambda: end.leaving(ctx, crew)
+        text = f"the pods that {members.root} had before still leave the nodes of Slurm job {job_id}"
+        _say_waiting(ctx, members, "GangRuns", text)
+    return lambda: end.leaving(ctx, members)
 
 
-def _regain(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _regain(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: restore.pending(ctx, subject.pods, subject.job)
 
 
-def _restore(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _restore(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: restore.restore(ctx, subject.wanted, subject.job, subject.pods)
 
 
-def _doubt(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _doubt(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: end.doubt(ctx, subject.pods, subject.job)
 
 
-def _end(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+def _end(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
     return lambda: end.end(ctx, subject.pods, subject.job)
 
 
-def _end_shrunk(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
-    lost = relevant.shrunk(subject.pods, subject.job)
+def _end_shrunk(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Act:
+    lost = current_job.shrunk(subject.pods, subject.job)
     return lambda: end.end_shrunk(ctx, subject.pods, lost, subject.job)
 
 
-def _restart(ctx: Tools, subject: Subject, _decision: Decision, facts: Facts) -> Act:
+def _restart(ctx: SchedulerContext, subject: Subject, _decision: Decision, facts: Facts) -> Act:
     if facts.pods is Pods.BOUND:
         _complete(ctx, subject)
     text = f"a pod of {subject.pods.root} was lost, and its policy is to restart all of them"
     return lambda: end.end_all(ctx, subject.pods, subject.job, "RESTART", text)
 
 
-def _announce(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _announce(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     _complete(ctx, subject)
-    crew, whole = subject.pods, subject.gathered
-    enough = crew.count(Standing.BOUND, Standing.DONE) >= records.starters_of(subject.job.owner)
+    members, whole = subject.pods, subject.gathered
+    enough = members.count(PodState.BOUND, PodState.DONE) >= records.starters_of(subject.job.owner)
     if isinstance(whole, Workload) and enough:
         ctx.states.of(subject.key).announced = True
-        ctx.voice.scheduled(whole)
+        ctx.status.scheduled(whole)
     return WOKEN
 
 
-def _complete(ctx: Tools, subject: Subject) -> None:
+def _complete(ctx: SchedulerContext, subject: Subject) -> None:
     """All members have nodes: the start is over."""
     ctx.states.of(subject.key).leadership.starting = None
 
@@ -299,22 +298,22 @@ def _complete(ctx: Tools, subject: Subject) -> None:
 # -- pods that are over ------------------------------------------------------------------------------------------------
 
 
-def _ignore(_ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _ignore(_ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     logger.warning("job {} stands for a {}: left alone", subject.job.job_id, subject.job.owner.kind)
     return WOKEN
 
 
-def _withdraw(ctx: Tools, subject: Subject, _decision: Decision, facts: Facts) -> Act:
-    seen = facts.stray is Stray.CHECK or subject.crew is not None or ctx.census.seen_gone(subject.key)
-    return lambda: end.withdraw(ctx, subject.key, subject.crew, seen=seen)
+def _withdraw(ctx: SchedulerContext, subject: Subject, _decision: Decision, facts: Facts) -> Act:
+    seen = facts.stray is Stray.CHECK or subject.workload_pods is not None or ctx.pod_index.seen_gone(subject.key)
+    return lambda: end.withdraw(ctx, subject.key, subject.workload_pods, seen=seen)
 
 
-def _forget(ctx: Tools, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
+def _forget(ctx: SchedulerContext, subject: Subject, _decision: Decision, _facts: Facts) -> Filed:
     ctx.node_waiters.forget(subject.key)
     return end.drop(ctx, subject.key)
 
 
-_EFFECTS: Mapping[Action, Callable[[Tools, Subject, Decision, Facts], Act | Filed]] = {
+_EFFECTS: Mapping[Action, Callable[[SchedulerContext, Subject, Decision, Facts], Act | Filed]] = {
     Action.SEARCH: _search,
     Action.CANCEL_SURPLUS: _cancel_surplus,
     Action.AWAIT_WATCH: _await_watch,

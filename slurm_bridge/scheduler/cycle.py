@@ -19,42 +19,42 @@ from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import actions, timers
 from slurm_bridge.scheduler import facts as reading
 from slurm_bridge.scheduler.actions import Act
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.decide import Facts, View, decide, view
 from slurm_bridge.scheduler.facts import Subject
-from slurm_bridge.scheduler.members import PLACED, Crew, Standing
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState, WorkloadPods
 from slurm_bridge.workloads.base import Moved
 
 
 class Cycle:
     """Looks at workloads; `wake` has another workload looked at."""
 
-    def __init__(self, tools: Tools, wake: Callable[[WorkloadKey], None]) -> None:
-        self._tools, self._wake = tools, wake
+    def __init__(self, context: SchedulerContext, wake: Callable[[WorkloadKey], None]) -> None:
+        self._context, self._wake = context, wake
 
     def look(self, key: WorkloadKey, *, turn: bool) -> Act | Filed:
         """What to do with this workload; `turn` says that it may submit now."""
-        subject = reading.subject(self._tools, key, turn=turn)
-        facts = reading.glance(self._tools, subject)
+        subject = reading.subject(self._context, key, turn=turn)
+        facts = reading.glance(self._context, subject)
         stands = reading.to_gather(facts)
         if stands:
             gathered = self._gather(subject.pods, *stands, one=facts.lost)
             if gathered is None and view(facts) is not View.PLACED:
                 return AT_ONCE
             subject.gathered = gathered
-            facts = self._with_members(reading.of_members(self._tools, facts, subject), subject)
+            facts = self._with_members(reading.of_members(self._context, facts, subject), subject)
         decision = decide(facts)
-        return actions.carry_out(self._tools, decision, subject, facts)
+        return actions.carry_out(self._context, decision, subject, facts)
 
-    def _gather(self, crew: Crew, *stands: Standing, one: bool = False) -> Workload | Obstacle | None:
+    def _gather(self, members: WorkloadPods, *stands: PodState, one: bool = False) -> Workload | Obstacle | None:
         """The workload of the pods in these states; None when they turn out to belong to another one."""
-        looked_at = crew.first(*stands)
-        gathered = self._tools.gather(crew, *stands, one=one)
+        looked_at = members.first(*stands)
+        gathered = self._context.gather(members, *stands, one=one)
         if not isinstance(gathered, Moved):
             return gathered
         if looked_at is not None and not looked_at.bound:
-            self._tools.census.move(looked_at.uid, gathered.root)
+            self._context.pod_index.move(looked_at.uid, gathered.root)
         self._wake(gathered.root.key)
         return None
 
@@ -63,12 +63,12 @@ class Cycle:
         if view(facts) is not View.WAITING:
             return facts
         if reading.may_be_cancelled(subject):
-            some = self._gather(subject.pods, Standing.WANTING, *PLACED)
-            return msgspec.structs.replace(facts, cancelled=reading.is_cancelled(self._tools, subject, some))
-        if subject.wish is None or (facts.torn and not facts.never_started):
+            some = self._gather(subject.pods, PodState.WANTING, *PLACED)
+            return msgspec.structs.replace(facts, cancelled=reading.is_cancelled(self._context, subject, some))
+        if subject.desired is None or (facts.torn and not facts.never_started):
             return facts
-        known, crew, tools = subject.placeholder, subject.pods, self._tools
-        leadership, started = tools.states.of(crew.root.key).leadership, known is not None and known.started
-        workload, now = subject.wish.workload, tools.clock.now()
-        left = timers.follow_members(leadership, workload, crew, now, tools.limits, started=started)
+        known, members, context = subject.placeholder, subject.pods, self._context
+        leadership, started = context.states.of(members.root.key).leadership, known is not None and known.started
+        workload, now = subject.desired.workload, context.clock.now()
+        left = timers.follow_members(leadership, workload, members, now, context.limits, started=started)
         return msgspec.structs.replace(facts, settle_left=left) if left is not None else facts

@@ -23,7 +23,7 @@ import msgspec
 from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.workload import MemberLost
-from slurm_bridge.scheduler.members import Crew, Standing
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 
 #: Why the rest of a heterogeneous job is cancelled.
 TORN: Final = "a component of it has ended"
@@ -409,15 +409,15 @@ _PHASES = {
 }
 
 
-def pods_of(crew: Crew | None) -> Pods:
+def pods_of(workload_pods: WorkloadPods | None) -> Pods:
     """The pods of a workload, in one word."""
-    if crew is None:
+    if workload_pods is None:
         return Pods.OVER
-    if crew.count(Standing.BOUND, Standing.LEAVING):
-        if crew.count(Standing.WANTING):
+    if workload_pods.count(PodState.BOUND, PodState.LEAVING):
+        if workload_pods.count(PodState.WANTING):
             return Pods.JOINING
-        return Pods.BOUND if crew.count(Standing.BOUND) else Pods.LEAVING
-    return Pods.WAITING if crew.count(Standing.WANTING) else Pods.OVER
+        return Pods.BOUND if workload_pods.count(PodState.BOUND) else Pods.LEAVING
+    return Pods.WAITING if workload_pods.count(PodState.WANTING) else Pods.OVER
 
 
 def job_of(placeholder: Placeholder | None) -> Job:

@@ -15,13 +15,12 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import MemberLost, Workload
-from slurm_bridge.scheduler import decide, records, relevant, timers
-from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler import current_job, decide, desired_job, records, timers
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.decide import Facts, Job, Members, Pods, Stray, View
 from slurm_bridge.scheduler.effects import bind, job_users
-from slurm_bridge.scheduler.members import ENDED, PLACED, Crew, Standing, job_id_of
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import ENDED, PLACED, PodState, WorkloadPods, job_id_of
 from slurm_bridge.workloads import kind_table
 from slurm_bridge.workloads.gangs import INCOMPLETE
 
@@ -43,21 +42,21 @@ class Subject:
     """
 
     key: WorkloadKey
-    crew: Crew | None
+    workload_pods: WorkloadPods | None
     placeholders: tuple[Placeholder, ...]
     placeholder: Placeholder | None
     named: frozenset[JobId]
     surplus: tuple[Placeholder, ...]
     turn: bool
     gathered: Workload | Obstacle | None = None
-    wish: Wish | None = None
+    desired: DesiredJob | None = None
     obstacle: Obstacle | None = None
 
     @property
-    def pods(self) -> Crew:
+    def pods(self) -> WorkloadPods:
         """The pods; only where there are some."""
-        assert self.crew is not None
-        return self.crew
+        assert self.workload_pods is not None
+        return self.workload_pods
 
     @property
     def job(self) -> Placeholder:
@@ -66,19 +65,19 @@ class Subject:
         return self.placeholder
 
     @property
-    def wanted(self) -> Wish:
+    def wanted(self) -> DesiredJob:
         """What the members ask for; only where that could be read."""
-        assert self.wish is not None
-        return self.wish
+        assert self.desired is not None
+        return self.desired
 
 
-def subject(ctx: Tools, key: WorkloadKey, *, turn: bool) -> Subject:
+def subject(ctx: SchedulerContext, key: WorkloadKey, *, turn: bool) -> Subject:
     """The workload of this key, as it is known now."""
-    crew, placeholders = ctx.census.crew(key), ctx.table.of(key)
-    placeholder, named = relevant.relevant(crew, placeholders)
+    workload_pods, placeholders = ctx.pod_index.workload(key), ctx.table.of(key)
+    placeholder, named = current_job.relevant(workload_pods, placeholders)
     return Subject(
         key=key,
-        crew=crew,
+        workload_pods=workload_pods,
         placeholders=placeholders,
         placeholder=placeholder,
         named=named,
@@ -87,65 +86,65 @@ def subject(ctx: Tools, key: WorkloadKey, *, turn: bool) -> Subject:
     )
 
 
-def glance(ctx: Tools, subject: Subject) -> Facts:
+def glance(ctx: SchedulerContext, subject: Subject) -> Facts:
     """What pods, jobs and timers tell."""
-    pods, crew = decide.pods_of(subject.crew), subject.crew
+    pods, workload_pods = decide.pods_of(subject.workload_pods), subject.workload_pods
     if ctx.unanswered(subject.key):
         return Facts(pods=pods, job=decide.job_of(subject.placeholder), unanswered=True)
-    if crew is None or pods is Pods.OVER:
+    if workload_pods is None or pods is Pods.OVER:
         return _of_ended(ctx, subject, pods)
     if pods is not Pods.WAITING and subject.placeholder is None:
-        subject.placeholder = _robbed(ctx, crew)
+        subject.placeholder = _robbed(ctx, workload_pods)
     known = subject.placeholder
     facts = Facts(
         pods=pods,
         job=decide.job_of(known),
         surplus=bool(subject.surplus),
-        watch_left=_watch_left(ctx, crew),
+        watch_left=_watch_left(ctx, workload_pods),
         turn=subject.turn,
-        bound=crew.count(Standing.BOUND) > 0,
-        wanting=crew.count(Standing.WANTING) > 0,
+        bound=workload_pods.count(PodState.BOUND) > 0,
+        wanting=workload_pods.count(PodState.WANTING) > 0,
         torn=known is not None and known.torn,
-        left_behind=pods is Pods.JOINING and relevant.left_behind(crew, known, subject.placeholders),
-        outlived=pods is Pods.WAITING and known is not None and _outlived(ctx, crew, known),
+        left_behind=pods is Pods.JOINING and current_job.left_behind(workload_pods, known, subject.placeholders),
+        outlived=pods is Pods.WAITING and known is not None and _outlived(ctx, workload_pods, known),
     )
     match decide.view(facts):
         case View.PLACED if known is not None:
-            return _of_placed(ctx, facts, crew, known)
+            return _of_placed(ctx, facts, workload_pods, known)
         case View.JOINING if known is not None:
-            return _of_joining(ctx, facts, crew, known)
+            return _of_joining(ctx, facts, workload_pods, known)
         case View.WAITING:
-            return _of_waiting(ctx, facts, crew, known)
+            return _of_waiting(ctx, facts, workload_pods, known)
     return facts
 
 
-def _watch_left(ctx: Tools, crew: Crew) -> float | None:
+def _watch_left(ctx: SchedulerContext, workload_pods: WorkloadPods) -> float | None:
     """Seconds to wait until the watch reports the bindings that were made; None when it has reported them all."""
-    state = ctx.states.get(crew.root.key)
+    state = ctx.states.get(workload_pods.root.key)
     if state is None or not state.sent:
         return None
-    now, still = ctx.clock.now(), {pod.uid for pod in crew.pods(Standing.WANTING)}
+    now, still = ctx.clock.now(), {pod.uid for pod in workload_pods.pods(PodState.WANTING)}
     waits = any(since + bind.ECHO > now for uid, since in list(state.sent.items()) if uid in still)
     return bind.LOOK_AGAIN if waits else None
 
 
-def _can_be_restored(ctx: Tools, known: Placeholder) -> bool:
+def _can_be_restored(ctx: SchedulerContext, known: Placeholder) -> bool:
     """Slurm has forgotten the job, and gives it the same id again."""
     return known.lost and known.certainty is Certainty.GONE and ctx.limits.ids is not None
 
 
-def _robbed(ctx: Tools, crew: Crew) -> Placeholder | None:
+def _robbed(ctx: SchedulerContext, workload_pods: WorkloadPods) -> Placeholder | None:
     """The job of these pods, where its id is another job's now."""
-    state = ctx.states.get(crew.root.key)
+    state = ctx.states.get(workload_pods.root.key)
     found = state.robbed if state is not None else None
-    return found if found is not None and found.job_id in crew.named else None
+    return found if found is not None and found.job_id in workload_pods.named else None
 
 
-def _of_ended(ctx: Tools, subject: Subject, pods: Pods) -> Facts:
+def _of_ended(ctx: SchedulerContext, subject: Subject, pods: Pods) -> Facts:
     known, stray = subject.placeholder, Stray.NO
-    if subject.crew is None and known is not None and known.owner.kind not in kind_table.NAMES:
+    if subject.workload_pods is None and known is not None and known.owner.kind not in kind_table.NAMES:
         stray = Stray.CHECK if known.owner.kind == CHECK else Stray.OTHER
-    root = ctx.census.root_of(known.owner.uid) if known is not None else None
+    root = ctx.pod_index.root_of(known.owner.uid) if known is not None else None
     return Facts(
         pods=pods,
         job=decide.job_of(known),
@@ -157,70 +156,70 @@ def _of_ended(ctx: Tools, subject: Subject, pods: Pods) -> Facts:
     )
 
 
-def _outlived(ctx: Tools, crew: Crew, known: Placeholder) -> bool:
-    return relevant.outlived(crew, known) and not _undone(ctx, crew, known)
+def _outlived(ctx: SchedulerContext, workload_pods: WorkloadPods, known: Placeholder) -> bool:
+    return current_job.outlived(workload_pods, known) and not _undone(ctx, workload_pods, known)
 
 
-def _undone(ctx: Tools, crew: Crew, known: Placeholder) -> bool:
+def _undone(ctx: SchedulerContext, workload_pods: WorkloadPods, known: Placeholder) -> bool:
     """The pods that were bound by this job were ended, because the others could not be bound."""
-    return ctx.states.of(crew.root.key).leadership.undone == known.job_id
+    return ctx.states.of(workload_pods.root.key).leadership.undone == known.job_id
 
 
-def _of_placed(ctx: Tools, facts: Facts, crew: Crew, known: Placeholder) -> Facts:
+def _of_placed(ctx: SchedulerContext, facts: Facts, workload_pods: WorkloadPods, known: Placeholder) -> Facts:
     if facts.job is Job.GONE:
         return msgspec.structs.replace(facts, restorable=facts.bound and _can_be_restored(ctx, known))
     if facts.job in (Job.NONE, Job.MAYBE, Job.ENDED, Job.PENDING) or not facts.bound:
         return facts
-    shrunk = bool(relevant.shrunk(crew, known))
+    shrunk = bool(current_job.shrunk(workload_pods, known))
     if shrunk or facts.wanting:
         return msgspec.structs.replace(facts, shrunk=shrunk)
-    state = ctx.states.of(crew.root.key)
-    untold = crew.root.kind in kind_table.ANNOUNCED and not state.announced
-    return msgspec.structs.replace(facts, lost=_lost(crew, known), unannounced=untold)
+    state = ctx.states.of(workload_pods.root.key)
+    untold = workload_pods.root.kind in kind_table.ANNOUNCED and not state.announced
+    return msgspec.structs.replace(facts, lost=_lost(workload_pods, known), unannounced=untold)
 
 
-def _of_joining(ctx: Tools, facts: Facts, crew: Crew, known: Placeholder) -> Facts:
-    leadership, tools = ctx.states.of(crew.root.key).leadership, ctx
+def _of_joining(ctx: SchedulerContext, facts: Facts, workload_pods: WorkloadPods, known: Placeholder) -> Facts:
+    leadership, context = ctx.states.of(workload_pods.root.key).leadership, ctx
     return msgspec.structs.replace(
         facts,
-        shrunk=bool(relevant.shrunk(crew, known)),
-        start_left=timers.start_left(leadership, crew, known, tools.clock.now(), tools.limits),
+        shrunk=bool(current_job.shrunk(workload_pods, known)),
+        start_left=timers.start_left(leadership, workload_pods, known, context.clock.now(), context.limits),
     )
 
 
-def _of_waiting(ctx: Tools, facts: Facts, crew: Crew, known: Placeholder | None) -> Facts:
+def _of_waiting(ctx: SchedulerContext, facts: Facts, workload_pods: WorkloadPods, known: Placeholder | None) -> Facts:
     if known is not None and (known.started or known.torn):
         return facts
-    leadership, tools = ctx.states.of(crew.root.key).leadership, ctx
-    left = timers.settling_left(leadership, crew, tools.clock.now(), tools.limits)
+    leadership, context = ctx.states.of(workload_pods.root.key).leadership, ctx
+    left = timers.settling_left(leadership, workload_pods, context.clock.now(), context.limits)
     return msgspec.structs.replace(facts, settle_left=left) if left is not None else facts
 
 
-def of_members(ctx: Tools, facts: Facts, subject: Subject) -> Facts:
+def of_members(ctx: SchedulerContext, facts: Facts, subject: Subject) -> Facts:
     """The same facts, and what the members that were gathered tell."""
     gathered, where = subject.gathered, decide.view(facts)
     if where is View.PLACED and facts.job is not Job.GONE:
         gang = gathered.gang if isinstance(gathered, Workload) else None
         return msgspec.structs.replace(facts, restarts=gang is not None and gang.member_lost is MemberLost.RESTART)
-    read = wishes.read(gathered, ctx) if isinstance(gathered, Workload) else gathered
-    if isinstance(read, Wish):
-        subject.wish = read
+    read = desired_job.read(gathered, ctx) if isinstance(gathered, Workload) else gathered
+    if isinstance(read, DesiredJob):
+        subject.desired = read
     else:
         subject.obstacle = read
     if where is View.PLACED:
-        return msgspec.structs.replace(facts, restorable=subject.wish is not None)
+        return msgspec.structs.replace(facts, restorable=subject.desired is not None)
     if where is View.JOINING:
         return _members_joining(ctx, facts, subject)
     return _members_waiting(ctx, facts, subject)
 
 
-def _members_joining(ctx: Tools, facts: Facts, subject: Subject) -> Facts:
-    crew, known, wish = subject.pods, subject.job, subject.wish
-    if wish is not None:
-        subject.obstacle = ctx.config.chain.unhonoured(wish.translated)
-    if wish is None or subject.obstacle is not None:
+def _members_joining(ctx: SchedulerContext, facts: Facts, subject: Subject) -> Facts:
+    workload_pods, known, desired = subject.pods, subject.job, subject.desired
+    if desired is not None:
+        subject.obstacle = ctx.config.chain.unhonoured(desired.translated)
+    if desired is None or subject.obstacle is not None:
         return msgspec.structs.replace(facts, members=_members(subject))
-    gang, lost = wish.workload.gang, _lost(crew, known)
+    gang, lost = desired.workload.gang, _lost(workload_pods, known)
     policy = gang.member_lost if gang is not None else None
     # A start goes on although other members have come meanwhile.
     begun = facts.start_left is not None and (policy is MemberLost.KEEP or not lost)
@@ -229,19 +228,19 @@ def _members_joining(ctx: Tools, facts: Facts, subject: Subject) -> Facts:
         members=Members.COMPLETE,
         policy=policy,
         lost=lost,
-        anew=_anew(ctx, wish.workload, crew, known),
-        on_job=crew.on(known.job_id) > 0,
-        same_request=known.owner.request.startswith(f"{wish.intent}:"),
-        starting=gang is not None and (begun or records.stands_for(known.owner, _all_of(crew, known))),
+        anew=_anew(ctx, desired.workload, workload_pods, known),
+        on_job=workload_pods.on(known.job_id) > 0,
+        same_request=known.owner.request.startswith(f"{desired.intent}:"),
+        starting=gang is not None and (begun or records.stands_for(known.owner, _all_of(workload_pods, known))),
     )
 
 
-def _members_waiting(ctx: Tools, facts: Facts, subject: Subject) -> Facts:
-    crew, known, wish, tools = subject.pods, subject.placeholder, subject.wish, ctx
+def _members_waiting(ctx: SchedulerContext, facts: Facts, subject: Subject) -> Facts:
+    workload_pods, known, desired, context = subject.pods, subject.placeholder, subject.desired, ctx
     is_whole = isinstance(subject.gathered, Workload)
-    never_started = is_whole and known is not None and known.job_id not in crew.served
-    if wish is None or (facts.torn and not never_started):
-        leadership = tools.states.of(crew.root.key).leadership
+    never_started = is_whole and known is not None and known.job_id not in workload_pods.served
+    if desired is None or (facts.torn and not never_started):
+        leadership = context.states.of(workload_pods.root.key).leadership
         obstacle = subject.obstacle
         return msgspec.structs.replace(
             facts,
@@ -249,53 +248,59 @@ def _members_waiting(ctx: Tools, facts: Facts, subject: Subject) -> Facts:
             obstacle=obstacle.message if obstacle is not None else "",
             retry_left=obstacle.retry_after if isinstance(obstacle, Wait) else None,
             never_started=never_started,
-            incomplete_left=timers.incomplete_left(leadership, tools.clock.now(), tools.limits),
+            incomplete_left=timers.incomplete_left(leadership, context.clock.now(), context.limits),
         )
     facts = msgspec.structs.replace(facts, members=Members.COMPLETE, never_started=never_started)
-    return _of_wish(ctx, facts, subject, wish)
+    return _of_wish(ctx, facts, subject, desired)
 
 
-def is_cancelled(ctx: Tools, subject: Subject, some: Workload | Obstacle | None) -> bool:
+def is_cancelled(ctx: SchedulerContext, subject: Subject, some: Workload | Obstacle | None) -> bool:
     """An administrator has cancelled the job while members are missing, as `some` of the members show."""
-    known, wish = subject.job, wishes.read(some, ctx) if isinstance(some, Workload) else None
-    if not isinstance(wish, Wish) or wishes.answered(wish, known) or not relevant.is_unexplained(wish, known):
+    known, desired = subject.job, desired_job.read(some, ctx) if isinstance(some, Workload) else None
+    if (
+        not isinstance(desired, DesiredJob)
+        or desired_job.answered(desired, known)
+        or not current_job.is_unexplained(desired, known)
+    ):
         return False
-    subject.wish = wish
+    subject.desired = desired
     return True
 
 
-def _of_wish(ctx: Tools, facts: Facts, subject: Subject, wish: Wish) -> Facts:
-    workload, known = wish.workload, subject.placeholder
-    parked = wishes.parked(wish)
+def _of_wish(ctx: SchedulerContext, facts: Facts, subject: Subject, desired: DesiredJob) -> Facts:
+    workload, known = desired.workload, subject.placeholder
+    parked = desired_job.parked(desired)
     if workload.suspended or parked:
-        unspread = not workload.suspended and bool(wishes.without(wish, wishes.note_of(wish)))
+        unspread = not workload.suspended and bool(desired_job.without(desired, desired_job.note_of(desired)))
         return msgspec.structs.replace(facts, suspended=workload.suspended, parked=parked, unspread=unspread)
     if known is not None and facts.job in decide.ALIVE:
-        return _of_living(ctx, facts, subject, wish, known)
+        return _of_living(ctx, facts, subject, desired, known)
     explained = known is not None and not facts.torn
     if known is not None and explained and facts.job in (Job.ENDED, Job.GONE):
-        explained = wishes.answered(wish, known) or not relevant.is_unexplained(wish, known)
-    return msgspec.structs.replace(facts, explained=explained, held=_held(ctx, workload), noted=wishes.noted(wish))
+        explained = desired_job.answered(desired, known) or not current_job.is_unexplained(desired, known)
+    return msgspec.structs.replace(
+        facts, explained=explained, held=_held(ctx, workload), noted=desired_job.noted(desired)
+    )
 
 
-def _of_living(ctx: Tools, facts: Facts, subject: Subject, wish: Wish, known: Placeholder) -> Facts:
+def _of_living(ctx: SchedulerContext, facts: Facts, subject: Subject, desired: DesiredJob, known: Placeholder) -> Facts:
     improper = job_users.improper(known)
     may_be_cancelled = not improper and facts.job in decide.CANCELLABLE
-    taken_back = _taken_back(ctx, wish, known) if may_be_cancelled else ""
+    taken_back = _taken_back(ctx, desired, known) if may_be_cancelled else ""
     if facts.job is Job.MAYBE and not taken_back:
-        return msgspec.structs.replace(facts, held=_held(ctx, wish.workload), noted=wishes.noted(wish))
+        return msgspec.structs.replace(facts, held=_held(ctx, desired.workload), noted=desired_job.noted(desired))
     return msgspec.structs.replace(
         facts,
         improper_user=improper,
         taken_back=taken_back,
-        anew=facts.job is Job.RUNNING and _anew(ctx, wish.workload, subject.pods, known),
+        anew=facts.job is Job.RUNNING and _anew(ctx, desired.workload, subject.pods, known),
     )
 
 
-def _taken_back(ctx: Tools, wish: Wish, known: Placeholder) -> str:
+def _taken_back(ctx: SchedulerContext, desired: DesiredJob, known: Placeholder) -> str:
     """Why the job has to be cancelled for other workloads, "" where it may stay."""
-    chain, root = ctx.config.chain, wish.workload.root
-    lacking = chain.unhonoured(wish.translated)
+    chain, root = ctx.config.chain, desired.workload.root
+    lacking = chain.unhonoured(desired.translated)
     if lacking is not None:
         return lacking.message
     if ctx.states.of(root.key).returned == known.job_id and known.phase is Phase.PENDING:
@@ -304,17 +309,17 @@ def _taken_back(ctx: Tools, wish: Wish, known: Placeholder) -> str:
     return f"{MADE_ROOM} {recall.cause}" if recall is not None else ""
 
 
-def _anew(ctx: Tools, workload: Workload, crew: Crew, known: Placeholder) -> bool:
+def _anew(ctx: SchedulerContext, workload: Workload, workload_pods: WorkloadPods, known: Placeholder) -> bool:
     """The job runs and had pods, all of them have gone, and those without nodes are to start as a new group."""
     gang = workload.gang
-    if gang is None or known.job_id not in crew.served or crew.on(known.job_id):
+    if gang is None or known.job_id not in workload_pods.served or workload_pods.on(known.job_id):
         return False
     if gang.member_lost is MemberLost.KEEP:
-        return _undone(ctx, crew, known)
+        return _undone(ctx, workload_pods, known)
     return not records.stands_for(known.owner, workload.pods)
 
 
-def _held(ctx: Tools, workload: Workload) -> str:
+def _held(ctx: SchedulerContext, workload: Workload) -> str:
     """Why the controller of these pods gets no other job for them, "" where it does."""
     makers = [workload.root.object_key] + ([workload.controller.key] if workload.controller else [])
     return next((why for key in makers if (why := ctx.held.get(key)) is not None), "")
@@ -327,39 +332,39 @@ def may_be_cancelled(subject: Subject) -> bool:
     return missing and known is not None and not known.alive
 
 
-def to_gather(facts: Facts) -> tuple[Standing, ...]:
+def to_gather(facts: Facts) -> tuple[PodState, ...]:
     """The pods whose workload has to be gathered before the decision; none where the facts suffice."""
     if facts.unanswered or facts.pods is Pods.OVER or facts.surplus or facts.watch_left is not None:
         return ()
     match decide.view(facts):
         case View.WAITING:
-            return (Standing.WANTING,) if facts.settle_left is None else ()
+            return (PodState.WANTING,) if facts.settle_left is None else ()
         case View.JOINING:
             overdue = facts.start_left is not None and facts.start_left <= 0
-            return () if facts.shrunk or overdue else (Standing.WANTING, *PLACED)
-    return (Standing.BOUND,) if facts.restorable or facts.lost or facts.unannounced else ()
+            return () if facts.shrunk or overdue else (PodState.WANTING, *PLACED)
+    return (PodState.BOUND,) if facts.restorable or facts.lost or facts.unannounced else ()
 
 
 def _members(subject: Subject) -> Members:
     """What keeps the members from a job, in one word."""
-    obstacle, crew = subject.obstacle, subject.pods
+    obstacle, workload_pods = subject.obstacle, subject.pods
     if obstacle is None:
         return Members.COMPLETE
     if isinstance(obstacle, Reject):
         return Members.REJECTED
-    if crew.root.kind == kinds.PODS.kind:
+    if workload_pods.root.kind == kinds.PODS.kind:
         return Members.BLOCKED
     return Members.UNREADABLE if obstacle.reason == UNREADABLE else Members.MISSING
 
 
-def _lost(crew: Crew, known: Placeholder) -> bool:
+def _lost(workload_pods: WorkloadPods, known: Placeholder) -> bool:
     """A member that ran by this job has failed or was deleted; one that the watch never reported is not missed."""
-    if known.job_id in crew.lost:
+    if known.job_id in workload_pods.lost:
         return True
-    return any(job_id_of(pod) == known.job_id for pod in crew.pods(Standing.LEAVING, Standing.OVER))
+    return any(job_id_of(pod) == known.job_id for pod in workload_pods.pods(PodState.LEAVING, PodState.OVER))
 
 
-def _all_of(crew: Crew, known: Placeholder) -> list[Pod]:
+def _all_of(workload_pods: WorkloadPods, known: Placeholder) -> list[Pod]:
     """The members without nodes, and those that were bound by this job, the ended ones included."""
-    bound = [pod for pod in crew.pods(*PLACED, *ENDED) if job_id_of(pod) == known.job_id]
-    return [*crew.pods(Standing.WANTING), *bound]
+    bound = [pod for pod in workload_pods.pods(*PLACED, *ENDED) if job_id_of(pod) == known.job_id]
+    return [*workload_pods.pods(PodState.WANTING), *bound]

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from loguru import logger
 
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.workloads.kind_table import NAMES
 
 #: Some are left alone although nobody of theirs is seen: they must not keep everybody out for ever.
@@ -20,18 +20,18 @@ PATIENCE = 60.0
 class Leftovers:
     """Of one leadership; any thread may ask."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, context: SchedulerContext) -> None:
+        self._context = context
         self._lock = threading.Lock()
         self._uids: list[WorkloadKey] = []
         self._until = 0.0
 
     def begin(self, counted: Collection[WorkloadKey] | None) -> None:
         """Hooks have been told of these workloads: of other jobs that live they know nothing. None: no hook counts."""
-        living = {one.owner.key for one in self._tools.table.alive() if one.owner.kind in NAMES}
+        living = {one.owner.key for one in self._context.table.alive() if one.owner.kind in NAMES}
         with self._lock:
             self._uids = sorted(living.difference(counted)) if counted is not None else []
-            self._until = self._tools.clock.now() + PATIENCE
+            self._until = self._context.clock.now() + PATIENCE
 
     def left(self) -> int:
         """How many have to go before anybody comes. Mostly none: whoever waits for room asks at every turn."""
@@ -39,9 +39,9 @@ class Leftovers:
             return 0
         with self._lock:
             # The last one only: as long as it lives, it does not matter how many others do.
-            while self._uids and not self._tools.table.lives(self._uids[-1]):
+            while self._uids and not self._context.table.lives(self._uids[-1]):
                 self._uids.pop()
-            if self._uids and self._tools.clock.now() >= self._until:
+            if self._uids and self._context.clock.now() >= self._until:
                 logger.warning("{} jobs without pods could not be withdrawn; others go on", len(self._uids))
                 self._uids.clear()
             return len(self._uids)

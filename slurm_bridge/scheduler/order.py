@@ -9,10 +9,10 @@ from slurm_bridge import errors
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.members import Crew, Standing
+from slurm_bridge.scheduler.context import Gather
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Key
-from slurm_bridge.scheduler.tools import Gather
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 
 
 class Turns:
@@ -36,17 +36,17 @@ class Turns:
 class Order:
     """Gives keys, and learns whose turn has come. `chain` and `gather` are asked each time: they change."""
 
-    def __init__(self, census: Census, chain: Callable[[], Chain], gather: Gather) -> None:
-        self._census, self._chain, self._gather = census, chain, gather
+    def __init__(self, pod_index: PodIndex, chain: Callable[[], Chain], gather: Gather) -> None:
+        self._pod_index, self._chain, self._gather = pod_index, chain, gather
         self._turns = Turns()
 
     def key(self, uid: WorkloadKey) -> Key:
         """Sorts this workload among the others; keys of one configuration compare with each other."""
-        crew = self._census.crew(uid)
-        pod = crew.first(Standing.WANTING) if crew is not None else None
-        if crew is None or pod is None:
+        members = self._pod_index.workload(uid)
+        pod = members.first(PodState.WANTING) if members is not None else None
+        if members is None or pod is None:
             return (-1,)
-        ranked = self._ranked(crew)
+        ranked = self._ranked(members)
         if ranked is not None:
             return (0, ranked)
         turn = self._turns.take(pod.metadata.namespace)
@@ -57,12 +57,12 @@ class Order:
         if key[0] == 1:
             self._turns.served(key[2])
 
-    def _ranked(self, crew: Crew) -> Key | None:
+    def _ranked(self, members: WorkloadPods) -> Key | None:
         chain = self._chain()
         if not chain.orders:
             return None
         try:
-            workload = self._gather(crew, Standing.WANTING)
+            workload = self._gather(members, PodState.WANTING)
         except errors.BridgeError:
             # Whoever looks at the workload itself meets the same trouble, and says so.
             return None

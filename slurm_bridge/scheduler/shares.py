@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from slurm_bridge.scheduler import telling
+from slurm_bridge.scheduler import queue_notices
 
 #: The window is exceeded by at most this part of it, for namespaces below their share.
 HEADROOM: Final = 4
@@ -57,13 +57,13 @@ class Shares:
         """Some namespace that lines up may submit."""
         return any(map(self.admits, self.wanted))
 
-    def why(self, namespace: str) -> telling.Why | None:
+    def why(self, namespace: str) -> queue_notices.Why | None:
         """Why a namespace may not submit now, None where it may."""
         if self.admits(namespace):
             return None
         if {*self.held, *self.wanted} <= {namespace}:
-            return telling.full(self.window)
-        return telling.share_used(namespace, self.held.get(namespace, 0), share=self.level, window=self.window)
+            return queue_notices.full(self.window)
+        return queue_notices.share_used(namespace, self.held.get(namespace, 0), share=self.level, window=self.window)
 
     @property
     def to_give_back(self) -> Mapping[str, int]:

@@ -20,7 +20,7 @@ MOST_ATTEMPTS = 10_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class DesiredJob:
     """`intent` is a digest of what the user asked for: the same whatever nodes there are."""
 
     workload: Workload
@@ -86,7 +86,7 @@ class WorkloadState:
     in_flight: bool = False
 
     #: As translated last, and by which rules.
-    desired: Wish | Untranslatable | None = None
+    desired: DesiredJob | Untranslatable | None = None
     rules: Rules | None = None
     #: At which attempt of its plan it is, where that is not what the record of its job says.
     plan: PlanState | None = None
@@ -134,10 +134,10 @@ class WorkloadStore:
         found = self._states.get(key)
         return self._states.setdefault(key, WorkloadState()) if found is None else found
 
-    def desired(self, key: WorkloadKey) -> Wish | None:
+    def desired(self, key: WorkloadKey) -> DesiredJob | None:
         """What this workload wanted when it was translated last."""
         state = self._states.get(key)
-        return state.desired if state is not None and isinstance(state.desired, Wish) else None
+        return state.desired if state is not None and isinstance(state.desired, DesiredJob) else None
 
     def waiting(self) -> tuple[WorkloadKey, ...]:
         """The workloads with pods that wait, as far as they have been translated."""

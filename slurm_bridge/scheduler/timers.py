@@ -11,9 +11,9 @@ from slurm_bridge.model.names import JobId
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.scheduler import records
-from slurm_bridge.scheduler.members import Crew
+from slurm_bridge.scheduler.context import Limits
 from slurm_bridge.scheduler.state import Leadership
-from slurm_bridge.scheduler.tools import Limits
+from slurm_bridge.scheduler.workload_pods import WorkloadPods
 
 #: A group whose members never stop coming is submitted after so many times the settling time.
 MOST_SETTLING = 10
@@ -31,18 +31,18 @@ def start_incomplete(leadership: Leadership, now: float) -> None:
         leadership.incomplete_since = now
 
 
-def settling_left(leadership: Leadership, crew: Crew, now: float, limits: Limits) -> float | None:
+def settling_left(leadership: Leadership, members: WorkloadPods, now: float, limits: Limits) -> float | None:
     """Seconds until the group counts as whole; None when it does, or when its members are not being counted."""
     since = leadership.settling_since
     if since is None:
         return None
     quiet = limits.settle_seconds
-    left = min(crew.joined + quiet, since + MOST_SETTLING * quiet) - now
+    left = min(members.joined + quiet, since + MOST_SETTLING * quiet) - now
     return left if left > 0 else None
 
 
 def follow_members(
-    leadership: Leadership, workload: Workload, crew: Crew, now: float, limits: Limits, *, started: bool
+    leadership: Leadership, workload: Workload, members: WorkloadPods, now: float, limits: Limits, *, started: bool
 ) -> float | None:
     """No known member is missing: stop `incomplete`, start or stop `settling`; the seconds that are left of it."""
     leadership.incomplete_since = None
@@ -51,7 +51,7 @@ def follow_members(
         return None
     if leadership.settling_since is None:
         leadership.settling_since = now
-    left = settling_left(leadership, crew, now, limits)
+    left = settling_left(leadership, members, now, limits)
     if left is None:
         leadership.settling_since = None
     return left
@@ -64,16 +64,16 @@ def begin_start(leadership: Leadership, job_id: JobId, now: float) -> None:
 
 
 def start_left(
-    leadership: Leadership, crew: Crew, placeholder: Placeholder, now: float, limits: Limits
+    leadership: Leadership, members: WorkloadPods, placeholder: Placeholder, now: float, limits: Limits
 ) -> float | None:
     """Seconds that are left for the start by this job; None when it is complete, or has not begun."""
     job_id, began = leadership.starting or (None, 0.0)
-    if job_id != placeholder.job_id or is_complete(crew, placeholder):
+    if job_id != placeholder.job_id or is_complete(members, placeholder):
         return None
     return began + limits.bind_seconds - now
 
 
-def is_complete(crew: Crew, placeholder: Placeholder, *, more: int = 0) -> bool:
+def is_complete(members: WorkloadPods, placeholder: Placeholder, *, more: int = 0) -> bool:
     """As many members as the job was asked for have been bound, `more` of them without the watch having reported it."""
     job_id = placeholder.job_id
-    return more + crew.ever.get(job_id, 0) - crew.losses.get(job_id, 0) >= records.starters_of(placeholder.owner)
+    return more + members.ever.get(job_id, 0) - members.losses.get(job_id, 0) >= records.starters_of(placeholder.owner)

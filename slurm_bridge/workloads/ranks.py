@@ -23,8 +23,10 @@ def rank(pod: Pod) -> Rank:
     within = labels.get(names.LABEL_LWS_WORKER) or annotations.get(names.ANNOTATION_COMPLETION_INDEX)
     trailing = _TRAILING.search(pod.metadata.name)
     number = int(trailing.group(1)) if trailing else _NO_NUMBER
-    return _or_last(voices.number(job)), _or_last(voices.number(within)), number, pod.metadata.name
+    return _number(job), _number(within), number, pod.metadata.name
 
 
-def _or_last(number: int | None) -> int:
-    return _NO_NUMBER if number is None else number
+def _number(text: str | None) -> int:
+    # Most pods have no such label, and every look at a gang asks for both.
+    found = voices.number(text) if text else None
+    return _NO_NUMBER if found is None else found

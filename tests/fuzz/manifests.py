@@ -14,7 +14,7 @@ from slurm_bridge import errors
 from slurm_bridge.kube import codec
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler.members import Standing
+from slurm_bridge.scheduler.workload_pods import PodState
 from tests.fuzz import generators, recorded_core, rules, strangers
 from tests.fuzz.generators import Json
 from tests.fuzz.recorded_core import Mind
@@ -98,20 +98,20 @@ def _decoded(manifest: Json, watch: Watch) -> Pod | None:
 
 def _roots(mind: Mind, pods: Sequence[Pod]) -> Iterator[str]:
     """The workload of each pod: never one of another namespace, and never two under one key."""
-    crews = [crew for key in mind.core.census.roots() if (crew := mind.core.census.crew(key)) is not None]
+    crews = [crew for key in mind.core.pod_index.roots() if (crew := mind.core.pod_index.workload(key)) is not None]
     for crew in crews:
         root = crew.root
-        if any(pod.metadata.namespace != root.namespace for pod in crew.pods(*Standing)):
+        if any(pod.metadata.namespace != root.namespace for pod in crew.pods(*PodState)):
             yield "acceptance: a workload has pods of two namespaces"
         for uid, namespace in strangers.OWNED.items():
             if uid in root.uid and namespace != root.namespace:
                 yield f"acceptance: the root of a {root.kind} has the uid of another namespace's object"
-    if sum(len(crew.pods(*Standing)) for crew in crews) != len(pods):
+    if sum(len(crew.pods(*PodState)) for crew in crews) != len(pods):
         yield "loss: a pod is in no workload"
 
 
 def _namespaces(mind: Mind, namespace: str, name: str) -> set[str]:
     """Those of all pods of the workloads of this name."""
-    crews = [crew for key in mind.core.census.roots() if (crew := mind.core.census.crew(key)) is not None]
+    crews = [crew for key in mind.core.pod_index.roots() if (crew := mind.core.pod_index.workload(key)) is not None]
     mine = [crew for crew in crews if (crew.root.namespace, crew.root.name) == (namespace, name)]
-    return {pod.metadata.namespace for crew in mine for pod in crew.pods(*Standing)} | {namespace}
+    return {pod.metadata.namespace for crew in mine for pod in crew.pods(*PodState)} | {namespace}

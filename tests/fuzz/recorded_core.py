@@ -127,7 +127,7 @@ class Mind:
             clock=self.clock,
             dice=random.Random(3),
             known=known.Stores(self.stores),
-            tally=self.told,
+            counters=self.told,
             around=around,
             views=self._views,
         )
@@ -155,13 +155,13 @@ class Mind:
 
     def begin(self, shelf: Shelf) -> None:
         """Begin without pods, and with these objects: like a new core, for less time."""
-        for pod in [pod for uid in self.core.census.uids() if (pod := self.core.census.get(uid)) is not None]:
+        for pod in [pod for uid in self.core.pod_index.uids() if (pod := self.core.pod_index.get(uid)) is not None]:
             self.core.on_pod(pod, None)
         for other in self._others:
             self.core.on_other_pod(other, None)
         self._others.clear()
-        for placeholder in self.core.tools.table.all():
-            self.core.tools.table.drop(placeholder.job_id)
+        for placeholder in self.core.context.table.all():
+            self.core.context.table.drop(placeholder.job_id)
         while self.look():
             pass
         # Long enough for whatever is remembered of refusals, owners and nodes.

@@ -14,7 +14,7 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler.tools import Config
+from slurm_bridge.scheduler.context import Config
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.workloads import known
 from tests.simulation import families, groups
@@ -149,7 +149,7 @@ class RealBrain:
             clock=clock,
             dice=random.Random(3),
             known=objects,
-            tally=Uncounted(),
+            counters=Uncounted(),
             around=around,
             views=views,
         )
@@ -163,7 +163,7 @@ class RealBrain:
             clock,
         )
         if site.variant.fickle_hook or site.variant.dreaming:
-            self._core.configure(self._with_own(self._core.tools.config))
+            self._core.configure(self._with_own(self._core.context.config))
         self.on_pod, self.on_other_pod = self._core.on_pod, self._core.on_other_pod
         self.on_node, self.on_owner = self._core.on_node, self._core.on_owner
         self.on_kinds, self.on_surroundings = self._core.on_kinds, self._core.on_surroundings
@@ -187,7 +187,7 @@ class RealBrain:
         if not all(view.synced for view in self._views(config.chain.needs).values()):
             config.chain.close()
             raise errors.BadConfiguration("what the hooks need to see could not be listed")
-        old = self._core.tools.config.chain
+        old = self._core.context.config.chain
         self._core.configure(config)
         old.close()
 

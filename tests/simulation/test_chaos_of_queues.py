@@ -11,7 +11,7 @@ from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Stage
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.scheduler.core import Core
-from slurm_bridge.scheduler.members import PLACED
+from slurm_bridge.scheduler.workload_pods import PLACED
 from tests.simulation import chaos, daemon, families, fleet, slurm_users, state_machine
 from tests.simulation.broken_promise import Broken
 from tests.simulation.play import Play
@@ -41,15 +41,15 @@ def leading(play: Play) -> Core:
 
 def manager_of(core: Core) -> Manager:
     """What its hook knows."""
-    found = next(one.hook for one in core.tools.config.chain.hooks if isinstance(one.hook, Yunikorn))
+    found = next(one.hook for one in core.context.config.chain.hooks if isinstance(one.hook, Yunikorn))
     assert found._manager is not None
     return found._manager
 
 
 def keeps(core: Core, uid: str) -> bool:
     """The workload has a job, or pods on nodes."""
-    crew = core.census.crew(uid)
-    return any(one.alive for one in core.tools.table.of(uid)) or bool(crew and crew.count(*PLACED))
+    crew = core.pod_index.workload(uid)
+    return any(one.alive for one in core.context.table.of(uid)) or bool(crew and crew.count(*PLACED))
 
 
 def look(play: Play) -> None:
@@ -57,7 +57,7 @@ def look(play: Play) -> None:
     core = leading(play)
     manager = manager_of(core)
     given = {uid: one for uid, one in manager.members.items() if one.stage is Stage.GIVEN}
-    roots = {*core.census.roots(), *manager.members}
+    roots = {*core.pod_index.roots(), *manager.members}
     assert {uid for uid in roots if keeps(core, uid)} == given.keys()
     total: dict[str, int] = {}
     for one in given.values():

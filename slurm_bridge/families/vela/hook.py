@@ -122,7 +122,7 @@ class Vela:
         if not wrong:
             self._count_bound(case, allocated)
             return GO
-        self._services.tally.happened(HOOK, "conflicts")
+        self._services.counters.happened(HOOK, "conflicts")
         if case is not None:
             with self._cases.lock:
                 case.refused()
@@ -148,7 +148,7 @@ class Vela:
         """What the chain had of it was in vain, and it was the last try."""
         parked = case.in_vain(_shape(ask), now, seen, self._pace)
         if parked:
-            self._services.tally.happened(HOOK, "parked")
+            self._services.counters.happened(HOOK, "parked")
         return parked
 
     def _ask(self, session: Session, case: Case, ask: Ask, seen: Seen) -> bool:
@@ -199,18 +199,18 @@ class Vela:
     def _count(self, outcome: Outcome, *, parked: bool) -> None:
         if not isinstance(outcome, Decision):
             what = "agents-unavailable" if isinstance(outcome, Unavailable) else "unschedulable"
-            self._services.tally.happened(HOOK, what)
+            self._services.counters.happened(HOOK, what)
         if parked:
-            self._services.tally.happened(HOOK, "parked")
+            self._services.counters.happened(HOOK, "parked")
 
     def _count_bound(self, case: Case | None, allocated: Nodes) -> None:
         """Which candidate it became: the first one, a later one, or none of them."""
         bound = commit.multibind(case.candidates if case else (), allocated.issubset, self._options.candidates)
         if bound.bound is None:
-            self._services.tally.happened(HOOK, "bound-elsewhere")
+            self._services.counters.happened(HOOK, "bound-elsewhere")
             return
-        self._services.tally.happened(HOOK, "bound-to-candidate")
-        self._services.tally.happened(HOOK, "commit-retries", bound.retries)
+        self._services.counters.happened(HOOK, "bound-to-candidate")
+        self._services.counters.happened(HOOK, "commit-retries", bound.retries)
 
     def _candidates(self, session: Session, case: Case, ask: Ask, nodes: Nodes) -> tuple[Nodes, ...]:
         shapes = _shapes(ask)

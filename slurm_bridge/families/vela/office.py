@@ -189,7 +189,7 @@ class Office:
 
     def _count(self, what: str, amount: int = 1) -> None:
         if amount:
-            self._services.tally.happened(HOOK, what, amount)
+            self._services.counters.happened(HOOK, what, amount)
 
 
 def _failures(failed: Mapping[str, str]) -> str:

@@ -122,5 +122,5 @@ class Engine:
         return self._core.cache.rejected
 
     def _report(self, name: str, error: Exception) -> None:
-        self._services.tally.happened("yunikorn", "error")
+        self._services.counters.happened("yunikorn", "error")
         self._services.log.warning(f"queue core: {name}: {type(error).__name__}: {error}")

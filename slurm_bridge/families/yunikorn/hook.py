@@ -138,7 +138,7 @@ class Yunikorn:
 
     def count(self, what: str, amount: int = 1) -> None:
         """In the metric of what hooks do beside the passes."""
-        self._services.tally.happened(self.name, what, amount)
+        self._services.counters.happened(self.name, what, amount)
 
     # -- for whom nodes are kept -------------------------------------------------------------------------------------
 

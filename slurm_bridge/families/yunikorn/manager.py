@@ -144,7 +144,7 @@ class Manager:
         self.evictions.served(member.demand.uid)
         evicted = self.evictions.over(member.demand.uid) and member.stage is Stage.GIVEN
         if evicted:
-            self._services.tally.happened("yunikorn", "made room")
+            self._services.counters.happened("yunikorn", "made room")
         if member.queue or member.stage is not Stage.REFUSED:
             named = Named(partition=PARTITION, name=member.name)
             release = Release(id=telling.id_of(member.name), why=Why.PREEMPTED)
@@ -222,7 +222,7 @@ class Manager:
 
     def _rejected(self, rejected: records.Rejected) -> None:
         subject, member = rejected.subject, self._by_name.get(rejected.subject.name)
-        self._services.tally.happened("yunikorn", "rejected")
+        self._services.counters.happened("yunikorn", "rejected")
         if member is None or subject.thing not in (Thing.APPLICATION, Thing.ASK):
             if subject.thing is Thing.CONFIGURATION or member is not None:
                 self._services.log.warning(f"the core rejected {subject.thing.value}: {rejected.reason}")
@@ -238,7 +238,7 @@ class Manager:
             member.stage, member.turn = Stage.GIVEN, next(self._turns)
             if member.placed:
                 self.ahead.seen(member.name)
-            self._services.tally.happened("yunikorn", "let in")
+            self._services.counters.happened("yunikorn", "let in")
             self._wake(member)
 
     def _wake(self, member: Member) -> None:

@@ -22,14 +22,14 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import resizing
+from slurm_bridge.scheduler import resizes
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel, job_users, update
-from slurm_bridge.scheduler.members import Crew
 from slurm_bridge.scheduler.placement import checks, slots
 from slurm_bridge.scheduler.placement.checks import PATIENCE, VACATED_LOOK, Misfit, Occupied, Spot
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import WorkloadPods
 from slurm_bridge.translate import resources
 
 #: A pod that changed under our hands, or whose binding was not answered: its next event says more, or this does.
@@ -40,40 +40,40 @@ FRESH = 3.0
 ECHO = 30.0
 
 
-def bind(ctx: Tools, wish: Wish, placeholder: Placeholder) -> Filed:
+def bind(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Filed:
     """Give the pods of this workload their nodes, or the nodes back."""
-    read = _running(ctx, wish, placeholder)
+    read = _running(ctx, desired, placeholder)
     if isinstance(read, Filed):
         return read
-    if not read.owner.request.startswith(f"{wish.intent}:"):
+    if not read.owner.request.startswith(f"{desired.intent}:"):
         return cancel.replace(ctx, read, "the pods changed before they were bound")
-    wish = dataclasses.replace(wish, workload=slots.those_who_came_first(wish.workload, read.owner))
+    desired = dataclasses.replace(desired, workload=slots.those_who_came_first(desired.workload, read.owner))
     # Whoever goes on with a start that was interrupted can tell by this who belongs to it.
-    renamed = update.rename(ctx, wish, read)
+    renamed = update.rename(ctx, desired, read)
     if renamed is not None:
         return renamed
-    spots, problem = _place(ctx, wish, read)
+    spots, problem = _place(ctx, desired, read)
     if isinstance(spots, Misfit):
         # One reading of what the job holds may be garbled.
         again = ctx.mirror.look(read.job_id, read.owner, tell=False)
         if again is None or again.phase is not Phase.RUNNING:
             return AT_ONCE
-        spots, problem = _place(ctx, wish, again)
+        spots, problem = _place(ctx, desired, again)
     if isinstance(spots, Misfit):
-        return _give_back(ctx, wish, read, spots)
-    return _bind_all(ctx, wish, spots, read) if problem is None else _not_now(ctx, wish, read, problem)
+        return _give_back(ctx, desired, read, spots)
+    return _bind_all(ctx, desired, spots, read) if problem is None else _not_now(ctx, desired, read, problem)
 
 
-def join(ctx: Tools, wish: Wish, crew: Crew, placeholder: Placeholder) -> Filed:
+def join(ctx: SchedulerContext, desired: DesiredJob, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     """Give those who want nodes what the job has left for them."""
-    read = _running(ctx, wish, placeholder)
+    read = _running(ctx, desired, placeholder)
     if isinstance(read, Filed):
         return read
-    everybody = wish.workload
-    wish = dataclasses.replace(wish, workload=slots.as_many_as_fit(everybody, crew, read))
-    spots, problem = _place(ctx, wish, read)
-    if isinstance(spots, Misfit) and not crew.on(read.job_id):
-        return _give_back(ctx, wish, read, spots)
+    everybody = desired.workload
+    desired = dataclasses.replace(desired, workload=slots.as_many_as_fit(everybody, members, read))
+    spots, problem = _place(ctx, desired, read)
+    if isinstance(spots, Misfit) and not members.on(read.job_id):
+        return _give_back(ctx, desired, read, spots)
     if isinstance(spots, Misfit):
         text = f"Slurm job {read.job_id} has no place left for this pod: {spots.message}"
         return _later(ctx, everybody, "GangFull", text, ECHO)
@@ -82,45 +82,47 @@ def join(ctx: Tools, wish: Wish, crew: Crew, placeholder: Placeholder) -> Filed:
     if not spots:
         text = f"Slurm job {read.job_id} has no place left for this pod; it takes the place of one that leaves"
         return _later(ctx, everybody, "GangFull", text, None)
-    return _bind_all(ctx, wish, spots, read)
+    return _bind_all(ctx, desired, spots, read)
 
 
-def _later(ctx: Tools, workload: Workload, reason: str, message: str, after: float | None) -> Filed:
+def _later(ctx: SchedulerContext, workload: Workload, reason: str, message: str, after: float | None) -> Filed:
     ctx.say(workload, reason, message)
     return Filed(after=after)
 
 
-def _running(ctx: Tools, wish: Wish, placeholder: Placeholder) -> Placeholder | Filed:
+def _running(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Placeholder | Filed:
     """The job in full, read since it started and not long ago: what it held then may be another's now."""
     if ctx.mirror.failing:
         # Nobody knows what Slurm has done since; its next answer wakes everybody who waits for it.
-        return ctx.back_off(wish.workload.root.key)
+        return ctx.back_off(desired.workload.root.key)
     at = placeholder.read
     fresh = at is not None and at >= placeholder.since and ctx.clock.now() - at <= FRESH
     look = ctx.mirror.look
     read = placeholder if fresh else look(placeholder.job_id, placeholder.owner, tell=False)
     if read is None or not (fresh or read.phase is Phase.RUNNING):
         return AT_ONCE
-    return job_users.refuse(ctx, wish, read) if job_users.improper(read) else read
+    return job_users.refuse(ctx, desired, read) if job_users.improper(read) else read
 
 
-def _place(ctx: Tools, wish: Wish, read: Placeholder) -> tuple[tuple[Spot, ...] | Misfit, Misfit | Wait | None]:
+def _place(
+    ctx: SchedulerContext, desired: DesiredJob, read: Placeholder
+) -> tuple[tuple[Spot, ...] | Misfit, Misfit | Wait | None]:
     """Where each pod that wants a node comes, and what is wrong with that; where nothing is, they count there.
 
     One at a time: of two that are bound at the same moment the second has to see the first.
     """
     with ctx.placing:
         snapshot = ctx.keeper.snapshot()
-        spots = _spots(ctx, wish, read, snapshot)
+        spots = _spots(ctx, desired, read, snapshot)
         if isinstance(spots, Misfit):
             return spots, None
-        problem = checks.problem(ctx, wish.workload, spots, snapshot, whole=_shares_no_node(wish, read, snapshot))
+        problem = checks.problem(ctx, desired.workload, spots, snapshot, whole=_shares_no_node(desired, read, snapshot))
         if problem is None:
-            _claim(ctx, wish.workload.root.key, spots)
+            _claim(ctx, desired.workload.root.key, spots)
         return spots, problem
 
 
-def _claim(ctx: Tools, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
+def _claim(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
     claimed = ctx.states.of(key).claimed
     for spot in spots:
         if not ctx.keeper.holds(spot.pod.uid, spot.node.name):
@@ -128,7 +130,7 @@ def _claim(ctx: Tools, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
         _assume(ctx, spot)
 
 
-def _unclaim(ctx: Tools, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
+def _unclaim(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
     """Stop counting the pods that no binding was tried for."""
     claimed = ctx.states.of(key).claimed
     for uid in sorted(claimed.intersection(spot.pod.uid for spot in spots)):
@@ -136,17 +138,19 @@ def _unclaim(ctx: Tools, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
         ctx.keeper.forget(uid)
 
 
-def _assume(ctx: Tools, spot: Spot) -> None:
+def _assume(ctx: SchedulerContext, spot: Spot) -> None:
     ctx.keeper.assume(spot.pod.uid, spot.node.name, resources.requests_of(spot.pod), spot.pod)
 
 
-def _spots(ctx: Tools, wish: Wish, read: Placeholder, snapshot: ClusterSnapshot) -> tuple[Spot, ...] | Misfit:
+def _spots(
+    ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, snapshot: ClusterSnapshot
+) -> tuple[Spot, ...] | Misfit:
     """Where each pod that wants a node comes."""
-    placed = slots.placed(wish, read, ctx)
+    placed = slots.placed(desired, read, ctx)
     if isinstance(placed, Reject):
         return Misfit(reason=placed.reason, message=placed.message)
     spots = []
-    for pod in wish.workload.pods:
+    for pod in desired.workload.pods:
         if pod.bound:
             continue
         slurm_name = placed[pod.uid]
@@ -158,42 +162,42 @@ def _spots(ctx: Tools, wish: Wish, read: Placeholder, snapshot: ClusterSnapshot)
     return tuple(spots)
 
 
-def _not_now(ctx: Tools, wish: Wish, read: Placeholder, problem: Misfit | Wait) -> Filed:
+def _not_now(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, problem: Misfit | Wait) -> Filed:
     if isinstance(problem, Misfit):
-        return _give_back(ctx, wish, read, problem)
+        return _give_back(ctx, desired, read, problem)
     now = ctx.clock.now()
     patience, nodes = (problem.patience, problem.nodes) if isinstance(problem, Occupied) else (PATIENCE, ())
-    leadership = ctx.states.of(wish.workload.root.key).leadership
+    leadership = ctx.states.of(desired.workload.root.key).leadership
     if leadership.occupied_since is None:
         leadership.occupied_since = now
     left = leadership.occupied_since + patience - now
     if left <= 0:
-        return _give_back(ctx, wish, read, Misfit(reason=problem.reason, message=problem.message, nodes=nodes))
-    ctx.say(wish.workload, problem.reason, problem.message)
+        return _give_back(ctx, desired, read, Misfit(reason=problem.reason, message=problem.message, nodes=nodes))
+    ctx.say(desired.workload, problem.reason, problem.message)
     return Filed(after=left if problem.retry_after is None else min(left, problem.retry_after))
 
 
-def _give_back(ctx: Tools, wish: Wish, read: Placeholder, misfit: Misfit) -> Filed:
+def _give_back(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder, misfit: Misfit) -> Filed:
     """The nodes go back to Slurm; the next attempt is told to avoid the one that is to blame."""
-    tools, uid = ctx, wish.workload.root.key
+    context, uid = ctx, desired.workload.root.key
     ctx.states.of(uid).leadership.occupied_since = None
     text = f"{misfit.message}; Slurm job {read.job_id} is given back"
-    tools.voice.group(wish.workload, misfit.reason, text, warning=True)
-    tools.say(wish.workload, misfit.reason, text)
-    tools.tally.attempt("unschedulable")
+    context.status.group(desired.workload, misfit.reason, text, warning=True)
+    context.say(desired.workload, misfit.reason, text)
+    context.counters.attempt("unschedulable")
     for node in misfit.nodes:
-        tools.avoided.add(uid, node, misfit.message, tools.clock.now())
-    tools.refresh_facts()
+        context.avoided.add(uid, node, misfit.message, context.clock.now())
+    context.refresh_facts()
     pause = ctx.back_off(uid)
-    if tools.avoided.tries(uid) > tools.limits.bind_tries:
-        pause = Filed(after=tools.limits.backoff_most)
+    if context.avoided.tries(uid) > context.limits.bind_tries:
+        pause = Filed(after=context.limits.backoff_most)
     replaced = cancel.replace(ctx, read, misfit.message)
     return pause if replaced is AT_ONCE else replaced
 
 
-def _bind_all(ctx: Tools, wish: Wish, spots: tuple[Spot, ...], read: Placeholder) -> Filed:
+def _bind_all(ctx: SchedulerContext, desired: DesiredJob, spots: tuple[Spot, ...], read: Placeholder) -> Filed:
     """In rank order: the first alone, for one that changed stops the whole while none is bound; then all others."""
-    uid = wish.workload.root.key
+    uid = desired.workload.root.key
     _quiet(ctx, uid, spots)
     try:
         first = _bind(ctx, uid, spots[0], read)
@@ -204,48 +208,48 @@ def _bind_all(ctx: Tools, wish: Wish, spots: tuple[Spot, ...], read: Placeholder
         return Filed(after=LOOK_AGAIN)
     ctx.states.of(uid).leadership.occupied_since = None
     ctx.avoided.success(uid)
-    ctx.tally.attempt("scheduled")
-    _say_bound(ctx, wish.workload, spots, read)
+    ctx.counters.attempt("scheduled")
+    _say_bound(ctx, desired.workload, spots, read)
     return WOKEN
 
 
-def _quiet(ctx: Tools, uid: WorkloadKey, spots: tuple[Spot, ...]) -> None:
+def _quiet(ctx: SchedulerContext, uid: WorkloadKey, spots: tuple[Spot, ...]) -> None:
     """What is still to be written of their waiting would only change the pods under our hands."""
     for one in (uid, *(spot.pod.uid for spot in spots)):
-        ctx.voice.forget(one)
+        ctx.status.forget(one)
 
 
-def _say_bound(ctx: Tools, workload: Workload, spots: tuple[Spot, ...], read: Placeholder) -> None:
+def _say_bound(ctx: SchedulerContext, workload: Workload, spots: tuple[Spot, ...], read: Placeholder) -> None:
     if workload.gang is None:
         spot = spots[0]
-        ctx.voice.event(spot.pod, "Scheduled", f"bound to {spot.node.name} by Slurm job {read.job_id}")
+        ctx.status.event(spot.pod, "Scheduled", f"bound to {spot.node.name} by Slurm job {read.job_id}")
         return
     nodes = {spot.node.name for spot in spots}
     where = next(iter(nodes)) if len(nodes) == 1 else f"{len(nodes)} nodes"
-    ctx.voice.group(workload, "Scheduled", f"{len(spots)} pods bound to {where} by Slurm job {read.job_id}")
+    ctx.status.group(workload, "Scheduled", f"{len(spots)} pods bound to {where} by Slurm job {read.job_id}")
     if len(workload.pods) >= workload.gang.minimum:
-        ctx.voice.scheduled(workload)
+        ctx.status.scheduled(workload)
 
 
-def _bind(ctx: Tools, uid: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
+def _bind(ctx: SchedulerContext, uid: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
     """An answer that was lost leaves the assumption: the pod may be there, and nobody may count on its place."""
-    tools, pod = ctx, spot.pod
+    context, pod = ctx, spot.pod
     ctx.states.of(uid).claimed.discard(pod.uid)
     _assume(ctx, spot)
     try:
-        tools.cluster.bind(_binding(spot, read))
+        context.cluster.bind(_binding(spot, read))
     except errors.Disagreement as problem:
         _disagreed(ctx, pod, problem)
         return False
     except (errors.Unavailable, errors.NotLeading):
-        tools.keeper.forget(pod.uid)
+        context.keeper.forget(pod.uid)
         raise
-    tools.states.of(uid).sent[pod.uid] = tools.clock.now()
-    tools.tally.bound(pod, tools.clock.now() - read.since)
+    context.states.of(uid).sent[pod.uid] = context.clock.now()
+    context.counters.bound(pod, context.clock.now() - read.since)
     return True
 
 
-def _disagreed(ctx: Tools, pod: Pod, problem: errors.Disagreement) -> None:
+def _disagreed(ctx: SchedulerContext, pod: Pod, problem: errors.Disagreement) -> None:
     """It changed meanwhile, is gone, or was bound by a try whose answer was lost: only a look can tell."""
     logger.bind(workload="/".join(pod.key)).info("not bound: {}", problem)
     now = ctx.cluster.get(kinds.PODS, *pod.key)
@@ -253,11 +257,11 @@ def _disagreed(ctx: Tools, pod: Pod, problem: errors.Disagreement) -> None:
         ctx.keeper.forget(pod.uid)
 
 
-def _shares_no_node(wish: Wish, read: Placeholder, snapshot: ClusterSnapshot) -> bool:
+def _shares_no_node(desired: DesiredJob, read: Placeholder, snapshot: ClusterSnapshot) -> bool:
     """Slurm gives the job whole nodes, because of what was asked for or of its partition."""
     partition = read.view.partition if read.view is not None else ""
     exclusive = any(one.exclusive for one in snapshot.partitions if one.name == partition)
-    return wish.translated.request.exclusive or exclusive
+    return desired.translated.request.exclusive or exclusive
 
 
 def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
@@ -271,7 +275,7 @@ def _binding(spot: Spot, read: Placeholder) -> ports.Binding:
         annotations={
             names.ANNOTATION_SLURM_NODE: spot.slurm_name,
             names.ANNOTATION_BOUND_BY: read.owner.cluster,
-            names.ANNOTATION_COUNTED: resizing.written(spot.pod),
+            names.ANNOTATION_COUNTED: resizes.written(spot.pod),
         },
         labels={names.LABEL_JOB_ID: str(read.job_id)},
     )

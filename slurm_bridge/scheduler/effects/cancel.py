@@ -12,16 +12,16 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
 from slurm_bridge.scheduler import records
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
-from slurm_bridge.scheduler.tools import Tools
 
 
-def back_off(ctx: Tools, uid: WorkloadKey) -> Filed:
+def back_off(ctx: SchedulerContext, uid: WorkloadKey) -> Filed:
     """Later, and later each time."""
     return Filed(after=ctx.pause(uid))
 
 
-def replace(ctx: Tools, placeholder: Placeholder, why: str) -> Filed:
+def replace(ctx: SchedulerContext, placeholder: Placeholder, why: str) -> Filed:
     """Cancel it, after writing into it that it was us; its end brings the next attempt."""
     if placeholder.certainty is Certainty.MAYBE:
         # An order that is on its way cannot be cancelled; the mirror gives it up in its time.
@@ -37,7 +37,7 @@ def replace(ctx: Tools, placeholder: Placeholder, why: str) -> Filed:
     return AT_ONCE
 
 
-def _bound_after_all(ctx: Tools, placeholder: Placeholder) -> bool:
+def _bound_after_all(ctx: SchedulerContext, placeholder: Placeholder) -> bool:
     """A binding whose answer was lost, or of which no watch has told: the job of such a pod must not go."""
     owner = placeholder.owner
     if owner.kind == kinds.PODS.kind:
@@ -46,7 +46,7 @@ def _bound_after_all(ctx: Tools, placeholder: Placeholder) -> bool:
     return any(not pod.terminal for pod in bound_by(ctx, placeholder))
 
 
-def bound_by(ctx: Tools, placeholder: Placeholder) -> Sequence[Pod]:
+def bound_by(ctx: SchedulerContext, placeholder: Placeholder) -> Sequence[Pod]:
     """The pods that this job gave nodes to, as the API server has them now, whatever the watch has told.
 
     One that cannot be read is one of them, and nobody knows which: then nothing is known.
@@ -58,7 +58,7 @@ def bound_by(ctx: Tools, placeholder: Placeholder) -> Sequence[Pod]:
     return [pod for pod in listed.items if pod.bound]
 
 
-def withdraw(ctx: Tools, placeholder: Placeholder, why: str, *, noted: bool = False) -> bool:
+def withdraw(ctx: SchedulerContext, placeholder: Placeholder, why: str, *, noted: bool = False) -> bool:
     """Note why and cancel; True when the job is over for certain.
 
     With `noted` the note is a condition: a waiting pod whose job was cancelled without one would be taken for a pod

@@ -16,13 +16,12 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.ports import Scope
-from slurm_bridge.scheduler import marking, relevant, words
-from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler import current_job, desired_job, pod_marks, words
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel, look_up
-from slurm_bridge.scheduler.members import Crew, Standing, job_id_of
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, WOKEN, Filed
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods, job_id_of
 from slurm_bridge.workloads import voices
 
 #: A pod that changed under our hands: its next event says more, or this does.
@@ -31,20 +30,20 @@ DISAGREED = 1.0
 DOUBTFUL = 30.0
 
 
-def withdraw(ctx: Tools, uid: WorkloadKey, crew: Crew | None, *, seen: bool) -> Filed:
+def withdraw(ctx: SchedulerContext, uid: WorkloadKey, members: WorkloadPods | None, *, seen: bool) -> Filed:
     """The pods are over: cancel every placeholder that lives. `seen` says that we saw them end or go."""
     placeholders = ctx.table.of(uid)
-    if crew is None and not seen and _exists(ctx, placeholders[0]):
+    if members is None and not seen and _exists(ctx, placeholders[0]):
         logger.warning("{} exists though it is not ours to see; its job stays", placeholders[0].owner.name)
         return Filed(after=DOUBTFUL)
-    why = _outcome(crew)
+    why = _outcome(members)
     for one in placeholders:
-        if (one.alive or one.torn) and not _withdraw_one(ctx, one, why, orphan=not seen and crew is None):
+        if (one.alive or one.torn) and not _withdraw_one(ctx, one, why, orphan=not seen and members is None):
             return ctx.back_off(one.owner.key)
     return AT_ONCE
 
 
-def _withdraw_one(ctx: Tools, placeholder: Placeholder, why: str, *, orphan: bool) -> bool:
+def _withdraw_one(ctx: SchedulerContext, placeholder: Placeholder, why: str, *, orphan: bool) -> bool:
     if placeholder.certainty is Certainty.MAYBE:
         found = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
         if found is None:
@@ -55,11 +54,11 @@ def _withdraw_one(ctx: Tools, placeholder: Placeholder, why: str, *, orphan: boo
             return True
     if not cancel.withdraw(ctx, placeholder, why):
         return False
-    ctx.tally.ended("orphan" if orphan else "pod")
+    ctx.counters.ended("orphan" if orphan else "pod")
     return True
 
 
-def _exists(ctx: Tools, placeholder: Placeholder) -> bool:
+def _exists(ctx: SchedulerContext, placeholder: Placeholder) -> bool:
     """Is this very workload alive after all? Asked once for each stray placeholder."""
     owner = placeholder.owner
     if owner.kind == kinds.PODS.kind:
@@ -72,18 +71,18 @@ def _exists(ctx: Tools, placeholder: Placeholder) -> bool:
     )
 
 
-def drop(ctx: Tools, uid: WorkloadKey) -> Filed:
+def drop(ctx: SchedulerContext, uid: WorkloadKey) -> Filed:
     """Both sides are over."""
     for one in ctx.table.of(uid):
         ctx.table.drop(one.job_id)
     ctx.forget(uid)
     ctx.states.drop(uid)
     ctx.ended(uid)
-    ctx.voice.forget(uid)
+    ctx.status.forget(uid)
     return FORGET
 
 
-def cancel_surplus(ctx: Tools, surplus: tuple[Placeholder, ...]) -> Filed:
+def cancel_surplus(ctx: SchedulerContext, surplus: tuple[Placeholder, ...]) -> Filed:
     """Of several jobs for one workload one is kept, before anything is bound."""
     for one in surplus:
         logger.warning("job {} is a second one for {}: cancelled", one.job_id, one.owner.name)
@@ -93,7 +92,7 @@ def cancel_surplus(ctx: Tools, surplus: tuple[Placeholder, ...]) -> Filed:
     return AT_ONCE
 
 
-def doubt(ctx: Tools, crew: Crew, placeholder: Placeholder) -> Filed:
+def doubt(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     """The job of bound pods is unknown to Slurm: believed after a pause, one by one, and never of a multitude.
 
     Whether a job that we have seen is gone is told by others that we have seen. Anybody can write any job id on a
@@ -107,51 +106,51 @@ def doubt(ctx: Tools, crew: Crew, placeholder: Placeholder) -> Filed:
     if ends.breaker.open(vanished, bound):
         text = f"{vanished} of {bound} placeholder jobs have vanished at once; no pod is ended until that is explained"
         logger.error(text)
-        for pod in crew.pods(Standing.BOUND)[:1]:
-            ctx.voice.event(pod, "SlurmJobsVanished", text, warning=True)
+        for pod in members.pods(PodState.BOUND)[:1]:
+            ctx.status.event(pod, "SlurmJobsVanished", text, warning=True)
         return Filed(after=DOUBTFUL)
     # Its absence was read once, some seconds ago; Slurm may have said so by mistake.
     found = ctx.mirror.look_whose(placeholder.job_id, placeholder.owner)
     if isinstance(found, Placeholder) and found.owner.same_workload(placeholder.owner):
         return AT_ONCE
-    if found is not None and not placeholder.seen and not _bound_by_us(ctx, crew, placeholder.job_id):
+    if found is not None and not placeholder.seen and not _bound_by_us(ctx, members, placeholder.job_id):
         # Its absence made it ours, or a note on its pods, and neither is so any more.
         look_up.disbelieve(ctx, placeholder)
         return AT_ONCE
-    return _end(ctx, crew, placeholder)
+    return _end(ctx, members, placeholder)
 
 
-def _bound_by_us(ctx: Tools, crew: Crew, job_id: names.JobId) -> bool:
+def _bound_by_us(ctx: SchedulerContext, members: WorkloadPods, job_id: names.JobId) -> bool:
     """Whether all pods that name this job say that this bridge has bound them."""
     cluster = ctx.config.rules.cluster_id
-    pods = (pod for pod in crew.pods(Standing.BOUND) if job_id_of(pod) == job_id)
+    pods = (pod for pod in members.pods(PodState.BOUND) if job_id_of(pod) == job_id)
     return all(pod.metadata.annotations.get(names.ANNOTATION_BOUND_BY) == cluster for pod in pods)
 
 
-def end(ctx: Tools, crew: Crew, placeholder: Placeholder) -> Filed:
+def end(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     """The job of bound pods has ended; whether the id is still that job's is looked at first."""
     read = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
     if read is None or (read.alive and not read.torn):
         return AT_ONCE
-    return _end(ctx, crew, read)
+    return _end(ctx, members, read)
 
 
-def _end(ctx: Tools, crew: Crew, placeholder: Placeholder) -> Filed:
+def _end(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     word, text = words.end_word(placeholder), words.ended(placeholder)
     if word == "TIMEOUT":
-        _after_timeout(ctx, crew, text)
+        _after_timeout(ctx, members, text)
     if placeholder.torn and not cancel.withdraw(ctx, placeholder, text):
-        return ctx.back_off(crew.root.key)
-    return end_all(ctx, crew, placeholder, word, text)
+        return ctx.back_off(members.root.key)
+    return end_all(ctx, members, placeholder, word, text)
 
 
-def end_all(ctx: Tools, crew: Crew, placeholder: Placeholder, word: str, text: str) -> Filed:
+def end_all(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder, word: str, text: str) -> Filed:
     """Every pod that this job gave a node to, and that is not on its way out already."""
-    theirs = (pod for pod in crew.pods(Standing.BOUND) if job_id_of(pod) == placeholder.job_id)
+    theirs = (pod for pod in members.pods(PodState.BOUND) if job_id_of(pod) == placeholder.job_id)
     return _end_each(ctx, ((pod, text) for pod in theirs), word=word)
 
 
-def _end_each(ctx: Tools, ends: Iterable[tuple[Pod, str]], *, word: str) -> Filed:
+def _end_each(ctx: SchedulerContext, ends: Iterable[tuple[Pod, str]], *, word: str) -> Filed:
     """One that has changed meanwhile does not keep the others alive; it is looked at again."""
     filed = WOKEN
     for pod, text in ends:
@@ -163,10 +162,10 @@ def _end_each(ctx: Tools, ends: Iterable[tuple[Pod, str]], *, word: str) -> File
     return filed
 
 
-def end_shrunk(ctx: Tools, crew: Crew, lost: Iterable[Pod], placeholder: Placeholder) -> Filed:
+def end_shrunk(ctx: SchedulerContext, members: WorkloadPods, lost: Iterable[Pod], placeholder: Placeholder) -> Filed:
     """Pods whose node their running job does not hold any more, by two readings: one may be garbled."""
     read = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-    again = {pod.uid for pod in relevant.shrunk(crew, read)} if read is not None else set()
+    again = {pod.uid for pod in current_job.shrunk(members, read)} if read is not None else set()
     still = [pod for pod in lost if pod.uid in again]
     if not still:
         return AT_ONCE
@@ -174,50 +173,50 @@ def end_shrunk(ctx: Tools, crew: Crew, lost: Iterable[Pod], placeholder: Placeho
     return _end_each(ctx, ((pod, f"{text} {pod.spec.node_name}") for pod in still), word="SHRUNK")
 
 
-def end_pod(ctx: Tools, pod: Pod, word: str, text: str) -> Filed:
+def end_pod(ctx: SchedulerContext, pod: Pod, word: str, text: str) -> Filed:
     """Say why, then delete exactly this pod. Not an eviction: no budget can keep a node that Slurm gave away."""
-    ctx.voice.disrupt(pod, "SlurmJobEnded", text)
+    ctx.status.disrupt(pod, "SlurmJobEnded", text)
     ctx.cluster.delete(kinds.PODS, pod)
-    ctx.voice.event(pod, "SlurmJobEnded", text, warning=True)
-    ctx.tally.ended(word.lower())
+    ctx.status.event(pod, "SlurmJobEnded", text, warning=True)
+    ctx.counters.ended(word.lower())
     logger.bind(workload="/".join(pod.key)).info("pod deleted: {}", text)
     return WOKEN
 
 
-def _after_timeout(ctx: Tools, crew: Crew, text: str) -> None:
+def _after_timeout(ctx: SchedulerContext, members: WorkloadPods, text: str) -> None:
     """Whoever makes such pods would make others, which would be cut off just the same."""
-    controllers = [maker for pod in crew.pods(Standing.BOUND) if (maker := voices.controller(pod)) is not None]
-    makers = {one.key: one.kind for one in controllers} | {crew.root.object_key: crew.root.kind}
+    controllers = [maker for pod in members.pods(PodState.BOUND) if (maker := voices.controller(pod)) is not None]
+    makers = {one.key: one.kind for one in controllers} | {members.root.object_key: members.root.kind}
     for key, kind in makers.items():
         if kind in ctx.config.ends.hold_after_timeout:
             ctx.held.put(key, text)
 
 
-def leaving(ctx: Tools, crew: Crew) -> Filed:
+def leaving(ctx: SchedulerContext, members: WorkloadPods) -> Filed:
     """Pods that are being deleted keep their job until they are gone, unless their node is dead."""
-    if not ctx.table.lives(crew.root.key):
+    if not ctx.table.lives(members.root.key):
         return WOKEN
-    uid, now, heads = crew.root.key, ctx.clock.now(), crew.count(Standing.LEAVING)
+    uid, now, heads = members.root.key, ctx.clock.now(), members.count(PodState.LEAVING)
     state = ctx.states.of(uid)
     before, due = state.leaving_looked or (0, now)
     if heads > before or now >= due:
-        left = _patience(ctx, crew)
-        if not crew.count(Standing.LEAVING):
+        left = _patience(ctx, members)
+        if not members.count(PodState.LEAVING):
             return AT_ONCE
         if left is None:
-            logger.warning("the pods of {} hang on dead nodes; their job is given back", crew.root)
-            return withdraw(ctx, uid, crew, seen=True)
+            logger.warning("the pods of {} hang on dead nodes; their job is given back", members.root)
+            return withdraw(ctx, uid, members, seen=True)
         due = now + left
     state.leaving_looked = (heads, due)
     return Filed(after=due - now)
 
 
-def _patience(ctx: Tools, crew: Crew) -> float | None:
+def _patience(ctx: SchedulerContext, members: WorkloadPods) -> float | None:
     """How long to wait before looking again at those that leave; None when all of them hang on dead nodes."""
     now, stuck = ctx.clock.now(), ctx.config.ends.stuck_seconds
-    began = ctx.states.of(crew.root.key).leaving
+    began = ctx.states.of(members.root.key).leaving
     waits = []
-    for pod in crew.pods(Standing.LEAVING):
+    for pod in members.pods(PodState.LEAVING):
         grace = pod.metadata.deletion_grace_period_seconds or 0
         left = began.setdefault(pod.uid, now) + grace + stuck - now
         if left > 0:
@@ -227,64 +226,64 @@ def _patience(ctx: Tools, crew: Crew) -> float | None:
     return min(waits, default=None)
 
 
-def _node_lives(ctx: Tools, pod: Pod) -> bool:
+def _node_lives(ctx: SchedulerContext, pod: Pod) -> bool:
     node = ctx.keeper.snapshot().nodes.get(pod.spec.node_name)
     return node is not None and node.node.ready
 
 
-def again(ctx: Tools, wish: Wish, placeholder: Placeholder) -> Filed | None:
+def again(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Filed | None:
     """The job ended before the pod had a node: None when it is to be submitted again."""
     read = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
     if read is not None and read.alive:
         return AT_ONCE
     if read is not None and read.torn:
-        return _torn(ctx, wish, read)
+        return _torn(ctx, desired, read)
     if read is None or read.owner.note or words.end_word(read) != "CANCELLED":
         return None
-    return park(ctx, wish, read, f"{words.ended(read)} before the pod had a node")
+    return park(ctx, desired, read, f"{words.ended(read)} before the pod had a node")
 
 
-def _torn(ctx: Tools, wish: Wish, read: Placeholder) -> Filed:
+def _torn(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder) -> Filed:
     """A component ended before the others had started: they never would."""
     parts = ctx.slurm.components(read.job_id)
     cancelled = any("CANCELLED" in one.state.words for one in parts)
-    if cancelled and not wishes.answered(wish, read):
-        park(ctx, wish, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
+    if cancelled and not desired_job.answered(desired, read):
+        park(ctx, desired, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
     if not cancel.withdraw(ctx, read, "a component of it has ended", noted=True):
-        return ctx.back_off(wish.workload.root.key)
+        return ctx.back_off(desired.workload.root.key)
     return AT_ONCE
 
 
-def park(ctx: Tools, wish: Wish, placeholder: Placeholder | None, why: str) -> Filed:
+def park(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder | None, why: str) -> Filed:
     """Write on the pods at once that they are not to be submitted again until somebody changes something."""
-    note = wishes.park_note(wish, placeholder, why)
-    _write_note(ctx, wish, note)
-    ctx.voice.group(wish.workload, "SlurmJobEnded", parked_text(why), warning=True)
-    ctx.tally.attempt("parked")
+    note = desired_job.park_note(desired, placeholder, why)
+    _write_note(ctx, desired, note)
+    ctx.status.group(desired.workload, "SlurmJobEnded", parked_text(why), warning=True)
+    ctx.counters.attempt("parked")
     return WOKEN
 
 
-def spread(ctx: Tools, wish: Wish) -> Filed:
+def spread(ctx: SchedulerContext, desired: DesiredJob) -> Filed:
     """Those who do not carry the note yet get it from the others: it has to outlive any of them."""
-    _write_note(ctx, wish, wishes.note_of(wish))
-    return tell_parked(ctx, wish)
+    _write_note(ctx, desired, desired_job.note_of(desired))
+    return tell_parked(ctx, desired)
 
 
-def _write_note(ctx: Tools, wish: Wish, note: str) -> None:
-    for pod in wishes.without(wish, note):
-        marking.annotate(ctx, pod, names.ANNOTATION_PARKED, note)
+def _write_note(ctx: SchedulerContext, desired: DesiredJob, note: str) -> None:
+    for pod in desired_job.without(desired, note):
+        pod_marks.annotate(ctx, pod, names.ANNOTATION_PARKED, note)
 
 
-def tell_parked(ctx: Tools, wish: Wish) -> Filed:
+def tell_parked(ctx: SchedulerContext, desired: DesiredJob) -> Filed:
     """Keep saying why it waits."""
-    uid, suspended = wish.workload.root.key, wish.workload.suspended
+    uid, suspended = desired.workload.root.key, desired.workload.suspended
     if not ctx.may_have_job(uid):
         ctx.ended(uid)
     if suspended:
         text = f"{suspended} is suspended; a job is submitted when it is resumed"
-        ctx.say(wish.workload, "Suspended", text)
+        ctx.say(desired.workload, "Suspended", text)
     else:
-        ctx.say(wish.workload, "Parked", parked_text(wishes.why_parked(wish)))
+        ctx.say(desired.workload, "Parked", parked_text(desired_job.why_parked(desired)))
     return WOKEN
 
 
@@ -293,13 +292,13 @@ def parked_text(why: str) -> str:
     return f"{why}; not submitted again until the workload changes or gets a new {names.ANNOTATION_RETRY} annotation"
 
 
-def _outcome(crew: Crew | None) -> str:
+def _outcome(members: WorkloadPods | None) -> str:
     """Why the pods want nothing of Slurm any more."""
-    pod = crew.any if crew is not None else None
-    if crew is None or pod is None:
+    pod = members.any if members is not None else None
+    if members is None or pod is None:
         return "pod is gone"
-    if crew.root.kind != kinds.PODS.kind:
-        return f"the pods of {crew.root} are over"
+    if members.root.kind != kinds.PODS.kind:
+        return f"the pods of {members.root} are over"
     if pod.terminal:
         return f"pod {pod.status.phase}" + (f" ({pod.status.reason})" if pod.status.reason else "")
     return "pod was deleted before it had a node" if not pod.bound else "pod was bound by another scheduler"

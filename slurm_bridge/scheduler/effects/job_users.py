@@ -6,36 +6,36 @@ Every reading of a job carries the number, so the check costs no call. The last 
 from slurm_bridge.model.job import JobView
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler import state
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.translate import forms
 
 #: A job of the same request is not submitted again before so many seconds have passed: administrators repair things.
 REFUSED_AGAIN = 300.0
 
 
-def refused_lately(ctx: Tools, wish: Wish) -> Filed | None:
+def refused_lately(ctx: SchedulerContext, desired: DesiredJob) -> Filed | None:
     """How long this request has to wait, None when it may be submitted."""
-    refused = ctx.states.of(wish.workload.root.key).user_refused
+    refused = ctx.states.of(desired.workload.root.key).user_refused
     left = refused.until - ctx.clock.now() if refused is not None else 0.0
-    return Filed(after=left) if refused and left > 0 and refused.what == wish.intent else None
+    return Filed(after=left) if refused and left > 0 and refused.what == desired.intent else None
 
 
-def refuse(ctx: Tools, wish: Wish, placeholder: Placeholder) -> Filed:
+def refuse(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Filed:
     """Withdraw the job, and tell its user why; by two readings, one may be garbled."""
-    key = wish.workload.root.key
+    key = desired.workload.root.key
     read = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
     if read is None or not improper(read):
         return AT_ONCE
     placeholder = read
     text = f"Slurm job {placeholder.job_id} {_wrong(placeholder.view)}; the job is withdrawn"
-    ctx.say(wish.workload, "UserNotAllowed", text)
-    ctx.voice.group(wish.workload, "UserNotAllowed", text, warning=True)
-    ctx.tally.attempt("rejected")
+    ctx.say(desired.workload, "UserNotAllowed", text)
+    ctx.status.group(desired.workload, "UserNotAllowed", text, warning=True)
+    ctx.counters.attempt("rejected")
     filed = cancel.replace(ctx, placeholder, "its user is not allowed")
-    ctx.states.of(key).user_refused = state.Refusal(wish.intent, ctx.clock.now() + REFUSED_AGAIN)
+    ctx.states.of(key).user_refused = state.Refusal(desired.intent, ctx.clock.now() + REFUSED_AGAIN)
     return Filed(after=REFUSED_AGAIN) if filed is AT_ONCE else filed
 
 

@@ -25,15 +25,15 @@ from slurm_bridge.model.placeholder import Certainty, NotOurs, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler import records
-from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of, slurm_node_of
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState, WorkloadPods, job_id_of, slurm_node_of
 
 #: So many jobs are read before the workload is looked at anew.
 AT_A_TIME = 8
 
 
-def disbelieve(ctx: Tools, placeholder: Placeholder) -> None:
+def disbelieve(ctx: SchedulerContext, placeholder: Placeholder) -> None:
     """Nothing makes this job the workload's any more: its pods are looked at anew."""
     owner = placeholder.owner
     ctx.states.of(owner.key).robbed = None
@@ -42,44 +42,44 @@ def disbelieve(ctx: Tools, placeholder: Placeholder) -> None:
         ctx.table.drop(placeholder.job_id)
 
 
-def look(ctx: Tools, crew: Crew) -> Filed:
+def look(ctx: SchedulerContext, members: WorkloadPods) -> Filed:
     """Read the placeholders that bound pods name; that Slurm does not know one is worth remembering too.
 
     A few at a time, those first of which nothing is known: pods can name any number of jobs.
     """
-    known = {job_id: _known(ctx, crew, job_id) for job_id in crew.named}
+    known = {job_id: _known(ctx, members, job_id) for job_id in members.named}
     unsure = [job_id for job_id, certainty in known.items() if certainty is not Certainty.SEEN]
     for job_id in heapq.nsmallest(AT_A_TIME, unsure, key=lambda one: known[one] is not None):
-        _look(ctx, crew, job_id)
-    return AT_ONCE if crew.named or not crew.count(*PLACED) else WOKEN
+        _look(ctx, members, job_id)
+    return AT_ONCE if members.named or not members.count(*PLACED) else WOKEN
 
 
-def _known(ctx: Tools, crew: Crew, job_id: names.JobId) -> Certainty | None:
+def _known(ctx: SchedulerContext, members: WorkloadPods, job_id: names.JobId) -> Certainty | None:
     """How certain it is that this job is the workload's, None where nothing says that it is."""
     job = ctx.table.get(job_id)
-    return job.certainty if job is not None and job.owner.key == crew.root.key else None
+    return job.certainty if job is not None and job.owner.key == members.root.key else None
 
 
-def _look(ctx: Tools, crew: Crew, job_id: names.JobId) -> None:
-    owner = records.owner_of(crew.root, ctx.config.rules.cluster_id)
+def _look(ctx: SchedulerContext, members: WorkloadPods, job_id: names.JobId) -> None:
+    owner = records.owner_of(members.root, ctx.config.rules.cluster_id)
     found = ctx.mirror.look_whose(job_id, owner)
     if isinstance(found, Placeholder) and found.owner.same_workload(owner):
         return
-    pods = [pod for pod in crew.pods(*Standing) if job_id_of(pod) == job_id]
+    pods = [pod for pod in members.pods(*PodState) if job_id_of(pod) == job_id]
     if isinstance(found, Placeholder) and all(may_be_by(ctx, pod, found) for pod in pods):
         for pod in pods:
-            ctx.census.move(pod.uid, root_of(found.owner))
+            ctx.pod_index.move(pod.uid, root_of(found.owner))
         ctx.table.put(found)
         return
     ours = {pod.uid for pod in pods if _was_ours(ctx, pod, job_id, owner, exists=found is not None)}
     for pod in pods:
         if pod.uid not in ours:
             _disown(ctx, pod, job_id, found)
-    if any(pod.uid in ours for pod in crew.pods(*PLACED)):
+    if any(pod.uid in ours for pod in members.pods(*PLACED)):
         _gone(ctx, job_id, owner)
 
 
-def _was_ours(ctx: Tools, pod: Pod, job_id: names.JobId, owner: Owner, *, exists: bool) -> bool:
+def _was_ours(ctx: SchedulerContext, pod: Pod, job_id: names.JobId, owner: Owner, *, exists: bool) -> bool:
     """The table above."""
     known = ctx.table.get(job_id)
     if pod.metadata.annotations.get(names.ANNOTATION_BOUND_BY) == owner.cluster:
@@ -89,20 +89,20 @@ def _was_ours(ctx: Tools, pod: Pod, job_id: names.JobId, owner: Owner, *, exists
     return not exists and names.FINALIZER_OF_ANOTHER not in pod.metadata.finalizers
 
 
-def _disown(ctx: Tools, pod: Pod, job_id: names.JobId, found: Placeholder | NotOurs | None) -> None:
+def _disown(ctx: SchedulerContext, pod: Pod, job_id: names.JobId, found: Placeholder | NotOurs | None) -> None:
     """Said on the pod once: an event, because nothing of the pod itself is ours to change."""
-    if not ctx.census.disown(pod.uid, job_id):
+    if not ctx.pod_index.disown(pod.uid, job_id):
         return
     whose = found.whose if isinstance(found, NotOurs) else "it stands for another workload"
     text = f"Slurm job {job_id} is not of this bridge ({whose})"
     if found is None:
         text = f"Slurm does not know job {job_id}, and the pod was bound by another bridge"
     text += "; the pod is left alone. Its own bridge ends it; where there is none any more, delete the pod"
-    ctx.voice.event(pod, "SlurmJobNotOurs", text, warning=True)
+    ctx.status.event(pod, "SlurmJobNotOurs", text, warning=True)
     logger.bind(workload="/".join(pod.key)).warning(text)
 
 
-def _gone(ctx: Tools, job_id: names.JobId, owner: Owner) -> None:
+def _gone(ctx: SchedulerContext, job_id: names.JobId, owner: Owner) -> None:
     known = ctx.table.get(job_id)
     ours = known is None or known.owner.same_workload(owner)
     gone = Placeholder(
@@ -122,12 +122,12 @@ def _gone(ctx: Tools, job_id: names.JobId, owner: Owner) -> None:
             state.robbed = gone
 
 
-def may_be_by(ctx: Tools, pod: Pod, job: Placeholder) -> bool:
+def may_be_by(ctx: SchedulerContext, pod: Pod, job: Placeholder) -> bool:
     """That this pod, which names this job, was bound by it. An id that Slurm has counted is no evidence by itself."""
     owner, view, counted = job.owner, job.view, ctx.limits.ids is None
     if owner.namespace != pod.metadata.namespace or (owner.kind == kinds.PODS.kind and owner.uid != pod.uid):
         return False
-    if counted and owner.kind != kinds.PODS.kind and owner.name not in ctx.census.handles(pod):
+    if counted and owner.kind != kinds.PODS.kind and owner.name not in ctx.pod_index.handles(pod):
         return False
     known = view.nodes if view is not None and view.het_job_id is None else None
     return job.started and (not known or slurm_node_of(pod) in known)

@@ -4,31 +4,31 @@ from loguru import logger
 
 from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler.members import Crew, Picked, Standing
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import Filed
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.workload_pods import PickedPods, PodState, WorkloadPods
 
 
-def of_crew(ctx: Tools, crew: Crew, obstacle: Wait | Reject) -> Filed:
+def of_crew(ctx: SchedulerContext, members: WorkloadPods, obstacle: Wait | Reject) -> Filed:
     """For members of which nobody knows yet what they make together."""
-    waiting, lead = Picked(crew, Standing.WANTING), crew.first(Standing.WANTING)
-    ctx.voice.waiting_together(crew.root, waiting, obstacle.reason, obstacle.message, key=obstacle.message)
+    waiting, lead = PickedPods(members, PodState.WANTING), members.first(PodState.WANTING)
+    ctx.status.waiting_together(members.root, waiting, obstacle.reason, obstacle.message, key=obstacle.message)
     if isinstance(obstacle, Reject) and lead is not None:
-        ctx.voice.event(lead, obstacle.reason, obstacle.message, warning=True)
-    return _count(ctx, str(crew.root), obstacle)
+        ctx.status.event(lead, obstacle.reason, obstacle.message, warning=True)
+    return _count(ctx, str(members.root), obstacle)
 
 
-def of_workload(ctx: Tools, workload: Workload, obstacle: Wait | Reject) -> Filed:
+def of_workload(ctx: SchedulerContext, workload: Workload, obstacle: Wait | Reject) -> Filed:
     """Say why, and wait for whatever can change it."""
     ctx.say(workload, obstacle.reason, obstacle.message)
     if isinstance(obstacle, Reject) or obstacle.warning:
-        ctx.voice.group(workload, obstacle.reason, obstacle.message, warning=True)
+        ctx.status.group(workload, obstacle.reason, obstacle.message, warning=True)
     return _count(ctx, str(workload.root), obstacle)
 
 
-def _count(ctx: Tools, whose: str, obstacle: Wait | Reject) -> Filed:
+def _count(ctx: SchedulerContext, whose: str, obstacle: Wait | Reject) -> Filed:
     rejected = isinstance(obstacle, Reject)
     if rejected:
         logger.bind(workload=whose).info("{}: {}", obstacle.reason, obstacle.message)
-    ctx.tally.attempt("rejected" if rejected else "unschedulable")
+    ctx.counters.attempt("rejected" if rejected else "unschedulable")
     return Filed() if isinstance(obstacle, Reject) else Filed(after=obstacle.retry_after, moving=obstacle.moving)

@@ -18,13 +18,13 @@ from slurm_bridge.hooks import emitter
 from slurm_bridge.mirror import readings
 from slurm_bridge.model.job import Done, JobRequest, Phase, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Placeholder
-from slurm_bridge.scheduler import members
+from slurm_bridge.scheduler import workload_pods
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import end
 from slurm_bridge.scheduler.effects.cancel import withdraw
-from slurm_bridge.scheduler.members import Crew
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import WorkloadPods
 from slurm_bridge.translate import limits
 from slurm_bridge.translate.translator import Translated
 
@@ -35,37 +35,39 @@ AS_SHOWN = ("partition", "account", "qos", "user", "time_limit_minutes")
 PATIENCE = 600.0
 
 
-def restore(ctx: Tools, wish: Wish, placeholder: Placeholder, crew: Crew) -> Filed:
+def restore(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder, members: WorkloadPods) -> Filed:
     """Ask for the same job again."""
-    tools, pod = ctx, wish.workload.lead
-    request = _request(ctx, wish, placeholder)
+    context, pod = ctx, desired.workload.lead
+    request = _request(ctx, desired, placeholder)
     if request is None:
-        return end.doubt(ctx, crew, placeholder)
-    outcome = tools.slurm.submit(request)
+        return end.doubt(ctx, members, placeholder)
+    outcome = context.slurm.submit(request)
     if isinstance(outcome, Done):
-        ctx.states.regaining.add(crew.root.key)
-        tools.table.put(readings.submitted(outcome.job_id, request.owner, tools.clock.now()), tell=False)
-        tools.mirror.nudge()
+        ctx.states.regaining.add(members.root.key)
+        context.table.put(readings.submitted(outcome.job_id, request.owner, context.clock.now()), tell=False)
+        context.mirror.nudge()
         text = f"Slurm has forgotten job {outcome.job_id}; it is submitted again for the nodes of its pods"
-        tools.voice.group(wish.workload, "SlurmJobRestored", text, warning=True)
+        context.status.group(desired.workload, "SlurmJobRestored", text, warning=True)
         logger.bind(workload="/".join(pod.key)).warning(text)
         return Filed(after=PATIENCE)
-    return _not_yet(ctx, crew, placeholder, outcome)
+    return _not_yet(ctx, members, placeholder, outcome)
 
 
-def _not_yet(ctx: Tools, crew: Crew, placeholder: Placeholder, outcome: Refused | Unknown) -> Filed:
+def _not_yet(
+    ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder, outcome: Refused | Unknown
+) -> Filed:
     if isinstance(outcome, Unknown) or outcome.why is Refusal.BUSY:
-        return ctx.back_off(crew.root.key)
+        return ctx.back_off(members.root.key)
     if outcome.why is Refusal.EXISTS:
         # By a submit of ours whose answer was lost, or Slurm has remembered: both are what is wanted.
         found = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
         if found is not None:
             return AT_ONCE
-    logger.bind(workload=str(crew.root)).warning("job cannot be restored: {}", outcome.message)
-    return end.doubt(ctx, crew, placeholder)
+    logger.bind(workload=str(members.root)).warning("job cannot be restored: {}", outcome.message)
+    return end.doubt(ctx, members, placeholder)
 
 
-def _request(ctx: Tools, wish: Wish, placeholder: Placeholder) -> JobRequest | None:
+def _request(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> JobRequest | None:
     """What the pods ask for, with what hooks and partitions made of it as Slurm last showed it.
 
     None where Slurm has not all nodes of the pods any more.
@@ -76,11 +78,11 @@ def _request(ctx: Tools, wish: Wish, placeholder: Placeholder) -> JobRequest | N
         nodes=tuple(snapshot.slurm_nodes.values()),
         heterogeneous=placeholder.view is not None and placeholder.view.het_job_id is not None,
     )
-    settled = limits.settle(wish.translated, facts)
-    asked = (settled if isinstance(settled, Translated) else wish.translated).request
+    settled = limits.settle(desired.translated, facts)
+    asked = (settled if isinstance(settled, Translated) else desired.translated).request
     shown = {field: getattr(view, field) for field in AS_SHOWN if getattr(view, field, None)}
     owner, job_id = placeholder.owner, placeholder.job_id
-    parts = _nodes_of(wish, len(asked.components) + 1)
+    parts = _nodes_of(desired, len(asked.components) + 1)
     found = [
         emitter.pinned(dataclasses.replace(one, **shown), snapshot, nodes)
         for one, nodes in zip((asked, *asked.components), parts, strict=True)
@@ -92,25 +94,25 @@ def _request(ctx: Tools, wish: Wish, placeholder: Placeholder) -> JobRequest | N
     return dataclasses.replace(first, owner=owner, job_id=job_id, components=tuple(more))
 
 
-def pending(ctx: Tools, crew: Crew, placeholder: Placeholder) -> Filed:
+def pending(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     """A job that pends again while its pods run: wait for their nodes, but not for ever."""
-    tools = ctx
-    ctx.states.regaining.add(crew.root.key)
-    left = placeholder.since + PATIENCE - tools.clock.now()
+    context = ctx
+    ctx.states.regaining.add(members.root.key)
+    left = placeholder.since + PATIENCE - context.clock.now()
     if left > 0:
         return Filed(after=left)
     text = f"Slurm job {placeholder.job_id} was forgotten, and its nodes were not granted again"
-    if not withdraw(tools, placeholder, text):
-        return Filed(after=tools.pause(crew.root.key))
-    return end.end_all(ctx, crew, placeholder, "LOST", text)
+    if not withdraw(context, placeholder, text):
+        return Filed(after=context.pause(members.root.key))
+    return end.end_all(ctx, members, placeholder, "LOST", text)
 
 
-def _nodes_of(wish: Wish, parts: int) -> list[tuple[str, ...]]:
+def _nodes_of(desired: DesiredJob, parts: int) -> list[tuple[str, ...]]:
     """Slurm's nodes that the pods are on: of each shape, or of all together."""
-    groups = [shape.pods for shape in wish.translated.shapes]
+    groups = [shape.pods for shape in desired.translated.shapes]
     if parts != len(groups):
-        groups = [wish.workload.pods]
-    return [tuple(dict.fromkeys(members.slurm_node_of(pod) for pod in group)) for group in groups]
+        groups = [desired.workload.pods]
+    return [tuple(dict.fromkeys(workload_pods.slurm_node_of(pod) for pod in group)) for group in groups]
 
 
 def _waits(placeholder: Placeholder) -> bool:

@@ -18,12 +18,11 @@ from slurm_bridge.model import job, kinds, names
 from slurm_bridge.model.job import Done, JobRequest, Refusal, Refused, Unknown
 from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Certainty, Placeholder
-from slurm_bridge.scheduler import records, state, words
-from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler import desired_job, records, state, words
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import job_users
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
 
 #: A request that Slurm refused is tried again although nothing of ours has changed: administrators repair things.
 REFUSED_AGAIN = 300.0
@@ -34,35 +33,41 @@ MOST_COLLISIONS = 10
 
 
 def submit(
-    ctx: Tools, wish: Wish, planned: Plan, placeholder: Placeholder | None, served: frozenset[names.JobId] = frozenset()
+    ctx: SchedulerContext,
+    desired: DesiredJob,
+    planned: Plan,
+    placeholder: Placeholder | None,
+    served: frozenset[names.JobId] = frozenset(),
 ) -> Filed:
     """Make sure that there is a placeholder. Pods of the workload were bound by the jobs that have `served` it."""
     if placeholder is not None and placeholder.certainty is Certainty.MAYBE:
         if ctx.mirror.look(placeholder.job_id, placeholder.owner) is not None:
             return AT_ONCE
         ctx.table.drop(placeholder.job_id)
-    waiting = job_users.refused_lately(ctx, wish) or _declined_lately(ctx, wish, planned)
+    waiting = job_users.refused_lately(ctx, desired) or _declined_lately(ctx, desired, planned)
     if waiting is not None:
         return waiting
-    for pod in wish.workload.pods:
+    for pod in desired.workload.pods:
         # Bindings that were not answered have not come to pass: nobody has to make room for them any more.
         ctx.keeper.forget(pod.uid)
-    attempt = ctx.states.attempts.get(wish.workload.root.key, -1) + 1
+    attempt = ctx.states.attempts.get(desired.workload.root.key, -1) + 1
     first = attempt if placeholder is None else records.next_attempt(placeholder)
-    return _send(ctx, wish, planned, first, served)
+    return _send(ctx, desired, planned, first, served)
 
 
-def _declined_lately(ctx: Tools, wish: Wish, planned: Plan) -> Filed | None:
+def _declined_lately(ctx: SchedulerContext, desired: DesiredJob, planned: Plan) -> Filed | None:
     """The very same request was refused a moment ago: what woke the workload has not changed that."""
-    declined = ctx.states.of(wish.workload.root.key).declined
+    declined = ctx.states.of(desired.workload.root.key).declined
     left = declined.until - ctx.clock.now() if declined is not None else 0.0
-    return Filed(after=left) if declined and left > 0 and declined.what == wishes.mark(wish, planned) else None
+    return Filed(after=left) if declined and left > 0 and declined.what == desired_job.mark(desired, planned) else None
 
 
-def _send(ctx: Tools, wish: Wish, planned: Plan, attempt: int, served: frozenset[names.JobId]) -> Filed:
+def _send(
+    ctx: SchedulerContext, desired: DesiredJob, planned: Plan, attempt: int, served: frozenset[names.JobId]
+) -> Filed:
     # Groups that start anew again and again leave a row of ids that ended jobs keep for a while.
     for number in (attempt + (1 << step) - 1 for step in range(MOST_COLLISIONS)):
-        request = asked(ctx, wish, planned, number, aside=number != attempt)
+        request = asked(ctx, desired, planned, number, aside=number != attempt)
         if request.job_id in served:
             # Slurm may have forgotten that job; whoever names it would pass for bound by this one.
             continue
@@ -71,94 +76,98 @@ def _send(ctx: Tools, wish: Wish, planned: Plan, attempt: int, served: frozenset
             if _adopt(ctx, request) is not None:
                 return AT_ONCE
             continue
-        return _sent(ctx, wish, planned, request, outcome)
-    return _refusal(ctx, wish, Refused(why=Refusal.EXISTS, code=0, message="every job id that was tried is taken"))
+        return _sent(ctx, desired, planned, request, outcome)
+    return _refusal(ctx, desired, Refused(why=Refusal.EXISTS, code=0, message="every job id that was tried is taken"))
 
 
-def _adopt(ctx: Tools, request: JobRequest) -> Placeholder | None:
+def _adopt(ctx: SchedulerContext, request: JobRequest) -> Placeholder | None:
     """Whose is the id that is taken? None when this attempt's id is of no use."""
     assert request.job_id is not None
     found = ctx.mirror.look(request.job_id, request.owner, tell=False)
     return found if found is not None and found.alive else None
 
 
-def _sent(ctx: Tools, wish: Wish, planned: Plan, request: JobRequest, outcome: job.Outcome) -> Filed:
+def _sent(
+    ctx: SchedulerContext, desired: DesiredJob, planned: Plan, request: JobRequest, outcome: job.Outcome
+) -> Filed:
     if isinstance(outcome, Done):
-        return _created(ctx, wish, planned, request, outcome)
+        return _created(ctx, desired, planned, request, outcome)
     if isinstance(outcome, Unknown):
-        return _unknown(ctx, wish, request, outcome)
+        return _unknown(ctx, desired, request, outcome)
     if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
         until = ctx.clock.now() + REFUSED_AGAIN
         ctx.states.of(request.owner.key).declined = state.Refusal(request.owner.request, until)
-    return _refusal(ctx, wish, outcome)
+    return _refusal(ctx, desired, outcome)
 
 
-def _created(ctx: Tools, wish: Wish, planned: Plan, request: JobRequest, outcome: Done) -> Filed:
-    tools = ctx
-    new = readings.submitted(outcome.job_id, request.owner, tools.clock.now())
-    earlier = [one for one in tools.table.of(request.owner.key) if one.job_id != outcome.job_id]
-    tools.table.put(new, tell=False)
+def _created(ctx: SchedulerContext, desired: DesiredJob, planned: Plan, request: JobRequest, outcome: Done) -> Filed:
+    context = ctx
+    new = readings.submitted(outcome.job_id, request.owner, context.clock.now())
+    earlier = [one for one in context.table.of(request.owner.key) if one.job_id != outcome.job_id]
+    context.table.put(new, tell=False)
     for one in earlier:
         if not one.alive:
-            tools.table.drop(one.job_id)
-    tools.mirror.nudge()
+            context.table.drop(one.job_id)
+    context.mirror.nudge()
     _remember(ctx, request.owner)
-    tools.tally.attempt("submitted")
-    tools.say(wish.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
+    context.counters.attempt("submitted")
+    context.say(desired.workload, "SlurmJobPending", words.waiting(new), key=words.key(new))
     if planned.told:
-        tools.voice.group(wish.workload, "SlurmJobWidened", planned.told, warning=True)
+        context.status.group(desired.workload, "SlurmJobWidened", planned.told, warning=True)
     if planned.ignored:
-        tools.voice.group(wish.workload, honoured_demands.REASON, planned.ignored, warning=True)
+        context.status.group(desired.workload, honoured_demands.REASON, planned.ignored, warning=True)
     return WOKEN
 
 
-def _remember(ctx: Tools, owner: Owner) -> None:
+def _remember(ctx: SchedulerContext, owner: Owner) -> None:
     if owner.kind != kinds.PODS.kind:
         ctx.states.remember_attempt(owner.key, owner.attempt)
 
 
-def _unknown(ctx: Tools, wish: Wish, request: JobRequest, outcome: Unknown) -> Filed:
+def _unknown(ctx: SchedulerContext, desired: DesiredJob, request: JobRequest, outcome: Unknown) -> Filed:
     """It may exist. With an id we know where to look; without one a scan has to tell."""
-    tools, job_id = ctx, request.job_id or outcome.job_id
-    logger.bind(workload=str(wish.workload.root)).warning("submit was not answered: {}", outcome.message)
-    tools.tally.attempt("unknown")
+    context, job_id = ctx, request.job_id or outcome.job_id
+    logger.bind(workload=str(desired.workload.root)).warning("submit was not answered: {}", outcome.message)
+    context.counters.attempt("unknown")
     if job_id is not None:
-        tools.table.put(readings.unknown(job_id, request.owner, tools.clock.now()), tell=False)
-        tools.mirror.nudge()
+        context.table.put(readings.unknown(job_id, request.owner, context.clock.now()), tell=False)
+        context.mirror.nudge()
     else:
         ctx.states.of(request.owner.key).search = state.Search(ctx.clock.now())
-    _say_unavailable(ctx, wish, "it is not known whether the job was created; looking for it")
+    _say_unavailable(ctx, desired, "it is not known whether the job was created; looking for it")
     return ctx.back_off(request.owner.key)
 
 
-def _say_unavailable(ctx: Tools, wish: Wish, what: str) -> None:
-    ctx.say(wish.workload, "SlurmUnavailable", f"Slurm did not answer: {what}")
+def _say_unavailable(ctx: SchedulerContext, desired: DesiredJob, what: str) -> None:
+    ctx.say(desired.workload, "SlurmUnavailable", f"Slurm did not answer: {what}")
 
 
-def _refusal(ctx: Tools, wish: Wish, outcome: Refused) -> Filed:
-    tools, again = ctx, outcome.why in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
+def _refusal(ctx: SchedulerContext, desired: DesiredJob, outcome: Refused) -> Filed:
+    context, again = ctx, outcome.why in (Refusal.BUSY, Refusal.UNKNOWN_NODE)
     if outcome.why is Refusal.UNKNOWN_NODE:
-        tools.refresh_facts()
-        if tools.avoided.tries(wish.workload.root.key) < MOST_UNTOLD:
-            return ctx.back_off(wish.workload.root.key)
+        context.refresh_facts()
+        if context.avoided.tries(desired.workload.root.key) < MOST_UNTOLD:
+            return ctx.back_off(desired.workload.root.key)
     busy = outcome.why is Refusal.BUSY
-    tools.tally.attempt("unavailable" if busy else "rejected")
+    context.counters.attempt("unavailable" if busy else "rejected")
     text = f"Slurm refuses the job: {outcome.message} (error {outcome.code})"
     reason = "SlurmUnavailable" if busy else "SlurmJobRejected"
-    tools.say(wish.workload, reason, text)
-    tools.voice.group(wish.workload, reason, text, warning=True)
-    return ctx.back_off(wish.workload.root.key) if again else Filed(after=REFUSED_AGAIN)
+    context.say(desired.workload, reason, text)
+    context.status.group(desired.workload, reason, text, warning=True)
+    return ctx.back_off(desired.workload.root.key) if again else Filed(after=REFUSED_AGAIN)
 
 
-def asked(tools: Tools, wish: Wish, planned: Plan, attempt: int, *, aside: bool = False) -> JobRequest:
+def asked(
+    context: SchedulerContext, desired: DesiredJob, planned: Plan, attempt: int, *, aside: bool = False
+) -> JobRequest:
     """The plan as it is sent: with the owner record of this attempt, and its id; `aside` of one that is taken."""
     owner = records.for_attempt(
         planned.request.owner,
         attempt,
-        request=wishes.mark(wish, planned),
+        request=desired_job.mark(desired, planned),
         plan=planned.state.text,
-        members=wishes.members(wish),
-        reserved=tools.states.of(wish.workload.root.key).leadership.reserved,
+        members=desired_job.members(desired),
+        reserved=context.states.of(desired.workload.root.key).leadership.reserved,
     )
-    ids = tools.limits.ids
+    ids = context.limits.ids
     return dataclasses.replace(planned.request, owner=owner, job_id=ids.choose(owner, aside=aside) if ids else None)

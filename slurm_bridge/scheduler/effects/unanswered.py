@@ -7,15 +7,15 @@ slurmrestd gives up on slurmctld after 10 s while slurmctld may still create the
 """
 
 from slurm_bridge.model.names import WorkloadKey
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 from slurm_bridge.scheduler.state import Search
-from slurm_bridge.scheduler.tools import Tools
 
 #: Scans without a trace before the job counts as never created.
 SCANS = 2
 
 
-def search(ctx: Tools, key: WorkloadKey) -> Filed:
+def search(ctx: SchedulerContext, key: WorkloadKey) -> Filed:
     """Go on until it is certain whether there is a job, whatever happens to the pods meanwhile.
 
     A job that the bridge does not know uses up what its queue has, and would outlive its pods until the next sweep.
@@ -31,12 +31,12 @@ def search(ctx: Tools, key: WorkloadKey) -> Filed:
     return Filed(after=max(0.1, waiting.not_before - ctx.clock.now()))
 
 
-def _settled(ctx: Tools, key: WorkloadKey) -> Filed:
+def _settled(ctx: SchedulerContext, key: WorkloadKey) -> Filed:
     ctx.states.of(key).search = None
     return AT_ONCE
 
 
-def _scan(ctx: Tools, waiting: Search) -> None:
+def _scan(ctx: SchedulerContext, waiting: Search) -> None:
     """A scan that began late enough counts for every submit that waits for one."""
     with ctx.scans.lock:
         now = ctx.clock.now()

@@ -17,12 +17,11 @@ from slurm_bridge.hooks.chain import Plan
 from slurm_bridge.model.job import Done, Refusal, Refused, Unknown
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject, Wait
-from slurm_bridge.scheduler import records, words
-from slurm_bridge.scheduler import wish as wishes
+from slurm_bridge.scheduler import desired_job, records, words
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel, submit
 from slurm_bridge.scheduler.queue import AT_ONCE, WOKEN, Filed
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
 
 #: Intent, what an update cannot change, what it can.
 MARK_PARTS = 3
@@ -30,35 +29,35 @@ MARK_PARTS = 3
 CROWDED_OUT = "the nodes that are left for it are cleared for another one"
 
 
-def keep(ctx: Tools, wish: Wish, planned: Plan | Wait | Reject, placeholder: Placeholder) -> Filed:
+def keep(ctx: SchedulerContext, desired: DesiredJob, planned: Plan | Wait | Reject, placeholder: Placeholder) -> Filed:
     """A job that pends: is it still what is wanted?"""
-    if isinstance(planned, Wait) and wishes.is_crowded_out(wish, ctx, placeholder):
-        ctx.promised.crowds_out(wish.workload.root.key)
+    if isinstance(planned, Wait) and desired_job.is_crowded_out(desired, ctx, placeholder):
+        ctx.promised.crowds_out(desired.workload.root.key)
         return cancel.replace(ctx, placeholder, CROWDED_OUT)
     if isinstance(planned, Wait | Reject):
-        ctx.say(wish.workload, planned.reason, _kept(planned, placeholder))
+        ctx.say(desired.workload, planned.reason, _kept(planned, placeholder))
         return WOKEN if isinstance(planned, Reject) else Filed(after=planned.retry_after, moving=planned.moving)
-    wanted, asked = wishes.mark(wish, planned), placeholder.owner.request
+    wanted, asked = desired_job.mark(desired, planned), placeholder.owner.request
     changed = wanted != asked or bool(placeholder.view is not None and placeholder.view.required_nodes)
     if not changed or ctx.states.of(placeholder.owner.key).update_refused == wanted:
-        _tell_pending(ctx, wish, planned, placeholder)
-        renamed = rename(ctx, wish, placeholder)
+        _tell_pending(ctx, desired, planned, placeholder)
+        renamed = rename(ctx, desired, placeholder)
         return renamed if renamed is not None else _in_time(ctx, planned)
     if _fixed(wanted) != _fixed(asked):
         return cancel.replace(ctx, placeholder, "the request changed")
-    return _update(ctx, wish, planned, placeholder)
+    return _update(ctx, desired, planned, placeholder)
 
 
-def _in_time(ctx: Tools, planned: Plan) -> Filed:
+def _in_time(ctx: SchedulerContext, planned: Plan) -> Filed:
     """A plan of several attempts goes on by itself; everybody else is woken."""
-    due = wishes.due(planned, ctx)
+    due = desired_job.due(planned, ctx)
     return WOKEN if due is None else Filed(after=due)
 
 
-def rename(ctx: Tools, wish: Wish, placeholder: Placeholder) -> Filed | None:
+def rename(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Filed | None:
     """A member was made anew and asks for the same: the job only has to say for whom it is now. None: it does."""
-    pods = wish.workload.pods
-    if wish.workload.gang is None or records.stands_for(placeholder.owner, pods):
+    pods = desired.workload.pods
+    if desired.workload.gang is None or records.stands_for(placeholder.owner, pods):
         return None
     if ctx.still_ours(placeholder) is None:
         return AT_ONCE
@@ -75,38 +74,40 @@ def rename(ctx: Tools, wish: Wish, placeholder: Placeholder) -> Filed | None:
     return _changed(ctx, placeholder)
 
 
-def _changed(ctx: Tools, placeholder: Placeholder) -> Filed:
+def _changed(ctx: SchedulerContext, placeholder: Placeholder) -> Filed:
     """Slurm said yes: what the job says now is what counts. One that says the same as before is left alone."""
     read = ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
     same = read is not None and read.owner == placeholder.owner
     return ctx.back_off(placeholder.owner.key) if same else AT_ONCE
 
 
-def _tell_pending(ctx: Tools, wish: Wish, planned: Plan, placeholder: Placeholder) -> None:
+def _tell_pending(ctx: SchedulerContext, desired: DesiredJob, planned: Plan, placeholder: Placeholder) -> None:
     """Only for jobs that wait for long enough to be read: one that starts at once is told of when it is bound."""
-    workload, text = wish.workload, words.waiting(placeholder)
+    workload, text = desired.workload, words.waiting(placeholder)
     wanted = planned.wanted if planned.tried and words.refused(placeholder) else ()
     text = words.nowhere(wanted, text)
     ctx.say(workload, "SlurmJobPending", text, key=f"{words.key(placeholder)} {'; '.join(wanted)}".rstrip())
     if placeholder.view is not None:
         submitted = f"Slurm job {placeholder.job_id}{words.asked(planned.request)}{words.said(planned.values)}"
-        ctx.voice.group(workload, "SlurmJobSubmitted", submitted)
+        ctx.status.group(workload, "SlurmJobSubmitted", submitted)
     if placeholder.view is not None and placeholder.view.reason not in ("", "None"):
-        ctx.voice.group(workload, "SlurmJobPending", text)
+        ctx.status.group(workload, "SlurmJobPending", text)
 
 
-def _update(ctx: Tools, wish: Wish, planned: Plan, placeholder: Placeholder) -> Filed:
+def _update(ctx: SchedulerContext, desired: DesiredJob, planned: Plan, placeholder: Placeholder) -> Filed:
     if ctx.still_ours(placeholder) is None:
         return AT_ONCE
-    request = submit.asked(ctx, wish, planned, placeholder.owner.attempt)
+    request = submit.asked(ctx, desired, planned, placeholder.owner.attempt)
     outcome = ctx.slurm.update(placeholder.job_id, dataclasses.replace(request, job_id=None))
     if isinstance(outcome, Refused):
-        return _not_updated(ctx, wish, planned, placeholder, outcome)
+        return _not_updated(ctx, desired, planned, placeholder, outcome)
     changed = _changed(ctx, placeholder)
     return ctx.back_off(placeholder.owner.key) if isinstance(outcome, Unknown) else changed
 
 
-def _not_updated(ctx: Tools, wish: Wish, planned: Plan, placeholder: Placeholder, outcome: Refused) -> Filed:
+def _not_updated(
+    ctx: SchedulerContext, desired: DesiredJob, planned: Plan, placeholder: Placeholder, outcome: Refused
+) -> Filed:
     if outcome.why in (Refusal.STARTED, Refusal.OVER, Refusal.NO_SUCH_JOB):
         ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
         return AT_ONCE
@@ -116,9 +117,9 @@ def _not_updated(ctx: Tools, wish: Wish, planned: Plan, placeholder: Placeholder
         return cancel.replace(ctx, placeholder, "a node that it named has left Slurm")
     if outcome.why is Refusal.BUSY:
         return ctx.back_off(placeholder.owner.key)
-    ctx.states.of(placeholder.owner.key).update_refused = wishes.mark(wish, planned)
+    ctx.states.of(placeholder.owner.key).update_refused = desired_job.mark(desired, planned)
     text = f"Slurm job {placeholder.job_id} stays as it was, the change is refused: {outcome.message}"
-    ctx.voice.group(wish.workload, "SlurmJobRejected", text, warning=True)
+    ctx.status.group(desired.workload, "SlurmJobRejected", text, warning=True)
     # What comes next may be taken, and the job must not stay with the few nodes that it has now.
     return _in_time(ctx, planned)
 

@@ -12,23 +12,23 @@ import threading
 from collections.abc import Callable, Mapping
 
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.preemption import Preemptions
 from slurm_bridge.scheduler.eviction.queue_eviction import QueueEvictions
 from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, QueueEvictionCase
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Queue
-from slurm_bridge.scheduler.tools import Tools
 
 
 class EvictionController:
     """Stepped by one thread; `begin` may be called by another."""
 
-    def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
-        self._census, self._lock, self._store = census, threading.Lock(), EvictionStore()
-        self._evictor = Evictor(tools, census)
-        self._preemptions = Preemptions(tools, census, queue, self._store, self._evictor)
-        self._queue_evictions = QueueEvictions(tools, census, queue, self._store, self._evictor)
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: Queue) -> None:
+        self._pod_index, self._lock, self._store = pod_index, threading.Lock(), EvictionStore()
+        self._evictor = Evictor(context, pod_index)
+        self._preemptions = Preemptions(context, pod_index, queue, self._store, self._evictor)
+        self._queue_evictions = QueueEvictions(context, pod_index, queue, self._store, self._evictor)
 
     @property
     def preemptions(self) -> Mapping[WorkloadKey, PreemptionCase]:
@@ -57,5 +57,5 @@ class EvictionController:
 
     def _step(self, step: Callable[[], None]) -> None:
         with self._lock:
-            self._store.drop_ended(lambda key: self._census.crew(key) is not None)
+            self._store.drop_ended(lambda key: self._pod_index.workload(key) is not None)
             step()

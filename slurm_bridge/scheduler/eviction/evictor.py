@@ -18,10 +18,10 @@ from slurm_bridge.model import kinds, names
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.effects import cancel
-from slurm_bridge.scheduler.members import Standing, job_id_of
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.pod_index import PodIndex
+from slurm_bridge.scheduler.workload_pods import PodState, job_id_of
 
 #: Pods that have to leave, by their uids.
 Victims = Mapping[str, Pod]
@@ -32,15 +32,15 @@ Count = Callable[[str], None]
 class Evictor:
     """Evicts only what is still ours at the last moment: bound by us, by a job of ours that runs."""
 
-    def __init__(self, tools: Tools, census: Census) -> None:
-        self._tools, self._census = tools, census
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex) -> None:
+        self._context, self._pod_index = context, pod_index
         self._unsure: set[str] = set()
         self._let_go: set[str] = set()
 
     def evict(self, victims: Victims, preemptor: str, count: Count) -> bool:
         """Evict all of them, one after the other, up to the first refusal; True when all are on their way."""
         for uid in victims:
-            seen, unsure = self._census.get(uid), uid in self._unsure
+            seen, unsure = self._pod_index.get(uid), uid in self._unsure
             self._unsure.discard(uid)
             if seen is None or seen.terminal or seen.terminating:
                 self._let_go.discard(uid)
@@ -58,7 +58,7 @@ class Evictor:
             return True
         self._forget()
         try:
-            self._tools.cluster.evict(*pod.key, pod.uid)
+            self._context.cluster.evict(*pod.key, pod.uid)
         except (errors.NotFound, errors.Conflict):
             # It is gone, or another pod has its name by now.
             return True
@@ -76,42 +76,44 @@ class Evictor:
     def _forget(self) -> None:
         """Pods that are gone are asked about no more: their uids would be kept for ever."""
         for known in self._unsure, self._let_go:
-            known.difference_update([uid for uid in known if self._census.get(uid) is None])
+            known.difference_update([uid for uid in known if self._pod_index.get(uid) is None])
 
     def _say(self, pod: Pod, preemptor: str, count: Count) -> None:
         text = f"Preempted by {preemptor} on node {pod.spec.node_name}"
-        self._tools.voice.event(pod, "Preempted", text, warning=True)
+        self._context.status.event(pod, "Preempted", text, warning=True)
         count("victims")
 
     def _ours(self, pod: Pod) -> bool:
         """The second reading: its job may have ended meanwhile, and then the end of the job ends the pod."""
         job_id = job_id_of(pod)
-        placeholder = self._tools.table.get(job_id) if job_id is not None else None
-        if placeholder is None or not self._census.is_of(pod, placeholder.owner):
+        placeholder = self._context.table.get(job_id) if job_id is not None else None
+        if placeholder is None or not self._pod_index.is_of(pod, placeholder.owner):
             return False
         return placeholder.alive and placeholder.certainty is Certainty.SEEN
 
     def have_left(self, victims: Victims) -> bool:
         """None of them is there any more, nor any pod of their groups that was on its way out before them."""
-        seen = (self._census.get(uid) for uid in victims)
-        return all(pod is None or pod.terminal for pod in seen) and not self._members(victims, Standing.LEAVING)
+        seen = (self._pod_index.get(uid) for uid in victims)
+        return all(pod is None or pod.terminal for pod in seen) and not self._members(victims, PodState.LEAVING)
 
     def newcomers(self, victims: Victims) -> Mapping[str, Pod]:
         """Members of their groups that were created meanwhile and took the places of those that left."""
-        return {pod.uid: pod for pod in self._members(victims, Standing.BOUND) if pod.uid not in victims}
+        return {pod.uid: pod for pod in self._members(victims, PodState.BOUND) if pod.uid not in victims}
 
-    def _members(self, victims: Victims, stands: Standing) -> tuple[Pod, ...]:
+    def _members(self, victims: Victims, stands: PodState) -> tuple[Pod, ...]:
         """All members of their groups that are on the jobs of these and stand like this."""
         groups = self._groups(victims)
-        crews = ((self._census.crew(key), jobs) for key, jobs in groups.items())
-        return tuple(pod for crew, jobs in crews if crew for pod in crew.pods(stands) if job_id_of(pod) in jobs)
+        workloads = ((self._pod_index.workload(key), jobs) for key, jobs in groups.items())
+        return tuple(
+            pod for members, jobs in workloads if members for pod in members.pods(stands) if job_id_of(pod) in jobs
+        )
 
     def end_jobs(self, victims: Victims, preemptor: str) -> Iterator[tuple[WorkloadKey, bool]]:
         """The groups among them, and whether their jobs are over."""
         for key, jobs in sorted(self._groups(victims).items()):
-            living = [one for one in self._tools.table.of(key) if one.alive and one.job_id in jobs]
+            living = [one for one in self._context.table.of(key) if one.alive and one.job_id in jobs]
             why = f"preempted by {preemptor}"
-            over = [cancel.withdraw(self._tools, one, why, noted=True) for one in living]
+            over = [cancel.withdraw(self._context, one, why, noted=True) for one in living]
             yield key, all(over)
 
     def _groups(self, victims: Victims) -> Mapping[WorkloadKey, set[names.JobId]]:
@@ -119,7 +121,7 @@ class Evictor:
         found: dict[WorkloadKey, set[names.JobId]] = {}
         for pod in victims.values():
             job_id = job_id_of(pod)
-            job = self._tools.table.get(job_id) if job_id is not None else None
-            if job is not None and job.owner.kind != kinds.PODS.kind and self._census.is_of(pod, job.owner):
+            job = self._context.table.get(job_id) if job_id is not None else None
+            if job is not None and job.owner.kind != kinds.PODS.kind and self._pod_index.is_of(pod, job.owner):
                 found.setdefault(job.owner.key, set()).add(job.job_id)
         return found

@@ -11,15 +11,15 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.pod_index import PodIndex
 
 
 class NominationWriter:
     """Used by one thread at a time."""
 
-    def __init__(self, tools: Tools, census: Census) -> None:
-        self._tools, self._census = tools, census
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex) -> None:
+        self._context, self._pod_index = context, pod_index
         #: Pods whose nomination is to be taken back, by uid.
         self._owed: dict[str, Pod] = {}
 
@@ -57,9 +57,9 @@ class NominationWriter:
 
     def _clear(self, pod: Pod) -> None:
         """Only of a pod that is there and still waits: one that has a node has used its nomination."""
-        seen = self._census.get(pod.uid)
+        seen = self._pod_index.get(pod.uid)
         if seen is not None and not seen.bound and not seen.terminal:
             self._write(pod, None)
 
     def _write(self, pod: Pod, node: str | None) -> None:
-        self._tools.cluster.patch(kinds.PODS, pod, {"status": {"nominatedNodeName": node}}, "status")
+        self._context.cluster.patch(kinds.PODS, pod, {"status": {"nominatedNodeName": node}}, "status")

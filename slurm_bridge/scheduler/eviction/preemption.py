@@ -18,7 +18,7 @@ from slurm_bridge.model.job import Phase
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.workload import Root
 from slurm_bridge.runtime import backoff
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import preemptors, sites
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.hold_manager import HOLD_SECONDS, HoldManager, HoldTerms
@@ -26,9 +26,9 @@ from slurm_bridge.scheduler.eviction.nominations import NominationWriter
 from slurm_bridge.scheduler.eviction.preemptors import Preemptor
 from slurm_bridge.scheduler.eviction.situation import ClusterSituation
 from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, PreemptionStage
-from slurm_bridge.scheduler.members import PLACED, Standing
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Queue
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState
 
 T = TypeVar("T")
 
@@ -45,11 +45,13 @@ DOUBLINGS = 5
 class Preemptions:
     """Used by one thread at a time."""
 
-    def __init__(self, tools: Tools, census: Census, queue: Queue, store: EvictionStore, evictor: Evictor) -> None:
-        self._tools, self._census, self._queue = tools, census, queue
+    def __init__(
+        self, context: SchedulerContext, pod_index: PodIndex, queue: Queue, store: EvictionStore, evictor: Evictor
+    ) -> None:
+        self._context, self._pod_index, self._queue = context, pod_index, queue
         self._store, self._evictor = store, evictor
-        self._holds = HoldManager(tools, census, queue, HoldTerms(by="preemption", outranked=True))
-        self._nominations = NominationWriter(tools, census)
+        self._holds = HoldManager(context, pod_index, queue, HoldTerms(by="preemption", outranked=True))
+        self._nominations = NominationWriter(context, pod_index)
         self._rest = float("-inf")
 
     def begin(self) -> None:
@@ -60,13 +62,13 @@ class Preemptions:
         """
         self._holds.begin()
         self._nominations.forget()
-        hook = self._tools.config.chain.preempts
-        for key in self._census.roots():
-            self._tools.guard.always("recovery of preemptions", key, functools.partial(self._rejoin, key, hook))
+        hook = self._context.config.chain.preempts
+        for key in self._pod_index.roots():
+            self._context.guard.always("recovery of preemptions", key, functools.partial(self._rejoin, key, hook))
 
     def step(self) -> None:
         """Take every preemption as far as it goes, and begin at most one."""
-        hook = self._tools.config.chain.preempts
+        hook = self._context.config.chain.preempts
         self._nominations.settle()
         if hook is None:
             # The hook is not configured any more: nothing else is evicted.
@@ -75,16 +77,16 @@ class Preemptions:
             return
         for key, case in self._store.preemptions().items():
             self._try(case.root, functools.partial(self._turn, key, case, hook))
-        began, room = self._tools.clock.now(), len(self._store.preemptions()) < hook.at_once
-        if room and began >= self._rest and not self._tools.mirror.failing:
+        began, room = self._context.clock.now(), len(self._store.preemptions()) < hook.at_once
+        if room and began >= self._rest and not self._context.mirror.failing:
             self._start(hook)
-            now = self._tools.clock.now()
+            now = self._context.clock.now()
             self._rest = now + REST * (now - began)
 
     def _try(self, root: Root, act: Callable[[], T]) -> T | None:
         """Both sides may be away; the next step tries again."""
         try:
-            return self._tools.guard.one("preemption", str(root), act)
+            return self._context.guard.one("preemption", str(root), act)
         except errors.BridgeError as problem:
             logger.bind(workload=str(root)).info("preemption: not now: {}", problem)
         return None
@@ -93,14 +95,14 @@ class Preemptions:
 
     def _rejoin(self, key: WorkloadKey, hook: Preempts | None) -> None:
         """A nomination of an earlier life is kept for as long again and not acted on any further, or taken back."""
-        crew = self._census.crew(key)
-        waiting = crew.pods(Standing.WANTING) if crew is not None else ()
+        members = self._pod_index.workload(key)
+        waiting = members.pods(PodState.WANTING) if members is not None else ()
         pods = tuple(pod for pod in waiting if evictions.nominated((pod,)))
         if hook is None:
             self._nominations.take_back(pods)
-        elif crew is not None and pods:
-            now = self._tools.clock.now()
-            case = PreemptionCase(root=crew.root, pods=pods, victims={}, began=now, stage=PreemptionStage.CLEARED)
+        elif members is not None and pods:
+            now = self._context.clock.now()
+            case = PreemptionCase(root=members.root, pods=pods, victims={}, began=now, stage=PreemptionStage.CLEARED)
             self._hold(key, case, evictions.nominated(pods))
             hook.count("rejoined")
 
@@ -114,41 +116,41 @@ class Preemptions:
 
     def _preemptors(self, hook: Preempts, but: Collection[WorkloadKey]) -> Iterator[Preemptor]:
         """Those that wait for long enough, the most important first, and of equal ones the oldest."""
-        guard = self._tools.guard
-        looks = ((key, functools.partial(self._preemptor, key, hook)) for key in self._tools.states.waiting())
+        guard = self._context.guard
+        looks = ((key, functools.partial(self._preemptor, key, hook)) for key in self._context.states.waiting())
         found = [
             one for key, look in looks if key not in but and (one := guard.one("candidates", key, look)) is not None
         ]
-        lowest = sites.lowest(self._census) if found else None
+        lowest = sites.lowest(self._pod_index) if found else None
         if lowest is not None:
             above = (one for one in found if one.priority > lowest)
             yield from sorted(above, key=lambda one: (-one.priority, one.since, one.root.uid))
 
     def _preemptor(self, key: WorkloadKey, hook: Preempts) -> Preemptor | None:
-        tools, now = self._tools, self._tools.clock.now()
+        context, now = self._context, self._context.clock.now()
         state = self._store.get(key)
         if state is not None and now < state.not_before:
             return None
-        wish, crew = tools.states.desired(key), self._census.crew(key)
-        return preemptors.preemptor(hook, wish, crew, tools.table, now=now, window=tools.limits.window)
+        wanted, members = context.states.desired(key), self._pod_index.workload(key)
+        return preemptors.preemptor(hook, wanted, members, context.table, now=now, window=context.limits.window)
 
     def _proposal(self, hook: Preempts, one: Preemptor) -> Proposal | None:
         """None when there is nothing to gain, or not yet."""
-        tools, now = self._tools, self._tools.clock.now()
-        if now - tools.facts_at > FRESH_SECONDS:
-            tools.refresh_facts()
+        context, now = self._context, self._context.clock.now()
+        if now - context.facts_at > FRESH_SECONDS:
+            context.refresh_facts()
             return None
         self._pause(one.root.key, hook)
         situation = ClusterSituation(
             ask=one.ask,
             submitted=one.submitted,
-            avoided=frozenset({*tools.avoid(one.ask.workload), *tools.promised.nodes}),
-            snapshot=tools.keeper.snapshot(),
-            chain=tools.config.chain,
-            rules=tools.config.rules,
-            table=tools.table,
-            census=self._census,
-            wall=tools.clock.wall(),
+            avoided=frozenset({*context.avoid(one.ask.workload), *context.promised.nodes}),
+            snapshot=context.keeper.snapshot(),
+            chain=context.config.chain,
+            rules=context.config.rules,
+            table=context.table,
+            pod_index=self._pod_index,
+            wall=context.clock.wall(),
         )
         return preemptors.proposal(hook, one, situation)
 
@@ -156,14 +158,14 @@ class Preemptions:
         """It has had its try; each further one is later."""
         state = self._store.of(key)
         seconds = backoff.pause(min(state.tries, DOUBLINGS), first=hook.after_seconds, most=math.inf)
-        state.tries, state.not_before = state.tries + 1, self._tools.clock.now() + seconds
+        state.tries, state.not_before = state.tries + 1, self._context.clock.now() + seconds
 
     def _begin(self, one: Preemptor, proposal: Proposal) -> None:
         """The nominations are on the pods before any pod is evicted: from then on a restart knows them."""
         pods = one.ask.workload.pods
         self._nominations.write(pods, proposal.places)
         victims = {pod.uid: pod for pod in proposal.victims}
-        now = self._tools.clock.now()
+        now = self._context.clock.now()
         case = PreemptionCase(root=one.root, pods=pods, victims=victims, began=now, intent=one.intent)
         self._hold(one.root.key, case, proposal.nodes)
         listed = ", ".join(sorted("/".join(pod.key) for pod in proposal.victims))
@@ -171,7 +173,7 @@ class Preemptions:
         text = f"room is made on {', '.join(sorted(proposal.nodes))}: {count} of a lower priority will be evicted"
         logger.bind(workload=str(one.root)).info("preemption: {} ({})", text, listed)
         for pod in pods:
-            self._tools.voice.event(pod, "PreemptionStarted", text)
+            self._context.status.event(pod, "PreemptionStarted", text)
 
     def _hold(self, key: WorkloadKey, case: PreemptionCase, nodes: frozenset[str]) -> None:
         self._store.of(key).preemption = case
@@ -188,12 +190,12 @@ class Preemptions:
             self._give_up(key, case, hook)
 
     def _advance(self, key: WorkloadKey, case: PreemptionCase, hook: Preempts) -> None:
-        crew, age = self._census.crew(key), self._tools.clock.now() - case.began
-        if crew is None or not crew.count(Standing.WANTING):
+        members, age = self._pod_index.workload(key), self._context.clock.now() - case.began
+        if members is None or not members.count(PodState.WANTING):
             state = self._store.of(key)
             state.tries, state.not_before = 0, float("-inf")
             self._forget(key, case)
-            hook.count("used" if crew is not None and crew.count(*PLACED, Standing.DONE) else "given_up")
+            hook.count("used" if members is not None and members.count(*PLACED, PodState.DONE) else "given_up")
             return
         slow = case.stage is PreemptionStage.HOLDING and age > HOLD_SECONDS
         if slow or age > hook.keep_seconds or self._wants_otherwise(key, case.intent):
@@ -210,15 +212,15 @@ class Preemptions:
 
     def _wants_otherwise(self, key: WorkloadKey, intent: str) -> bool:
         """It may have no job now, or wants another one than the nodes were chosen for."""
-        wish = self._tools.states.desired(key)
-        return wish is not None and (not preemptors.is_wanted(wish) or intent not in ("", wish.intent))
+        wanted = self._context.states.desired(key)
+        return wanted is not None and (not preemptors.is_wanted(wanted) or intent not in ("", wanted.intent))
 
     def _is_known(self, key: WorkloadKey) -> bool:
-        return not self._tools.mirror.failing and bool(self._holds.nodes(key)) and self._holds.is_known(key)
+        return not self._context.mirror.failing and bool(self._holds.nodes(key)) and self._holds.is_known(key)
 
     def _is_starting(self, key: WorkloadKey) -> bool:
         """It has got nodes by itself."""
-        return any(one.alive and one.phase is not Phase.PENDING for one in self._tools.table.of(key))
+        return any(one.alive and one.phase is not Phase.PENDING for one in self._context.table.of(key))
 
     def _is_cleared(self, case: PreemptionCase) -> bool:
         """No victim is left, no pod has come after them, and the jobs of groups are over."""
@@ -251,5 +253,5 @@ class Preemptions:
 
     def _look_again(self, keys: Iterable[WorkloadKey]) -> None:
         for key in keys:
-            if self._census.crew(key) is not None:
-                self._queue.activate(key, urgent=bool(self._tools.table.of(key)))
+            if self._pod_index.workload(key) is not None:
+                self._queue.activate(key, urgent=bool(self._context.table.of(key)))

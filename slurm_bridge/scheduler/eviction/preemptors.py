@@ -12,9 +12,9 @@ from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.job import JobView, Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.workload import Root
-from slurm_bridge.scheduler import wish as wishes
-from slurm_bridge.scheduler.members import PLACED, Crew, Standing
-from slurm_bridge.scheduler.state import Wish
+from slurm_bridge.scheduler import desired_job
+from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState, WorkloadPods
 
 #: Reasons of a pending job that free nodes would help. They would not help any other (a limit, a dependency).
 LACKING = frozenset({"Resources", "Priority"})
@@ -41,24 +41,24 @@ class Preemptor:
 
 
 def preemptor(
-    hook: Preempts, wish: Wish | None, crew: Crew | None, table: Table, *, now: float, window: int
+    hook: Preempts, desired: DesiredJob | None, members: WorkloadPods | None, table: Table, *, now: float, window: int
 ) -> Preemptor | None:
     """The workload as it was translated last; one that has changed since is looked at after its next translation."""
-    if wish is None or crew is None or crew.count(*PLACED) or not is_wanted(wish):
+    if desired is None or members is None or members.count(*PLACED) or not is_wanted(desired):
         return None
-    ask = chain.asked(wish.workload, wish.translated)
+    ask = chain.asked(desired.workload, desired.translated)
     if not hook.supports(ask):
         return None
-    jobs = [one for one in table.of(wish.workload.root.key) if one.alive]
+    jobs = [one for one in table.of(desired.workload.root.key) if one.alive]
     if not all(map(_lacks_nodes, jobs)) or (not jobs and table.unstarted >= window):
         # It could not use the nodes, or could not be submitted to them.
         return None
-    since = jobs[0].since if jobs else crew.joined
+    since = jobs[0].since if jobs else members.joined
     if now - since < hook.after_seconds:
         return None
-    if {pod.uid for pod in wish.workload.pods} != {pod.uid for pod in crew.pods(Standing.WANTING)}:
+    if {pod.uid for pod in desired.workload.pods} != {pod.uid for pod in members.pods(PodState.WANTING)}:
         return None
-    return Preemptor(ask=ask, intent=wish.intent, since=since, submitted=bool(jobs))
+    return Preemptor(ask=ask, intent=desired.intent, since=since, submitted=bool(jobs))
 
 
 def proposal(hook: Preempts, one: Preemptor, situation: Situation) -> Proposal | None:
@@ -70,9 +70,9 @@ def proposal(hook: Preempts, one: Preemptor, situation: Situation) -> Proposal |
     return None
 
 
-def is_wanted(wish: Wish) -> bool:
+def is_wanted(desired: DesiredJob) -> bool:
     """The workload is to have a job."""
-    return not wish.workload.suspended and not wishes.parked(wish)
+    return not desired.workload.suspended and not desired_job.parked(desired)
 
 
 def waits_for_nodes(view: JobView) -> bool:

@@ -22,31 +22,33 @@ from slurm_bridge.hooks.evictions import Clearance, Evicts, Recall
 from slurm_bridge.model import names
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import notes
 from slurm_bridge.scheduler.eviction.evictor import Evictor
 from slurm_bridge.scheduler.eviction.hold_manager import HoldManager, HoldTerms
 from slurm_bridge.scheduler.eviction.store import EvictionStore, QueueEvictionCase
-from slurm_bridge.scheduler.marking import Marks
-from slurm_bridge.scheduler.members import PLACED, Standing
+from slurm_bridge.scheduler.pod_index import PodIndex
+from slurm_bridge.scheduler.pod_marks import Marks
 from slurm_bridge.scheduler.queue import Queue
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState
 
 Keys = Collection[WorkloadKey]
 Recalls = Mapping[WorkloadKey, Recall]
 Rooms = Mapping[WorkloadKey, Clearance]
 
 #: Pods that may leave: on nodes, or waiting for one.
-ALIVE = (*PLACED, Standing.WANTING)
+ALIVE = (*PLACED, PodState.WANTING)
 
 
 class QueueEvictions:
     """Used by one thread at a time."""
 
-    def __init__(self, tools: Tools, census: Census, queue: Queue, store: EvictionStore, evictor: Evictor) -> None:
-        self._tools, self._census, self._queue = tools, census, queue
-        self._store, self._evictor, self._marks = store, evictor, Marks(tools, census)
-        self._holds = HoldManager(tools, census, queue, HoldTerms(by="queues"))
+    def __init__(
+        self, context: SchedulerContext, pod_index: PodIndex, queue: Queue, store: EvictionStore, evictor: Evictor
+    ) -> None:
+        self._context, self._pod_index, self._queue = context, pod_index, queue
+        self._store, self._evictor, self._marks = store, evictor, Marks(context, pod_index)
+        self._holds = HoldManager(context, pod_index, queue, HoldTerms(by="queues"))
         self._swept = False
 
     def begin(self) -> None:
@@ -57,34 +59,34 @@ class QueueEvictions:
         self._marks.begin()
         self._holds.begin()
         self._swept = False
-        hook = self._tools.config.chain.evicts
+        hook = self._context.config.chain.evicts
         for key, room in hook.rooms().items() if hook is not None else ():
             hold = functools.partial(self._hold_again, key, room, self._until(hook))
-            self._tools.guard.always("recovery of evictions", key, hold)
+            self._context.guard.always("recovery of evictions", key, hold)
 
     def _hold_again(self, asker: WorkloadKey, room: Clearance, until: float) -> None:
         """Its pods say which nodes were cleared for it; believed of those that its victims are on, or have left."""
-        nodes = notes.room_on(self._pods(asker, Standing.WANTING))
+        nodes = notes.room_on(self._pods(asker, PodState.WANTING))
         self._holds.keep(asker, nodes & self._left_by(room.victims), until)
 
     def _left_by(self, victims: Iterable[WorkloadKey]) -> frozenset[str]:
         """As their pods say that are still there, and as Slurm remembers the jobs of those that have gone."""
-        found, snapshot = set[str](), self._tools.keeper.snapshot()
+        found, snapshot = set[str](), self._context.keeper.snapshot()
         for key in victims:
-            found.update(pod.spec.node_name for pod in self._pods(key, *Standing))
-            held = (name for one in self._tools.table.of(key) if one.view for name in one.view.nodes or ())
+            found.update(pod.spec.node_name for pod in self._pods(key, *PodState))
+            held = (name for one in self._context.table.of(key) if one.view for name in one.view.nodes or ())
             found.update(node.name for name in held if (node := snapshot.by_slurm_name(name)) is not None)
         return frozenset(found)
 
     def step(self) -> None:
         """Take every eviction as far as it goes."""
-        hook = self._tools.config.chain.evicts
+        hook = self._context.config.chain.evicts
         recalls: Recalls = hook.recalls() if hook is not None else {}
         rooms: Rooms = hook.rooms() if hook is not None else {}
         self._marks.settle()
         self._holds.settle()
         self._sweep(recalls, rooms)
-        if hook is None or self._tools.mirror.failing:
+        if hook is None or self._context.mirror.failing:
             return
         for asker in dict.fromkeys(one.asker for one in recalls.values()):
             self._holds.keep(asker, self._nodes(asker, recalls), self._until(hook))
@@ -124,32 +126,32 @@ class QueueEvictions:
     def _try(self, what: str, key: WorkloadKey, act: Callable[[], bool]) -> bool:
         """Both sides may be away; the next step tries again."""
         try:
-            return self._tools.guard.one(f"eviction: {what}", key, act) or False
+            return self._context.guard.one(f"eviction: {what}", key, act) or False
         except errors.BridgeError as problem:
             logger.bind(workload=key).info("eviction: not now: {}", problem)
         return False
 
     def _until(self, hook: Evicts | None) -> float:
         """So long after some victim was last about to leave."""
-        return self._tools.clock.now() + (hook.evict_seconds if hook is not None else 0.0)
+        return self._context.clock.now() + (hook.evict_seconds if hook is not None else 0.0)
 
     def _nodes(self, asker: WorkloadKey, recalls: Recalls) -> frozenset[str]:
         """Those that its victims are on."""
         victims = (one.victim for one in recalls.values() if one.asker == asker)
         return frozenset(pod.spec.node_name for victim in victims for pod in self._pods(victim, *PLACED))
 
-    def _pods(self, key: WorkloadKey, *stands: Standing) -> tuple[Pod, ...]:
-        crew = self._census.crew(key)
-        return crew.pods(*stands) if crew is not None else ()
+    def _pods(self, key: WorkloadKey, *stands: PodState) -> tuple[Pod, ...]:
+        members = self._pod_index.workload(key)
+        return members.pods(*stands) if members is not None else ()
 
     # -- what is written on pods -------------------------------------------------------------------------------------
 
     def _sweep(self, recalls: Recalls, rooms: Rooms) -> None:
         """What was written for an eviction that is over is taken back; the first time all workloads are looked at."""
-        marked = (*self._store.evictions(), *self._store.noted()) if self._swept else self._census.roots()
+        marked = (*self._store.evictions(), *self._store.noted()) if self._swept else self._pod_index.roots()
         self._swept = True
         for key in marked:
-            self._tools.guard.one("eviction: sweep", key, functools.partial(self._sweep_one, key, recalls, rooms))
+            self._context.guard.one("eviction: sweep", key, functools.partial(self._sweep_one, key, recalls, rooms))
 
     def _sweep_one(self, key: WorkloadKey, recalls: Recalls, rooms: Rooms) -> None:
         pods = self._pods(key, *ALIVE)
@@ -170,7 +172,7 @@ class QueueEvictions:
 
     def _note(self, asker: WorkloadKey, room: Clearance, recalls: Recalls) -> bool:
         """Write on its pods which workloads leave for it, and tell its users once; False where it has no such pod."""
-        pods, state = self._pods(asker, Standing.WANTING), self._store.of(asker)
+        pods, state = self._pods(asker, PodState.WANTING), self._store.of(asker)
         told = state.noted = state.noted or frozenset()
         says = {"victims": dict(room.victims), "nodes": sorted(self._holds.nodes(asker))}
         if not self._marks.write(pods, names.ANNOTATION_ROOM, notes.text(says)):
@@ -183,7 +185,7 @@ class QueueEvictions:
             text = f"room is made{where}: {count} with more than their queues are entitled to have to go"
             logger.bind(workload=asker).info("eviction: {} ({})", text, ", ".join(leaving))
             for pod in pods:
-                self._tools.voice.event(pod, "PreemptionStarted", text)
+                self._context.status.event(pod, "PreemptionStarted", text)
         return True
 
     def _mark(self, recall: Recall) -> bool:
@@ -206,7 +208,7 @@ class QueueEvictions:
             self._spare(recall, hook, f"{recall.cause} does not wait any more", refused=False)
         elif case.pods:
             self._evict(recall, case, hook)
-        elif self._tools.may_have_job(victim):
+        elif self._context.may_have_job(victim):
             self._call_back(recall, case, hook)
         elif idle:
             self._gone(recall, hook)
@@ -214,16 +216,16 @@ class QueueEvictions:
 
     def _is_leaving(self, case: QueueEvictionCase) -> bool:
         """One of its pods has gone, or is on its way."""
-        seen = (self._census.get(uid) for uid in case.pods)
+        seen = (self._pod_index.get(uid) for uid in case.pods)
         return any(pod is None or pod.terminal or pod.terminating for pod in seen)
 
     def _call_back(self, recall: Recall, case: QueueEvictionCase, hook: Evicts) -> None:
         """The cycle takes its job back."""
-        if not case.announced and self._census.crew(recall.victim) is not None:
+        if not case.announced and self._pod_index.workload(recall.victim) is not None:
             case.announced = True
-            for pod in self._pods(recall.victim, Standing.WANTING):
+            for pod in self._pods(recall.victim, PodState.WANTING):
                 text = f"Preempted by {recall.cause} before it had a node: it waits in its queue again"
-                self._tools.voice.event(pod, "Preempted", text, warning=True)
+                self._context.status.event(pod, "Preempted", text, warning=True)
             hook.count("taken back")
         self._queue.activate(recall.victim, urgent=True)
 
@@ -244,7 +246,7 @@ class QueueEvictions:
 
     def _refused(self, recall: Recall, case: QueueEvictionCase, hook: Evicts) -> None:
         """It is asked again; of a group that is torn already all have to leave, however long that takes."""
-        now = self._tools.clock.now()
+        now = self._context.clock.now()
         case.refused = now if case.refused is None else case.refused
         if now - case.refused >= hook.evict_seconds and not self._is_leaving(case):
             self._spare(recall, hook, f"its eviction was refused for {hook.evict_seconds:.0f} s", refused=True)
@@ -259,14 +261,14 @@ class QueueEvictions:
             return False
         ended = tuple(self._evictor.end_jobs(case.pods, recall.cause))
         placed = self._pods(recall.victim, *PLACED)
-        return all(over for _, over in ended) and not placed and not self._tools.may_have_job(recall.victim)
+        return all(over for _, over in ended) and not placed and not self._context.may_have_job(recall.victim)
 
     # -- how it ends -------------------------------------------------------------------------------------------------
 
     def _gone(self, recall: Recall, hook: Evicts) -> None:
         logger.bind(workload=recall.victim).info("eviction: it has made room for {}", recall.cause)
         hook.gone(recall.victim)
-        if self._census.crew(recall.victim) is not None:
+        if self._pod_index.workload(recall.victim) is not None:
             self._queue.activate(recall.victim, urgent=False)
 
     def _spare(self, recall: Recall, hook: Evicts, why: str, *, refused: bool) -> None:

@@ -17,8 +17,8 @@ from slurm_bridge.model.job import Gres, JobRequest, MemoryPer, Phase
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import SlurmNode
-from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.members import PLACED, Standing, job_id_of, standing
+from slurm_bridge.scheduler.pod_index import PodIndex
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState, job_id_of, standing
 from slurm_bridge.translate import resources
 from slurm_bridge.translate.rules import Rules
 
@@ -40,9 +40,9 @@ class NodeSites:
     """The nodes of a snapshot, for one request."""
 
     def __init__(
-        self, table: Table, census: Census, rules: Rules, snapshot: ClusterSnapshot, request: JobRequest
+        self, table: Table, pod_index: PodIndex, rules: Rules, snapshot: ClusterSnapshot, request: JobRequest
     ) -> None:
-        self._table, self._census, self._rules = table, census, rules
+        self._table, self._pod_index, self._rules = table, pod_index, rules
         self._snapshot, self._request = snapshot, request
         self._needs = functools.lru_cache(maxsize=None)(self._needs_by_uid)
         self._pods: dict[str, Pod] = {}
@@ -72,7 +72,7 @@ class NodeSites:
             return None
         if partitions and partitions.isdisjoint(slurm.partitions):
             return None
-        ours = tuple(pod for pod in self._census.on_node(name) if self._movable(pod))
+        ours = tuple(pod for pod in self._pod_index.on_node(name) if self._movable(pod))
         return Site(
             node=name,
             has={**_kubernetes(facts, ours), **self._slurm(slurm, name, ours)},
@@ -82,22 +82,24 @@ class NodeSites:
 
     def _movable(self, pod: Pod) -> bool:
         """A pod whose running job is the bridge's, too. One that is leaving already makes room anyway."""
-        placeholder = _job_of(self._table, self._census, pod)
+        placeholder = _job_of(self._table, self._pod_index, pod)
         if placeholder is None:
             return False
         view = placeholder.view
         if view is not None and view.cpus and view.nodes is not None and len(view.nodes) == 1:
-            crew = self._census.crew(placeholder.owner.key)
-            self._whole[pod.uid] = Fraction(view.cpus, max(1, crew.on(placeholder.job_id) if crew is not None else 1))
+            workload_pods = self._pod_index.workload(placeholder.owner.key)
+            self._whole[pod.uid] = Fraction(
+                view.cpus, max(1, workload_pods.on(placeholder.job_id) if workload_pods is not None else 1)
+            )
         return True
 
     def _parties(self, node: str, ours: Iterable[Pod]) -> tuple[Party, ...]:
         """One for each workload; the most important first, so that equal costs are told apart the same way always."""
-        roots = dict.fromkeys(self._census.root_of(pod.uid) for pod in ours if standing(pod) is Standing.BOUND)
+        roots = dict.fromkeys(self._pod_index.root_of(pod.uid) for pod in ours if standing(pod) is PodState.BOUND)
         parties = []
         for root in roots:
-            crew = self._census.crew(root) if root is not None else None
-            members = crew.pods(Standing.BOUND) if crew is not None else ()
+            workload_pods = self._pod_index.workload(root) if root is not None else None
+            members = workload_pods.pods(PodState.BOUND) if workload_pods is not None else ()
             here = tuple(pod for pod in members if pod.spec.node_name == node)
             elsewhere = tuple(pod for pod in members if pod.spec.node_name != node)
             if here:
@@ -152,28 +154,28 @@ class NodeSites:
         return needs
 
 
-def evictable(table: Table, census: Census, priority: int) -> Mapping[str, list[Pod]]:
+def evictable(table: Table, pod_index: PodIndex, priority: int) -> Mapping[str, list[Pod]]:
     """By node, all pods of running jobs that may be evicted for this priority, those on their way out among them."""
     found: dict[str, list[Pod]] = {}
-    pods = (census.get(uid) for uid in census.uids())
+    pods = (pod_index.get(uid) for uid in pod_index.uids())
     lower = (pod for pod in pods if pod is not None and pod.bound and priority_of(pod) < priority)
     for pod in lower:
-        if standing(pod) in PLACED and _job_of(table, census, pod) is not None:
+        if standing(pod) in PLACED and _job_of(table, pod_index, pod) is not None:
             found.setdefault(pod.spec.node_name, []).append(pod)
     return found
 
 
-def _job_of(table: Table, census: Census, pod: Pod) -> Placeholder | None:
+def _job_of(table: Table, pod_index: PodIndex, pod: Pod) -> Placeholder | None:
     """The running job of its own workload that gave it its node."""
     job_id = job_id_of(pod)
     found = table.get(job_id) if job_id is not None else None
-    return found if found is not None and found.phase is Phase.RUNNING and census.is_of(pod, found.owner) else None
+    return found if found is not None and found.phase is Phase.RUNNING and pod_index.is_of(pod, found.owner) else None
 
 
-def lowest(census: Census) -> int | None:
+def lowest(pod_index: PodIndex) -> int | None:
     """The priority of the least important pod that has a node; None when there is none."""
-    bound = (census.get(uid) for uid in census.uids())
-    return min((priority_of(pod) for pod in bound if pod is not None and standing(pod) is Standing.BOUND), default=None)
+    bound = (pod_index.get(uid) for uid in pod_index.uids())
+    return min((priority_of(pod) for pod in bound if pod is not None and standing(pod) is PodState.BOUND), default=None)
 
 
 def _kubernetes(facts: NodeFacts, ours: Iterable[Pod]) -> Mapping[str, Fraction]:

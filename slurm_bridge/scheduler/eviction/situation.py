@@ -13,9 +13,9 @@ from slurm_bridge.mirror.table import Table
 from slurm_bridge.model.budget import PodDisruptionBudget
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.eviction import sites
 from slurm_bridge.scheduler.eviction.sites import NodeSites
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.translate.rules import Rules
 
 
@@ -30,7 +30,7 @@ class ClusterSituation:
     chain: Chain
     rules: Rules
     table: Table
-    census: Census
+    pod_index: PodIndex
     wall: float
 
     def answers(self, snapshot: ClusterSnapshot) -> Answers | None:
@@ -52,15 +52,15 @@ class ClusterSituation:
 
     def evictable(self) -> Mapping[str, Sequence[Pod]]:
         """By node, the running pods of a lower priority, those on their way out among them."""
-        return sites.evictable(self.table, self.census, self.ask.workload.priority)
+        return sites.evictable(self.table, self.pod_index, self.ask.workload.priority)
 
     def on_node(self, node: str) -> Iterable[Pod]:
         """All pods that are bound there and not over."""
-        return self.census.on_node(node)
+        return self.pod_index.on_node(node)
 
     def sites(self, request: JobRequest, nodes: Iterable[str]) -> Sequence[Site]:
         """Those of these nodes on which the job could start, in their order."""
-        return NodeSites(self.table, self.census, self.rules, self.snapshot, request).of(nodes)
+        return NodeSites(self.table, self.pod_index, self.rules, self.snapshot, request).of(nodes)
 
 
 def _bounds(sets: Sequence[NodeSet], nodes: Nodes) -> tuple[Nodes, ...]:

@@ -10,8 +10,8 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.model.workload import Workload
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.placement import remains
-from slurm_bridge.scheduler.tools import Tools
 from slurm_bridge.translate import resources
 
 #: A pod that leaves its node wakes those who wait for that; one whose job holds the node again does not.
@@ -49,7 +49,7 @@ class Occupied(Wait):
 
 
 def problem(
-    ctx: Tools, workload: Workload, spots: tuple[Spot, ...], snapshot: ClusterSnapshot, *, whole: bool
+    ctx: SchedulerContext, workload: Workload, spots: tuple[Spot, ...], snapshot: ClusterSnapshot, *, whole: bool
 ) -> Misfit | Wait | None:
     """What keeps these pods from their nodes; `whole` says that their job shares a node with no other job."""
     by_node: dict[str, list[Spot]] = {}
@@ -67,7 +67,7 @@ def problem(
     return Misfit(reason=verdict.reason, message=verdict.message)
 
 
-def _check(ctx: Tools, uid: WorkloadKey, spots: Sequence[Spot], *, whole: bool) -> Misfit | Occupied | None:
+def _check(ctx: SchedulerContext, uid: WorkloadKey, spots: Sequence[Spot], *, whole: bool) -> Misfit | Occupied | None:
     """Whether one node can take all who are to come there."""
     node = spots[0].node
     # Who is counted there since an earlier try whose answer was lost must not be in his own way.

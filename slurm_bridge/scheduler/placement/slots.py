@@ -9,35 +9,35 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
-from slurm_bridge.scheduler import members, records
-from slurm_bridge.scheduler.members import Crew
+from slurm_bridge.scheduler import records
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.placement import place
 from slurm_bridge.scheduler.placement.place import Member, Part
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import WorkloadPods, job_id_of, slurm_node_of
 from slurm_bridge.translate import shapes
 from slurm_bridge.translate.shapes import Needs, Shape
 
 
-def placed(wish: Wish, read: Placeholder, tools: Tools) -> dict[str, str] | Reject:
+def placed(desired: DesiredJob, read: Placeholder, context: SchedulerContext) -> dict[str, str] | Reject:
     """Slurm's node for each pod by uid, the bound ones included."""
     assert read.view is not None
-    if wish.workload.gang is None:
+    if desired.workload.gang is None:
         if read.view.nodes is None:
             raise errors.Unreadable(f"Slurm job {read.job_id} runs, and the text of its nodes cannot be read")
-        return place.first_node(wish.workload.pods, read.view.nodes)
-    shares = _shares(read.view, tools)
+        return place.first_node(desired.workload.pods, read.view.nodes)
+    shares = _shares(read.view, context)
     if isinstance(shares, Reject):
         return shares
-    parts = _parts(wish, read.view, shares)
-    return place.place(parts, per_node=1 if wish.translated.one_per_node else None)
+    parts = _parts(desired, read.view, shares)
+    return place.place(parts, per_node=1 if desired.translated.one_per_node else None)
 
 
-def as_many_as_fit(workload: Workload, crew: Crew, read: Placeholder) -> Workload:
+def as_many_as_fit(workload: Workload, members: WorkloadPods, read: Placeholder) -> Workload:
     """Those whom the job has given places, and of those who come, the first for whom there are more."""
-    room = max(0, records.places_of(read.owner) - crew.on(read.job_id))
+    room = max(0, records.places_of(read.owner) - members.on(read.job_id))
     coming = {pod.uid for pod in [pod for pod in workload.pods if not pod.bound][:room]}
-    there = (pod for pod in workload.pods if pod.uid in coming or members.job_id_of(pod) == read.job_id)
+    there = (pod for pod in workload.pods if pod.uid in coming or job_id_of(pod) == read.job_id)
     return dataclasses.replace(workload, pods=tuple(there))
 
 
@@ -51,12 +51,12 @@ def those_who_came_first(workload: Workload, owner: Owner) -> Workload:
     return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.uid in first))
 
 
-def _shares(view: JobView, tools: Tools) -> list[tuple[NodeShare, ...]] | Reject:
+def _shares(view: JobView, context: SchedulerContext) -> list[tuple[NodeShare, ...]] | Reject:
     """What each component holds, one reading each."""
     ids = [view.job_id]
     if view.het_job_id is not None:
-        ids = [one.job_id for one in tools.slurm.components(view.job_id)]
-    found = [tools.slurm.allocation(job_id) for job_id in ids]
+        ids = [one.job_id for one in context.slurm.components(view.job_id)]
+    found = [context.slurm.allocation(job_id) for job_id in ids]
     if not found or any(one is None for one in found):
         text = f"Slurm says that job {view.job_id} runs, yet not what it holds"
         return Reject(reason="SlurmAllocationEmpty", message=text)
@@ -72,21 +72,21 @@ def _alike(gres: Iterable[Gres]) -> tuple[Gres, ...]:
     return tuple(dataclasses.replace(one, name=one.name.lower(), type=one.type.lower()) for one in gres)
 
 
-def _parts(wish: Wish, view: JobView, shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
+def _parts(desired: DesiredJob, view: JobView, shares: Sequence[tuple[NodeShare, ...]]) -> tuple[Part, ...]:
     """Component by component where there is one for each shape, else all members onto all that there is."""
-    found = wish.translated.shapes
+    found = desired.translated.shapes
     # Once some are bound the others may come wherever there is room: components never share a node.
-    fresh = not any(pod.bound for pod in wish.workload.pods)
+    fresh = not any(pod.bound for pod in desired.workload.pods)
     if fresh and len(shares) > 1 and len(shares) == len(found):
         return tuple(
-            Part(members=_members(wish.workload, (shape,)), shares=held)
+            Part(members=_members(desired.workload, (shape,)), shares=held)
             for shape, held in zip(found, shares, strict=True)
         )
     everything = tuple(share for held in shares for share in held)
     equal = len(shares) == 1 and len(found) > 1 and (view.tasks or 1) > 1
     return (
         Part(
-            members=_members(wish.workload, found),
+            members=_members(desired.workload, found),
             shares=everything,
             slots=_bound(found) if equal else None,
         ),
@@ -103,7 +103,7 @@ def _members(workload: Workload, found: Sequence[Shape]) -> tuple[Member, ...]:
             cpus=shape_of[pod.uid].cpus,
             memory_mib=shape_of[pod.uid].memory_mib,
             gres=_alike(shape_of[pod.uid].gres),
-            node=members.slurm_node_of(pod) if pod.bound else None,
+            node=slurm_node_of(pod) if pod.bound else None,
         )
         for pod in workload.pods
         if pod.uid in shape_of

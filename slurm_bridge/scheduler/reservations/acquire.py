@@ -8,10 +8,10 @@ from loguru import logger
 from slurm_bridge.model.job import Done, Phase, Refusal, Refused
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.reservations import node_record
 from slurm_bridge.scheduler.reservations.store import ReservationCase
-from slurm_bridge.scheduler.tools import Tools
 
 #: A reservation lasts for so long, and is prolonged when so much of it is over.
 SECONDS, RENEWED = 120, 40.0
@@ -27,21 +27,21 @@ _FINAL = frozenset({Refusal.INVALID, Refusal.FORBIDDEN})
 class Acquirer:
     """Used by one thread at a time."""
 
-    def __init__(self, tools: Tools, queue: Queue) -> None:
-        self._tools, self._queue = tools, queue
+    def __init__(self, context: SchedulerContext, queue: Queue) -> None:
+        self._context, self._queue = context, queue
         #: Error numbers of refusals that were logged: each is logged once.
         self._told: set[int] = set()
 
     def reserve(self, key: WorkloadKey, case: ReservationCase, job: Placeholder) -> None:
         """Make it, or prolong it, when it is time. Without it, others of ours keep away all the same."""
-        now, user = self._tools.clock.now(), job.view.user if job.view is not None else ""
+        now, user = self._context.clock.now(), job.view.user if job.view is not None else ""
         if now < case.due or not user:
             return
-        outcome = self._tools.slurm.reserve(case.name, case.says.nodes, user, SECONDS)
+        outcome = self._context.slurm.reserve(case.name, case.says.nodes, user, SECONDS)
         case.due = now + (RENEWED if isinstance(outcome, Done) else AGAIN)
         if isinstance(outcome, Done) and case.reserved:
             # Where Slurm was away for longer than it lasted this is another one, and its job is not in there.
-            self._tools.mirror.look(job.job_id, job.owner, tell=False)
+            self._context.mirror.look(job.job_id, job.owner, tell=False)
         case.reserved = case.reserved or isinstance(outcome, Done)
         if isinstance(outcome, Refused) and outcome.why in _FINAL:
             self._refused(key, case, outcome)
@@ -50,7 +50,7 @@ class Acquirer:
             # Others have reserved them and may need them soon: to be the first in the queue would not help.
             case.vain = True
         elif isinstance(outcome, Refused) and outcome.why is Refusal.UNKNOWN_NODE:
-            self._tools.refresh_facts()
+            self._context.refresh_facts()
 
     def _refused(self, key: WorkloadKey, case: ReservationCase, outcome: Refused) -> None:
         case.reserved, case.refused = False, True
@@ -61,7 +61,7 @@ class Acquirer:
 
     def assign(self, key: WorkloadKey, case: ReservationCase, job: Placeholder) -> None:
         """Write into its job what is kept for it; the job enters the reservation, or becomes the first of all."""
-        now = self._tools.clock.now()
+        now = self._context.clock.now()
         if case.silent or now < case.pause or not (case.reserved or case.refused):
             return
         view, name = job.view, case.name if case.reserved else ""
@@ -69,19 +69,19 @@ class Acquirer:
             return
         case.pause = now + AGAIN
         # Ids come back for others after a crash, and a job that is held has another priority than its own.
-        known, view = self._tools.mirror.look(job.job_id, job.owner, tell=False), None
+        known, view = self._context.mirror.look(job.job_id, job.owner, tell=False), None
         if known is None or known.phase is not Phase.PENDING or (view := known.view) is None or view.held:
             return
         if case.refused and not case.reserved and case.says.priority is None:
             case.says = dataclasses.replace(case.says, priority=view.priority)
-            self._tools.states.of(key).leadership.reserved = case.says.text
+            self._context.states.of(key).leadership.reserved = case.says.text
         owner = msgspec.structs.replace(known.owner, reserved=case.says.text)
-        outcome = self._tools.slurm.assign(job.job_id, owner, name, None if case.reserved else node_record.FIRST)
+        outcome = self._context.slurm.assign(job.job_id, owner, name, None if case.reserved else node_record.FIRST)
         if isinstance(outcome, Done):
             case.refusals = 0
         elif isinstance(outcome, Refused) and outcome.why is not Refusal.BUSY:
             self._not_assigned(key, case, outcome)
-        self._tools.mirror.look(job.job_id, job.owner, tell=False)
+        self._context.mirror.look(job.job_id, job.owner, tell=False)
         self._queue.activate(key, urgent=True)
 
     def _not_assigned(self, key: WorkloadKey, case: ReservationCase, outcome: Refused) -> None:

@@ -18,18 +18,18 @@ from slurm_bridge.hooks.lifecycle import Reserves
 from slurm_bridge.model.job import JobView, Phase
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import sites
 from slurm_bridge.scheduler.eviction.hold_manager import HoldManager, HoldTerms
-from slurm_bridge.scheduler.members import PLACED, Standing
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.reservations import choice, node_record
 from slurm_bridge.scheduler.reservations.acquire import Acquirer
 from slurm_bridge.scheduler.reservations.node_record import NodeRecord
 from slurm_bridge.scheduler.reservations.release import Releaser
 from slurm_bridge.scheduler.reservations.store import Debt, ReservationCase, ReservationStore
-from slurm_bridge.scheduler.state import Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState
 
 #: A workload that no node would help, or whose nodes were not free in time, is looked at again after so long.
 REST = 30.0
@@ -40,11 +40,11 @@ WHY = "node(s) are kept for a workload that has waited for longer"
 class ReservationController:
     """Stepped by one thread; `begin` may be called by another."""
 
-    def __init__(self, tools: Tools, census: Census, queue: Queue) -> None:
-        self._tools, self._census = tools, census
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: Queue) -> None:
+        self._context, self._pod_index = context, pod_index
         self._lock, self._store = threading.Lock(), ReservationStore()
-        self._holds = HoldManager(tools, census, queue, HoldTerms(by="reserving", why=WHY, outranked=True))
-        self._acquirer, self._releaser = Acquirer(tools, queue), Releaser(tools, queue, self._store)
+        self._holds = HoldManager(context, pod_index, queue, HoldTerms(by="reserving", why=WHY, outranked=True))
+        self._acquirer, self._releaser = Acquirer(context, queue), Releaser(context, queue, self._store)
 
     def begin(self) -> None:
         """A leadership begins: owner records say what was kept; what none of them says is swept by the first step."""
@@ -52,9 +52,9 @@ class ReservationController:
             self._store.begin()
             self._holds.begin()
             self._releaser.begin()
-            for one in self._tools.table.kept_for():
+            for one in self._context.table.kept_for():
                 resume = functools.partial(self._resume, one)
-                self._tools.guard.always("recovery of reservations", one.owner.uid, resume)
+                self._context.guard.always("recovery of reservations", one.owner.uid, resume)
 
     @property
     def kept(self) -> tuple[WorkloadKey, ...]:
@@ -67,9 +67,9 @@ class ReservationController:
             self._step()
 
     def _step(self) -> None:
-        hook, kept = self._tools.config.chain.reserves, self._store.kept()
+        hook, kept = self._context.config.chain.reserves, self._store.kept()
         self._holds.settle()
-        if self._tools.mirror.failing:
+        if self._context.mirror.failing:
             return
         self._releaser.find(kept.keys())
         if hook is None and not kept and not self._store.debts:
@@ -87,15 +87,15 @@ class ReservationController:
     def _try(self, key: WorkloadKey, act: Callable[[], None]) -> None:
         """Both sides may be away; the next step tries again."""
         try:
-            self._tools.guard.one("keeping nodes", key, act)
+            self._context.guard.one("keeping nodes", key, act)
         except errors.BridgeError as problem:
             logger.bind(workload=key).info("reservation: not now: {}", problem)
 
     # -- which workloads, and which nodes ----------------------------------------------------------------------------
 
     def _begin_some(self, hook: Reserves) -> None:
-        now = self._tools.clock.now()
-        self._store.drop_ended(lambda key: self._census.crew(key) is not None, now)
+        now = self._context.clock.now()
+        self._store.drop_ended(lambda key: self._pod_index.workload(key) is not None, now)
         # Asked every time: the hook counts from when it saw a workload wait. Those tried in vain come last.
         for key in sorted(hook.passed(), key=lambda key: bool(self._in_vain(key))):
             state = self._store.get(key)
@@ -108,28 +108,28 @@ class ReservationController:
         return state.in_vain if state is not None else frozenset()
 
     def _begin(self, key: WorkloadKey, hook: Reserves) -> None:
-        placeholder, wish = self._pending_job(key), self._tools.states.desired(key)
-        if placeholder is None or placeholder.view is None or wish is None:
+        placeholder, wanted = self._pending_job(key), self._context.states.desired(key)
+        if placeholder is None or placeholder.view is None or wanted is None:
             return
-        nodes = self._choose(wish, placeholder.view, self._in_vain(key))
-        says = NodeRecord(nodes=nodes, until=int(self._tools.clock.wall() + hook.reserve_seconds))
+        nodes = self._choose(wanted, placeholder.view, self._in_vain(key))
+        says = NodeRecord(nodes=nodes, until=int(self._context.clock.wall() + hook.reserve_seconds))
         if not nodes or not says.text:
-            self._store.of(key).rest_until = self._tools.clock.now() + REST
+            self._store.of(key).rest_until = self._context.clock.now() + REST
             return
         case = ReservationCase(job_id=placeholder.job_id, name=node_record.name(placeholder.owner), says=says)
         if case.name in self._store.debts:
             # What is still to be given back is its priority, too: that of before would be forgotten.
             return
         hook.count("reserved")
-        logger.bind(workload=str(wish.workload.root)).info("reservation: nodes {} are kept for it", ", ".join(nodes))
+        logger.bind(workload=str(wanted.workload.root)).info("reservation: nodes {} are kept for it", ", ".join(nodes))
         self._keep(key, case)
         self._follow(key, case, hook)
 
     def _pending_job(self, key: WorkloadKey) -> Placeholder | None:
         """Its one job, where that waits for nodes, and for nothing else that cannot be kept for it."""
-        crew, living = self._census.crew(key), [one for one in self._tools.table.of(key) if one.alive]
-        evicts = self._tools.config.chain.evicts
-        if crew is None or crew.count(*PLACED) or len(living) != 1:
+        members, living = self._pod_index.workload(key), [one for one in self._context.table.of(key) if one.alive]
+        evicts = self._context.config.chain.evicts
+        if members is None or members.count(*PLACED) or len(living) != 1:
             return None
         if evicts is not None and (key in evicts.rooms() or evicts.recalled(key) is not None):
             return None
@@ -137,22 +137,22 @@ class ReservationController:
         waits = found.phase is Phase.PENDING and found.certainty is Certainty.SEEN and view is not None
         return found if waits and view is not None and choice.supported(view) else None
 
-    def _choose(self, wish: Wish, view: JobView, last: frozenset[str]) -> tuple[str, ...]:
-        snapshot = self._tools.keeper.snapshot()
-        taken = self._tools.promised.nodes
+    def _choose(self, wanted: DesiredJob, view: JobView, last: frozenset[str]) -> tuple[str, ...]:
+        snapshot = self._context.keeper.snapshot()
+        taken = self._context.promised.nodes
         names = (snapshot.by_slurm.get(name, "") for name in choice.allowed(view, snapshot))
         facts = (snapshot.nodes[name] for name in names if name and name not in taken)
-        ends = choice.ends_of(self._tools.table.alive())
-        return choice.choose(choice.task(wish.translated.shapes, view), view, facts, last=last, ends=ends)
+        ends = choice.ends_of(self._context.table.alive())
+        return choice.choose(choice.task(wanted.translated.shapes, view), view, facts, last=last, ends=ends)
 
     def _keep(self, key: WorkloadKey, case: ReservationCase) -> None:
         """Others of ours keep away for as long as it may last."""
         self._store.of(key).kept = case
-        self._tools.states.of(key).leadership.reserved = case.says.text
-        known = self._tools.keeper.snapshot().by_slurm
-        left = case.says.until - self._tools.clock.wall()
+        self._context.states.of(key).leadership.reserved = case.says.text
+        known = self._context.keeper.snapshot().by_slurm
+        left = case.says.until - self._context.clock.wall()
         nodes = (known[name] for name in case.says.nodes if name in known)
-        self._holds.keep(key, nodes, self._tools.clock.now() + left)
+        self._holds.keep(key, nodes, self._context.clock.now() + left)
 
     def _resume(self, one: Placeholder) -> None:
         """As the record of its job says; one that has started is found by the releaser."""
@@ -176,23 +176,29 @@ class ReservationController:
 
     def _over(self, key: WorkloadKey, case: ReservationCase, hook: Reserves | None) -> str | None:
         """How it ends, in a word; None for as long as it has to last."""
-        crew, job = self._census.crew(key), self._job(key, case)
+        members, job = self._pod_index.workload(key), self._job(key, case)
         started = job is not None and job.phase is not Phase.PENDING
-        if started or (crew is not None and crew.count(*PLACED)):
+        if started or (members is not None and members.count(*PLACED)):
             return "used"
-        if crew is None or not crew.count(Standing.WANTING) or job is None or hook is None or hook.reservations == 0:
+        if (
+            members is None
+            or not members.count(PodState.WANTING)
+            or job is None
+            or hook is None
+            or hook.reservations == 0
+        ):
             return "withdrawn"
-        if self._tools.clock.wall() >= case.says.until:
+        if self._context.clock.wall() >= case.says.until:
             return "timed out"
         return None if self._is_of_use(case, job) else "withdrawn"
 
     def _job(self, key: WorkloadKey, case: ReservationCase) -> Placeholder | None:
-        living = (one for one in self._tools.table.of(key) if one.alive)
+        living = (one for one in self._context.table.of(key) if one.alive)
         return next((one for one in living if one.job_id == case.job_id), None)
 
     def _is_of_use(self, case: ReservationCase, job: Placeholder) -> bool:
         """Its job may come to all of these nodes, and Slurm starts jobs there."""
-        snapshot = self._tools.keeper.snapshot()
+        snapshot = self._context.keeper.snapshot()
         if job.view is None or not job.view.partition:
             return True
         there = {name: snapshot.slurm_nodes.get(name) for name in case.says.nodes}
@@ -204,12 +210,12 @@ class ReservationController:
         logger.bind(workload=key).info("reservation: {}", how)
         state = self._store.of(key)
         state.kept = None
-        self._tools.states.of(key).leadership.reserved = ""
+        self._context.states.of(key).leadership.reserved = ""
         self._holds.end(key)
         if hook is not None:
             hook.count(f"reservation {how}")
         if how != "used":
-            state.rest_until = self._tools.clock.now() + REST
+            state.rest_until = self._context.clock.now() + REST
         failed = how == "timed out" or case.vain
         state.in_vain = state.in_vain.union(case.says.nodes) if failed else frozenset()
         self._releaser.release(Debt(name=case.name, workload=key, priority=case.says.priority))

@@ -7,11 +7,11 @@ import msgspec
 from slurm_bridge.model.job import Done, Outcome, Phase, Refusal, Refused, Unknown
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.queue import Queue
 from slurm_bridge.scheduler.reservations import node_record
 from slurm_bridge.scheduler.reservations.acquire import AGAIN
 from slurm_bridge.scheduler.reservations.store import Debt, ReservationStore
-from slurm_bridge.scheduler.tools import Tools
 
 #: There is no job any more that could leave.
 _GONE = frozenset({Refusal.OVER, Refusal.NO_SUCH_JOB})
@@ -20,8 +20,8 @@ _GONE = frozenset({Refusal.OVER, Refusal.NO_SUCH_JOB})
 class Releaser:
     """Used by one thread at a time."""
 
-    def __init__(self, tools: Tools, queue: Queue, store: ReservationStore) -> None:
-        self._tools, self._queue, self._store = tools, queue, store
+    def __init__(self, context: SchedulerContext, queue: Queue, store: ReservationStore) -> None:
+        self._context, self._queue, self._store = context, queue, store
         self._swept = False
 
     def begin(self) -> None:
@@ -31,7 +31,7 @@ class Releaser:
     @property
     def due(self) -> tuple[Debt, ...]:
         """What is to be done now."""
-        now = self._tools.clock.now()
+        now = self._context.clock.now()
         return tuple(debt for debt in self._store.debts.values() if now >= debt.due)
 
     def release(self, debt: Debt) -> None:
@@ -45,20 +45,20 @@ class Releaser:
         One that Slurm will not remove ends by itself: nothing prolongs it. A job that stays in there keeps it from
         being removed (2055), and goes on waiting when it has gone.
         """
-        debt.due = self._tools.clock.now() + AGAIN
+        debt.due = self._context.clock.now() + AGAIN
         stay = [one for one in self._inside(debt) if not self._leave(debt, one)]
-        if not stay and not _open(self._tools.slurm.unreserve(debt.name)):
+        if not stay and not _open(self._context.slurm.unreserve(debt.name)):
             self._store.debts.pop(debt.name, None)
             # Until they are read again its nodes look reserved, which closes them to all workloads.
-            self._tools.refresh_facts()
+            self._context.refresh_facts()
 
     def _inside(self, debt: Debt) -> Iterator[Placeholder]:
         """Jobs that say that nodes are kept for them, are in there, or are the first of all: as Slurm says now.
 
         What was not answered may have been done, and ids come back for others after a crash.
         """
-        for known in self._tools.table.of(debt.workload):
-            one = self._tools.mirror.look(known.job_id, known.owner, tell=False) if known.alive else None
+        for known in self._context.table.of(debt.workload):
+            one = self._context.mirror.look(known.job_id, known.owner, tell=False) if known.alive else None
             if one is None or not one.alive:
                 continue
             entered = one.view is not None and one.view.reservation == debt.name
@@ -79,8 +79,8 @@ class Releaser:
             # The hold has given it another one.
             before = None
         owner = msgspec.structs.replace(one.owner, reserved="")
-        outcome = self._tools.slurm.assign(one.job_id, owner, "", before if one.phase is Phase.PENDING else None)
-        self._tools.mirror.look(one.job_id, one.owner, tell=False)
+        outcome = self._context.slurm.assign(one.job_id, owner, "", before if one.phase is Phase.PENDING else None)
+        self._context.mirror.look(one.job_id, one.owner, tell=False)
         self._queue.activate(debt.workload, urgent=True)
         return isinstance(outcome, Done) or (isinstance(outcome, Refused) and outcome.why in _GONE)
 
@@ -90,7 +90,7 @@ class Releaser:
         Such a job has started while no daemon was running; or a late order, of the leader before or of our own, has
         brought its record back.
         """
-        for one in self._tools.table.kept_for():
+        for one in self._context.table.kept_for():
             name, key = node_record.name(one.owner), one.owner.key
             if one.certainty is Certainty.SEEN and key not in needed:
                 debt = self._store.debts.setdefault(name, Debt(name=name))
@@ -100,8 +100,8 @@ class Releaser:
         """Once: reservations of ours that no job speaks of, because an earlier life ended between the two."""
         if self._swept:
             return
-        mine = node_record.prefix(self._tools.config.rules.cluster_id)
-        found = [one.name for one in self._tools.slurm.reservations() if one.name.startswith(mine)]
+        mine = node_record.prefix(self._context.config.rules.cluster_id)
+        found = [one.name for one in self._context.slurm.reservations() if one.name.startswith(mine)]
         for name in found:
             if name not in needed:
                 self._store.debts.setdefault(name, Debt(name=name))

@@ -12,12 +12,12 @@ from tests.unit.scheduler.bridging import Bridge
 
 
 class Desk:
-    """A tally, and the page that it fills."""
+    """Counters, and the page that it fills."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock(wall=1_700_000_000.0)
         self.metrics = Metrics(version="test")
-        self.tally = MetricsCounters(self.metrics, self.clock)
+        self.counters = MetricsCounters(self.metrics, self.clock)
 
     def page(self) -> str:
         """As it is served."""
@@ -37,7 +37,7 @@ def pod(created: str | None = "2023-11-14T22:13:10Z") -> Pod:
 
 def test_a_bound_pod_is_admitted_and_its_waiting_measured(desk: Desk) -> None:
     """From its creation, and from the start of its job."""
-    desk.tally.bound(pod(), 0.5)
+    desk.counters.bound(pod(), 0.5)
     page = desk.page()
     assert "slurm_bridge_admitted_workloads_total 1.0" in page
     assert "slurm_bridge_pod_scheduling_sli_duration_seconds_sum 10.0" in page
@@ -45,22 +45,22 @@ def test_a_bound_pod_is_admitted_and_its_waiting_measured(desk: Desk) -> None:
 
 def test_clocks_that_disagree_measure_nothing_negative(desk: Desk) -> None:
     """Kubernetes' time is not ours."""
-    desk.tally.bound(pod("2030-01-01T00:00:00Z"), -3.0)
-    desk.tally.bound(pod(None), None)
+    desk.counters.bound(pod("2030-01-01T00:00:00Z"), -3.0)
+    desk.counters.bound(pod(None), None)
     assert "slurm_bridge_pod_scheduling_sli_duration_seconds_sum 0.0" in desk.page()
 
 
 def test_attempts_are_counted_by_their_result(desk: Desk) -> None:
     """As kube-scheduler does."""
     for result in ("scheduled", "scheduled", "unschedulable"):
-        desk.tally.attempt(result)
+        desk.counters.attempt(result)
     assert 'slurm_bridge_schedule_attempts_total{result="scheduled"} 2.0' in desk.page()
 
 
 def test_ends_are_evictions_orphans_or_plain(desk: Desk) -> None:
     """A pod that finished is neither."""
     for reason in ("timeout", "orphan", "pod"):
-        desk.tally.ended(reason)
+        desk.counters.ended(reason)
     page = desk.page()
     assert 'slurm_bridge_evicted_workloads_total{reason="timeout"} 1.0' in page
     assert "slurm_bridge_orphans_cancelled_total 1.0" in page

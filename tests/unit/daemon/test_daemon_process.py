@@ -51,7 +51,7 @@ def test_a_dead_thread_ends_the_process_with_an_error(world: pocket.PocketWorld,
     """Half a daemon looks alive and does half of the work."""
     with running(world, path) as daemon:
         daemon.until_ready()
-        daemon.daemon.core.tools.mirror.poll = None  # type: ignore[method-assign,assignment]
+        daemon.daemon.core.context.mirror.poll = None  # type: ignore[method-assign,assignment]
         assert daemon.join() == 1
 
 
@@ -118,10 +118,10 @@ def test_the_configuration_is_reloaded_and_a_bad_one_is_not(world: pocket.Pocket
         daemon.until_ready()
         given, reload = json.loads(path.read_text()), daemon.daemon._reloader
         assert reload is not None
-        before = daemon.daemon.core.tools.config
+        before = daemon.daemon.core.context.config
         exchange(path, {**given, "hooks": [{"name": "nobody-knows-it"}]})
         reload.step()
-        assert daemon.daemon.core.tools.config is before
+        assert daemon.daemon.core.context.config is before
         exchange(path, {**given, "defaults": {"timelimit": 7}})
         reload.step()
         daemon.pod("a")

@@ -109,7 +109,7 @@ class Bridge:
             clock=self.clock,
             dice=dice,
             known=known.Stores({kind: feed.store for kind, feed in self._groups.items()}),
-            tally=self.told,
+            counters=self.told,
             around=around,
             views=views,
         )
@@ -311,7 +311,7 @@ class Bridge:
 
     def known(self, job: state.Job) -> Placeholder | None:
         """What the daemon knows of a job."""
-        return self.core.tools.table.get(JobId(job.job_id))
+        return self.core.context.table.get(JobId(job.job_id))
 
     def submits(self) -> int:
         """How many jobs were asked for."""

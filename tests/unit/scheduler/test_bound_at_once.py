@@ -44,7 +44,7 @@ def test_of_two_that_want_the_same_port_one_gets_it(bridge: Bridge) -> None:
     meanwhile = Meanwhile()
     one_port = hook(verify=only_one)
     both = chain.Chain([one_port, hook(name="meanwhile", verify=meanwhile)], ChainServices(clock=bridge.clock))
-    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=both))
+    bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=both))
     acts = started_together(bridge, "a", "b")
     begun = threading.Event()
 

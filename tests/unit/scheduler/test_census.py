@@ -10,8 +10,8 @@ from slurm_bridge.model.meta import ObjectMeta, OwnerReference
 from slurm_bridge.model.names import JobId
 from slurm_bridge.model.pod import Pod, PodSpec, PodStatus
 from slurm_bridge.model.workload import Root
-from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.members import PLACED, Picked, Standing, job_id_of, standing
+from slurm_bridge.scheduler.pod_index import PodIndex
+from slurm_bridge.scheduler.workload_pods import PLACED, PickedPods, PodState, job_id_of, standing
 
 
 def pod(uid: str, node: str = "", owner: str = "", phase: str = "Running") -> Pod:
@@ -43,7 +43,7 @@ def group(name: str, uid: str = "") -> names.WorkloadKey:
 @given(st.lists(st.one_of(pods, st.sampled_from("abcd")), max_size=30))
 def test_the_indexes_are_those_of_a_plain_dictionary(changes: list[Pod | str]) -> None:
     """Whatever appears, changes owner or node, ends or goes."""
-    made, plain, gone = Census(), dict[str, Pod](), set[str]()
+    made, plain, gone = PodIndex(), dict[str, Pod](), set[str]()
     for change in changes:
         if isinstance(change, str):
             made.put(plain.get(change), None)
@@ -65,7 +65,7 @@ def test_the_indexes_are_those_of_a_plain_dictionary(changes: list[Pod | str]) -
 
 def test_a_repeated_old_shape_does_no_harm() -> None:
     """A list after a gap can tell of a pod that was never heard of as gone."""
-    made = Census()
+    made = PodIndex()
     made.put(pod("a", "n1"), None)
     assert made.seen_gone(single("a"))
     assert made.on_node("n1") == ()
@@ -73,7 +73,7 @@ def test_a_repeated_old_shape_does_no_harm() -> None:
 
 def test_the_memory_of_the_dead_is_bounded() -> None:
     """The oldest are forgotten; then the API server is asked instead."""
-    made = Census(remembered=3)
+    made = PodIndex(remembered=3)
     for number in range(5):
         made.put(pod(str(number)), None)
     assert [made.seen_gone(single(str(number))) for number in range(5)] == [False, False, True, True, True]
@@ -106,7 +106,7 @@ members = st.builds(
 @given(st.lists(st.one_of(members, st.sampled_from("abcdef")), max_size=40))
 def test_a_crew_counts_what_a_list_of_its_pods_would(changes: list[Pod | str]) -> None:
     """However its members come, change and go."""
-    made, plain = Census(group_of), dict[str, Pod]()
+    made, plain = PodIndex(group_of), dict[str, Pod]()
     for change in changes:
         if isinstance(change, str):
             if change in plain:
@@ -114,36 +114,36 @@ def test_a_crew_counts_what_a_list_of_its_pods_would(changes: list[Pod | str]) -
         else:
             made.put(plain.get(change.uid), change)
             plain[change.uid] = change
-    crew = made.crew(group("j1"))
-    assert (crew is None) == (not plain)
-    if crew is None:
+    workload_pods = made.workload(group("j1"))
+    assert (workload_pods is None) == (not plain)
+    if workload_pods is None:
         return
-    for stands in Standing:
+    for stands in PodState:
         expected = {one.uid for one in plain.values() if standing(one) is stands}
-        assert {one.uid for one in crew.pods(stands)} == expected
-        assert crew.count(stands) == len(expected) == len(Picked(crew, stands))
-    assert crew.named == {job_id_of(one) for one in plain.values() if standing(one) in PLACED}
+        assert {one.uid for one in workload_pods.pods(stands)} == expected
+        assert workload_pods.count(stands) == len(expected) == len(PickedPods(workload_pods, stands))
+    assert workload_pods.named == {job_id_of(one) for one in plain.values() if standing(one) in PLACED}
 
 
 def test_a_crew_remembers_the_jobs_of_members_that_have_gone() -> None:
     """Or nobody could tell those who come later from those who were there."""
-    made = Census(group_of)
+    made = PodIndex(group_of)
     bound = member("a", job="7", phase="Running")
     made.put(None, member("b"))
     made.put(None, bound)
     made.put(bound, None)
-    crew = made.crew(group("j1"))
-    assert crew is not None
-    assert crew.served == {JobId(7)}
-    assert crew.named == frozenset()
+    workload_pods = made.workload(group("j1"))
+    assert workload_pods is not None
+    assert workload_pods.served == {JobId(7)}
+    assert workload_pods.named == frozenset()
 
 
 def test_a_pod_that_moves_leaves_its_crew_behind() -> None:
     """The last one to leave leaves nothing; it was not seen to its end, for it lives on elsewhere."""
-    made = Census(group_of)
+    made = PodIndex(group_of)
     made.put(None, member("a"))
     made.move("a", dataclasses.replace(group_of(member("a")), uid="elsewhere"))
-    assert made.crew(group("j1")) is None
+    assert made.workload(group("j1")) is None
     assert not made.seen_gone(group("j1"))
     assert made.root_of("a") == group("j1", "elsewhere")
 
@@ -151,7 +151,7 @@ def test_a_pod_that_moves_leaves_its_crew_behind() -> None:
 def test_who_is_bound_is_not_claimed_anew() -> None:
     """It belongs to the job that it names, whatever its controller says later."""
     where = {"a": "before", "b": "before"}
-    made = Census(lambda one: Root(kind="Job", namespace="team", name="j", uid=where[one.uid]))
+    made = PodIndex(lambda one: Root(kind="Job", namespace="team", name="j", uid=where[one.uid]))
     made.put(None, member("a", job="7", phase="Running"))
     made.put(None, member("b"))
     where.update(a="after", b="after")

@@ -136,7 +136,7 @@ def test_nodes_that_could_not_be_read_are_asked_for_again_soon(bridge: Bridge) -
     """Half a minute of ignorance would be long."""
     bridge.run(1)
     bridge.slurm_calls.plan(faults.Answer(502), target="/nodes/", times=4)
-    bridge.core.tools.refresh_facts()
+    bridge.core.context.refresh_facts()
     bridge.slurm_calls.forget()
     bridge.run(10)
     assert bridge.slurm_calls.count(target="/nodes/") >= 5
@@ -166,7 +166,7 @@ def test_a_new_configuration_is_taken_to_those_who_wait(bridge: Bridge) -> None:
         update={"defaults": bridge.settings.defaults.model_copy(update={"cpus": "2", "memory": "600Mi"})}
     )
     rules = configuration.rules(settings)
-    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, rules=rules))
+    bridge.core.configure(dataclasses.replace(bridge.core.context.config, rules=rules))
     bridge.run(3)
     now = bridge.job("a")
     assert now.ask.cpus_per_task * now.ask.tasks == 2
@@ -219,7 +219,7 @@ def preferring(bridge: Bridge, *nodes: str) -> None:
     limits = attempts.Limits(candidates=1, window_seconds=10.0)
     around = ChainServices(clock=bridge.clock, limits=limits, settle=configuration.settle())
     bridge.recover()
-    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=chain.Chain([first], around)))
+    bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=chain.Chain([first], around)))
 
 
 def test_preferred_nodes_are_tried_for_a_while_and_then_any(bridge: Bridge) -> None:
@@ -249,7 +249,7 @@ def rated(bridge: Bridge, ranked: Ranked) -> None:
     around = ChainServices(clock=bridge.clock, settle=configuration.settle())
     bridge.recover()
     one = chain.Chain([hook(score=ranked)], around)
-    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=one))
+    bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=one))
 
 
 def test_the_best_nodes_are_tried_first_and_then_any(bridge: Bridge) -> None:
@@ -323,7 +323,7 @@ def test_a_wait_that_nothing_will_end_by_itself_is_an_event_too(bridge: Bridge, 
     obstacle = Wait(reason="FailedScheduling", message="it was tried 11 times", warning=warning)
     bridge.recover()
     one = chain.Chain([hook(admit=obstacle)], ChainServices(clock=bridge.clock))
-    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=one))
+    bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=one))
     bridge.pod("a")
     for _ in range(3):
         bridge.core.on_surroundings()

@@ -18,7 +18,7 @@ from slurm_bridge.model.pod import NamedThing, Pod, PodSpec, PodStatus
 from slurm_bridge.model.workload import MemberLost, Root
 from slurm_bridge.scheduler import decide
 from slurm_bridge.scheduler.decide import Action, Facts, Job, Members, Pods, View
-from slurm_bridge.scheduler.members import Crew, Standing, standing
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods, standing
 from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 
 #: The plainest facts of each state: nothing is missing, and nothing has gone wrong.
@@ -158,20 +158,20 @@ def pod(node: str = "", *, phase: str = "Pending", deleted: bool = False, job: s
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [
-        (pod(), Standing.WANTING),
-        (pod(deleted=True), Standing.OVER),
-        (pod("n1", job="7"), Standing.BOUND),
-        (pod("n1", job="7", phase="Running"), Standing.BOUND),
-        (pod("n1", job="7", deleted=True), Standing.LEAVING),
-        (pod("n1", job="7", deleted=True, phase="Failed"), Standing.OVER),
-        (pod("n1", job="7", phase="Succeeded"), Standing.DONE),
-        (pod("n1"), Standing.STRANGE),
-        (pod("n1", deleted=True), Standing.STRANGE),
-        (pod(phase="Failed"), Standing.OVER),
-        (pod(gated=True), Standing.GATED),
+        (pod(), PodState.WANTING),
+        (pod(deleted=True), PodState.OVER),
+        (pod("n1", job="7"), PodState.BOUND),
+        (pod("n1", job="7", phase="Running"), PodState.BOUND),
+        (pod("n1", job="7", deleted=True), PodState.LEAVING),
+        (pod("n1", job="7", deleted=True, phase="Failed"), PodState.OVER),
+        (pod("n1", job="7", phase="Succeeded"), PodState.DONE),
+        (pod("n1"), PodState.STRANGE),
+        (pod("n1", deleted=True), PodState.STRANGE),
+        (pod(phase="Failed"), PodState.OVER),
+        (pod(gated=True), PodState.GATED),
     ],
 )
-def test_how_a_pod_stands(seen: Pod, expected: Standing) -> None:
+def test_how_a_pod_stands(seen: Pod, expected: PodState) -> None:
     """From what the API server says of it, and nothing else."""
     assert standing(seen) is expected
 
@@ -198,10 +198,12 @@ OVER, DONE, STRANGE, GATED = pod(phase="Failed"), pod("n1", job="7", phase="Succ
 )
 def test_t11_how_the_pods_of_a_workload_stand(members: tuple[Pod, ...], expected: Pods) -> None:
     """Those that are over, done, gated or somebody else's do not count."""
-    crew = Crew(Root(kind="Job", namespace="team", name="j", uid="j"))
+    workload_pods = WorkloadPods(Root(kind="Job", namespace="team", name="j", uid="j"))
     for number, one in enumerate(members):
-        crew.put(msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, uid=str(number))), 0.0)
-    assert decide.pods_of(crew) is expected
+        workload_pods.put(
+            msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, uid=str(number))), 0.0
+        )
+    assert decide.pods_of(workload_pods) is expected
 
 
 def test_nobody_wants_anything() -> None:

@@ -7,7 +7,7 @@ import pytest
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler import members
+from slurm_bridge.scheduler import workload_pods
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation.weather import Side
@@ -70,7 +70,7 @@ def test_nothing_is_left_of_a_workload_that_is_over(bridge: Bridge) -> None:
         bridge.bound(f"p{number}")
         bridge.delete(f"p{number}", grace=0)
     bridge.run(10)
-    assert bridge.core.tools.table.all() == ()
+    assert bridge.core.context.table.all() == ()
     assert not any(bridge.core.queue.counts().values())
 
 
@@ -249,4 +249,4 @@ def test_the_estimate_of_a_parked_pod_is_no_reason_to_write(bridge: Bridge) -> N
 def test_a_label_that_names_no_job_is_none(text: str) -> None:
     """Users can write labels."""
     pod = Pod(metadata=ObjectMeta(name="a", namespace="team", uid="u", labels={names.LABEL_JOB_ID: text}))
-    assert members.job_id_of(pod) is None
+    assert workload_pods.job_id_of(pod) is None

@@ -144,7 +144,7 @@ def test_a_gang_without_room_is_asked_for_as_ever(tmp_path: pathlib.Path) -> Non
     """And gets no maximum when there is room later: it would have to be a new job."""
     bridge = fragmented(tmp_path, 2, 2, 2)
     occupy(bridge, "n0", 2)
-    bridge.core.tools.refresh_facts()
+    bridge.core.context.refresh_facts()
     pods = gang(bridge)
     bridge.run(10)
     assert job_of(bridge).ask.maximum_nodes is None
@@ -217,7 +217,7 @@ def test_a_second_job_of_a_gang_begins_anew(bridge: Bridge) -> None:
     bridge.run(20)
     first = job_of(bridge)
     assert first.ask.maximum_nodes == 8
-    bridge.core.tools.refresh_facts()
+    bridge.core.context.refresh_facts()
     bridge.slurm.control.end(first.job_id, "CANCELLED")
     bridge.run(5)
     bridge.annotate(pods[0], retry="1")

@@ -29,7 +29,7 @@ class Remembers:
 
 def remembering(bridge: Bridge) -> Remembers:
     """From now on there is one."""
-    made, config = Remembers(), bridge.core.tools.config
+    made, config = Remembers(), bridge.core.context.config
     own = calls.Hook(name="remembers", hook=made)
     around = ChainServices(clock=bridge.clock, settle=configuration.settle())
     both = chain.Chain([*config.chain.hooks, own], around)

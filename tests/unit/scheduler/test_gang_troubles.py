@@ -9,9 +9,9 @@ import pytest
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.decide import Pods, pods_of
-from slurm_bridge.scheduler.members import Crew, Standing
+from slurm_bridge.scheduler.pod_index import PodIndex
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from slurm_bridge.sim import faults
 from slurm_bridge.sim.slurm import state
 from tests.simulation import fleet
@@ -42,28 +42,28 @@ def test_a_member_that_changes_is_there_at_every_moment() -> None:
     seen: list[Pods] = []
 
     def now() -> float:
-        seen.append(pods_of(census.crew(names.workload_key("Pod", "x", "a", "u"))))
+        seen.append(pods_of(pod_index.workload(names.workload_key("Pod", "x", "a", "u"))))
         return 0.0
 
-    census = Census(now=now)
+    pod_index = PodIndex(now=now)
     pod = Pod(metadata=ObjectMeta(name="a", namespace="x", uid="u"))
-    census.put(None, pod)
+    pod_index.put(None, pod)
     seen.clear()
-    census.put(pod, Pod(metadata=ObjectMeta(name="a", namespace="x", uid="u", resource_version="2")))
+    pod_index.put(pod, Pod(metadata=ObjectMeta(name="a", namespace="x", uid="u", resource_version="2")))
     assert Pods.OVER not in seen
 
 
 def test_a_member_that_only_changes_has_not_joined() -> None:
     """What we write on the pods ourselves is no newcomer to wait for."""
     now = [1.0]
-    census = Census(now=lambda: now[0])
+    pod_index = PodIndex(now=lambda: now[0])
     pod = Pod(metadata=ObjectMeta(name="a", namespace="x", uid="u"))
-    census.put(None, pod)
+    pod_index.put(None, pod)
     now[0] = 5.0
-    census.put(pod, Pod(metadata=ObjectMeta(name="a", namespace="x", uid="u", resource_version="2")))
-    crew = census.crew(names.workload_key("Pod", "x", "a", "u"))
-    assert crew is not None
-    assert crew.joined == 1.0
+    pod_index.put(pod, Pod(metadata=ObjectMeta(name="a", namespace="x", uid="u", resource_version="2")))
+    members = pod_index.workload(names.workload_key("Pod", "x", "a", "u"))
+    assert members is not None
+    assert members.joined == 1.0
 
 
 def test_t31_a_pod_that_hangs_since_an_earlier_job_does_not_hide_the_end_of_this_one(bridge: Bridge) -> None:
@@ -695,13 +695,13 @@ def test_a_group_that_finishes_after_a_loss_is_not_gathered_for_each_member(tmp_
     bridge = Bridge(tmp_path, world=World(1, tmp_path / "token", fleet=fleet.hall(8)))
     pods = running(bridge, size=40)
     gathered: list[int] = []
-    gather = bridge.core.tools.gather
+    gather = bridge.core.context.gather
 
-    def counted(crew: Crew, /, *stands: Standing, one: bool = False) -> Any:
+    def counted(members: WorkloadPods, /, *stands: PodState, one: bool = False) -> Any:
         gathered.append(1 if one else len(pods))
-        return gather(crew, *stands, one=one)
+        return gather(members, *stands, one=one)
 
-    bridge.core.tools.gather = counted
+    bridge.core.context.gather = counted
     bridge.status(pods[0], phase="Failed")
     bridge.run(1)
     for name in pods[1:]:
@@ -720,11 +720,11 @@ def test_a_node_whose_kubelet_refused_a_pod_of_a_jobset_is_avoided_by_the_set(br
     made = bridge.kube.create(kinds.JOBSETS, {"metadata": {"name": "set", "namespace": NAMESPACE}, "spec": body})
     bridge.until(lambda: len(ours(bridge)) == 2 and all(bound(bridge, ours(bridge))))
     uid = str(made["metadata"]["uid"])
-    (root,) = bridge.core.census.roots()
+    (root,) = bridge.core.pod_index.roots()
     above = names.workload_key("JobSet", NAMESPACE, "set", uid)
     bridge.status(ours(bridge)[0], phase="Failed", reason="OutOfcpu")
     bridge.settle()
-    assert bridge.core.tools.avoided.nodes((root, above), bridge.clock.now())
+    assert bridge.core.context.avoided.nodes((root, above), bridge.clock.now())
 
 
 def test_jobs_of_single_pods_that_are_a_group_after_a_restart_go(bridge: Bridge) -> None:
@@ -903,5 +903,5 @@ def test_a_binding_that_never_came_to_pass_does_not_take_room_for_ever(bridge: B
     bridge.slurm.control.pause()
     bridge.slurm.control.end(job_of(bridge).job_id, "PREEMPTED")
     bridge.run(90, step=1)
-    nodes = bridge.core.tools.keeper.snapshot().nodes
+    nodes = bridge.core.context.keeper.snapshot().nodes
     assert sum(facts.used.get("cpu", 0) for facts in nodes.values()) == 1

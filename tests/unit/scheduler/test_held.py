@@ -53,7 +53,7 @@ class Fails(Counts):
 
 def counting(bridge: Bridge, *hooks: Any) -> None:
     """From now on there are these."""
-    config = bridge.core.tools.config
+    config = bridge.core.context.config
     own = [calls.Hook(name=f"counts-{number}", hook=one) for number, one in enumerate(hooks)]
     both = chain.Chain([*config.chain.hooks, *own], ChainServices(clock=bridge.clock, settle=configuration.settle()))
     both.see(config.chain._layers.views)

@@ -10,10 +10,10 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.runtime import written
+from slurm_bridge.scheduler.desired_job import Parked
 from slurm_bridge.scheduler.eviction import notes
-from slurm_bridge.scheduler.guarding import Guard
-from slurm_bridge.scheduler.members import Crew, Standing
-from slurm_bridge.scheduler.wish import Parked
+from slurm_bridge.scheduler.guard import Guard
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from tests.unit.families.yunikorn.yunikorn_scenes import Queues, queue
 from tests.unit.scheduler.bridging import Bridge
 from tests.unit.scheduler.test_preempting import preemptive
@@ -114,14 +114,14 @@ def test_a_workload_that_surprises_the_recovery_does_not_end_it(bridge: Bridge) 
     queues.pod("other", "root.a")
     bridge.until(lambda: bridge.node_of("other") and bridge.node_of("poison"))
     bridge.start()
-    gather = bridge.core.tools.gather
+    gather = bridge.core.context.gather
 
-    def poisoned(crew: Crew, *stands: Standing, one: bool = False) -> Any:
-        if crew.root.name == "poison":
+    def poisoned(members: WorkloadPods, *stands: PodState, one: bool = False) -> Any:
+        if members.root.name == "poison":
             raise KeyError("what nobody thought of")
-        return gather(crew, *stands, one=one)
+        return gather(members, *stands, one=one)
 
-    bridge.core.tools.gather = poisoned
+    bridge.core.context.gather = poisoned
     queues = Queues(bridge, queue("a"))
     queues.pod("good", "root.a")
     bridge.until(lambda: bridge.node_of("good"))

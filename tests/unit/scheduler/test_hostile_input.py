@@ -33,7 +33,7 @@ def test_a_stranger_whose_job_name_is_no_utf8_stops_nobody(bridge: Bridge) -> No
     bridge.bound("before")
     stranger(bridge, b"caf\xe9")
     bridge.run(90)
-    assert not bridge.core.tools.mirror.failing
+    assert not bridge.core.context.mirror.failing
     bridge.bound("after")
 
 
@@ -53,7 +53,7 @@ def test_a_job_of_ours_that_cannot_be_read_is_unknown_and_not_gone(bridge: Bridg
     garble(bridge, job.job_id, lambda row: {**row, "priority": []})
     bridge.run(120)
     assert bridge.phase("a") == "Running"
-    assert not bridge.core.tools.mirror.failing
+    assert not bridge.core.context.mirror.failing
     bridge.start()
     bridge.run(120)
     assert bridge.phase("a") == "Running"
@@ -111,8 +111,8 @@ def test_a_pod_that_cannot_be_read_may_be_one_that_its_job_has_bound(bridge: Bri
 
     bridge.kube_calls.plan(faults.Garble(changed), method="GET", target="labelSelector")
     with pytest.raises(errors.Unreadable, match="a pod of job"):
-        cancel.bound_by(bridge.core.tools, placeholder)
-    assert [pod.metadata.name for pod in cancel.bound_by(bridge.core.tools, placeholder)] == ["a"]
+        cancel.bound_by(bridge.core.context, placeholder)
+    assert [pod.metadata.name for pod in cancel.bound_by(bridge.core.context, placeholder)] == ["a"]
 
 
 def garble(bridge: Bridge, job_id: int, change: Callable[[Row], Row], times: int = 10**6) -> None:

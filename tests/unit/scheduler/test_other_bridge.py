@@ -72,7 +72,7 @@ def test_many_pods_of_another_bridge_neither_end_nor_stop_anything(bridge: Bridg
     ours = bridge.bound("ours")
     bridge.run(30)
     assert bridge.deletes() == 0
-    assert bridge.core.tools.table.vanished() == (0, 1)
+    assert bridge.core.context.table.vanished() == (0, 1)
     bridge.slurm.control.end(ours.job_id, "CANCELLED")
     bridge.until(lambda: not bridge.exists("ours"), 30)
     assert bridge.deletes() == 1
@@ -82,7 +82,7 @@ def test_many_pods_of_another_bridge_neither_end_nor_stop_anything(bridge: Bridg
 def test_a_note_that_says_we_bound_a_pod_and_then_does_not_keeps_nobody_busy(bridge: Bridge) -> None:
     """A pod that names another's running job and takes back that we bound it is left alone, as is that job's pod."""
     job_id = bridge.bound("ours").job_id
-    bound_by = bridge.core.tools.config.rules.cluster_id
+    bound_by = bridge.core.context.config.rules.cluster_id
     named(bridge, "forged", job_id, finalizer=False, notes={names.ANNOTATION_BOUND_BY: bound_by})
     bridge.run(1)
     taken_back = {"metadata": {"annotations": {names.ANNOTATION_BOUND_BY: None}}}
@@ -101,7 +101,7 @@ def test_the_pod_says_once_that_its_job_is_not_ours(bridge: Bridge) -> None:
     assert len(said) == 1
     assert said[0].startswith(f"Slurm job {job_id} is not of this bridge")
     assert "left alone" in said[0]
-    assert bridge.core.census.disowned == 1
+    assert bridge.core.pod_index.disowned == 1
 
 
 def test_a_pod_that_is_not_ours_costs_one_look(bridge: Bridge) -> None:
@@ -125,7 +125,7 @@ def test_its_end_and_its_deletion_are_its_own_affair(bridge: Bridge) -> None:
     bridge.kube.merge(kinds.PODS, ("default", "theirs"), {"metadata": {"finalizers": []}})
     bridge.run(5)
     assert not bridge.exists("theirs")
-    assert bridge.core.census.disowned == 0
+    assert bridge.core.pod_index.disowned == 0
     assert bridge.slurm.world.jobs[job_id].running
 
 
@@ -137,7 +137,7 @@ def test_a_daemon_that_starts_anew_leaves_them_alone_as_well(bridge: Bridge) -> 
     bridge.start()
     bridge.run(60, step=2)
     assert bridge.deletes() == 0
-    assert bridge.core.census.disowned == 1
+    assert bridge.core.pod_index.disowned == 1
 
 
 def test_a_pod_of_another_bridge_whose_job_is_gone_is_left_to_that_bridge(bridge: Bridge) -> None:

@@ -43,7 +43,7 @@ def preemptive(
     counted = Counted()
     hook = Preemption(
         PreemptionOptions(**{"after_seconds": AFTER, **options}),
-        HookServices(clock=bridge.clock, dice=random.Random(1), tally=counted, **({"post": post} if post else {})),
+        HookServices(clock=bridge.clock, dice=random.Random(1), counters=counted, **({"post": post} if post else {})),
     )
     around = ChainServices(clock=bridge.clock, settle=configuration.settle())
     told = {"eligibility": {"scheduler_names": list(bridge.settings.scheduler_names), "capacity": capacity}}
@@ -55,7 +55,7 @@ def preemptive(
     }
     bridge.feeds = (*feeds.values(), *bridge.feeds)
     made.see({need: feed.store for need, feed in feeds.items()})
-    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=made))
+    bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=made))
     bridge.recover()
     return counted
 
@@ -345,11 +345,11 @@ def test_without_the_hook_what_is_under_way_ends(bridge: Bridge) -> None:
     bridge.kube_calls.plan(faults.Answer(429), method="POST", target="/eviction", times=1000)
     important(bridge, "high")
     until(bridge, lambda: promised(bridge, "high"))
-    plain = [one for one in bridge.core.tools.config.chain.hooks if one.name != "preemption"]
+    plain = [one for one in bridge.core.context.config.chain.hooks if one.name != "preemption"]
     around = ChainServices(clock=bridge.clock, settle=configuration.settle())
     without = chain.Chain(plain, around)
-    without.see(bridge.core.tools.config.chain._layers.views)
-    bridge.core.configure(dataclasses.replace(bridge.core.tools.config, chain=without))
+    without.see(bridge.core.context.config.chain._layers.views)
+    bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=without))
     bridge.kube_calls.clear()
     go(bridge, 3 * AFTER)
     assert promised(bridge, "high") == ""
@@ -561,6 +561,6 @@ def test_a_pod_without_victims_asks_ever_more_rarely(bridge: Bridge) -> None:
     full(bridge, 10, 5, 10)
     important(bridge, "high", cpu="4", spec={"nodeSelector": {"kubernetes.io/hostname": "n3"}})
     go(bridge, AFTER + 2)
-    before = bridge.core.tools.facts_at
+    before = bridge.core.context.facts_at
     go(bridge, AFTER - 4)
-    assert bridge.core.tools.facts_at == before
+    assert bridge.core.context.facts_at == before

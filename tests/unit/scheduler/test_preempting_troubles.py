@@ -184,7 +184,7 @@ def test_the_pod_that_was_promised_a_node_may_go(bridge: Bridge) -> None:
     bridge.delete("high")
     go(bridge, 5)
     assert bridge.core.evictions.preemptions == {}
-    assert not bridge.core.tools.promised.nodes
+    assert not bridge.core.context.promised.nodes
     assert "used" not in counted.counts
     assert ends_of(bridge, low) == [False, True, False]
 

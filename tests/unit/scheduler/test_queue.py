@@ -16,10 +16,10 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.scheduler.census import Census, alone
-from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.order import Order
+from slurm_bridge.scheduler.pod_index import PodIndex, alone
 from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, Queue
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from tests.examples import examples
 from tests.unit.hooks.builders import hook, workload
 
@@ -213,51 +213,51 @@ def pod(name: str, namespace: str, priority: int = 0, created: str = "2026-01-01
     return Pod(metadata=meta, spec=PodSpec(priority=priority))
 
 
-def lined_up(clock: VirtualClock) -> tuple[Census, Queue]:
+def lined_up(clock: VirtualClock) -> tuple[PodIndex, Queue]:
     """A queue in the order of the daemon."""
-    census, plain = Census(), chain.Chain([], ChainServices(clock=clock))
-    order = Order(census, lambda: plain, lambda _crew, *_stands: None)
-    return census, Queue(clock, order.key, order.served)
+    pod_index, plain = PodIndex(), chain.Chain([], ChainServices(clock=clock))
+    order = Order(pod_index, lambda: plain, lambda _crew, *_stands: None)
+    return pod_index, Queue(clock, order.key, order.served)
 
 
-def join(census: Census, queue: Queue, *pods: Pod) -> None:
+def join(pod_index: PodIndex, queue: Queue, *pods: Pod) -> None:
     """These pods want to be submitted."""
     for one in pods:
-        census.put(None, one)
+        pod_index.put(None, one)
         queue.activate(alone(one).key)
 
 
 def test_priority_comes_first_then_turns_then_age(clock: VirtualClock) -> None:
     """The order in which users expect to be served."""
-    census, queue = lined_up(clock)
-    join(census, queue, pod("young", "a"), pod("vip", "b", 100))
+    pod_index, queue = lined_up(clock)
+    join(pod_index, queue, pod("young", "a"), pod("vip", "b", 100))
     assert drain(queue) == ["vip", "young"]
 
 
 def test_a_flood_in_one_namespace_waits_behind_its_own(clock: VirtualClock) -> None:
     """The other namespace's single pod is the second to go, not the hundred and first."""
-    census, queue = lined_up(clock)
-    join(census, queue, *(pod(f"f{number:03}", "flood") for number in range(100)), pod("lone", "quiet"))
+    pod_index, queue = lined_up(clock)
+    join(pod_index, queue, *(pod(f"f{number:03}", "flood") for number in range(100)), pod("lone", "quiet"))
     assert drain(queue).index("lone") <= 1
 
 
 def test_a_newcomer_starts_at_the_head_and_not_in_the_past(clock: VirtualClock) -> None:
     """Who has been served for long is not made to wait for all that a newcomer could have had meanwhile."""
-    census, queue = lined_up(clock)
-    join(census, queue, *(pod(f"old{number:03}", "veteran") for number in range(100)))
+    pod_index, queue = lined_up(clock)
+    join(pod_index, queue, *(pod(f"old{number:03}", "veteran") for number in range(100)))
     drain(queue)
-    join(census, queue, *(pod(f"new{number:03}", "newcomer") for number in range(50)))
-    join(census, queue, *(pod(f"own{number:03}", "veteran") for number in range(50)))
+    join(pod_index, queue, *(pod(f"new{number:03}", "newcomer") for number in range(50)))
+    join(pod_index, queue, *(pod(f"own{number:03}", "veteran") for number in range(50)))
     first = drain(queue)[:20]
     assert sum(uid.startswith("own") for uid in first) >= 9
 
 
 def test_namespaces_take_turns_over_time(clock: VirtualClock) -> None:
     """Three namespaces that always want more get a third each."""
-    census, queue = lined_up(clock)
+    pod_index, queue = lined_up(clock)
     numbers = itertools.count()
     for space in "abc":
-        join(census, queue, *(pod(f"{space}{next(numbers)}", space) for _ in range(5)))
+        join(pod_index, queue, *(pod(f"{space}{next(numbers)}", space) for _ in range(5)))
     served = []
     for _ in range(60):
         popped = queue.pop(room=True)
@@ -265,7 +265,7 @@ def test_namespaces_take_turns_over_time(clock: VirtualClock) -> None:
         space = popped[0].rpartition("/")[2][0]
         served.append(space)
         queue.done(popped[0], FORGET)
-        join(census, queue, pod(f"{space}{next(numbers)}", space))
+        join(pod_index, queue, pod(f"{space}{next(numbers)}", space))
     assert {space: served.count(space) for space in "abc"} == dict.fromkeys("abc", 20)
 
 
@@ -278,15 +278,15 @@ def test_a_workload_that_is_gone_sorts_somewhere(clock: VirtualClock) -> None:
 
 def test_an_order_hook_decides_who_is_first(clock: VirtualClock) -> None:
     """Its key alone: neither priority nor turns mix in; who cannot be ranked is looked at all the same."""
-    census = Census()
+    pod_index = PodIndex()
     ordering = hook(order=lambda one: Rank(key=len(one.root.name)))
     ranked = chain.Chain([ordering], ChainServices(clock=clock))
 
-    def ranking(crew: Crew, *_stands: Standing) -> Workload | None:
-        one = crew.first(Standing.WANTING)
+    def ranking(members: WorkloadPods, *_stands: PodState) -> Workload | None:
+        one = members.first(PodState.WANTING)
         return None if one is None or one.uid == "unknown" else workload(one)
 
-    order = Order(census, lambda: ranked, ranking)
+    order = Order(pod_index, lambda: ranked, ranking)
     queue = Queue(clock, order.key, order.served)
-    join(census, queue, pod("aaa", "a", 100), pod("bb", "b"), pod("c", "c"), pod("unknown", "d"))
+    join(pod_index, queue, pod("aaa", "a", 100), pod("bb", "b"), pod("c", "c"), pod("unknown", "d"))
     assert [uid for uid in drain(queue) if uid != "unknown"] == ["c", "bb", "aaa"]

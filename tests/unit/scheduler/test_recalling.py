@@ -430,7 +430,7 @@ def test_without_the_hook_what_was_begun_ends(bridge: Bridge) -> None:
     go(bridge, 5)
     assert left(bridge, *ALL) == []
     assert [notes(bridge, name, key) for name in ("b4", "mine") for key in MARKS] == [{}] * 4
-    assert not bridge.core.tools.promised.nodes
+    assert not bridge.core.context.promised.nodes
 
 
 def test_nodes_are_not_kept_for_ever(bridge: Bridge) -> None:
@@ -439,11 +439,11 @@ def test_nodes_are_not_kept_for_ever(bridge: Bridge) -> None:
     bridge.slurm.control.pause()
     queues.pod("mine", "root.team.a", cpu="2")
     until(bridge, lambda: "mine" in queues.submitted())
-    assert bridge.core.tools.promised.nodes
+    assert bridge.core.context.promised.nodes
     go(bridge, 15)
-    assert bridge.core.tools.promised.nodes
+    assert bridge.core.context.promised.nodes
     go(bridge, 10)
-    assert not bridge.core.tools.promised.nodes
+    assert not bridge.core.context.promised.nodes
 
 
 def test_what_was_written_without_an_answer_is_taken_back_although_no_watch_has_told_of_it(bridge: Bridge) -> None:
@@ -595,7 +595,7 @@ def test_no_nodes_are_kept_for_a_pod_that_only_says_that_others_have_left_them(b
     while not all(feed.store.synced for feed in bridge.feeds):
         bridge.hear()
     bridge.recover()
-    assert bridge.core.tools.promised.nodes == frozenset()
+    assert bridge.core.context.promised.nodes == frozenset()
     assert queues.hook.rooms() == {}
     queues.pod("mine", "root.a")
     until(bridge, lambda: bridge.node_of("mine"), seconds=10)

@@ -168,7 +168,7 @@ def test_a_large_workload_starts_although_small_ones_keep_coming(bridge: Bridge)
     assert reserved(bridge) == []
     assert record(bridge, job).reserved == ""
     assert bridge.core.reservations.kept == ()
-    assert bridge.core.tools.promised.nodes == frozenset()
+    assert bridge.core.context.promised.nodes == frozenset()
 
 
 def test_it_is_not_begun_before_another_workload_has_passed(bridge: Bridge) -> None:
@@ -242,7 +242,7 @@ def test_a_workload_that_has_gone_leaves_nothing(bridge: Bridge) -> None:
     bridge.delete("large", grace=0)
     traffic.flow(4)
     assert reserved(bridge) == []
-    assert bridge.core.tools.promised.nodes == frozenset()
+    assert bridge.core.context.promised.nodes == frozenset()
 
 
 def test_nodes_that_it_may_not_have_any_more_are_given_up(bridge: Bridge) -> None:
@@ -251,7 +251,7 @@ def test_nodes_that_it_may_not_have_any_more_are_given_up(bridge: Bridge) -> Non
     traffic.held()
     (before,) = reserved(bridge)[0].nodes
     bridge.slurm.control.drain(before)
-    bridge.core.tools.refresh_facts()
+    bridge.core.context.refresh_facts()
     traffic.until(lambda: reserved(bridge) and reserved(bridge)[0].nodes != (before,))
     traffic.until(lambda: bridge.node_of("large"))
 
@@ -263,7 +263,7 @@ def test_a_restart_goes_on(bridge: Bridge) -> None:
     (kept,) = reserved(bridge)
     says = record(bridge, bridge.job("large")).reserved
     restart(traffic)
-    assert bridge.core.tools.promised.nodes == {bridge.core.tools.keeper.snapshot().by_slurm[kept.nodes[0]]}
+    assert bridge.core.context.promised.nodes == {bridge.core.context.keeper.snapshot().by_slurm[kept.nodes[0]]}
     traffic.flow(2)
     assert [one.name for one in reserved(bridge)] == [kept.name]
     assert record(bridge, bridge.job("large")).reserved == says
@@ -303,7 +303,7 @@ def test_what_the_leader_before_orders_late_is_given_back(bridge: Bridge) -> Non
     traffic = Traffic(bridge, reserve_after=10_000)
     traffic.queues.pod("large", cpu="4")
     traffic.until(lambda: bridge.jobs(bridge.uid("large")))
-    slurm, job = bridge.core.tools.slurm, bridge.job("large")
+    slurm, job = bridge.core.context.slurm, bridge.job("large")
     known = bridge.known(job)
     assert known is not None
     says = node_record.NodeRecord(nodes=("s4",), until=int(bridge.slurm.world.now + LASTS), priority=job.priority)
@@ -325,8 +325,8 @@ def test_a_record_that_a_late_change_has_brought_back_does_not_stay(bridge: Brid
     small = bridge.job(next(name for name in traffic.made if bridge.phase(name) == "Running"))
     known = bridge.known(small)
     assert known is not None
-    bridge.core.tools.slurm.note(known.job_id, msgspec.structs.replace(known.owner, reserved=says))
-    bridge.core.tools.mirror.look(known.job_id, known.owner, tell=False)
+    bridge.core.context.slurm.note(known.job_id, msgspec.structs.replace(known.owner, reserved=says))
+    bridge.core.context.mirror.look(known.job_id, known.owner, tell=False)
     traffic.step(0.5)
     assert record(bridge, small).reserved == ""
     assert record(bridge, bridge.job("large")).reserved == says
@@ -384,7 +384,7 @@ def test_without_the_right_others_of_ours_keep_away_and_the_job_is_first(bridge:
     traffic.flow(1)
     job = bridge.job("large")
     assert bridge.of(job).priority > 1_000_000_000
-    assert bridge.core.tools.promised.nodes
+    assert bridge.core.context.promised.nodes
     assert record(bridge, job).reserved.split()[2:] == ["1"]
     for _ in range(round(LASTS)):
         bridge.step(1)
@@ -406,7 +406,7 @@ def test_nodes_that_others_have_reserved_are_not_kept(bridge: Bridge) -> None:
     taken: list[str] = []
 
     def take() -> None:
-        kept = (bridge.core.tools.states.of(key).leadership.reserved for key in bridge.core.reservations.kept)
+        kept = (bridge.core.context.states.of(key).leadership.reserved for key in bridge.core.reservations.kept)
         taken.extend(one.partition(" ")[2] for one in kept)
         soon = bridge.slurm.world.now + 60
         bridge.slurm.control.reserve(state.Reservation(name="works", nodes=tuple(taken), users=("root",), start=soon))
@@ -417,7 +417,7 @@ def test_nodes_that_others_have_reserved_are_not_kept(bridge: Bridge) -> None:
     traffic.flow(1)
     job = bridge.of(bridge.job("large"))
     assert (job.priority, job.ask.reservation, record(bridge, job).reserved) == (1, "", "")
-    assert (bridge.core.reservations.kept, bridge.core.tools.promised.nodes) == ((), frozenset())
+    assert (bridge.core.reservations.kept, bridge.core.context.promised.nodes) == ((), frozenset())
     traffic.until(lambda: reserved(bridge))
     assert reserved(bridge)[0].nodes != tuple(taken)
 
@@ -431,7 +431,7 @@ def test_a_job_that_may_not_enter_is_not_asked_for_ever(bridge: Bridge) -> None:
     traffic.until(lambda: not bridge.core.reservations.kept)
     assert bridge.clock.now() - began >= (MOST_REFUSED - 1) * AGAIN
     assert bridge.slurm_calls.count(**entering) == MOST_REFUSED
-    assert (reserved(bridge), bridge.core.tools.promised.nodes) == ([], frozenset())
+    assert (reserved(bridge), bridge.core.context.promised.nodes) == ([], frozenset())
     assert bridge.of(bridge.job("large")).priority == 1
 
 
@@ -581,7 +581,7 @@ class Play:
         assert (job.ask.reservation, record(self.bridge, job).reserved) == ("", "")
         assert reserved(self.bridge) == []
         assert self.bridge.core.reservations.kept == ()
-        assert self.bridge.core.tools.promised.nodes == frozenset()
+        assert self.bridge.core.context.promised.nodes == frozenset()
 
 
 def test_a_daemon_that_is_killed_after_any_order_leaves_nothing_and_keeps_nothing_twice(tmp_path: pathlib.Path) -> None:

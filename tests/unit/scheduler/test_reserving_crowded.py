@@ -35,7 +35,7 @@ def scattered(bridge: Bridge, queues: Queues) -> list[str]:
 
 def seen(bridge: Bridge) -> None:
     """Slurm's nodes are read again, and the cluster is measured anew."""
-    bridge.core.tools.refresh_facts()
+    bridge.core.context.refresh_facts()
     bridge.kube.merge(kinds.NODES, ("", "n1"), {"metadata": {"labels": {"read": f"at-{bridge.clock.now()}"}}})
     bridge.run(scoring.EVERY + 0.5)
 
@@ -53,7 +53,7 @@ def test_a_node_that_is_kept_does_not_make_the_cluster_smaller(bridge: Bridge) -
     until(bridge, lambda: reserved(bridge))
     seen(bridge)
     (kept,) = reserved(bridge)[0].nodes
-    there = bridge.core.tools.keeper.snapshot().slurm_nodes[kept]
+    there = bridge.core.context.keeper.snapshot().slurm_nodes[kept]
     assert ("RESERVED" in there.states, there.used_cpus) == (True, 2)
     queues.pod("mine", "root.a", cpu="1")
     until(bridge, lambda: any(map(bridge.leaving, small)))

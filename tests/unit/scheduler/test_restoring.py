@@ -92,7 +92,7 @@ def test_a_pod_whose_job_waits_again_keeps_its_node_to_itself(bridge: Bridge) ->
     """Slurm may promise the place to another meanwhile; nobody is bound there before the job runs again."""
     forgotten(bridge, spec={"nodeSelector": {"kubernetes.io/hostname": "n4"}})
     bridge.run(8)
-    assert [pod.metadata.name for pod in remains.all_on(bridge.core.tools, "n4")] == ["a"]
+    assert [pod.metadata.name for pod in remains.all_on(bridge.core.context, "n4")] == ["a"]
     bridge.slurm.control.unpause()
     bridge.run(8)
-    assert remains.all_on(bridge.core.tools, "n4") == ()
+    assert remains.all_on(bridge.core.context, "n4") == ()

@@ -22,7 +22,7 @@ def crowded(bridge: Bridge, window: int) -> Bridge:
     for number in range(2 * window):
         made.pod(f"f{number:02}", "flood")
     made.run(6)
-    assert made.core.tools.table.unstarted_by_namespace() == {"flood": window}
+    assert made.core.context.table.unstarted_by_namespace() == {"flood": window}
     return made
 
 
@@ -33,7 +33,7 @@ def test_a_window_full_of_one_namespaces_jobs_keeps_no_other_namespace_out(bridg
     for number in range(12):
         bridge.pod(f"q{number:02}", "quiet")
     bridge.run(20)
-    held = bridge.core.tools.table.unstarted_by_namespace()
+    held = bridge.core.context.table.unstarted_by_namespace()
     assert held["quiet"] >= 4
     assert sum(held.values()) <= 10
 
@@ -45,7 +45,7 @@ def test_a_third_namespace_gets_in_as_well(bridge: Bridge) -> None:
         for number in range(9):
             bridge.pod(f"{space}{number:02}", space)
         bridge.run(20)
-    held = bridge.core.tools.table.unstarted_by_namespace()
+    held = bridge.core.context.table.unstarted_by_namespace()
     assert all(held[space] >= 2 for space in ("flood", "one", "two"))
     assert sum(held.values()) <= 10
 
@@ -75,11 +75,11 @@ def test_jobs_that_were_given_back_are_submitted_again(bridge: Bridge) -> None:
     for name in names:
         bridge.pod(name, "quiet")
     bridge.run(10)
-    assert bridge.core.tools.table.unstarted_by_namespace() == {"flood": 3, "quiet": 2}
+    assert bridge.core.context.table.unstarted_by_namespace() == {"flood": 3, "quiet": 2}
     for name in names:
         bridge.kube.delete(kinds.PODS, ("quiet", name), grace=0)
     bridge.run(10)
-    assert bridge.core.tools.table.unstarted_by_namespace() == {"flood": 4}
+    assert bridge.core.context.table.unstarted_by_namespace() == {"flood": 4}
 
 
 @given(AMOUNTS, AMOUNTS, st.integers(1, 30))

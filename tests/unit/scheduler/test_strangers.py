@@ -12,7 +12,7 @@ from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod, PodSpec
 from slurm_bridge.model.workload import Root
 from slurm_bridge.scheduler.effects.look_up import AT_A_TIME
-from slurm_bridge.scheduler.members import MOST_JOBS, Crew
+from slurm_bridge.scheduler.workload_pods import MOST_JOBS, WorkloadPods
 from slurm_bridge.sim.slurm import state
 from tests.effort import Work
 from tests.simulation.world import NAMESPACE
@@ -231,10 +231,10 @@ def test_a_hold_ends_with_the_object_that_is_held(bridge: Bridge) -> None:
     (job,) = owned(bridge, NAMESPACE)
     bridge.slurm.control.end(job.job_id, "TIMEOUT")
     bridge.run(10)
-    assert len(bridge.core.tools.held) == 1
+    assert len(bridge.core.context.held) == 1
     bridge.kube.delete(kinds.JOBS, (NAMESPACE, "work"))
     bridge.run(10)
-    assert len(bridge.core.tools.held) == 0
+    assert len(bridge.core.context.held) == 0
 
 
 @pytest.mark.security("identity")
@@ -251,8 +251,8 @@ def test_forged_job_ids_open_nothing(bridge: Bridge) -> None:
     bridge.slurm.control.end(job.job_id, "CANCELLED")
     del bridge.slurm.world.jobs[job.job_id]
     bridge.run(30)
-    tools = bridge.core.tools
-    assert not tools.config.ends.breaker.open(*tools.table.vanished())
+    context = bridge.core.context
+    assert not context.config.ends.breaker.open(*context.table.vanished())
     assert not bridge.exists("a")
 
 
@@ -273,11 +273,11 @@ def test_a_pod_is_no_member_of_a_workload_of_another_namespace(bridge: Bridge) -
     """Whatever claims it: the census keeps it by itself."""
     bridge.pod("a")
     bridge.settle()
-    census, uid = bridge.core.census, bridge.uid("a")
-    crew = census.crew(bridge.key("a"))
-    assert crew is not None
-    census.move(uid, dataclasses.replace(crew.root, namespace=EVIL, name="b", uid="other"))
-    assert census.root_of(uid) == bridge.key("a")
+    pod_index, uid = bridge.core.pod_index, bridge.uid("a")
+    members = pod_index.workload(bridge.key("a"))
+    assert members is not None
+    pod_index.move(uid, dataclasses.replace(members.root, namespace=EVIL, name="b", uid="other"))
+    assert pod_index.root_of(uid) == bridge.key("a")
 
 
 @pytest.mark.security("identity")
@@ -352,7 +352,7 @@ def test_pods_that_name_ended_jobs_cost_the_bindings_of_others_nothing(bridge: B
     """Pods elsewhere that name jobs which have ended never make the check of a node more work."""
     bridge.bound("a")
     naming_jobs(bridge, 100)
-    bridge.until(lambda: len(bridge.core.tools.table.ended()) == 100)
+    bridge.until(lambda: len(bridge.core.context.table.ended()) == 100)
     with Work() as work:
         bridge.bound("b")
     assert work.calls["Crew.pods"] < 50
@@ -361,10 +361,10 @@ def test_pods_that_name_ended_jobs_cost_the_bindings_of_others_nothing(bridge: B
 @pytest.mark.security("fairness")
 def test_a_pod_that_names_another_job_each_second_leaves_nothing_behind() -> None:
     """A bound pod whose job id is rewritten again and again never makes what is kept of its workload grow."""
-    crew = Crew(Root(kind="Pod", namespace=EVIL, name="e", uid="u"))
+    members = WorkloadPods(Root(kind="Pod", namespace=EVIL, name="e", uid="u"))
     for job_id in range(1, 1000):
         metadata = ObjectMeta(name="e", namespace=EVIL, uid="u", labels={names.LABEL_JOB_ID: str(job_id)})
-        crew.put(Pod(metadata=metadata, spec=PodSpec(node_name="n1")), 0.0)
-    assert len(crew.served) <= MOST_JOBS
-    assert crew.ever.keys() == crew.served
-    assert crew.named == {999}
+        members.put(Pod(metadata=metadata, spec=PodSpec(node_name="n1")), 0.0)
+    assert len(members.served) <= MOST_JOBS
+    assert members.ever.keys() == members.served
+    assert members.named == {999}

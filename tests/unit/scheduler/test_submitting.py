@@ -31,7 +31,7 @@ def error(number: int, text: str = "no") -> dict[str, object]:
 
 def id_of(bridge: Bridge, uid: str, attempt: int = 0) -> int:
     """The id that this attempt asks for."""
-    ids = bridge.core.tools.limits.ids
+    ids = bridge.core.context.limits.ids
     assert isinstance(ids, IdRange)
     record = Owner(cluster=CLUSTER_ID, kind="Pod", namespace="default", name="a", uid=uid, attempt=attempt)
     return int(ids.choose(record))
@@ -75,7 +75,7 @@ def test_an_id_that_our_own_living_job_has_is_that_job(bridge: Bridge) -> None:
     job = bridge.waiting("a")
     record = bridge.known(job)
     assert record is not None
-    bridge.core.tools.table.drop(record.job_id)
+    bridge.core.context.table.drop(record.job_id)
     bridge.core.queue.activate(bridge.key("a"))
     bridge.settle()
     assert bridge.known(job) is not None
@@ -102,7 +102,7 @@ def test_the_remains_of_a_refused_submit_are_passed_over(bridge: Bridge) -> None
 @pytest.mark.security("fairness")
 def test_ids_that_a_stranger_has_worked_out_keep_no_group_out(bridge: Bridge) -> None:
     """Jobs of another namespace that hold every id a group would ask for next never keep that group from starting."""
-    ids = bridge.core.tools.limits.ids
+    ids = bridge.core.context.limits.ids
     assert ids is not None
     record = Owner(cluster=CLUSTER_ID, kind="Group", namespace="default", name="g", uid="Group:default/g")
     for attempt in (0, *((1 << step) - 1 for step in range(1, 10))):
@@ -129,11 +129,11 @@ def test_a_lost_answer_is_looked_for_before_anything_else(bridge: Bridge) -> Non
     bridge.slurm_calls.plan(faults.Drop(), method="POST", target=SUBMIT)
     bridge.pod("a")
     bridge.settle()
-    (maybe,) = bridge.core.tools.table.of(bridge.key("a"))
+    (maybe,) = bridge.core.context.table.of(bridge.key("a"))
     assert maybe.certainty is Certainty.MAYBE
     assert bridge.condition("a")[0] == "SlurmUnavailable"
     bridge.run(5)
-    (seen,) = bridge.core.tools.table.of(bridge.key("a"))
+    (seen,) = bridge.core.context.table.of(bridge.key("a"))
     assert seen.certainty is Certainty.SEEN
     assert bridge.submits() == 1
     assert bridge.condition("a")[0] == "SlurmJobPending"

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from slurm_bridge.scheduler.members import Crew, Standing
-from slurm_bridge.scheduler.tools import Gather
+from slurm_bridge.scheduler.context import Gather
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from tests.unit.scheduler.bridging import Bridge
 
 
 def test_a_workload_that_nobody_can_cope_with_does_not_stop_the_others(bridge: Bridge) -> None:
     """It is counted and tried again later; everybody else is bound."""
-    bridge.core.tools.gather = poisoned(bridge.core.tools.gather)
+    bridge.core.context.gather = poisoned(bridge.core.context.gather)
     bridge.pod("poison")
     bridge.pod("other")
     bridge.until(lambda: bridge.node_of("other"))
@@ -20,9 +20,9 @@ def test_a_workload_that_nobody_can_cope_with_does_not_stop_the_others(bridge: B
 def poisoned(gather: Gather) -> Gather:
     """Falls over one name."""
 
-    def either(crew: Crew, *stands: Standing, one: bool = False) -> Any:
-        if crew.root.name == "poison":
+    def either(members: WorkloadPods, *stands: PodState, one: bool = False) -> Any:
+        if members.root.name == "poison":
             raise KeyError("what nobody thought of")
-        return gather(crew, *stands, one=one)
+        return gather(members, *stands, one=one)
 
     return either

@@ -157,7 +157,7 @@ def test_t36_a_slurm_that_does_not_answer_has_lost_no_job(bridge: Bridge, outage
     waiting = bridge.waiting("b")
     OUTAGES[outage](bridge)
     bridge.run(90, step=3)
-    assert bridge.core.tools.mirror.failing
+    assert bridge.core.context.mirror.failing
     bridge.slurm_calls.clear()
     bridge.slurm.control.up()
     bridge.world.weather.show(Side.SLURM)
@@ -390,7 +390,7 @@ def test_t66_a_token_that_is_replaced_is_read_again(bridge: Bridge) -> None:
     (bridge.folder / "token").write_text("SLURM_JWT=new\n")
     bridge.bound("b")
     assert bridge.submits() == 2
-    assert not bridge.core.tools.mirror.failing
+    assert not bridge.core.context.mirror.failing
 
 
 @pytest.mark.parametrize("content", ["", "old", None])

@@ -75,7 +75,7 @@ class Preemption:
 
     def count(self, what: str, amount: int = 1) -> None:
         """Something happened to a preemption."""
-        self._services.tally.happened("preemption", what, amount)
+        self._services.counters.happened("preemption", what, amount)
 
 
 def may(pods: Iterable[Pod]) -> bool:

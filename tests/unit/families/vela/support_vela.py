@@ -109,7 +109,7 @@ DOWN = NotAnswered("http://north: connection refused")
 
 
 class Counts:
-    """A tally that can be read."""
+    """Counters that can be read."""
 
     def __init__(self) -> None:
         self.counted: dict[str, int] = {}
@@ -127,7 +127,7 @@ class Stage:
     ) -> None:
         self.now = snapshot
         self.clock = clock or VirtualClock()
-        self.tally = Counts()
+        self.counters = Counts()
         self.woken: list[str] = []
         self.awake = threading.Event()
         self._post = post or FakePost()
@@ -146,7 +146,7 @@ class Stage:
             wake=self.wake,
             snapshot=lambda: self.now,
             post=self._post,
-            tally=self.tally,
+            counters=self.counters,
             threads=self._threads,
         )
 

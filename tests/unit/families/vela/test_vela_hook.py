@@ -67,7 +67,7 @@ class Bench:
 
     def counted(self, what: str) -> int:
         """How often it happened."""
-        return self.stage.tally.counted.get(what, 0)
+        return self.stage.counters.counted.get(what, 0)
 
 
 def at(plan: Plan, attempt: int) -> PlanState:

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from slurm_bridge.model import names, quantity
 from slurm_bridge.model.pod import Pod, PodSpec
-from slurm_bridge.scheduler.members import job_id_of
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.workload_pods import job_id_of
 from slurm_bridge.translate import resources
 
 REASON: Final = "ResizeNotCounted"
@@ -45,8 +45,8 @@ class _Resized:
 class Resizes:
     """Fed with every change of our pods, by any thread; nearly all of them are no resize."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, context: SchedulerContext) -> None:
+        self._context = context
         self._standing: dict[str, _Resized] = {}
         #: Pods whose resize has no event yet.
         self._untold: dict[str, None] = {}
@@ -75,8 +75,8 @@ class Resizes:
             uid, _ = self._untold.popitem()
             one = self._standing.get(uid)
             if one is not None:
-                self._tools.tally.resized()
-                self._tools.voice.event(one.pod, REASON, _words(one), warning=True)
+                self._context.counters.resized()
+                self._context.status.event(one.pod, REASON, _words(one), warning=True)
 
     def _look(self, old: Pod | None, new: Pod) -> None:
         asked, before = _amounts(new), self._standing.get(new.uid)
@@ -95,7 +95,7 @@ class Resizes:
     def _over(self, uid: str) -> None:
         """The pod asks for what is counted again, or is over; the same resize later has an event again."""
         if self._standing.pop(uid, None) is not None:
-            self._tools.voice.forget(uid)
+            self._context.status.forget(uid)
 
 
 def written(pod: Pod) -> str:

@@ -21,122 +21,124 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root, Source, Workload
 from slurm_bridge.scheduler import records
-from slurm_bridge.scheduler.census import Census
+from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import notes
-from slurm_bridge.scheduler.members import ENDED, PLACED, Crew, Standing, job_id_of
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.pod_index import PodIndex
+from slurm_bridge.scheduler.workload_pods import ENDED, PLACED, PodState, WorkloadPods, job_id_of
 from slurm_bridge.translate import translator
 from slurm_bridge.translate.translator import Translated
 
 
-def held(tools: Tools, census: Census) -> tuple[ActiveUsage, ...]:
+def held(context: SchedulerContext, pod_index: PodIndex) -> tuple[ActiveUsage, ...]:
     """All of them."""
-    return tuple(_held(tools, census))
+    return tuple(_held(context, pod_index))
 
 
-def keeps(tools: Tools, crew: Crew | None, uid: WorkloadKey) -> bool:
+def keeps(context: SchedulerContext, members: WorkloadPods | None, uid: WorkloadKey) -> bool:
     """It has a job, or may have one, or pods on nodes."""
-    return bool(crew and crew.count(*PLACED)) or tools.may_have_job(uid)
+    return bool(members and members.count(*PLACED)) or context.may_have_job(uid)
 
 
-def _by_uid(census: Census) -> Mapping[str, WorkloadKey]:
+def _by_uid(pod_index: PodIndex) -> Mapping[str, WorkloadKey]:
     """Of all workloads: notes of earlier versions name others by their uids."""
-    crews = ((key, census.crew(key)) for key in census.roots())
-    return {crew.root.uid: key for key, crew in crews if crew is not None}
+    workloads = ((key, pod_index.workload(key)) for key in pod_index.roots())
+    return {members.root.uid: key for key, members in workloads if members is not None}
 
 
-def _held(tools: Tools, census: Census) -> Iterator[ActiveUsage]:
-    earlier = _by_uid(census)
-    for uid in census.roots():
-        found = tools.guard.always("counting", uid, functools.partial(_one, tools, census, uid, earlier))
+def _held(context: SchedulerContext, pod_index: PodIndex) -> Iterator[ActiveUsage]:
+    earlier = _by_uid(pod_index)
+    for uid in pod_index.roots():
+        found = context.guard.always("counting", uid, functools.partial(_one, context, pod_index, uid, earlier))
         if found is not None:
             yield found
 
 
-def _one(tools: Tools, census: Census, uid: WorkloadKey, earlier: Mapping[str, WorkloadKey]) -> ActiveUsage | None:
-    crew = census.crew(uid)
-    if crew is None:
+def _one(
+    context: SchedulerContext, pod_index: PodIndex, uid: WorkloadKey, earlier: Mapping[str, WorkloadKey]
+) -> ActiveUsage | None:
+    members = pod_index.workload(uid)
+    if members is None:
         return None
-    kept = keeps(tools, crew, uid)
-    made_by = {} if kept else notes.room_made_by(crew.pods(Standing.WANTING))
+    kept = keeps(context, members, uid)
+    made_by = {} if kept else notes.room_made_by(members.pods(PodState.WANTING))
     if not (kept or made_by):
         return None
-    done = _done(tools, crew)
-    ask = _ask(_placed(tools, crew, _workload(tools, crew, done), done), tools)
+    done = _done(context, members)
+    ask = _ask(_placed(context, members, _workload(context, members, done), done), context)
     if not ask.workload.pods:
         return None
     if not kept:
         victims = {earlier.get(one, WorkloadKey(one)): name for one, name in made_by.items()}
-        known = {one: name for one, name in victims.items() if _was_there(tools, census, one)}
+        known = {one: name for one, name in victims.items() if _was_there(context, pod_index, one)}
         return ActiveUsage(ask=ask, started=False, waits=True, room_made_by=known)
-    makes_room_for = notes.makes_room_for((*crew.pods(*PLACED, Standing.WANTING), *done))
-    placed = {pod.uid for pod in (*crew.pods(*PLACED), *done)}
+    makes_room_for = notes.makes_room_for((*members.pods(*PLACED, PodState.WANTING), *done))
+    placed = {pod.uid for pod in (*members.pods(*PLACED), *done)}
     return ActiveUsage(
         ask=ask,
         started={pod.uid for pod in ask.workload.pods} <= placed,
         makes_room_for=earlier.get(makes_room_for or "", WorkloadKey(makes_room_for or "")),
-        leaves=_leaves(crew, marked=makes_room_for is not None),
+        leaves=_leaves(members, marked=makes_room_for is not None),
     )
 
 
-def _was_there(tools: Tools, census: Census, uid: WorkloadKey) -> bool:
+def _was_there(context: SchedulerContext, pod_index: PodIndex, uid: WorkloadKey) -> bool:
     """It has pods, or Slurm remembers a job of it. Of others only the note tells, which users can write."""
-    return census.crew(uid) is not None or bool(tools.table.of(uid))
+    return pod_index.workload(uid) is not None or bool(context.table.of(uid))
 
 
-def _done(tools: Tools, crew: Crew) -> tuple[Pod, ...]:
+def _done(context: SchedulerContext, members: WorkloadPods) -> tuple[Pod, ...]:
     """Those who are over, and whose job is not."""
-    living = {one.job_id for one in tools.table.of(crew.root.key) if one.alive}
-    return tuple(pod for pod in crew.pods(*ENDED) if job_id_of(pod) in living) if living else ()
+    living = {one.job_id for one in context.table.of(members.root.key) if one.alive}
+    return tuple(pod for pod in members.pods(*ENDED) if job_id_of(pod) in living) if living else ()
 
 
-def _leaves(crew: Crew, *, marked: bool) -> bool:
+def _leaves(members: WorkloadPods, *, marked: bool) -> bool:
     """All are on their way out; of those that make room for others it is enough that one is, or has gone."""
-    going, staying = crew.count(Standing.LEAVING), crew.count(Standing.BOUND, Standing.WANTING)
+    going, staying = members.count(PodState.LEAVING), members.count(PodState.BOUND, PodState.WANTING)
     if marked:
         return going > 0 or not staying
     return going > 0 and not staying
 
 
-def _workload(tools: Tools, crew: Crew, done: Sequence[Pod]) -> Workload:
+def _workload(context: SchedulerContext, members: WorkloadPods, done: Sequence[Pod]) -> Workload:
     """As gathered; where nobody can say now who belongs to it, its pods as they are."""
-    stands = (Standing.WANTING, *PLACED, *(ENDED if done else ()))
+    stands = (PodState.WANTING, *PLACED, *(ENDED if done else ()))
     try:
-        gathered = tools.guard.always("gathering", crew.root.uid, lambda: tools.gather(crew, *stands))
+        gathered = context.guard.always("gathering", members.root.uid, lambda: context.gather(members, *stands))
     except errors.BridgeError:
         gathered = None
     if isinstance(gathered, Workload):
         return gathered
-    pods = crew.pods(*stands)
+    pods = members.pods(*stands)
     says = tuple(
         Source(kind=kinds.PODS.kind, name=pod.metadata.name, annotations=pod.metadata.annotations) for pod in pods[:1]
     )
-    return Workload(root=crew.root, pods=pods, sources=says, job_name=crew.root.name)
+    return Workload(root=members.root, pods=pods, sources=says, job_name=members.root.name)
 
 
-def _placed(tools: Tools, crew: Crew, workload: Workload, done: Sequence[Pod]) -> Workload:
+def _placed(context: SchedulerContext, members: WorkloadPods, workload: Workload, done: Sequence[Pod]) -> Workload:
     """Of a group that runs those for whom its job has places: who came later waits for one of them to leave.
 
     Who came for one that is done has taken its place.
     """
-    job = next((one for one in tools.table.of(workload.root.key) if one.alive and one.started), None)
-    placed = {pod.uid for pod in crew.pods(*PLACED)}
-    over = {pod.uid for pod in crew.pods(*ENDED)}
+    job = next((one for one in context.table.of(workload.root.key) if one.alive and one.started), None)
+    placed = {pod.uid for pod in members.pods(*PLACED)}
+    over = {pod.uid for pod in members.pods(*ENDED)}
     others = [pod.uid for pod in workload.pods if pod.uid not in placed | over] + [pod.uid for pod in done]
     places = len(others) if job is None else max(0, records.places_of(job.owner) - len(placed))
     there = placed.union(others[:places])
     return dataclasses.replace(workload, pods=tuple(pod for pod in workload.pods if pod.uid in there))
 
 
-def _ask(workload: Workload, tools: Tools) -> Ask:
+def _ask(workload: Workload, context: SchedulerContext) -> Ask:
     """What it asked for; of what cannot be translated any more the pods are known, and what they say to hooks."""
-    uid, rules = workload.root.uid, tools.config.rules
+    uid, rules = workload.root.uid, context.config.rules
     translated = None
     if workload.pods:
-        translated = tools.guard.always("translation", uid, lambda: translator.translate(workload, rules))
+        translated = context.guard.always("translation", uid, lambda: translator.translate(workload, rules))
     if isinstance(translated, Translated):
         return chain.asked(workload, translated)
-    hints = tools.guard.always("annotations", uid, lambda: translator.hints(workload))
+    hints = context.guard.always("annotations", uid, lambda: translator.hints(workload))
     return Ask(workload=workload, request=_bare(workload.root), hints=hints or {})
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from slurm_bridge.model.names import WorkloadKey
-from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.members import Standing
+from slurm_bridge.scheduler.context import StatusReporter
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Queue
-from slurm_bridge.scheduler.tools import StatusReporter
+from slurm_bridge.scheduler.workload_pods import PodState
 
 #: A reason for machines and a message for people.
 Why = tuple[str, str]
@@ -38,8 +38,8 @@ def leftover(jobs: int) -> Why:
 class Waiters:
     """Who was told what."""
 
-    def __init__(self, voice: StatusReporter, census: Census, queue: Queue) -> None:
-        self._voice, self._census, self._queue = voice, census, queue
+    def __init__(self, status: StatusReporter, pod_index: PodIndex, queue: Queue) -> None:
+        self._voice, self._pod_index, self._queue = status, pod_index, queue
         self._told: dict[WorkloadKey, str] = {}
 
     def tell(self, why: Callable[[str], Why | None]) -> None:
@@ -47,10 +47,10 @@ class Waiters:
         told: dict[WorkloadKey, str] = {}
         reasons: dict[str, Why | None] = {}
         for uid in self._queue.lined_up():
-            crew = self._census.crew(uid)
-            if crew is None:
+            members = self._pod_index.workload(uid)
+            if members is None:
                 continue
-            namespace = crew.root.namespace
+            namespace = members.root.namespace
             if namespace not in reasons:
                 reasons[namespace] = why(namespace)
             reason = reasons[namespace]
@@ -58,6 +58,6 @@ class Waiters:
                 continue
             told[uid] = reason[0]
             if self._told.get(uid) != reason[0]:
-                for pod in crew.pods(Standing.WANTING):
+                for pod in members.pods(PodState.WANTING):
                     self._voice.waiting(pod, *reason, key=reason[0])
         self._told = told

@@ -9,7 +9,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
 
 
-class Standing(enum.Enum):
+class PodState(enum.Enum):
     """What a pod wants, or has; those first that most depends on."""
 
     WANTING = "alive, ours, and without a node"
@@ -21,21 +21,21 @@ class Standing(enum.Enum):
     STRANGE = "bound by somebody else"
 
 
-def standing(pod: Pod) -> Standing:
+def standing(pod: Pod) -> PodState:
     """How this pod stands."""
     if pod.terminal:
-        return Standing.DONE if pod.status.phase == "Succeeded" else Standing.OVER
+        return PodState.DONE if pod.status.phase == "Succeeded" else PodState.OVER
     if pod.bound:
         return _bound(pod)
     if pod.terminating:
-        return Standing.OVER
-    return Standing.GATED if pod.gated else Standing.WANTING
+        return PodState.OVER
+    return PodState.GATED if pod.gated else PodState.WANTING
 
 
-def _bound(pod: Pod) -> Standing:
+def _bound(pod: Pod) -> PodState:
     if names.LABEL_JOB_ID not in pod.metadata.labels:
-        return Standing.STRANGE
-    return Standing.LEAVING if pod.terminating else Standing.BOUND
+        return PodState.STRANGE
+    return PodState.LEAVING if pod.terminating else PodState.BOUND
 
 
 #: Of a number of 32 bits.
@@ -62,22 +62,22 @@ def _add(counts: dict[Any, int], key: object, step: int) -> None:
 
 
 #: They are on nodes that their placeholder gave them.
-PLACED = (Standing.BOUND, Standing.LEAVING)
+PLACED = (PodState.BOUND, PodState.LEAVING)
 #: So many jobs of a workload are remembered, beside those that its members are on.
 MOST_JOBS = 64
 #: They want nothing any more.
-ENDED = (Standing.DONE, Standing.OVER)
+ENDED = (PodState.DONE, PodState.OVER)
 
 
-class Crew:
+class WorkloadPods:
     """All pods of one workload as last heard, sorted by how they stand. Changed by the census only, under its lock."""
 
     __slots__ = ("_by", "_named", "_seats", "_stands", "ever", "joined", "losses", "lost", "root", "served")
 
     def __init__(self, root: Root) -> None:
         self.root = root
-        self._stands: dict[str, Standing] = {}
-        self._by: dict[Standing, dict[str, Pod]] = {}
+        self._stands: dict[str, PodState] = {}
+        self._by: dict[PodState, dict[str, Pod]] = {}
         self._named: dict[names.JobId, int] = {}
         #: How many bound members each job has on each of Slurm's nodes.
         self._seats: dict[names.JobId, dict[str, int]] = {}
@@ -93,7 +93,7 @@ class Crew:
 
     def put(self, pod: Pod, now: float, *, disowned: bool = False) -> None:
         """A member came or changed. Others read meanwhile: they may find it twice, but never nowhere."""
-        before, stands = self._stands.get(pod.uid), Standing.STRANGE if disowned else standing(pod)
+        before, stands = self._stands.get(pod.uid), PodState.STRANGE if disowned else standing(pod)
         old = self._by[before][pod.uid] if before is not None else None
         self._by.setdefault(stands, {})[pod.uid] = pod
         self._stands[pod.uid] = stands
@@ -102,7 +102,7 @@ class Crew:
             if before is not stands:
                 del self._by[before][pod.uid]
             self._rise(before, old, now=stands)
-        if stands is Standing.WANTING and before is not Standing.WANTING:
+        if stands is PodState.WANTING and before is not PodState.WANTING:
             self.joined = now
 
     def remove(self, uid: str) -> None:
@@ -115,16 +115,16 @@ class Crew:
         """The job that this member names never was the workload's: nothing follows from it, and nobody is lost."""
         stands = self._stands[uid]
         pod = self._by[stands].pop(uid)
-        self._by.setdefault(Standing.STRANGE, {})[uid] = pod
-        self._stands[uid] = Standing.STRANGE
+        self._by.setdefault(PodState.STRANGE, {})[uid] = pod
+        self._stands[uid] = PodState.STRANGE
         job_id = job_id_of(pod)
-        if job_id is not None and stands is not Standing.STRANGE:
+        if job_id is not None and stands is not PodState.STRANGE:
             self._count(stands, pod, job_id, -1)
             _add(self.ever, job_id, -1)
             self.served = self.served if job_id in self.ever else self.served - {job_id}
 
-    def _sit(self, stands: Standing, pod: Pod, was_on: names.JobId | None) -> None:
-        job_id = job_id_of(pod) if stands is not Standing.STRANGE else None
+    def _sit(self, stands: PodState, pod: Pod, was_on: names.JobId | None) -> None:
+        job_id = job_id_of(pod) if stands is not PodState.STRANGE else None
         if job_id is not None:
             if job_id not in self.served:
                 self._remember(job_id)
@@ -141,19 +141,19 @@ class Crew:
             self.lost &= self.served
         self.served |= {job_id}
 
-    def _rise(self, before: Standing, old: Pod, *, now: Standing | None) -> None:
+    def _rise(self, before: PodState, old: Pod, *, now: PodState | None) -> None:
         """It stands differently, or went: whoever ran and is not known to have succeeded is lost to the others."""
         job_id = job_id_of(old)
         if job_id is not None:
             self._count(before, old, job_id, -1)
-            if before in PLACED and now not in (Standing.BOUND, Standing.DONE):
+            if before in PLACED and now not in (PodState.BOUND, PodState.DONE):
                 self.lost |= {job_id}
-                self.losses[job_id] = self.losses.get(job_id, 0) + (before is Standing.BOUND)
+                self.losses[job_id] = self.losses.get(job_id, 0) + (before is PodState.BOUND)
 
-    def _count(self, stands: Standing, pod: Pod, job_id: names.JobId, step: int) -> None:
+    def _count(self, stands: PodState, pod: Pod, job_id: names.JobId, step: int) -> None:
         if stands in PLACED:
             _add(self._named, job_id, step)
-        if stands is Standing.BOUND:
+        if stands is PodState.BOUND:
             seats = self._seats.setdefault(job_id, {})
             _add(seats, slurm_node_of(pod), step)
             if not seats:
@@ -162,7 +162,7 @@ class Crew:
     def __bool__(self) -> bool:
         return bool(self._stands)
 
-    def standing(self, uid: str) -> Standing | None:
+    def standing(self, uid: str) -> PodState | None:
         """How this member stands, None where it is no member."""
         return self._stands.get(uid)
 
@@ -179,29 +179,29 @@ class Crew:
         """Slurm's names of the nodes that bound members of this job are on."""
         return tuple(self._seats.get(job_id, ()))
 
-    def count(self, *stands: Standing) -> int:
+    def count(self, *stands: PodState) -> int:
         """How many stand like this; costs the same for any number of members."""
         return sum(len(self._by.get(one, ())) for one in stands)
 
-    def pods(self, *stands: Standing) -> tuple[Pod, ...]:
+    def pods(self, *stands: PodState) -> tuple[Pod, ...]:
         """Those that stand like this; copied, because the crew goes on changing."""
         return tuple(pod for one in stands for pod in tuple(self._by.get(one, {}).values()))
 
-    def first(self, *stands: Standing) -> Pod | None:
+    def first(self, *stands: PodState) -> Pod | None:
         """Any of those that stand like this."""
         return next((pod for one in stands for pod in tuple(self._by.get(one, {}).values())[:1]), None)
 
     @property
     def any(self) -> Pod | None:
         """Any member, rather one that lives."""
-        return self.first(*Standing)
+        return self.first(*PodState)
 
 
-class Picked:
+class PickedPods:
     """Members of a crew that stand alike, for whoever gathers: asked for one by one only when they are needed."""
 
-    def __init__(self, crew: Crew, *stands: Standing) -> None:
-        self._crew, self._stands = crew, stands
+    def __init__(self, members: WorkloadPods, *stands: PodState) -> None:
+        self._crew, self._stands = members, stands
 
     def __len__(self) -> int:
         return self._crew.count(*self._stands)
@@ -218,7 +218,7 @@ class Picked:
         return self._crew.pods(*self._stands)
 
 
-class Spokesman(Picked):
+class AnyPod(PickedPods):
     """Any one of them, for whoever asks what holds for all alike: costs the same for any number of members."""
 
     def __len__(self) -> int:

@@ -10,8 +10,8 @@ from loguru import logger
 from slurm_bridge import errors
 from slurm_bridge.model import kinds
 from slurm_bridge.model.pod import Pod
-from slurm_bridge.scheduler.census import Census
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.pod_index import PodIndex
 
 #: What a pod says whose annotation was written without an answer.
 UNSURE = ""
@@ -20,8 +20,8 @@ UNSURE = ""
 class Marks:
     """Used by one thread at a time."""
 
-    def __init__(self, tools: Tools, census: Census) -> None:
-        self._tools, self._census = tools, census
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex) -> None:
+        self._context, self._pod_index = context, pod_index
         #: What is to be taken back, by pod and annotation.
         self._owed: dict[tuple[str, str], Pod] = {}
         #: What was written, until it is seen.
@@ -38,7 +38,7 @@ class Marks:
             elif self._written.get(there) != text:
                 # Whatever becomes of the answer: from now on it may say so.
                 self._written[there] = UNSURE
-                annotate(self._tools, pod, key, text)
+                annotate(self._context, pod, key, text)
                 self._written[there] = text
                 news = True
         return news
@@ -54,12 +54,12 @@ class Marks:
     def settle(self) -> None:
         """Take back what is left; the first failure ends it for this time."""
         for there in tuple(self._written):
-            if self._census.get(there[0]) is None:
+            if self._pod_index.get(there[0]) is None:
                 del self._written[there]
         for there, pod in tuple(self._owed.items()):
             try:
-                if self._census.get(pod.uid) is not None:
-                    annotate(self._tools, pod, there[1], None)
+                if self._pod_index.get(pod.uid) is not None:
+                    annotate(self._context, pod, there[1], None)
             except errors.Disagreement as gone:
                 logger.bind(workload="/".join(pod.key)).info("its annotation {} stays on it: {}", there[1], gone)
             except errors.BridgeError as problem:
@@ -74,9 +74,9 @@ class Marks:
         self._written.clear()
 
 
-def annotate(tools: Tools, pod: Pod, key: str, text: str | None) -> None:
+def annotate(context: SchedulerContext, pod: Pod, key: str, text: str | None) -> None:
     """Write an annotation, or remove it.
 
     The status subresource takes annotations and keeps the spec, so the daemon needs no right to patch whole pods.
     """
-    tools.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {key: text}}}, "status")
+    context.cluster.patch(kinds.PODS, pod, {"metadata": {"annotations": {key: text}}}, "status")

@@ -6,51 +6,51 @@ from slurm_bridge.model.job import Phase
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.scheduler import records, words
-from slurm_bridge.scheduler.members import PLACED, Crew, Standing, job_id_of, slurm_node_of
-from slurm_bridge.scheduler.state import Wish
+from slurm_bridge.scheduler.state import DesiredJob
+from slurm_bridge.scheduler.workload_pods import PLACED, PodState, WorkloadPods, job_id_of, slurm_node_of
 
 
-def on(node: str, crew: Crew) -> tuple[Pod, ...]:
+def on(node: str, members: WorkloadPods) -> tuple[Pod, ...]:
     """The members that are there."""
-    return tuple(pod for pod in crew.pods(*PLACED) if pod.spec.node_name == node)
+    return tuple(pod for pod in members.pods(*PLACED) if pod.spec.node_name == node)
 
 
-def outlived(crew: Crew, placeholder: Placeholder) -> bool:
+def outlived(members: WorkloadPods, placeholder: Placeholder) -> bool:
     """Those who were bound by a job are over, and it runs on: for the rest of its start, or for whoever comes then.
 
     Not where all have gone without having done anything: then it is a start like any other.
     """
     job_id = placeholder.job_id
-    if crew.root.kind == "Pod" or placeholder.phase is not Phase.RUNNING or job_id not in crew.served:
+    if members.root.kind == "Pod" or placeholder.phase is not Phase.RUNNING or job_id not in members.served:
         return False
-    return crew.ever.get(job_id, 0) < records.starters_of(placeholder.owner) or any(
-        job_id_of(pod) == job_id for pod in crew.pods(Standing.DONE)
+    return members.ever.get(job_id, 0) < records.starters_of(placeholder.owner) or any(
+        job_id_of(pod) == job_id for pod in members.pods(PodState.DONE)
     )
 
 
-def left_behind(crew: Crew, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:
+def left_behind(members: WorkloadPods, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:
     """All who have nodes hang there though their job has ended: nobody has to wait for them."""
-    if crew.count(Standing.BOUND) or placeholder is None:
+    if members.count(PodState.BOUND) or placeholder is None:
         return False
-    theirs = [one for one in placeholders if one.job_id in crew.named]
-    return len(theirs) == len(crew.named) and not any(one.alive for one in theirs)
+    theirs = [one for one in placeholders if one.job_id in members.named]
+    return len(theirs) == len(members.named) and not any(one.alive for one in theirs)
 
 
 def relevant(
-    crew: Crew | None, placeholders: tuple[Placeholder, ...]
+    members: WorkloadPods | None, placeholders: tuple[Placeholder, ...]
 ) -> tuple[Placeholder | None, frozenset[names.JobId]]:
     """The job that counts, and all that pods are named after.
 
     Where pods are bound it is one that they name, and of several one that ended: its pods are dealt with first.
     """
-    named = crew.named if crew is not None else frozenset[names.JobId]()
+    named = members.named if members is not None else frozenset[names.JobId]()
     if not named:
         return table.current(placeholders), named
     theirs = [one for one in placeholders if one.job_id in named]
     if len(theirs) < len(named):
         return None, named
     # Those who only hang on a job that has ended have nothing more to expect of it.
-    holding = [one for one in theirs if crew is not None and crew.nodes(one.job_id)]
+    holding = [one for one in theirs if members is not None and members.nodes(one.job_id)]
     ended = [one for one in holding if not one.alive]
     if ended:
         return ended[0], named
@@ -59,7 +59,7 @@ def relevant(
     return table.current(holding or theirs), named
 
 
-def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
+def shrunk(members: WorkloadPods, placeholder: Placeholder) -> tuple[Pod, ...]:
     """Pods whose node their running job no longer holds; only a reading newer than the start of the job can tell.
 
     A text of nodes that cannot be read is unknown, and nothing follows from it.
@@ -72,24 +72,24 @@ def shrunk(crew: Crew, placeholder: Placeholder) -> tuple[Pod, ...]:
     if view.state.phase is not Phase.RUNNING or not view.nodes or view.het_job_id is not None:
         return ()
     held = frozenset(view.nodes)
-    if held.issuperset(crew.nodes(placeholder.job_id)):
+    if held.issuperset(members.nodes(placeholder.job_id)):
         return ()
     return tuple(
         pod
-        for pod in crew.pods(Standing.BOUND)
+        for pod in members.pods(PodState.BOUND)
         if job_id_of(pod) == placeholder.job_id and slurm_node_of(pod) not in held
     )
 
 
-def is_unexplained(wish: Wish, placeholder: Placeholder) -> bool:
+def is_unexplained(desired: DesiredJob, placeholder: Placeholder) -> bool:
     """It is not known yet why the job ended, or it was cancelled.
 
     Not where the job stood for other pods: then these replace the pods that were ended with it.
     """
     if placeholder.certainty is Certainty.GONE or placeholder.owner.note:
         return False
-    gang = wish.workload.gang is not None
-    if gang and placeholder.started and not records.stands_for(placeholder.owner, wish.workload.pods):
+    gang = desired.workload.gang is not None
+    if gang and placeholder.started and not records.stands_for(placeholder.owner, desired.workload.pods):
         return False
     read = placeholder.read is not None and placeholder.read >= placeholder.since
     return not read or placeholder.torn or words.end_word(placeholder) == "CANCELLED"

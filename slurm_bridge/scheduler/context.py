@@ -18,14 +18,14 @@ from slurm_bridge.model.verdict import Obstacle
 from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime import backoff, hands
 from slurm_bridge.scheduler.avoid import Avoided, Holds
-from slurm_bridge.scheduler.census import Census
 from slurm_bridge.scheduler.eviction.hold_table import HoldTable
-from slurm_bridge.scheduler.guarding import Guard
+from slurm_bridge.scheduler.guard import Guard
 from slurm_bridge.scheduler.ids import IdRange
-from slurm_bridge.scheduler.members import Crew, Standing
 from slurm_bridge.scheduler.node_waiters import NodeWaiters
+from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.queue import Filed
 from slurm_bridge.scheduler.state import Scans, WorkloadStore
+from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from slurm_bridge.translate.rules import Rules
 from slurm_bridge.workloads.base import Moved
 
@@ -127,11 +127,13 @@ class Gather(Protocol):
     `one`: a workload of any one of them, for what holds for all alike.
     """
 
-    def __call__(self, crew: Crew, /, *stands: Standing, one: bool = False) -> Workload | Obstacle | Moved | None: ...
+    def __call__(
+        self, members: WorkloadPods, /, *stands: PodState, one: bool = False
+    ) -> Workload | Obstacle | Moved | None: ...
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Tools:
+class SchedulerContext:
     """One of each. `config` is replaced as a whole when the configuration is read again."""
 
     cluster: ports.Cluster
@@ -140,9 +142,9 @@ class Tools:
     table: Table
     mirror: Mirror
     keeper: keeper.Keeper
-    census: Census
-    voice: StatusReporter
-    tally: Counters
+    pod_index: PodIndex
+    status: StatusReporter
+    counters: Counters
     gather: Gather
     config: Config
     limits: Limits
@@ -167,7 +169,7 @@ class Tools:
     guard: Guard = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.guard = Guard(self.clock, self.tally)
+        self.guard = Guard(self.clock, self.counters)
 
     def refresh_facts(self) -> None:
         """What we know of Slurm's nodes has shown itself out of date."""
@@ -196,9 +198,9 @@ class Tools:
     def say(self, workload: Workload, reason: str, message: str, *, key: str = "") -> None:
         """Every member learns why it waits."""
         if workload.gang is None:
-            self.voice.waiting(workload.lead, reason, message, key=key)
+            self.status.waiting(workload.lead, reason, message, key=key)
         else:
-            self.voice.waiting_together(workload.root, Waiting(workload.pods), reason, message, key=key or message)
+            self.status.waiting_together(workload.root, Waiting(workload.pods), reason, message, key=key or message)
 
     def back_off(self, uid: WorkloadKey) -> Filed:
         """Look at this workload again later, and later each time in a row that something goes wrong with it."""

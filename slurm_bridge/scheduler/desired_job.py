@@ -16,8 +16,8 @@ from slurm_bridge.model.verdict import Reject, Wait
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime import written
 from slurm_bridge.scheduler import records
-from slurm_bridge.scheduler.state import Untranslatable, Wish
-from slurm_bridge.scheduler.tools import Tools
+from slurm_bridge.scheduler.context import SchedulerContext
+from slurm_bridge.scheduler.state import DesiredJob, Untranslatable
 from slurm_bridge.translate import digest, translator
 
 #: Windows and looks are not timed more finely than this.
@@ -45,9 +45,9 @@ class Parked(msgspec.Struct, frozen=True):
     intent: str = ""
 
 
-def read(workload: Workload, tools: Tools) -> Wish | Reject:
+def read(workload: Workload, context: SchedulerContext) -> DesiredJob | Reject:
     """Translate a workload, by the rules of now; the same objects and rules as last time mean the same wish."""
-    rules, state = tools.config.rules, tools.states.of(workload.root.key)
+    rules, state = context.config.rules, context.states.of(workload.root.key)
     known = state.desired
     if known is not None and state.rules is rules and _same(known.workload, workload):
         return known.why if isinstance(known, Untranslatable) else known
@@ -55,9 +55,9 @@ def read(workload: Workload, tools: Tools) -> Wish | Reject:
     if isinstance(translated, Reject):
         state.desired, state.rules = Untranslatable(workload=workload, why=translated), rules
         return translated
-    wish = Wish(workload=workload, translated=translated, intent=digest.intent(translated, retry(workload)))
-    state.desired, state.rules = wish, rules
-    return wish
+    wanted = DesiredJob(workload=workload, translated=translated, intent=digest.intent(translated, retry(workload)))
+    state.desired, state.rules = wanted, rules
+    return wanted
 
 
 def _same(one: Workload, other: Workload) -> bool:
@@ -73,67 +73,67 @@ def retry(workload: Workload) -> str:
     return "\n".join(sorted({said for one in speakers if (said := one.get(names.ANNOTATION_RETRY))}))
 
 
-def members(wish: Wish) -> str:
+def members(wanted: DesiredJob) -> str:
     """What the owner record says of who the members are; of a single pod its uid says enough."""
-    return records.members_of(wish.workload.pods) if wish.workload.gang is not None else ""
+    return records.members_of(wanted.workload.pods) if wanted.workload.gang is not None else ""
 
 
-def plan(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wait | Reject:
+def plan(wanted: DesiredJob, context: SchedulerContext, placeholder: Placeholder | None) -> Plan | Wait | Reject:
     """Let the hooks, and Slurm's own limits, shape the request."""
     if placeholder is None or not placeholder.alive:
-        return _anew(wish, tools, placeholder)
-    state = tools.states.of(wish.workload.root.key)
+        return _anew(wanted, context, placeholder)
+    state = context.states.of(wanted.workload.root.key)
     before = state.plan or PlanState.of_running(placeholder.owner.plan)
-    planned = _plan(wish, tools, before)
+    planned = _plan(wanted, context, before)
     if not isinstance(planned, Plan):
         return planned
-    moved = _advanced(wish, planned, tools, placeholder)
+    moved = _advanced(wanted, planned, context, placeholder)
     if moved is not before:
         state.plan = moved
     if moved.attempt != planned.state.attempt:
-        return _plan(wish, tools, moved)
+        return _plan(wanted, context, moved)
     return dataclasses.replace(planned, state=moved) if moved is not planned.state else planned
 
 
-def is_crowded_out(wish: Wish, tools: Tools, placeholder: Placeholder) -> bool:
+def is_crowded_out(wanted: DesiredJob, context: SchedulerContext, placeholder: Placeholder) -> bool:
     """Whether it would have a plan if nothing were cleared for others."""
-    if not tools.cleared(wish.workload):
+    if not context.cleared(wanted.workload):
         return False
-    before = tools.states.of(wish.workload.root.key).plan or PlanState.of_running(placeholder.owner.plan)
-    return isinstance(_plan(wish, tools, before, avoid=tools.shunned(wish.workload)), Plan)
+    before = context.states.of(wanted.workload.root.key).plan or PlanState.of_running(placeholder.owner.plan)
+    return isinstance(_plan(wanted, context, before, avoid=context.shunned(wanted.workload)), Plan)
 
 
-def due(planned: Plan, tools: Tools) -> float | None:
+def due(planned: Plan, context: SchedulerContext) -> float | None:
     """In how many seconds the next attempt may have come, or other nodes be right; None when neither is to come."""
     window, seen = planned.window_seconds, planned.state.seen
     if window is None:
         return MOVED if planned.moving else None
-    left = seen + window - tools.clock.wall() if seen is not None else 0.0
+    left = seen + window - context.clock.wall() if seen is not None else 0.0
     if left > 0:
         return max(SOON, min(window, left))
     if seen is not None:
         # Its time is over, and yet it goes on: Slurm has not looked at it since.
-        return tools.limits.attempt_period
+        return context.limits.attempt_period
     most = planned.course.attempts[planned.state.attempt].most
     few = most is not None and most < planned.request.tasks
-    return UNSEEN_FEWEST if few else tools.limits.attempt_period
+    return UNSEEN_FEWEST if few else context.limits.attempt_period
 
 
-def _anew(wish: Wish, tools: Tools, placeholder: Placeholder | None) -> Plan | Wait | Reject:
+def _anew(wanted: DesiredJob, context: SchedulerContext, placeholder: Placeholder | None) -> Plan | Wait | Reject:
     """For a new job. What is remembered is of one that is over.
 
     A job of several components was given back so that the next attempt could follow it, and that is this one.
     """
-    state = tools.states.of(wish.workload.root.key)
+    state = context.states.of(wanted.workload.root.key)
     before = state.plan
     if before is not None and placeholder is not None and before.attempt > _attempt(placeholder):
-        following = dataclasses.replace(before, started=tools.clock.wall(), seen=None, read=None)
-        planned = _plan(wish, tools, following)
+        following = dataclasses.replace(before, started=context.clock.wall(), seen=None, read=None)
+        planned = _plan(wanted, context, following)
         if isinstance(planned, Plan) and planned.request.components:
             state.plan = planned.state
             return planned
     state.plan = None
-    return _plan(wish, tools, None)
+    return _plan(wanted, context, None)
 
 
 def _attempt(placeholder: Placeholder) -> int:
@@ -141,39 +141,39 @@ def _attempt(placeholder: Placeholder) -> int:
 
 
 def _plan(
-    wish: Wish, tools: Tools, before: PlanState | None, *, avoid: Mapping[str, str] | None = None
+    wanted: DesiredJob, context: SchedulerContext, before: PlanState | None, *, avoid: Mapping[str, str] | None = None
 ) -> Plan | Wait | Reject:
-    return tools.config.chain.plan(
-        wish.workload,
-        wish.translated,
-        tools.keeper.snapshot(),
-        now=tools.clock.wall(),
+    return context.config.chain.plan(
+        wanted.workload,
+        wanted.translated,
+        context.keeper.snapshot(),
+        now=context.clock.wall(),
         previous=before,
-        avoid=tools.avoid(wish.workload) if avoid is None else avoid,
+        avoid=context.avoid(wanted.workload) if avoid is None else avoid,
     )
 
 
-def _advanced(wish: Wish, planned: Plan, tools: Tools, placeholder: Placeholder) -> PlanState:
+def _advanced(wanted: DesiredJob, planned: Plan, context: SchedulerContext, placeholder: Placeholder) -> PlanState:
     """An attempt counts from Slurm's first look at the job after it was written."""
     view = placeholder.view
     if view is None:
         return planned.state
-    state = _read_back(wish, planned, placeholder, view)
-    return tools.config.chain.advance(
+    state = _read_back(wanted, planned, placeholder, view)
+    return context.config.chain.advance(
         dataclasses.replace(planned, state=state) if state is not planned.state else planned,
-        now=tools.clock.wall(),
+        now=context.clock.wall(),
         last_evaluation=view.last_evaluation,
         updated_at=_written(state, view),
     )
 
 
-def _read_back(wish: Wish, planned: Plan, placeholder: Placeholder, view: JobView) -> PlanState:
+def _read_back(wanted: DesiredJob, planned: Plan, placeholder: Placeholder, view: JobView) -> PlanState:
     """The attempt, with what Slurm's clock said when the job told of it for the first time.
 
     An attempt at nodes that the job has already is not written: then the job's request tells of it.
     """
     state, owner = planned.state, placeholder.owner
-    if state.read is not None or (owner.plan != state.text and owner.request != mark(wish, planned)):
+    if state.read is not None or (owner.plan != state.text and owner.request != mark(wanted, planned)):
         return state
     return dataclasses.replace(state, read=view.last_evaluation)
 
@@ -191,50 +191,50 @@ def _written(state: PlanState, view: JobView) -> float:
     return state.started if state.read is None else min(state.started, state.read)
 
 
-def mark(wish: Wish, planned: Plan) -> str:
+def mark(wanted: DesiredJob, planned: Plan) -> str:
     """What the owner record says of the request: enough to see later what has changed."""
     # Scores move with every pod that comes and goes: a tier that was written stays until its turn is over.
     tier = f".{planned.tier}" if planned.tier else ""
     fixed, shape = digest.digest(planned.basis).split(":")
     place = f"+{planned.place}" if planned.place else ""
-    return f"{wish.intent}:{fixed}{place}:{shape}{tier}"
+    return f"{wanted.intent}:{fixed}{place}:{shape}{tier}"
 
 
-def parked(wish: Wish) -> bool:
+def parked(wanted: DesiredJob) -> bool:
     """Some pod says that somebody cancelled just this request, and nothing has changed since."""
-    return any(note.intent == wish.intent for note in _park_notes(wish))
+    return any(note.intent == wanted.intent for note in _park_notes(wanted))
 
 
-def noted(wish: Wish) -> bool:
+def noted(wanted: DesiredJob) -> bool:
     """Some pod says that some request of it was parked, be it another one."""
-    return any(True for _ in _park_notes(wish))
+    return any(True for _ in _park_notes(wanted))
 
 
-def answered(wish: Wish, placeholder: Placeholder) -> bool:
+def answered(wanted: DesiredJob, placeholder: Placeholder) -> bool:
     """The pod was parked for the end of just this job: what the user has changed since is meant for the next one."""
-    return any(note.job == placeholder.job_id for note in _park_notes(wish))
+    return any(note.job == placeholder.job_id for note in _park_notes(wanted))
 
 
-def why_parked(wish: Wish) -> str:
+def why_parked(wanted: DesiredJob) -> str:
     """What the pods say about it."""
-    return next((note.why for note in _park_notes(wish)), "")
+    return next((note.why for note in _park_notes(wanted)), "")
 
 
-def note_of(wish: Wish) -> str:
+def note_of(wanted: DesiredJob) -> str:
     """The note by which the workload is parked, as some pod carries it."""
-    texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED, "") for pod in wish.workload.pods)
-    return next((text for text in texts if (note := _read(text)) and note.intent == wish.intent), "")
+    texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED, "") for pod in wanted.workload.pods)
+    return next((text for text in texts if (note := _read(text)) and note.intent == wanted.intent), "")
 
 
-def without(wish: Wish, note: str) -> tuple[Pod, ...]:
+def without(wanted: DesiredJob, note: str) -> tuple[Pod, ...]:
     """The pods that do not carry this note."""
-    pods = wish.workload.pods
+    pods = wanted.workload.pods
     return tuple(pod for pod in pods if note and pod.metadata.annotations.get(names.ANNOTATION_PARKED) != note)
 
 
-def _park_notes(wish: Wish) -> Iterator[Parked]:
+def _park_notes(wanted: DesiredJob) -> Iterator[Parked]:
     """Equal texts are read once: every member of a gang says the same."""
-    texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED) for pod in wish.workload.pods)
+    texts = (pod.metadata.annotations.get(names.ANNOTATION_PARKED) for pod in wanted.workload.pods)
     yield from (note for text in dict.fromkeys(texts) if text and (note := _read(text)) is not None)
 
 
@@ -244,10 +244,10 @@ def _read(text: str) -> Parked | None:
     return note if isinstance(note, Parked) and note != Parked() else None
 
 
-def park_note(wish: Wish, placeholder: Placeholder | None, why: str) -> str:
+def park_note(wanted: DesiredJob, placeholder: Placeholder | None, why: str) -> str:
     """What the pod says from then on."""
     job_id = placeholder.job_id if placeholder is not None else 0
     # Of the job that was ended: whoever has changed something meanwhile wants another one.
     asked = placeholder.owner.request.partition(":")[0] if placeholder is not None else ""
     said = why.encode()[:_MOST_WHY].decode(errors="ignore")
-    return json.dumps({"job": job_id, "why": said, "intent": asked or wish.intent}, separators=(",", ":"))
+    return json.dumps({"job": job_id, "why": said, "intent": asked or wanted.intent}, separators=(",", ":"))

@@ -14,7 +14,7 @@ from slurm_bridge.model.marks import Owner
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Root
-from slurm_bridge.scheduler.members import PLACED, Crew, job_id_of
+from slurm_bridge.scheduler.workload_pods import PLACED, WorkloadPods, job_id_of
 
 K = TypeVar("K")
 
@@ -37,7 +37,7 @@ def _within(pod: Pod, root: Root) -> Root:
     return root if root.namespace == pod.metadata.namespace else alone(pod)
 
 
-class Census:
+class PodIndex:
     """Thread-safe; the pods in it are frozen. All pods of a workload are of its own namespace.
 
     `claim` tells to which workload a pod belongs, `handles` the names of the objects that may have a say in that.
@@ -56,7 +56,7 @@ class Census:
         self._lock = threading.RLock()
         self._pods: dict[str, Pod] = {}
         self._roots: dict[str, WorkloadKey] = {}
-        self._crews: dict[WorkloadKey, Crew] = {}
+        self._crews: dict[WorkloadKey, WorkloadPods] = {}
         self._by_handle: dict[tuple[str, str], dict[str, None]] = {}
         self._on_node: dict[str, dict[str, None]] = {}
         self._gone: OrderedDict[WorkloadKey, None] = OrderedDict()
@@ -115,7 +115,7 @@ class Census:
         disowned = pod.uid in self._disowned and self._disowned[pod.uid] == job_id_of(pod)
         if not disowned:
             self._disowned.pop(pod.uid, None)
-        self._crews.setdefault(root.key, Crew(root)).put(pod, self._now(), disowned=disowned)
+        self._crews.setdefault(root.key, WorkloadPods(root)).put(pod, self._now(), disowned=disowned)
         for handle in self._handles(pod):
             self._by_handle.setdefault((pod.metadata.namespace, handle), {})[pod.uid] = None
         if pod.bound and not pod.terminal:
@@ -176,7 +176,7 @@ class Census:
         """The pod of this uid, None when it was never there or is gone."""
         return self._pods.get(uid)
 
-    def crew(self, key: WorkloadKey) -> Crew | None:
+    def workload(self, key: WorkloadKey) -> WorkloadPods | None:
         """The pods of this workload, None when it has none."""
         return self._crews.get(key)
 
