@@ -124,7 +124,7 @@ def test_a_promise_that_stands_is_told(settings: Callable[..., Settings], world:
     assert "pods are being evicted for it on ext004" in text.render(found, verbose=False)
 
 
-def test_without_the_hook_it_is_not_spoken_of(settings: Callable[..., Settings], world: app.PocketWorld) -> None:
+def test_without_the_hook_it_is_not_spoken_of(settings: Callable[..., Settings], world: pocket.PocketWorld) -> None:
     """It is off unless it is named."""
     world.cluster.create(kinds.PODS, "default", large("plain", "nowhere", 100))
     with app.explainer(settings(), offline=False) as explainer:

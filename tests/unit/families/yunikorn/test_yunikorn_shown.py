@@ -67,7 +67,7 @@ def test_people_see_a_tree(shown: Queues) -> None:
 
 def test_the_door_has_a_page(shown: Queues) -> None:
     """The same, as JSON."""
-    table = RouteTable(queue_view.routes(lambda: shown.bridge.core.tools.config.chain))
+    table = RouteTable(queue_view.routes(lambda: shown.bridge.core.context.config.chain))
     reply = table.answer(Request(method="GET", path="/queues"))
     assert json.loads(reply.body) == json.loads(json.dumps(shown.hook.picture()))
 
@@ -83,7 +83,7 @@ def test_without_queues_the_page_says_so(shown: Queues) -> None:
 def test_each_queue_has_metrics(shown: Queues) -> None:
     """Those of a queue that is gone are gone."""
     metrics = Metrics()
-    queue_view.refresh(metrics, shown.bridge.core.tools.config.chain)
+    queue_view.refresh(metrics, shown.bridge.core.context.config.chain)
     page = metrics.page()[0].decode()
     assert 'slurm_bridge_queue_used{queue="root.a",resource="vcore"} 2000.0' in page
     assert 'slurm_bridge_queue_waiting{queue="root.a"} 1.0' in page

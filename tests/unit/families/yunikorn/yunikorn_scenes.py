@@ -33,7 +33,7 @@ class Queues:
 
     def __init__(self, bridge: Bridge, *queues: Any, **options: Any) -> None:
         self.bridge = bridge
-        self.base = bridge.core.tools.config
+        self.base = bridge.core.context.config
         self.around = ChainServices(clock=bridge.clock, settle=configuration.settle(), threads=False)
         self.around = dataclasses.replace(self.around, wake=bridge.core.queue.activate)
         self.configure(*queues, **options)
@@ -44,7 +44,7 @@ class Queues:
         self.hook = made(options, self.around.services_of("yunikorn"))
         own = calls.Hook(name="yunikorn", hook=self.hook, needs=frozenset(self.hook.needs))
         both = chain.Chain([*self.base.chain.hooks, own], self.around)
-        listed = self.bridge.core.tools.cluster.list(kinds.NAMESPACES, Scope()).items
+        listed = self.bridge.core.context.cluster.list(kinds.NAMESPACES, Scope()).items
         both.see({**self.base.chain._layers.views, **dict.fromkeys(self.hook.needs, Listed(listed))})
         self.bridge.core.configure(dataclasses.replace(self.base, chain=both))
 
