@@ -91,7 +91,7 @@ def test_a_pod_that_would_have_to_leave_is_named(about: Callable[[str], Explanat
     assert (found.preemption.places, found.preemption.victims) == ({"default/high-1": "ext001"}, ("default/low-1",))
     said = text.render(found, verbose=False)
     assert "default/high-1 would be bound to ext001" in said
-    assert "evicted, for their lower priority: default/low-1" in said
+    assert "evicted, because of their lower priority: default/low-1" in said
     assert text.document(found, verbose=False)["preemption"]["victims"] == ["default/low-1"]
 
 
