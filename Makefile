@@ -83,7 +83,7 @@ fuzz: $(READY) ## hostile manifests, answers, objects, daemons and looks, CASES=
 coverage: $(READY) ## which lines no unit test, no pocket case and no short simulation has run
 	@echo "make coverage: the tests of make test, without the fuzz and the example hook, and a short simulation: slower,"
 	@echo "make coverage: counting lines and branches"
-	@$(BIN)/coverage run -m pytest -q tests/unit tests/conformance tests/contract tests/hack tests/simulation
+	@$(BIN)/coverage run -m pytest -q tests/unit tests/component tests/conformance tests/contract tests/hack tests/simulation
 	@$(BIN)/coverage report
 
 check: $(READY) ## format, lint, types, words, layers, and whether the generated pages are current

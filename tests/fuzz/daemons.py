@@ -15,6 +15,7 @@ from slurm_bridge.model import kinds, marks, names
 from slurm_bridge.sim.kube.refusals import StatusError
 from slurm_bridge.sim.slurm import state
 from slurm_bridge.sim.slurm.pocket import TOKENS_OF_SLURM
+from tests.component.scheduler.whole_core import Bridge
 from tests.fuzz import generators, recorded_core, rules, runner, strangers
 from tests.fuzz.generators import Json
 from tests.fuzz.runner import Watch
@@ -23,7 +24,6 @@ from tests.simulation.fleet import Fleet
 from tests.simulation.observer import CLUSTER_ID, Observer
 from tests.simulation.update_rules import Updates
 from tests.simulation.world import World
-from tests.unit.scheduler.bridging import Bridge
 
 #: Half of the machines are for each side.
 _MACHINES = 12

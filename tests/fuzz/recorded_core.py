@@ -24,10 +24,10 @@ from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.workloads import kind_table, known
+from tests.component.scheduler import whole_core
 from tests.fuzz import recorder, rules, runner
 from tests.fuzz.strangers import Shelf
 from tests.simulation import families
-from tests.unit.scheduler import bridging
 
 _POLICY: Mapping[str, Any] = {"name": "policy", "options": rules.POLICY}
 _ELIGIBILITY: Mapping[str, Any] = {"name": "eligibility"}
@@ -45,7 +45,7 @@ CHAINS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 @functools.cache
 def settings(chain: str) -> Settings:
     """As shipped, with these hooks and a policy for two namespaces."""
-    return bridging.configured(pathlib.Path("/nowhere"), hooks=[_POLICY, _ELIGIBILITY, *CHAINS[chain]])
+    return whole_core.configured(pathlib.Path("/nowhere"), hooks=[_POLICY, _ELIGIBILITY, *CHAINS[chain]])
 
 
 class Errors:
@@ -111,7 +111,7 @@ class Mind:
         mine, theirs, parts = machines(size)
         self.cluster, self.slurm = recorder.Cluster(shelf), recorder.Slurm(theirs, parts)
         self.stores = {kind: _store(kind, shelf) for kind in kind_table.WATCHED}
-        self.told = bridging.Told()
+        self.told = whole_core.Told()
         #: What hooks see beside nodes and pods.
         self.seen: dict[needs.Need, Store[Any]] = {}
         around = ChainServices(

@@ -11,8 +11,8 @@ from clusterbench import gangs, raw
 from clusterbench.workload import Load
 
 from slurm_bridge.model import kinds, names
+from tests.component.scheduler.whole_core import Bridge
 from tests.simulation.world import NAMESPACE
-from tests.unit.scheduler.bridging import Bridge
 
 HELD = {"nodes": {"allocation": [{"name": "n1", "cpus": {"count": 2}}, {"name": "n2", "cpus": {"count": 1}}]}}
 

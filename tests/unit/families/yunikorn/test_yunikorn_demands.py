@@ -10,7 +10,7 @@ from slurm_bridge.families.yunikorn.options import UserOptions, YunikornOptions
 from slurm_bridge.hooks.base import Ask
 from slurm_bridge.model.job import Gres, GresPer, Memory, MemoryPer
 from slurm_bridge.model.meta import Object, ObjectMeta
-from tests.unit.families.yunikorn.yunikorn_scenes import Listed, document, queue
+from tests.component.families.yunikorn.yunikorn_scenes import Listed, document, queue
 from tests.unit.hooks import builders as scene
 
 GPUS = {"gpu": "nvidia.com/gpu"}

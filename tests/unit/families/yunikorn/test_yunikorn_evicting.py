@@ -15,7 +15,7 @@ from slurm_bridge.hooks.evictions import Evicts, Recall
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import VirtualClock
 from tests import wait
-from tests.unit.families.yunikorn.yunikorn_scenes import document, made, queue
+from tests.component.families.yunikorn.yunikorn_scenes import document, made, queue
 
 
 class Log:

@@ -12,8 +12,8 @@ from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.queues.sorting import NodePolicy
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import VirtualClock
+from tests.component.families.yunikorn.yunikorn_scenes import document, queue
 from tests.effort import Work
-from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
 from tests.unit.hooks import builders as scene
 
 EACH = 250

@@ -15,7 +15,7 @@ from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.restoring import Known
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
-from tests.unit.families.yunikorn.yunikorn_scenes import document, queue
+from tests.component.families.yunikorn.yunikorn_scenes import document, queue
 
 SECONDS = 20.0
 

@@ -1,0 +1,136 @@
+"""The queues as they are shown: as values, as text, as metrics, and over HTTP."""
+
+import json
+import pathlib
+
+import pytest
+import responses
+
+from slurm_bridge import cli, errors
+from slurm_bridge.cli import queue_client
+from slurm_bridge.daemon import queue_view
+from slurm_bridge.families.yunikorn import text
+from slurm_bridge.telemetry.metrics import Metrics
+from slurm_bridge.web.routes import Request, RouteTable
+from tests.component.families.yunikorn.yunikorn_scenes import Queues, queue
+from tests.component.scheduler.whole_core import Bridge
+
+URL = "http://127.0.0.1:8080"
+
+
+@pytest.fixture
+def shown(tmp_path: pathlib.Path) -> Queues:
+    """One runs, one waits, and one was refused."""
+    limited = {"guaranteed": {"vcore": "1"}, "max": {"vcore": "2"}}
+    made = Queues(Bridge(tmp_path), queue("a", resources=limited), queue("b"))
+    made.pod("runs", cpu="2")
+    made.bridge.run(3)
+    made.pod("waits")
+    made.pod("lost", "root.nowhere")
+    made.bridge.run(3)
+    return made
+
+
+def test_the_tree_has_what_is_used_of_what(shown: Queues) -> None:
+    """With those who wait, and why."""
+    found = shown.hook.picture()
+    assert found is not None
+    first, second = found["queues"]["queues"]
+    assert (first["path"], first["running"], first["waiting"]) == ("root.a", 1, 1)
+    assert (first["used"]["vcore"], first["max"], first["guaranteed"]) == (2000, {"vcore": 2000}, {"vcore": 1000})
+    assert first["pending"]["vcore"] == 1000
+    assert second["used"] == {}
+    (waiting,) = found["waiting"]
+    assert waiting["workload"].endswith("/waits")
+    assert "root.a uses 2 of 2 vcore" in waiting["why"]
+
+
+def test_who_was_refused_is_listed_with_the_reason(shown: Queues) -> None:
+    """By the workload's own name."""
+    found = shown.hook.picture()
+    assert found is not None
+    (rejected,) = found["rejected"]
+    assert rejected["workload"].endswith("/lost")
+    assert "root.nowhere does not exist" in rejected["reason"]
+
+
+def test_people_see_a_tree(shown: Queues) -> None:
+    """A line for each queue, then those who wait."""
+    found = shown.hook.picture()
+    assert found is not None
+    said = "\n".join(text.lines(found))
+    assert "mode local, partition default, ahead in Slurm 0 of 16" in said
+    assert "vcore 2" in next(line for line in said.splitlines() if line.startswith("  a "))
+    assert "waiting:\n" in said
+    assert "rejected:\n" in said
+
+
+def test_the_door_has_a_page(shown: Queues) -> None:
+    """The same, as JSON."""
+    table = RouteTable(queue_view.routes(lambda: shown.bridge.core.context.config.chain))
+    reply = table.answer(Request(method="GET", path="/queues"))
+    assert json.loads(reply.body) == json.loads(json.dumps(shown.hook.picture()))
+
+
+def test_without_queues_the_page_says_so(shown: Queues) -> None:
+    """It is there all the same: configuration may bring some."""
+    table = RouteTable(queue_view.routes(lambda: shown.base.chain))
+    reply = table.answer(Request(method="GET", path="/queues"))
+    assert reply.status == 404
+    assert b"there are no queues" in reply.body
+
+
+def test_each_queue_has_metrics(shown: Queues) -> None:
+    """Those of a queue that is gone are gone."""
+    metrics = Metrics()
+    queue_view.refresh(metrics, shown.bridge.core.context.config.chain)
+    page = metrics.page()[0].decode()
+    assert 'slurm_bridge_queue_used{queue="root.a",resource="vcore"} 2000.0' in page
+    assert 'slurm_bridge_queue_waiting{queue="root.a"} 1.0' in page
+    queue_view.refresh(metrics, shown.base.chain)
+    assert "root.a" not in metrics.page()[0].decode()
+
+
+def test_a_file_is_checked_without_a_daemon(tmp_path: pathlib.Path) -> None:
+    """By the same rules, one line for each problem."""
+    file = tmp_path / "queues.yaml"
+    file.write_text("partitions: [{name: default, queues: [{name: root, queues: [{name: 'a b'}]}]}]")
+    assert "a b" in queue_client.problems(file)[0]
+    file.write_text("partitions: [{name: default, queues: [{name: root, queues: [{name: a}]}]}]")
+    assert queue_client.problems(file) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ((404, b"there are no queues"), errors.NotFound),
+        ((200, b"[]"), errors.BadAnswer),
+        ((200, b"nonsense"), errors.BadAnswer),
+        ((503, b""), errors.BadAnswer),
+    ],
+)
+def test_a_door_without_queues_is_told_apart(answer: tuple[int, bytes], error: type[Exception]) -> None:
+    """From one that answers nonsense."""
+    status, body = answer
+    with responses.RequestsMock() as door:
+        door.get(f"{URL}{queue_view.PATH}", status=status, body=body)
+        with pytest.raises(error):
+            queue_client.ask(URL)
+
+
+@responses.activate
+def test_the_command_shows_the_tree(shown: Queues, capsys: pytest.CaptureFixture[str]) -> None:
+    """And, for machines, what the door said."""
+    body = json.dumps(shown.hook.picture()).encode()
+    responses.get(f"{URL}{queue_view.PATH}", body=body)
+    assert cli.main(["queues", "--url", URL]) == 0
+    assert "root.a uses 2 of 2 vcore" in capsys.readouterr().out
+    assert cli.main(["queues", "--url", URL, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(body)
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://x:port"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    """With what is allowed."""
+    with pytest.raises(errors.BadConfiguration, match="--url"):
+        queue_client.ask(url)

@@ -1,0 +1,70 @@
+"""The daemon with exactly the rights that deploy/ grants."""
+
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+
+from slurm_bridge.kube.client import KubeClient
+from slurm_bridge.model import kinds, names
+from slurm_bridge.sim.kube import access
+from tests.component.scheduler.whole_core import Bridge
+
+RBAC = pathlib.Path(__file__).resolve().parents[3] / "deploy" / "rbac.yaml"
+TOKEN = "token-of-the-service-account"
+
+
+def granted() -> tuple[access.AccessRule, ...]:
+    """The rules of all roles, as the pocket API server takes them."""
+    rules = [rule for one in yaml.safe_load_all(RBAC.read_text()) for rule in one.get("rules", ())]
+    return tuple(access.AccessRule(verbs=tuple(rule["verbs"]), resources=_resources(rule)) for rule in rules)
+
+
+def _resources(rule: Any) -> tuple[str, ...]:
+    parts = [(one.partition("/"), group) for group in rule["apiGroups"] for one in rule["resources"]]
+    return tuple(
+        f"{plural}.{group}{slash}{more}" if group else plural + slash + more for (plural, slash, more), group in parts
+    )
+
+
+class Limited(Bridge):
+    """The API server knows the daemon as its service account."""
+
+    def _cluster(self) -> KubeClient:
+        self.kube.access.grant(TOKEN, access.User(name="system:serviceaccount:x:slurm-bridge", rules=granted()))
+        given, self.kube.token = self.kube.token, TOKEN
+        try:
+            return super()._cluster()
+        finally:
+            self.kube.token = given
+
+
+@pytest.fixture
+def limited(bridge: Bridge) -> Limited:
+    """In the same world."""
+    return Limited(bridge.folder, world=bridge.world)
+
+
+@pytest.mark.security("rights")
+def test_a_pod_is_parked_without_the_right_to_patch_pods(limited: Limited) -> None:
+    """The daemon schedules, parks and ends pods with the shipped rights, none of which reaches a pod's spec."""
+    job = limited.waiting("a")
+    limited.slurm.control.end(job.job_id, "CANCELLED")
+    limited.until(lambda: limited.park_note("a"))
+    limited.slurm.control.unpause()
+    limited.bound("b")
+    limited.slurm.control.end(limited.job("b").job_id, "CANCELLED")
+    limited.until(lambda: limited.leaving("b"), 120)
+    patched = limited.kube_calls.count(method="PATCH", target="/pods/")
+    assert patched
+    assert patched == limited.kube_calls.count(method="PATCH", target="/status")
+
+
+def test_the_pocket_server_knows_the_difference(limited: Limited) -> None:
+    """Or the case above would show nothing: the same account is refused at the pod itself."""
+    limited.pod("a")
+    seen = limited._cluster().get(kinds.PODS, "default", "a")
+    assert seen is not None
+    with pytest.raises(Exception, match="cannot patch resource"):
+        limited._cluster().patch(kinds.PODS, seen, {"metadata": {"annotations": {names.ANNOTATION_PARKED: "x"}}})
