@@ -57,7 +57,14 @@ class AgentService:
         self._sampler = sampler
         self.desk = Desk(sampler, tokens, clock, metrics, cache.problem)
         self.door = self._opened(place)
-        self._supervise()
+        for kind, numbers in self.cache.numbers().items():
+            self.metrics.informer(kind, numbers)
+        self.supervisor.add("watchdog", self._watch)
+        self.supervisor.add("slurm", self.cache.follow_slurm)
+        self.supervisor.add("web", self.door.run, carries=True)
+        self.health.alive_while("threads", lambda: ", ".join((*self.supervisor.dead(), *self.cache.dead())))
+        self.health.ready_while("caches", self.cache.problem)
+        self.health.ready_while("serves", lambda: "about to stop" if self.supervisor.stop.is_set() else "")
 
     def run(self) -> int:
         """Runs until it is stopped; returns the exit status."""
@@ -80,16 +87,6 @@ class AgentService:
             self.metrics.nodes.set(self._sampler.nodes_count)
 
         return {**probes.routes(self.health, self.metrics, refresh), **self.desk.routes()}
-
-    def _supervise(self) -> None:
-        for kind, numbers in self.cache.numbers().items():
-            self.metrics.informer(kind, numbers)
-        self.supervisor.add("watchdog", self._watch)
-        self.supervisor.add("slurm", self.cache.follow_slurm)
-        self.supervisor.add("web", self.door.run, carries=True)
-        self.health.alive_while("threads", lambda: ", ".join((*self.supervisor.dead(), *self.cache.dead())))
-        self.health.ready_while("caches", self.cache.problem)
-        self.health.ready_while("serves", lambda: "about to stop" if self.supervisor.stop.is_set() else "")
 
     def _watch(self, stop: threading.Event) -> None:
         """Threads that the supervisor does not own end the process too."""

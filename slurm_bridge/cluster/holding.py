@@ -84,7 +84,14 @@ class Holding:
         self._holds[uid] = hold
         if held is not None and held.keeps_as(hold):
             # The sums stand: most of what is heard of a pod is how it goes.
-            return self._show(uid, held, hold)
+            # The pod as it is now, in its place among those of the node.
+            if held.pod is hold.pod:
+                return frozenset()
+            if hold.pod is not None:
+                self._pods.setdefault(hold.node, {})[uid] = hold.pod
+            else:
+                self._unshow(uid, held)
+            return frozenset({hold.node})
         left = self._drop(uid, held) if held is not None else frozenset()
         self._count(hold, 1)
         if hold.pod is not None:
@@ -95,16 +102,6 @@ class Holding:
         """It keeps nothing any more; gives the nodes that differ now."""
         held = self._holds.pop(uid, None)
         return self._drop(uid, held) if held is not None else frozenset()
-
-    def _show(self, uid: str, held: Hold, hold: Hold) -> frozenset[str]:
-        """The pod as it is now, in its place among those of the node."""
-        if held.pod is hold.pod:
-            return frozenset()
-        if hold.pod is not None:
-            self._pods.setdefault(hold.node, {})[uid] = hold.pod
-        else:
-            self._unshow(uid, held)
-        return frozenset({hold.node})
 
     def _unshow(self, uid: str, held: Hold) -> None:
         pods = self._pods.get(held.node, {})

@@ -53,7 +53,14 @@ class Keeper:
             if new is not None:
                 self._put_node(new)
             elif old is not None:
-                self._drop_node(old.metadata.name)
+                name = old.metadata.name
+                facts = self._nodes.pop(name, None)
+                if facts is not None:
+                    self._touched[name] = None
+                    self._odd.pop(name, None)
+                    self._names = self._by_slurm = None
+                    self._unclaim(facts)
+                    self._moved()
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Any pod of any scheduler: it counts from the moment it has a node until it is terminal or gone."""
@@ -66,7 +73,15 @@ class Keeper:
             if new is None or new.terminal:
                 self._release(shown.uid)
             elif new.bound:
-                self._observe(old, new)
+                # Amounts are read again only when they can have changed; the pod itself is taken over in any case.
+                held = self._holding.get(new.uid)
+                settled = held is not None and not held.assumed and held.node == new.spec.node_name
+                known = held is not None and settled and old is not None and old.spec == new.spec
+                requests = held.requests if held is not None and known else self._amounts_of(new)
+                placed = names.LABEL_JOB_ID in new.metadata.labels
+                self._hold(
+                    new.uid, Hold(node=new.spec.node_name, requests=requests, assumed=False, placed=placed, pod=new)
+                )
 
     def assume(self, uid: str, node: str, requests: Amounts, pod: Pod | None = None) -> None:
         """A binding is on its way: count the pod there until the cluster tells what became of it.
@@ -198,15 +213,6 @@ class Keeper:
         """Why nothing fits on this node, "" where what it has can be read."""
         return self._odd.get(name, "") if self._odd else ""
 
-    def _drop_node(self, name: str) -> None:
-        facts = self._nodes.pop(name, None)
-        if facts is not None:
-            self._touched[name] = None
-            self._odd.pop(name, None)
-            self._names = self._by_slurm = None
-            self._unclaim(facts)
-            self._moved()
-
     def _unclaim(self, facts: NodeFacts) -> None:
         claimants = self._claims[facts.slurm_name]
         claimants.discard(facts.name)
@@ -232,15 +238,6 @@ class Keeper:
             self._by_slurm = None
         self._nodes[facts.name] = facts
         self._touched[facts.name] = None
-
-    def _observe(self, old: Pod | None, new: Pod) -> None:
-        """Amounts are read again only when they can have changed; the pod itself is taken over in any case."""
-        held = self._holding.get(new.uid)
-        settled = held is not None and not held.assumed and held.node == new.spec.node_name
-        known = held is not None and settled and old is not None and old.spec == new.spec
-        requests = held.requests if held is not None and known else self._amounts_of(new)
-        placed = names.LABEL_JOB_ID in new.metadata.labels
-        self._hold(new.uid, Hold(node=new.spec.node_name, requests=requests, assumed=False, placed=placed, pod=new))
 
     def _amounts_of(self, pod: Pod) -> Amounts:
         """Amounts that nobody can read count as nothing: one odd pod must not stop the watch of all others."""

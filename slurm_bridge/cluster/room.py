@@ -142,7 +142,8 @@ def _wanted(pod: Pod, request: JobRequest) -> _Wanted:
     found += [(name, amount) for name, amount in requested(pod).items() if amount > 0]
     found.append(("room cpus", request.cpus_per_task))
     if request.tasks == 1:
-        found.append(("room memory", _mib(request)))
+        per_cpu = request.memory.per is MemoryPer.CPU
+        found.append(("room memory", request.memory.mib * (request.cpus_per_task if per_cpu else 1)))
     found += [(f"{_GRES}{one.name}:{one.type}", one.count) for one in request.gres]
     return tuple(found)
 
@@ -174,11 +175,6 @@ def _cpus(slurm: SlurmNode | None) -> int:
 
 def _memory(slurm: SlurmNode | None) -> int:
     return slurm.memory_mib - slurm.used_memory_mib if slurm is not None else 0
-
-
-def _mib(request: JobRequest) -> int:
-    per_cpu = request.memory.per is MemoryPer.CPU
-    return request.memory.mib * (request.cpus_per_task if per_cpu else 1)
 
 
 def _free(written: str, slurm: SlurmNode | None) -> int:

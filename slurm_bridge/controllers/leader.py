@@ -156,7 +156,7 @@ class Election:
 
     def _spec(self, lease: Lease | None, *, holder: str) -> LeaseSpec:
         before = lease.spec if lease is not None else LeaseSpec()
-        now = _micro_time(self._clock.wall())
+        now = dt.datetime.fromtimestamp(self._clock.wall(), tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         # A lease that is given up is free at once.
         lasts = self._terms.lease_seconds if holder else 1
         if holder == before.holder_identity or not holder:
@@ -191,7 +191,3 @@ class Election:
 
 def _version(lease: Lease) -> tuple[str, str]:
     return lease.uid, lease.metadata.resource_version
-
-
-def _micro_time(wall: float) -> str:
-    return dt.datetime.fromtimestamp(wall, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

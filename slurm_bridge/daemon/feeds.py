@@ -109,7 +109,12 @@ class Feeds:
             return
         try:
             found = tuple(kind for kind in self._lacking if self._cluster.served(kind) is not None)
-            self._follow_optional()
+            # Start the optional informers whose kind is served now.
+            for need in self._unserved:
+                if self._cluster.served(needs_table.KINDS[need]) is not None:
+                    self._unserved = tuple(one for one in self._unserved if one is not need)
+                    self._optional[need.value].start()
+                    self._enter(need.value, self._optional[need.value])
         except errors.BridgeError as problem:
             self._due = now + NO_ANSWER
             logger.warning("cannot find out which kinds of workloads the cluster serves: {}", problem)
@@ -129,14 +134,6 @@ class Feeds:
         self._stores[kind] = made.store
         made.start()
         self._enter(_name(kind), made)
-
-    def _follow_optional(self) -> None:
-        """Start the optional informers whose kind is served now."""
-        for need in self._unserved:
-            if self._cluster.served(needs_table.KINDS[need]) is not None:
-                self._unserved = tuple(one for one in self._unserved if one is not need)
-                self._optional[need.value].start()
-                self._enter(need.value, self._optional[need.value])
 
     def _welcome(self) -> None:
         """Count the kinds whose first list has arrived."""

@@ -146,7 +146,9 @@ class Policy:
 
     def admit(self, session: Session, ask: Ask) -> Admit | Reject | Wait:
         """Every refusal at once, so that nobody mends them one by one."""
-        first, *others = _everybody(ask.workload)
+        workload = ask.workload
+        everybody = (Whom(pod.metadata.namespace, pod.spec.service_account_name or "default") for pod in workload.pods)
+        first, *others = list(dict.fromkeys(everybody)) or [_first(workload)]
         partition = next((value for value in ask.values if value.key == PARTITION), None)
         # Who only tries out what would happen may have no Slurm to ask.
         if partition is not None and not session.snapshot.partitions and session.mode is Mode.REAL:
@@ -214,12 +216,6 @@ class Policy:
         return (
             f"{value.source}: {value.key} {texts.bounded(value.value, 100)!r} is not allowed for {whom}; {allowed_here}"
         )
-
-
-def _everybody(workload: Workload) -> list[Whom]:
-    """Those under whom members run, each in its own namespace, the first member's first."""
-    everybody = (Whom(pod.metadata.namespace, pod.spec.service_account_name or "default") for pod in workload.pods)
-    return list(dict.fromkeys(everybody)) or [_first(workload)]
 
 
 def _first(workload: Workload) -> Whom:

@@ -55,14 +55,13 @@ def _scores(answer: base.Scores) -> None:
     if not isinstance(answer.nodes, Numbers):
         _all(answer.nodes.values(), _finite, "Scores.nodes", "numbers")
     if answer.tiers is not None:
-        _tiers(answer.tiers)
-
-
-def _tiers(tiers: base.Tiers) -> None:
-    _is(tiers, base.Tiers, "Scores.tiers")
-    first = 1 if tiers.first is None else tiers.first
-    if not (_positive(tiers.count) and _positive(first) and _finite(tiers.widen_after)):
-        raise TypeError(f"Scores.tiers is {tiers!r}; count and first are whole numbers from 1, widen_after is a number")
+        tiers = answer.tiers
+        _is(tiers, base.Tiers, "Scores.tiers")
+        first = 1 if tiers.first is None else tiers.first
+        if not (_positive(tiers.count) and _positive(first) and _finite(tiers.widen_after)):
+            raise TypeError(
+                f"Scores.tiers is {tiers!r}; count and first are whole numbers from 1, widen_after is a number"
+            )
 
 
 def _subsets(answer: base.Subsets) -> None:

@@ -235,7 +235,8 @@ def _made(found: list[Attempt], limits: Limits, *, required: bool) -> Course:
         return PLAIN
     stay = required or limits.then is Then.STAY
     attempts = _staying(found, limits) if stay else _widening(found, limits)
-    return Course(attempts=attempts, version=_version(attempts))
+    words = "\0".join([f"{attempt.name}\1{attempt.then.value}" for attempt in attempts])
+    return Course(attempts=attempts, version=hashlib.blake2s(words.encode(), digest_size=4).hexdigest())
 
 
 def _same(nodes: Nodes | None, every: Nodes) -> bool:
@@ -267,12 +268,6 @@ def rewritten(one: Attempt, window: float | None, then: Then, most: int | None) 
     return Attempt(
         nodes=one.nodes, within=one.within, most=most, name=one.name, window_seconds=window, then=then, parts=one.parts
     )
-
-
-def _version(attempts: tuple[Attempt, ...]) -> str:
-    """Of the sets' names, not of their nodes: a node that comes or goes must not start the course anew."""
-    words = "\0".join([f"{attempt.name}\1{attempt.then.value}" for attempt in attempts])
-    return hashlib.blake2s(words.encode(), digest_size=4).hexdigest()
 
 
 def resume(course: Course, previous: PlanState | None, now: float, memo: str = "") -> PlanState:

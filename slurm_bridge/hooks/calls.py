@@ -169,7 +169,8 @@ class Caller:
         except Exception as error:  # a hook is foreign code: whatever it raises is its own failure, and on_error rules
             outcome = _outcome(error)
             self.observer.called(hook.name, phase, outcome, self.clock.now() - began)
-            raise HookFailed(hook, phase, _describe(error), outcome) from error
+            own = isinstance(error, OverBudget | Quarantined)
+            raise HookFailed(hook, phase, str(error) if own else f"{type(error).__name__}: {error}", outcome) from error
         seconds = self.clock.now() - began
         self.observer.called(hook.name, phase, Outcome.SLOW if seconds > hook.budget_seconds else Outcome.OK, seconds)
         return Answer(value, seconds)
@@ -233,7 +234,10 @@ class Worker:
             try:
                 value, error = reply.get(timeout=seconds)
             except queue.Empty:
-                self._abandon()
+                self._behind = self._thread
+                if self._thread is not None:
+                    self._left.add(self._thread)
+                self._dismiss()
                 raise OverBudget(f"did not answer within {seconds * 1000:.0f} ms") from None
         if error is None:
             return value
@@ -254,12 +258,6 @@ class Worker:
             self._thread.start()
         return self._jobs
 
-    def _abandon(self) -> None:
-        self._behind = self._thread
-        if self._thread is not None:
-            self._left.add(self._thread)
-        self._dismiss()
-
     def _dismiss(self) -> None:
         if self._jobs is not None:
             self._jobs.put(None)
@@ -279,8 +277,3 @@ def _outcome(error: Exception) -> Outcome:
     if isinstance(error, OverBudget):
         return Outcome.TIMEOUT
     return Outcome.QUARANTINED if isinstance(error, Quarantined) else Outcome.ERROR
-
-
-def _describe(error: Exception) -> str:
-    own = isinstance(error, OverBudget | Quarantined)
-    return str(error) if own else f"{type(error).__name__}: {error}"

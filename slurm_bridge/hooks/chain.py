@@ -148,7 +148,12 @@ class Chain:
             try:
                 return self._plan(session, ask, translated, previous, avoid or {})
             except Stopped as stopped:
-                return _again(session, stopped.obstacle)
+                # Where only some nodes were looked at, another look may find others although nothing changes.
+                obstacle = stopped.obstacle
+                if not isinstance(obstacle, Wait) or obstacle.reason != explain.UNSCHEDULABLE:
+                    return obstacle
+                after = session.retry_after if obstacle.retry_after is None else obstacle.retry_after
+                return dataclasses.replace(obstacle, retry_after=after, moving=obstacle.moving or session.moving)
 
     def unhonoured(self, translated: Translated) -> Wait | None:
         """Why pods that ask for this may not have a job, whatever else hooks say of them."""
@@ -284,14 +289,6 @@ def _nowhere(session: Session) -> Wait:
     """In the workload's own words; sets and domains are nothing that its user knows of."""
     wanted = f": {'; '.join(session.wanted)}" if session.wanted else ""
     return Wait(reason=explain.UNSCHEDULABLE, message=f"unschedulable on cluster{wanted}")
-
-
-def _again(session: Session, obstacle: Obstacle) -> Obstacle:
-    """Where only some nodes were looked at, another look may find others although nothing changes."""
-    if not isinstance(obstacle, Wait) or obstacle.reason != explain.UNSCHEDULABLE:
-        return obstacle
-    after = session.retry_after if obstacle.retry_after is None else obstacle.retry_after
-    return dataclasses.replace(obstacle, retry_after=after, moving=obstacle.moving or session.moving)
 
 
 def asked(workload: Workload, translated: Translated) -> Ask:

@@ -84,13 +84,11 @@ class Ranking:
 
     @functools.cached_property
     def _values(self) -> _Values:
-        return _by_row(self.scores.nodes, self.columns)
-
-
-def _by_row(scores: Mapping[str, float], columns: NodeColumns) -> _Values:
-    if isinstance(scores, Numbers):
-        return scores.values_of(columns)
-    return np.fromiter((scores.get(name, 0.0) for name in columns.names.tolist()), np.float64, len(columns))
+        scores = self.scores.nodes
+        columns = self.columns
+        if isinstance(scores, Numbers):
+            return scores.values_of(columns)
+        return np.fromiter((scores.get(name, 0.0) for name in columns.names.tolist()), np.float64, len(columns))
 
 
 def _top(among: _Rows, values: _Values, number: int, turn: int) -> _Rows:

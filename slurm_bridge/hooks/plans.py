@@ -136,10 +136,7 @@ def bounded(course: Course, previous: PlanState | None, tasks: int, fewest: Call
         number = fewest()
     if number is None and before is None:
         return course
-    return _bounded(course, min(number or tasks, tasks), tasks)
-
-
-def _bounded(course: Course, most: int, tasks: int) -> Course:
+    most = min(number or tasks, tasks)
     first = (Attempt(most=most, name="fewest nodes", window_seconds=FEW_SECONDS, then=Then.WIDEN),)
     others = [rewritten(one, one.window_seconds, one.then, tasks) for one in course.attempts]
     attempts = (*first, *others) if most < tasks else tuple(others)

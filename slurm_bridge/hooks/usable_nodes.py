@@ -143,20 +143,16 @@ def within(sets: Iterable[NodeSet], reached: UsableNodes) -> list[NodeSet]:
 def _left(one: NodeSet, reached: UsableNodes) -> NodeSet | None:
     every = reached.every
     if one.parts:
-        return _left_apart(one, reached)
+        # Only a job with a component for each shape can keep its shapes apart.
+        if reached.changeable or len(one.parts) != len(reached.parts):
+            return None
+        parts = tuple(mine & left for mine, left in zip(one.parts, reached.parts, strict=True))
+        left = dataclasses.replace(one, nodes=functools.reduce(operator.or_, parts), parts=parts)
+        return left if apart(parts, reached.least) else None
     nodes = one.nodes if one.nodes is every else one.nodes & every
     if not reached.suits(nodes):
         return None
     return one if len(nodes) == len(one.nodes) else dataclasses.replace(one, nodes=nodes)
-
-
-def _left_apart(one: NodeSet, reached: UsableNodes) -> NodeSet | None:
-    """Only a job with a component for each shape can keep its shapes apart."""
-    if reached.changeable or len(one.parts) != len(reached.parts):
-        return None
-    parts = tuple(mine & left for mine, left in zip(one.parts, reached.parts, strict=True))
-    left = dataclasses.replace(one, nodes=functools.reduce(operator.or_, parts), parts=parts)
-    return left if apart(parts, reached.least) else None
 
 
 def apart(sets: Sequence[Nodes], least: Sequence[int]) -> bool:

@@ -89,35 +89,32 @@ class Mirror:
         if self._clock.now() < self._due:
             return
         try:
-            self._pass()
+            began = self._clock.now()
+            changed = self.poll()
+            self._cost = self._clock.now() - began
+            self.details()
+            if self._clock.now() - self._swept >= self._rhythm.sweep:
+                self.sweep()
+            slower = min(self._rhythm.slowest, self._period * 1.5)
+            self._period = self._rhythm.fastest if changed else slower
+            # A Slurm that takes long to answer is asked less often, or asking would be all that it does.
+            self._due = self._clock.now() + max(self._period, self._cost)
         except errors.BridgeError as problem:
-            self._failed(problem)
-
-    def _pass(self) -> None:
-        began = self._clock.now()
-        changed = self.poll()
-        self._cost = self._clock.now() - began
-        self.details()
-        if self._clock.now() - self._swept >= self._rhythm.sweep:
-            self.sweep()
-        slower = min(self._rhythm.slowest, self._period * 1.5)
-        self._period = self._rhythm.fastest if changed else slower
-        # A Slurm that takes long to answer is asked less often, or asking would be all that it does.
-        self._due = self._clock.now() + max(self._period, self._cost)
-
-    def _failed(self, problem: errors.BridgeError) -> None:
-        self.failures += 1
-        pause = backoff.pause(self.failures, first=self._rhythm.fastest, most=self._rhythm.slowest)
-        wish = problem.retry_after if isinstance(problem, errors.TryLater) else None
-        self._due = self._clock.now() + max(pause, wish or 0.0)
-        if self.failures == 1 or isinstance(problem, errors.OperatorMustAct):
-            logger.warning("Slurm cannot be asked for our jobs, next try in {:.1f} s: {}", pause, problem)
+            self.failures += 1
+            pause = backoff.pause(self.failures, first=self._rhythm.fastest, most=self._rhythm.slowest)
+            wish = problem.retry_after if isinstance(problem, errors.TryLater) else None
+            self._due = self._clock.now() + max(pause, wish or 0.0)
+            if self.failures == 1 or isinstance(problem, errors.OperatorMustAct):
+                logger.warning("Slurm cannot be asked for our jobs, next try in {:.1f} s: {}", pause, problem)
 
     def poll(self) -> int:
         """Ask for the state of the living placeholders whose turn it is; how many have changed."""
         known = self._turn()
         if not known:
-            return self._check_answering()
+            now = self._clock.now()
+            if self.failing or self.last_good is None or now - self.last_good >= self._rhythm.slowest:
+                self._ask(lambda: self._slurm.states([JobId(1)]))
+            return 0
         states = self._ask(lambda: self._slurm.states(self._which(known)))
         # First who is missing: a place that Slurm has forgotten must not be given to another before that is known.
         missing = [one for one in known if one.job_id not in states]
@@ -147,13 +144,6 @@ class Mirror:
         """So many have started that one list of all jobs costs less than one reading each."""
         started = sum(states[one.job_id].phase in readings.STARTED and not one.started for one in moved)
         return started >= self._rhythm.many and started * SINGLE_COSTS > max(self._listed, len(states))
-
-    def _check_answering(self) -> int:
-        """With nothing to ask for, a cheap read still tells whether Slurm answers; only after a failure or a while."""
-        now = self._clock.now()
-        if self.failing or self.last_good is None or now - self.last_good >= self._rhythm.slowest:
-            self._ask(lambda: self._slurm.states([JobId(1)]))
-        return 0
 
     def _which(self, known: Sequence[Placeholder]) -> Collection[JobId] | None:
         return None if len(known) > self._rhythm.full_states_above else [one.job_id for one in known]

@@ -37,17 +37,14 @@ class _Work(Generic[T, R]):
                 self.done[number] = self._do(self._things[number])
             finally:
                 if number not in self.done:
-                    self._leave_the_rest()
+                    with self._lock:
+                        self._next = len(self._things)
             number = self._take()
 
     def _take(self) -> int | None:
         with self._lock:
             self._next += 1
             return self._next - 1 if self._next <= len(self._things) and not self._closed.is_set() else None
-
-    def _leave_the_rest(self) -> None:
-        with self._lock:
-            self._next = len(self._things)
 
 
 class Hands:

@@ -39,14 +39,9 @@ def keeps(context: SchedulerContext, members: WorkloadPods | None, uid: Workload
     return bool(members and members.count(*PLACED)) or context.may_have_job(uid)
 
 
-def _by_uid(pod_index: PodIndex) -> Mapping[str, WorkloadKey]:
-    """Of all workloads: notes of earlier versions name others by their uids."""
-    workloads = ((key, pod_index.workload(key)) for key in pod_index.roots())
-    return {members.root.uid: key for key, members in workloads if members is not None}
-
-
 def _held(context: SchedulerContext, pod_index: PodIndex) -> Iterator[ActiveUsage]:
-    earlier = _by_uid(pod_index)
+    workloads = ((key, pod_index.workload(key)) for key in pod_index.roots())
+    earlier = {members.root.uid: key for key, members in workloads if members is not None}
     for uid in pod_index.roots():
         found = context.guard.always("counting", uid, functools.partial(_one, context, pod_index, uid, earlier))
         if found is not None:

@@ -321,7 +321,7 @@ class Core:
         for uid in self.pod_index.roots():
             members = self.pod_index.workload(uid)
             if members is not None and members.count(PodState.WANTING):
-                self.queue.activate(uid, urgent=self._pending(uid))
+                self.queue.activate(uid, urgent=any(one.phase is Phase.PENDING for one in self.context.table.of(uid)))
 
     def _pods_step(self) -> None:
         """Pods have come or gone: whoever they kept away is looked at, in the time that so many of them may take."""
@@ -373,9 +373,6 @@ class Core:
             return queue_notices.UNAVAILABLE
         count = self.leftovers.left()
         return queue_notices.leftover(count) if count else None
-
-    def _pending(self, uid: WorkloadKey) -> bool:
-        return any(one.phase is Phase.PENDING for one in self.context.table.of(uid))
 
     def retry_all(self) -> None:
         """Slurm answers again: nobody waits out a pause that has lost its reason."""

@@ -45,7 +45,16 @@ class Guard:
         except errors.BridgeError:
             raise
         except Exception as surprise:  # noqa: BLE001 - whatever it is, it is one workload's
-            self._caught(where, workload, surprise)
+            now = self._clock.now()
+            self._count.surprise(where)
+            tries, due = self._pauses.pop((where, workload), (0, now))
+            if now >= due:
+                text = "{}: {} could not be dealt with, the others go on"
+                logger.bind(workload=workload).opt(exception=surprise).error(text, where, workload or "it")
+                tries, due = tries + 1, now + backoff.pause(tries, first=FIRST, most=LONGEST)
+            self._pauses[where, workload] = tries, due
+            while len(self._pauses) > _MOST:
+                self._pauses.popitem(last=False)
             return None
         if self._pauses:
             self._pauses.pop((where, workload), None)
@@ -53,15 +62,3 @@ class Guard:
 
     def _due(self, where: str, workload: str) -> float:
         return self._pauses.get((where, workload), (0, float("-inf")))[1] if self._pauses else float("-inf")
-
-    def _caught(self, where: str, workload: str, surprise: Exception) -> None:
-        now = self._clock.now()
-        self._count.surprise(where)
-        tries, due = self._pauses.pop((where, workload), (0, now))
-        if now >= due:
-            text = "{}: {} could not be dealt with, the others go on"
-            logger.bind(workload=workload).opt(exception=surprise).error(text, where, workload or "it")
-            tries, due = tries + 1, now + backoff.pause(tries, first=FIRST, most=LONGEST)
-        self._pauses[where, workload] = tries, due
-        while len(self._pauses) > _MOST:
-            self._pauses.popitem(last=False)

@@ -73,7 +73,11 @@ class PodIndex:
             known = self._crews[self._roots[pod.uid]].root if pod.uid in self._roots else root
             assert known is not None
             if new is None:
-                self._remove(pod.uid)
+                uid = pod.uid
+                self._unfile(uid)
+                self._disowned.pop(uid, None)
+                if self._pods.pop(uid, None) is not None:
+                    self._crews[self._roots.pop(uid)].remove(uid)
                 self._bury(known.key)
             else:
                 # Its crew takes the new shape for the old one: it is there at every moment.
@@ -120,12 +124,6 @@ class PodIndex:
             self._by_handle.setdefault((pod.metadata.namespace, handle), {})[pod.uid] = None
         if pod.bound and not pod.terminal:
             self._on_node.setdefault(pod.spec.node_name, {})[pod.uid] = None
-
-    def _remove(self, uid: str) -> None:
-        self._unfile(uid)
-        self._disowned.pop(uid, None)
-        if self._pods.pop(uid, None) is not None:
-            self._crews[self._roots.pop(uid)].remove(uid)
 
     def _unfile(self, uid: str) -> None:
         """Out of the indexes that its change may have made wrong."""

@@ -122,7 +122,14 @@ class Queue:
 
         A turn needs room in Slurm's queue, and a namespace that `admits` lets in.
         """
-        self._line_up()
+        # Keys are asked for by the one who pops, and outside the lock: an order hook may take its time over one.
+        with self._changed:
+            arrived, self._arrived = self._arrived, []
+        keyed = [(self._order(uid), number, uid) for number, uid in arrived]
+        with self._changed:
+            for entry in keyed:
+                if self._stands(entry):
+                    self._ordered.push(self._wanting[entry[2]][1], entry)
         with self._changed:
             self._wake_due()
             popped = self._pop_urgent() if self._row < URGENT_IN_A_ROW else None
@@ -134,16 +141,6 @@ class Queue:
             self._row = self._row + 1 if room and self._wanting and not popped[1] else 0
             self._flying.add(popped[0])
             return popped
-
-    def _line_up(self) -> None:
-        """Keys are asked for by the one who pops, and outside the lock: an order hook may take its time over one."""
-        with self._changed:
-            arrived, self._arrived = self._arrived, []
-        keyed = [(self._order(uid), number, uid) for number, uid in arrived]
-        with self._changed:
-            for entry in keyed:
-                if self._stands(entry):
-                    self._ordered.push(self._wanting[entry[2]][1], entry)
 
     def _stands(self, entry: Entry) -> bool:
         """It has not left its line since."""
@@ -178,15 +175,13 @@ class Queue:
             elif filed.line_up:
                 self._activate(uid, urgent=False)
             elif not filed.forget:
-                self._wait(uid, filed.after)
+                after = filed.after
+                when = None if after is None else self._clock.now() + after
+                self._waiting[uid] = when
+                if when is not None:
+                    heapq.heappush(self._timers, (when, uid))
                 self._moving.update({uid: None} if filed.moving else {})
             self._changed.notify()
-
-    def _wait(self, uid: WorkloadKey, after: float | None) -> None:
-        when = None if after is None else self._clock.now() + after
-        self._waiting[uid] = when
-        if when is not None:
-            heapq.heappush(self._timers, (when, uid))
 
     def stir(self) -> int:
         """Pods have come or gone: look at those for whom that counts. How many they are."""

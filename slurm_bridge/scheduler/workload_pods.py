@@ -26,16 +26,12 @@ def standing(pod: Pod) -> PodState:
     if pod.terminal:
         return PodState.DONE if pod.status.phase == "Succeeded" else PodState.OVER
     if pod.bound:
-        return _bound(pod)
+        if names.LABEL_JOB_ID not in pod.metadata.labels:
+            return PodState.STRANGE
+        return PodState.LEAVING if pod.terminating else PodState.BOUND
     if pod.terminating:
         return PodState.OVER
     return PodState.GATED if pod.gated else PodState.WANTING
-
-
-def _bound(pod: Pod) -> PodState:
-    if names.LABEL_JOB_ID not in pod.metadata.labels:
-        return PodState.STRANGE
-    return PodState.LEAVING if pod.terminating else PodState.BOUND
 
 
 #: Of a number of 32 bits.
@@ -97,7 +93,13 @@ class WorkloadPods:
         old = self._by[before][pod.uid] if before is not None else None
         self._by.setdefault(stands, {})[pod.uid] = pod
         self._stands[pod.uid] = stands
-        self._sit(stands, pod, job_id_of(old) if old is not None else None)
+        was_on = job_id_of(old) if old is not None else None
+        job_id = job_id_of(pod) if stands is not PodState.STRANGE else None
+        if job_id is not None:
+            if job_id not in self.served:
+                self._remember(job_id)
+            self.ever[job_id] = self.ever.get(job_id, 0) + (job_id != was_on)
+            self._count(stands, pod, job_id, +1)
         if before is not None and old is not None:
             if before is not stands:
                 del self._by[before][pod.uid]
@@ -122,14 +124,6 @@ class WorkloadPods:
             self._count(stands, pod, job_id, -1)
             _add(self.ever, job_id, -1)
             self.served = self.served if job_id in self.ever else self.served - {job_id}
-
-    def _sit(self, stands: PodState, pod: Pod, was_on: names.JobId | None) -> None:
-        job_id = job_id_of(pod) if stands is not PodState.STRANGE else None
-        if job_id is not None:
-            if job_id not in self.served:
-                self._remember(job_id)
-            self.ever[job_id] = self.ever.get(job_id, 0) + (job_id != was_on)
-            self._count(stands, pod, job_id, +1)
 
     def _remember(self, job_id: names.JobId) -> None:
         """One more job. Anybody can write any id: of more than a group ever has those count that members are on."""

@@ -49,7 +49,9 @@ class Dialogue:
         answer = self._send(call, wire)
         if not _unknown_version(answer):
             return answer
-        self._forget(wire)
+        with self._lock:
+            if self._agreed is wire:
+                self._agreed = None
         return self._send(call, self.wire())
 
     def wire(self) -> Wire:
@@ -66,11 +68,6 @@ class Dialogue:
         """Drop all connections."""
         self._reads.close()
         self._orders.close()
-
-    def _forget(self, wire: Wire) -> None:
-        with self._lock:
-            if self._agreed is wire:
-                self._agreed = None
 
     def _negotiate(self) -> Wire:
         """The first of ours that is served. Nothing was ordered yet, so a missing answer leaves no doubt."""

@@ -173,8 +173,9 @@ _PLACEHOLDER: Mapping[str, object] = {
 def submit(request: JobRequest) -> dict[str, object]:
     """A new placeholder; ValueError says what Slurm would silently have cast or cut."""
     check(request)
+    few = ["PREFER_MINIMUM_NODE_COUNT"] if (request.maximum_nodes or 0) > (request.minimum_nodes or 0) else []
     return {
-        "flags": _flags(request),
+        "flags": ["EXTERNAL_JOB", *few],
         **_PLACEHOLDER,
         **dict(pair for field in FIELDS for pair in field.submit(request)),
     }
@@ -185,15 +186,6 @@ def components(request: JobRequest) -> list[dict[str, object]]:
     if any(one.components for one in request.components):
         raise ValueError("a component has no components of its own")
     return [submit(request), *(submit(dataclasses.replace(one, owner=request.owner)) for one in request.components)]
-
-
-def _flags(request: JobRequest) -> list[str]:
-    """With a maximum Slurm spreads over as many nodes as it may, even over more than there are tasks.
-
-    Also with a maximum of 1: it can be raised later, and no update carries flags.
-    """
-    few = ["PREFER_MINIMUM_NODE_COUNT"] if (request.maximum_nodes or 0) > (request.minimum_nodes or 0) else []
-    return ["EXTERNAL_JOB", *few]
 
 
 def update(request: JobRequest) -> dict[str, object]:

@@ -38,7 +38,7 @@ def job(job_id: JobId, rows: Sequence[shapes.JobRow]) -> JobView | None:
     row = next((row for row in rows if row.job_id == job_id), None)
     if row is None:
         return None
-    return _whole(row, parts(job_id, rows)) if _leads(row) else answers.job(row)
+    return _whole(row, parts(job_id, rows)) if (_leader(row) == row.job_id) else answers.job(row)
 
 
 def parts(job_id: JobId, rows: Sequence[shapes.JobRow]) -> tuple[JobView, ...]:
@@ -92,10 +92,6 @@ def _orphan(view: JobView) -> JobView:
 
 def _leader(row: shapes.JobRow) -> JobId | None:
     return JobId(number(row.het_job_id) or 0) or None
-
-
-def _leads(row: shapes.JobRow) -> bool:
-    return _leader(row) == row.job_id
 
 
 def _whole(leader: shapes.JobRow, components: Sequence[JobView]) -> JobView:

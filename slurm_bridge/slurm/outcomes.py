@@ -33,7 +33,10 @@ def of_submit(answer: HttpAnswer, chosen: JobId | None = None) -> Outcome:
     made = shapes.number(said.job_id) or 0
     problem = replies.decisive(said)
     if made > 0 and (problem is None or problem.error_number != error_numbers.DUPLICATE_JOB_ID):
-        return _made(JobId(made), answer, said)
+        job_id = JobId(made)
+        if answer.ok and not said.errors:
+            return Done(job_id=job_id, warnings=replies.warnings(said))
+        return Unknown(message=f"job {job_id} was created with errors: {replies.describe(said)}", job_id=job_id)
     if problem is not None and problem.error_number == error_numbers.INVALID_JOB_ID:
         # There is no other job in a submit: the token may not choose ids.
         return Refused(why=Refusal.FORBIDDEN, code=problem.error_number, message=replies.describe(said))
@@ -86,12 +89,6 @@ def of_problem(problem: errors.BridgeError, job_id: JobId | None = None) -> Outc
         return Unknown(message=str(problem), job_id=job_id)
     denied = isinstance(problem, errors.NotAuthenticated | errors.NotAuthorized)
     return Refused(why=Refusal.FORBIDDEN if denied else Refusal.BUSY, code=0, message=str(problem))
-
-
-def _made(job_id: JobId, answer: HttpAnswer, said: shapes.Submitted) -> Outcome:
-    if answer.ok and not said.errors:
-        return Done(job_id=job_id, warnings=replies.warnings(said))
-    return Unknown(message=f"job {job_id} was created with errors: {replies.describe(said)}", job_id=job_id)
 
 
 def _ended(job_id: JobId, problem: shapes.KillError | None) -> Outcome:

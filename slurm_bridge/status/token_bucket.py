@@ -17,15 +17,12 @@ class TokenBucket:
 
     def ready_in(self, now: float) -> float:
         """Seconds until a token may be taken, 0 when one may be taken now."""
-        self._fill(now)
+        grown = max(0.0, now - self._filled) * self._per_second
+        self._tokens = min(self._burst, self._tokens + grown)
+        self._filled = max(self._filled, now)
         missing = 1.0 - self._tokens
         return missing / self._per_second if missing > _ALMOST else 0.0
 
     def take(self) -> None:
         """Takes a token; the caller has checked `ready_in` before."""
         self._tokens = max(0.0, self._tokens - 1.0)
-
-    def _fill(self, now: float) -> None:
-        grown = max(0.0, now - self._filled) * self._per_second
-        self._tokens = min(self._burst, self._tokens + grown)
-        self._filled = max(self._filled, now)

@@ -22,7 +22,20 @@ class Metrics(Instruments):
         self._scheduling()
         self._placeholders()
         self._requests()
-        self._hooks()
+        self.hook_duration = self._histogram(
+            "hook_duration_seconds", "Duration of one hook in one phase.", _HOOKS, "hook", "phase"
+        )
+        self.hook_errors = self._counter(
+            "hook_errors_total", "Calls of hooks that raised, timed out or returned an invalid result.", "hook", "phase"
+        )
+        self.hook_events = self._counter(
+            "hook_events_total", "Background work of hooks, by the name that the hook gives it.", "hook", "what"
+        )
+        self.configuration_reloads = self._counter(
+            "configuration_reloads_total",
+            "Reloads of the configuration: ok, or refused (the last good one stays).",
+            "result",
+        )
         self._queues()
         self._submissions()
         self._process(version)
@@ -127,22 +140,6 @@ class Metrics(Instruments):
             "dropped.",
             "what",
             "outcome",
-        )
-
-    def _hooks(self) -> None:
-        self.hook_duration = self._histogram(
-            "hook_duration_seconds", "Duration of one hook in one phase.", _HOOKS, "hook", "phase"
-        )
-        self.hook_errors = self._counter(
-            "hook_errors_total", "Calls of hooks that raised, timed out or returned an invalid result.", "hook", "phase"
-        )
-        self.hook_events = self._counter(
-            "hook_events_total", "Background work of hooks, by the name that the hook gives it.", "hook", "what"
-        )
-        self.configuration_reloads = self._counter(
-            "configuration_reloads_total",
-            "Reloads of the configuration: ok, or refused (the last good one stays).",
-            "result",
         )
 
     def _queues(self) -> None:

@@ -74,7 +74,9 @@ def count_nodes(nodes: Iterable[SlurmNode]) -> NodeCounts:
 def lay(needs: Needs, count: int, there: NodeCounts, terms: LayoutTerms) -> Layout | None:
     """The layout of `count` equal pods on these nodes, None when they do not fit."""
     fixed = _per_node(needs, count, there, terms)
-    if _only_per_node(needs, there, terms):
+    names = {one.name for one in needs.gres}
+    typed = any(one.type and one.name in names for node, _ in there for one in node.gres)
+    if terms.whole or terms.one_per_node or terms.node_memory_mib is not None or typed:
         return fixed
     tasks = _tasks(needs, count, there, terms)
     return fixed if tasks is None or (fixed is not None and fixed.nodes < tasks.nodes) else tasks
@@ -119,12 +121,6 @@ def room_of_tasks(needs: Needs, node: SlurmNode) -> int:
         within = node.memory_mib // memory.mib
         by_memory = (within - within % node.threads_per_core) // needs.cpus
     return min(cpus // needs.cpus, by_memory, _by_gres(needs, node))
-
-
-def _only_per_node(needs: Needs, there: NodeCounts, terms: LayoutTerms) -> bool:
-    names = {one.name for one in needs.gres}
-    typed = any(one.type and one.name in names for node, _ in there for one in node.gres)
-    return terms.whole or terms.one_per_node or terms.node_memory_mib is not None or typed
 
 
 def _tasks(needs: Needs, count: int, there: NodeCounts, terms: LayoutTerms) -> Layout | None:

@@ -59,7 +59,11 @@ class SubmissionBuffer:
             yield slot
         finally:
             if slot is not None:
-                self._leave(slot)
+                with self._lock:
+                    slot.inside = False
+                    slot.until = self._clock.now() + self._limits.unseen
+                    if slot.heard or not slot.accepted:
+                        self._free(slot)
 
     def name(self, slot: BufferSlot, key: Key) -> None:
         """Set the pod of a slot; to be called before the pod is created."""
@@ -88,13 +92,6 @@ class SubmissionBuffer:
             slot = BufferSlot()
             self._taken.add(slot)
             return slot
-
-    def _leave(self, slot: BufferSlot) -> None:
-        with self._lock:
-            slot.inside = False
-            slot.until = self._clock.now() + self._limits.unseen
-            if slot.heard or not slot.accepted:
-                self._free(slot)
 
     def _give_up(self) -> None:
         """Free slots of pods that were accepted and never seen, for example because they were deleted at once."""

@@ -71,11 +71,7 @@ class Connections:
         if not idle:
             return False
         _, key = min(idle)
-        _close(self._inside.pop(key).sock)
+        sock = self._inside.pop(key).sock
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
         return True
-
-
-def _close(sock: socket.socket) -> None:
-    """The thread that reads from the socket wakes up and ends."""
-    with contextlib.suppress(OSError):
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)

@@ -45,9 +45,17 @@ class Draft:
 
 def draft(manifest: Manifest, scheduler_names: Sequence[str], dice: random.Random) -> Draft:
     """The pod of this manifest. Unacceptable says what is wrong with it."""
-    _check_kind(manifest)
+    kind, version = manifest.get("kind", kinds.PODS.kind), manifest.get("apiVersion", "v1")
+    if kind != kinds.PODS.kind:
+        raise Unacceptable(f"kind: {kind!r}, allowed is {kinds.PODS.kind}: controllers make the pods of other kinds")
+    if version not in kinds.PODS.versions:
+        raise Unacceptable(f"apiVersion: {version!r}, allowed is {', '.join(kinds.PODS.versions)}")
     metadata, spec = _mapping(manifest, "metadata"), _mapping(manifest, "spec")
-    _check_marks(metadata)
+    # YAML reads some unquoted texts as numbers, dates and truth values.
+    for field in ("labels", "annotations"):
+        for key, value in (_mapping(metadata, field) if metadata.get(field) is not None else {}).items():
+            if not isinstance(value, str):
+                raise Unacceptable(f"metadata.{field}[{key}]: {value!r} has to be a string: put it in quotes")
     generated = not metadata.get("name")
     made = {
         **manifest,
@@ -67,22 +75,6 @@ def renamed(made: Draft, dice: random.Random) -> Draft:
     name = _name(metadata, dice)
     pod = msgspec.structs.replace(made.pod, metadata=msgspec.structs.replace(made.pod.metadata, name=name))
     return dataclasses.replace(made, manifest={**made.manifest, "metadata": {**metadata, "name": name}}, pod=pod)
-
-
-def _check_kind(manifest: Manifest) -> None:
-    kind, version = manifest.get("kind", kinds.PODS.kind), manifest.get("apiVersion", "v1")
-    if kind != kinds.PODS.kind:
-        raise Unacceptable(f"kind: {kind!r}, allowed is {kinds.PODS.kind}: controllers make the pods of other kinds")
-    if version not in kinds.PODS.versions:
-        raise Unacceptable(f"apiVersion: {version!r}, allowed is {', '.join(kinds.PODS.versions)}")
-
-
-def _check_marks(metadata: Mapping[str, Any]) -> None:
-    """YAML reads some unquoted texts as numbers, dates and truth values."""
-    for field in ("labels", "annotations"):
-        for key, value in (_mapping(metadata, field) if metadata.get(field) is not None else {}).items():
-            if not isinstance(value, str):
-                raise Unacceptable(f"metadata.{field}[{key}]: {value!r} has to be a string: put it in quotes")
 
 
 def _mapping(manifest: Mapping[str, Any], field: str) -> Mapping[str, Any]:

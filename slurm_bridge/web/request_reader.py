@@ -79,7 +79,12 @@ class RequestReader:
 
     def body(self, head: Head, *, until: float, most: int) -> bytes:
         """Read the body. A body that announces more than `most` bytes is refused unread."""
-        length = _length(head)
+        if "transfer-encoding" in head.headers:
+            raise RequestRefused(http.HTTPStatus.LENGTH_REQUIRED, "send the body with a Content-Length, not in chunks")
+        said = head.headers.get("content-length", "0")
+        if not _LENGTH.fullmatch(said):
+            raise RequestRefused(http.HTTPStatus.BAD_REQUEST, "Content-Length has to be a number")
+        length = int(said)
         if length > most:
             words = f"a body of {length} bytes is too large; allowed are {most}"
             raise RequestRefused(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE, words)
@@ -149,12 +154,3 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, str]]:
         if not colon or not _TOKEN.fullmatch(name):
             raise RequestRefused(http.HTTPStatus.BAD_REQUEST, "a header is not `name: value`")
         yield name.lower(), value.strip()
-
-
-def _length(head: Head) -> int:
-    if "transfer-encoding" in head.headers:
-        raise RequestRefused(http.HTTPStatus.LENGTH_REQUIRED, "send the body with a Content-Length, not in chunks")
-    said = head.headers.get("content-length", "0")
-    if not _LENGTH.fullmatch(said):
-        raise RequestRefused(http.HTTPStatus.BAD_REQUEST, "Content-Length has to be a number")
-    return int(said)

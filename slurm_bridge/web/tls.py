@@ -36,17 +36,13 @@ class Certificate:
         with self._lock:
             if seen != self._seen:
                 self._seen = seen
-                self._renew()
+                try:
+                    self._context = _context(self._files)
+                except OSError as error:
+                    logger.warning("the certificate is not replaced: {}", _words(self._files, error))
+                else:
+                    logger.info("the certificate was replaced from {}", self._files.cert)
             return self._context
-
-    def _renew(self) -> None:
-        """Two files may change one after the other: a pair that does not match is read again at the next change."""
-        try:
-            self._context = _context(self._files)
-        except OSError as error:
-            logger.warning("the certificate is not replaced: {}", _words(self._files, error))
-        else:
-            logger.info("the certificate was replaced from {}", self._files.cert)
 
 
 def _context(files: Files) -> ssl.SSLContext:

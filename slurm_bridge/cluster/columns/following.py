@@ -73,13 +73,10 @@ class Deferred:
         if self.made is not None:
             return self.made
         with self._lock:
-            return self._get(nodes, names)
-
-    def _get(self, nodes: Facts, names: frozenset[str]) -> NodeColumns:
-        """Under the lock: another thread may have made them meanwhile."""
-        if self.made is None:
-            self.made = self.make() if self.make is not None else NodeColumns.of(nodes, names)
-        return self.made
+            # Under the lock: another thread may have made them meanwhile.
+            if self.made is None:
+                self.made = self.make() if self.make is not None else NodeColumns.of(nodes, names)
+            return self.made
 
 
 def _loose(columns: NodeColumns, names: frozenset[str]) -> bool:

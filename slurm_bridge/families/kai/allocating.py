@@ -90,7 +90,8 @@ class _Allocation:
             self.errors[str(invalid)] = None
             return 0, None
         self.errors |= dict.fromkeys(found.errors)
-        scores = _preferring(group, found, above)
+        preferred = group.constraint.preferred if group.constraint is not None else None
+        scores = found.scores(preferred) if preferred else above
         sets = [one.nodes for one in found.sets]
         tried = attempt(self._bench, sets, lambda within: self._fill(group, frozenset(within), scores))
         return tried.tried, None if tried.committed is None else sets[tried.committed]
@@ -108,9 +109,3 @@ class _Allocation:
     def _seat(self, task: Task, nodes: frozenset[str], scores: Mapping[str, int]) -> bool:
         packed = self._bench.pack(task.kind, nodes)
         return self._bench.seat(task, nodes, {name: packed[name] + scores.get(name, 0) for name in nodes})
-
-
-def _preferring(group: Group, found: Found, above: Mapping[str, int]) -> Mapping[str, int]:
-    """The scores of the nearest group upwards that prefers a level."""
-    preferred = group.constraint.preferred if group.constraint is not None else None
-    return found.scores(preferred) if preferred else above

@@ -93,24 +93,21 @@ class _Round:
             return False
         for name, value in self._values(names).items():
             fair, wanted = start * value, self._open(name)
-            self._serve(name, fair, wanted)
+            given = wanted if wanted <= fair else Fraction(math.floor(fair))
+            if wanted <= fair:
+                self._fractions.pop(name, None)
+            else:
+                self._fractions[name] = fair - given
+            self._give(name, given)
             less |= wanted < fair
         return less and self._remaining > 0
-
-    def _serve(self, name: str, fair: Fraction, wanted: Fraction) -> None:
-        given = wanted if wanted <= fair else Fraction(math.floor(fair))
-        if wanted <= fair:
-            self._fractions.pop(name, None)
-        else:
-            self._fractions[name] = fair - given
-        self._give(name, given)
 
     def _values(self, names: Iterable[str]) -> Mapping[str, Fraction]:
         """The part of each unsatisfied queue with a weight; who has used much gets less."""
         weights = {name: _exact(self._queues[name].weight) for name in names if self._open(name) > 0}
         every = sum(weights.values())
         values = {
-            name: max(Fraction(0), weight / every + self._k_value * (weight / every - self._usage(name)))
+            name: max(Fraction(0), weight / every + self._k_value * (weight / every - _exact(self._queues[name].usage)))
             for name, weight in weights.items()
             if weight > 0
         }
@@ -127,9 +124,6 @@ class _Round:
 
     def _open(self, name: str) -> Fraction:
         return self._queues[name].requestable - self._shares[name]
-
-    def _usage(self, name: str) -> Fraction:
-        return _exact(self._queues[name].usage)
 
 
 def _exact(number: float) -> Fraction:

@@ -71,7 +71,14 @@ def node_sets(trees: Mapping[str, Tree], question: Question, incoming: frozenset
     held = fitting.binding(tree.topology, constraint, active, question.active_nodes)
     scope = Scope(topology=tree.topology, levels=levels, held=held)
     cut = tree.cut(incoming, tree.topology.depth(levels[0]))
-    answer = _answer(tree, cut, _Asked(constraint=constraint, scope=scope, demand=Demand.of(question.tasks)))
+    # As it was given to an equal question about the same nodes.
+    asked = _Asked(constraint=constraint, scope=scope, demand=Demand.of(question.tasks))
+    key = asked.key
+    known: _Answer | None = cut.answers.get(key)
+    if known is None:
+        known = _work_out(tree, cut, asked)
+        cut.answers.put(key, known)
+    answer = known
     errors = () if answer.sets else no_room(tree.topology, question, answer.lines, answer.full)
     return Found(relevant=True, sets=answer.sets, errors=errors, tree=answer.tree, cut=cut)
 
@@ -126,16 +133,6 @@ class _Answer:
 
 def _whole(incoming: frozenset[str]) -> Found:
     return Found(relevant=False, sets=(Candidate(domain=(), nodes=incoming),))
-
-
-def _answer(tree: Tree, cut: Cut, asked: _Asked) -> _Answer:
-    """As it was given to an equal question about the same nodes."""
-    key = asked.key
-    known: _Answer | None = cut.answers.get(key)
-    if known is None:
-        known = _work_out(tree, cut, asked)
-        cut.answers.put(key, known)
-    return known
 
 
 def _work_out(tree: Tree, cut: Cut, asked: _Asked) -> _Answer:

@@ -77,16 +77,13 @@ class Cut:
         if self.counts[number] == len(self.incoming):
             return self.incoming
         if self._arranged is None:
-            self._arranged = self._arrange()
+            # All names leaf by leaf, and where each leaf begins.
+            rows = self.rows[np.argsort(self._leaves, kind="stable")]
+            counts = np.bincount(self._leaves, minlength=len(self.outline.leaves))
+            self._arranged = self.members.names[rows].tolist(), [0, *np.cumsum(counts).tolist()]
         names, ends = self._arranged
         first, end = self.outline.span(number)
         return frozenset(names[ends[first] : ends[end]])
-
-    def _arrange(self) -> tuple[list[str], list[int]]:
-        """All names leaf by leaf, and where each leaf begins."""
-        rows = self.rows[np.argsort(self._leaves, kind="stable")]
-        counts = np.bincount(self._leaves, minlength=len(self.outline.leaves))
-        return self.members.names[rows].tolist(), [0, *np.cumsum(counts).tolist()]
 
 
 def _carried(before: Cut, now: Cut) -> dict[Domain, frozenset[str]]:

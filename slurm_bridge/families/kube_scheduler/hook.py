@@ -70,7 +70,7 @@ class KubeScheduler:
     def score(self, session: Session, ask: Ask, nodes: Nodes) -> Scores:
         """As for the pods of the largest shape."""
         pod = _first(ask)
-        key = self._key(session, pod)
+        key = classes.key(pod) + repr(self._looking.versions(session, pod)).encode()
         found = self._lately(session, key, nodes)
         if found is None:
             seen = self._scene(session, pod, self._options.capacity)
@@ -193,9 +193,6 @@ class KubeScheduler:
 
     def _scene(self, session: Session, pod: Pod, capacity: Capacity) -> Scene:
         return scene(session.snapshot, pod, capacity=capacity, lookup=self._looking.at(session))
-
-    def _key(self, session: Session, pod: Pod) -> bytes:
-        return classes.key(pod) + repr(self._looking.versions(session, pod)).encode()
 
     def _rated(self, seen: Scene, nodes: Nodes) -> Nodes:
         """All, or as many as are enough, others each time."""

@@ -101,16 +101,13 @@ class Run:
             facts = self._scene.columns.facts[row]
             for config in configs:
                 if facts is not None:
-                    self._map(config, row, facts)
-
-    def _map(self, config: PriorityConfig, row: int, facts: NodeFacts) -> None:
-        """A node whose map fails stays in the list, with nothing, so that reduces see every candidate."""
-        values = self.values[config.name]
-        try:
-            if values is not None and callable(config.map):
-                values[row] = _score(config.map(self._scene.pod, self._session, facts), facts.name)
-        except Exception as error:  # noqa: BLE001 - foreign code; every failure ends up in the aggregate
-            self._fail(config, facts.name, error)
+                    # A node whose map fails stays in the list, with nothing, so that reduces see every candidate.
+                    values = self.values[config.name]
+                    try:
+                        if values is not None and callable(config.map):
+                            values[row] = _score(config.map(self._scene.pod, self._session, facts), facts.name)
+                    except Exception as error:  # noqa: BLE001 - foreign code; every failure ends up in the aggregate
+                        self._fail(config, facts.name, error)
 
     def _reduce(self, config: PriorityConfig) -> None:
         raw, reduce = self.values.get(config.name), config.reduce

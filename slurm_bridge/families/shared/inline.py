@@ -43,11 +43,9 @@ class InlineBudget:
         try:
             yield
         finally:
-            self._note(self._spent() - began)
-
-    def _note(self, seconds: float) -> None:
-        if seconds <= self._most:
-            self._long = 0
-        else:
-            self._long += 1
-            self._rests_until = self._clock.now() + REST
+            seconds = self._spent() - began
+            if seconds <= self._most:
+                self._long = 0
+            else:
+                self._long += 1
+                self._rests_until = self._clock.now() + REST

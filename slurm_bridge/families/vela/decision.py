@@ -154,7 +154,8 @@ def _resolved(merged: Merged, nodes: NodeColumns) -> tuple[Rows, NDArray[np.intp
     known = nodes.of_slurm("vela in slurm", _in_slurm)[rows]
     if not known.all():
         drop(known == 0, UNKNOWN_TO_SLURM)
-    if not _just_seen(merged, nodes):
+    uids = merged.uids
+    if not (isinstance(uids, Picked) and uids.every is samples.uid(nodes).codes and _here(merged.nodes, nodes)):
         drop(_others(merged.uids, places, samples.uids(nodes, rows)), OTHER_NODE)
     if merged.repeats:
         drop(~dice.is_first(rows), TWICE)
@@ -172,12 +173,6 @@ def rows_of(nodes: NodeColumns, names: Sequence[str]) -> Rows:
 def _here(names: Sequence[str], nodes: NodeColumns) -> TypeGuard[Picked]:
     """They were picked out of these very nodes, and their codes are the rows."""
     return isinstance(names, Picked) and names.values is nodes.names
-
-
-def _just_seen(merged: Merged, nodes: NodeColumns) -> bool:
-    """Picked from a snapshot since which no node was replaced by another of its name."""
-    uids = merged.uids
-    return isinstance(uids, Picked) and uids.every is samples.uid(nodes).codes and _here(merged.nodes, nodes)
 
 
 def _others(said: Sequence[str], places: NDArray[np.intp], here: Picked) -> Mask:

@@ -90,7 +90,11 @@ class Vela:
             if session.attempt >= (len(case.candidates) or self._options.candidates):
                 return Sample(nodes=nodes, note="every candidate was tried: all nodes are looked at")
             if session.mode is Mode.SIMULATED:
-                return _simulated(session, case, ask, nodes)
+                # Nobody waits for a simulation, so it looks at what is there, and changes nothing.
+                turn = case.turns.get(_shape(ask))
+                if turn is None or turn.decision is None:
+                    return Sample(nodes=nodes, note="nothing was sampled yet: all nodes are looked at")
+                return Sample(nodes=case.sampled(session.columns), note=note.sampled(turn.decision))
             return self._sample(session, case, ask)
 
     def score(self, session: Session, ask: Ask, _nodes: Nodes) -> Scores:
@@ -130,7 +134,7 @@ class Vela:
         return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated cannot be used: {told}")
 
     def _sample(self, session: Session, case: Case, ask: Ask) -> Sample | Wait:
-        shape, now, seen = _shape(ask), session.now, self._seen(session)
+        shape, now, seen = _shape(ask), session.now, (session.snapshot.version, self._patience.version)
         case.placed = session.placed
         follows = case.follows(shape, now, seen)
         if follows is Follows.ASK and not self._parks(case, ask, now, seen):
@@ -249,9 +253,6 @@ class Vela:
             smart.ALL_BP, max(self._options.nodes_bp, -int(-smart.ALL_BP * pods * self._options.candidates // asked))
         )
 
-    def _seen(self, session: Session) -> Seen:
-        return session.snapshot.version, self._patience.version
-
     def _came_back(self) -> None:
         """An agent that had failed answers again: whoever found no node may find one there."""
         for workload in self._cases.waiting(lambda case: case.parked or case.troubles > 0):
@@ -261,14 +262,6 @@ class Vela:
         if self._options.sample_nodes == ("LocalNodesSampler",):
             return LocalNodesSampler(self._options, self._services)
         return RemoteNodesSampler(self._options, self._services, self._patience)
-
-
-def _simulated(session: Session, case: Case, ask: Ask, nodes: Nodes) -> Sample:
-    """Nobody waits for a simulation, so it looks at what is there, and changes nothing."""
-    turn = case.turns.get(_shape(ask))
-    if turn is None or turn.decision is None:
-        return Sample(nodes=nodes, note="nothing was sampled yet: all nodes are looked at")
-    return Sample(nodes=case.sampled(session.columns), note=note.sampled(turn.decision))
 
 
 def _shapes(ask: Ask) -> list[Shaped]:

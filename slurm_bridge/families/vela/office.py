@@ -109,7 +109,17 @@ class Office:
 
     def _sampled_here(self, question: Question) -> None:
         with self._inline.measured(), self._guarded(question):
-            self._sample(question)
+            merged = self._sampler.sample(SamplingRequest(pod=question.pod, nodes_bp=question.nodes_bp))
+            self._count("sampled")
+            self._count("agents-failed", len(merged.failed))
+            for name, why in merged.failed.items():
+                self._services.log.debug(f"agent {name} is left out: {why}")
+            if not merged.answered:
+                self._told(question, Unavailable(message=f"no agent answered: {_failures(merged.failed)}"))
+            elif not merged.nodes:
+                self._told(question, Nowhere(message=self._nothing(question, merged)))
+            else:
+                self._hand_on(str(question.number), lambda: self._decide(question, merged))
 
     def close(self) -> None:
         """Nobody is told anything from now on."""
@@ -126,16 +136,6 @@ class Office:
             return
         if entry is not None:
             self._sampled_here(entry.item)
-
-    def _sample(self, question: Question) -> None:
-        merged = self._sampler.sample(SamplingRequest(pod=question.pod, nodes_bp=question.nodes_bp))
-        self._report(merged)
-        if not merged.answered:
-            self._told(question, Unavailable(message=f"no agent answered: {_failures(merged.failed)}"))
-        elif not merged.nodes:
-            self._told(question, Nowhere(message=self._nothing(question, merged)))
-        else:
-            self._hand_on(str(question.number), lambda: self._decide(question, merged))
 
     def _hand_on(self, key: str, decide: Callable[[], None]) -> None:
         """To a decision pipeline: to one that is idle in this very thread, else to the first that will be.
@@ -180,12 +180,6 @@ class Office:
             wrong = f"{type(error).__name__}: {error}"
             self._services.log.warning(f"sampling for {question.key} failed: {wrong}")
             self._told(question, Nowhere(message=f"sampling failed: {wrong}"))
-
-    def _report(self, merged: Merged) -> None:
-        self._count("sampled")
-        self._count("agents-failed", len(merged.failed))
-        for name, why in merged.failed.items():
-            self._services.log.debug(f"agent {name} is left out: {why}")
 
     def _count(self, what: str, amount: int = 1) -> None:
         if amount:

@@ -116,18 +116,20 @@ def _place(
         spots = _spots(ctx, desired, read, snapshot)
         if isinstance(spots, Misfit):
             return spots, None
-        problem = checks.problem(ctx, desired.workload, spots, snapshot, whole=_shares_no_node(desired, read, snapshot))
+        # Slurm gives the job whole nodes, because of what was asked for or of its partition.
+        partition = read.view.partition if read.view is not None else ""
+        exclusive = any(one.exclusive for one in snapshot.partitions if one.name == partition)
+        problem = checks.problem(
+            ctx, desired.workload, spots, snapshot, whole=desired.translated.request.exclusive or exclusive
+        )
         if problem is None:
-            _claim(ctx, desired.workload.root.key, spots)
+            key = desired.workload.root.key
+            claimed = ctx.states.of(key).claimed
+            for spot in spots:
+                if not ctx.keeper.holds(spot.pod.uid, spot.node.name):
+                    claimed.add(spot.pod.uid)
+                _assume(ctx, spot)
         return spots, problem
-
-
-def _claim(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
-    claimed = ctx.states.of(key).claimed
-    for spot in spots:
-        if not ctx.keeper.holds(spot.pod.uid, spot.node.name):
-            claimed.add(spot.pod.uid)
-        _assume(ctx, spot)
 
 
 def _unclaim(ctx: SchedulerContext, key: WorkloadKey, spots: tuple[Spot, ...]) -> None:
@@ -255,13 +257,6 @@ def _disagreed(ctx: SchedulerContext, pod: Pod, problem: errors.Disagreement) ->
     now = ctx.cluster.get(kinds.PODS, *pod.key)
     if now is None or now.uid != pod.uid or not now.bound:
         ctx.keeper.forget(pod.uid)
-
-
-def _shares_no_node(desired: DesiredJob, read: Placeholder, snapshot: ClusterSnapshot) -> bool:
-    """Slurm gives the job whole nodes, because of what was asked for or of its partition."""
-    partition = read.view.partition if read.view is not None else ""
-    exclusive = any(one.exclusive for one in snapshot.partitions if one.name == partition)
-    return desired.translated.request.exclusive or exclusive
 
 
 def _binding(spot: Spot, read: Placeholder) -> ports.Binding:

@@ -138,7 +138,12 @@ def end(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) 
 def _end(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     word, text = words.end_word(placeholder), words.ended(placeholder)
     if word == "TIMEOUT":
-        _after_timeout(ctx, members, text)
+        # Whoever makes such pods would make others, which would be cut off just the same.
+        controllers = [maker for pod in members.pods(PodState.BOUND) if (maker := voices.controller(pod)) is not None]
+        makers = {one.key: one.kind for one in controllers} | {members.root.object_key: members.root.kind}
+        for key, kind in makers.items():
+            if kind in ctx.config.ends.hold_after_timeout:
+                ctx.held.put(key, text)
     if placeholder.torn and not cancel.withdraw(ctx, placeholder, text):
         return ctx.back_off(members.root.key)
     return end_all(ctx, members, placeholder, word, text)
@@ -181,15 +186,6 @@ def end_pod(ctx: SchedulerContext, pod: Pod, word: str, text: str) -> Filed:
     ctx.counters.ended(word.lower())
     logger.bind(workload="/".join(pod.key)).info("pod deleted: {}", text)
     return WOKEN
-
-
-def _after_timeout(ctx: SchedulerContext, members: WorkloadPods, text: str) -> None:
-    """Whoever makes such pods would make others, which would be cut off just the same."""
-    controllers = [maker for pod in members.pods(PodState.BOUND) if (maker := voices.controller(pod)) is not None]
-    makers = {one.key: one.kind for one in controllers} | {members.root.object_key: members.root.kind}
-    for key, kind in makers.items():
-        if kind in ctx.config.ends.hold_after_timeout:
-            ctx.held.put(key, text)
 
 
 def leaving(ctx: SchedulerContext, members: WorkloadPods) -> Filed:
@@ -237,21 +233,17 @@ def again(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) 
     if read is not None and read.alive:
         return AT_ONCE
     if read is not None and read.torn:
-        return _torn(ctx, desired, read)
+        # A component ended before the others had started: they never would.
+        parts = ctx.slurm.components(read.job_id)
+        cancelled = any("CANCELLED" in one.state.words for one in parts)
+        if cancelled and not desired_job.answered(desired, read):
+            park(ctx, desired, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
+        if not cancel.withdraw(ctx, read, "a component of it has ended", noted=True):
+            return ctx.back_off(desired.workload.root.key)
+        return AT_ONCE
     if read is None or read.owner.note or words.end_word(read) != "CANCELLED":
         return None
     return park(ctx, desired, read, f"{words.ended(read)} before the pod had a node")
-
-
-def _torn(ctx: SchedulerContext, desired: DesiredJob, read: Placeholder) -> Filed:
-    """A component ended before the others had started: they never would."""
-    parts = ctx.slurm.components(read.job_id)
-    cancelled = any("CANCELLED" in one.state.words for one in parts)
-    if cancelled and not desired_job.answered(desired, read):
-        park(ctx, desired, read, f"a component of Slurm job {read.job_id} was cancelled before the pods had nodes")
-    if not cancel.withdraw(ctx, read, "a component of it has ended", noted=True):
-        return ctx.back_off(desired.workload.root.key)
-    return AT_ONCE
 
 
 def park(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder | None, why: str) -> Filed:

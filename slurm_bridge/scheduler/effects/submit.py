@@ -93,7 +93,17 @@ def _sent(
     if isinstance(outcome, Done):
         return _created(ctx, desired, planned, request, outcome)
     if isinstance(outcome, Unknown):
-        return _unknown(ctx, desired, request, outcome)
+        # It may exist. With an id we know where to look; without one a scan has to tell.
+        context, job_id = ctx, request.job_id or outcome.job_id
+        logger.bind(workload=str(desired.workload.root)).warning("submit was not answered: {}", outcome.message)
+        context.counters.attempt("unknown")
+        if job_id is not None:
+            context.table.put(readings.unknown(job_id, request.owner, context.clock.now()), tell=False)
+            context.mirror.nudge()
+        else:
+            ctx.states.of(request.owner.key).search = state.Search(ctx.clock.now())
+        _say_unavailable(ctx, desired, "it is not known whether the job was created; looking for it")
+        return ctx.back_off(request.owner.key)
     if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
         until = ctx.clock.now() + REFUSED_AGAIN
         ctx.states.of(request.owner.key).declined = state.Refusal(request.owner.request, until)
@@ -122,20 +132,6 @@ def _created(ctx: SchedulerContext, desired: DesiredJob, planned: Plan, request:
 def _remember(ctx: SchedulerContext, owner: Owner) -> None:
     if owner.kind != kinds.PODS.kind:
         ctx.states.remember_attempt(owner.key, owner.attempt)
-
-
-def _unknown(ctx: SchedulerContext, desired: DesiredJob, request: JobRequest, outcome: Unknown) -> Filed:
-    """It may exist. With an id we know where to look; without one a scan has to tell."""
-    context, job_id = ctx, request.job_id or outcome.job_id
-    logger.bind(workload=str(desired.workload.root)).warning("submit was not answered: {}", outcome.message)
-    context.counters.attempt("unknown")
-    if job_id is not None:
-        context.table.put(readings.unknown(job_id, request.owner, context.clock.now()), tell=False)
-        context.mirror.nudge()
-    else:
-        ctx.states.of(request.owner.key).search = state.Search(ctx.clock.now())
-    _say_unavailable(ctx, desired, "it is not known whether the job was created; looking for it")
-    return ctx.back_off(request.owner.key)
 
 
 def _say_unavailable(ctx: SchedulerContext, desired: DesiredJob, what: str) -> None:

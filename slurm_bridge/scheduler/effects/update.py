@@ -35,7 +35,7 @@ def keep(ctx: SchedulerContext, desired: DesiredJob, planned: Plan | Wait | Reje
         ctx.promised.crowds_out(desired.workload.root.key)
         return cancel.replace(ctx, placeholder, CROWDED_OUT)
     if isinstance(planned, Wait | Reject):
-        ctx.say(desired.workload, planned.reason, _kept(planned, placeholder))
+        ctx.say(desired.workload, planned.reason, f"{planned.message} Slurm job {placeholder.job_id} stays as it was.")
         return WOKEN if isinstance(planned, Reject) else Filed(after=planned.retry_after, moving=planned.moving)
     wanted, asked = desired_job.mark(desired, planned), placeholder.owner.request
     changed = wanted != asked or bool(placeholder.view is not None and placeholder.view.required_nodes)
@@ -100,32 +100,22 @@ def _update(ctx: SchedulerContext, desired: DesiredJob, planned: Plan, placehold
     request = submit.asked(ctx, desired, planned, placeholder.owner.attempt)
     outcome = ctx.slurm.update(placeholder.job_id, dataclasses.replace(request, job_id=None))
     if isinstance(outcome, Refused):
-        return _not_updated(ctx, desired, planned, placeholder, outcome)
+        if outcome.why in (Refusal.STARTED, Refusal.OVER, Refusal.NO_SUCH_JOB):
+            ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
+            return AT_ONCE
+        if outcome.why is Refusal.UNKNOWN_NODE:
+            # One name that Slurm does not know spoils every later update of this job too.
+            ctx.refresh_facts()
+            return cancel.replace(ctx, placeholder, "a node that it named has left Slurm")
+        if outcome.why is Refusal.BUSY:
+            return ctx.back_off(placeholder.owner.key)
+        ctx.states.of(placeholder.owner.key).update_refused = desired_job.mark(desired, planned)
+        text = f"Slurm job {placeholder.job_id} stays as it was, the change is refused: {outcome.message}"
+        ctx.status.group(desired.workload, "SlurmJobRejected", text, warning=True)
+        # What comes next may be taken, and the job must not stay with the few nodes that it has now.
+        return _in_time(ctx, planned)
     changed = _changed(ctx, placeholder)
     return ctx.back_off(placeholder.owner.key) if isinstance(outcome, Unknown) else changed
-
-
-def _not_updated(
-    ctx: SchedulerContext, desired: DesiredJob, planned: Plan, placeholder: Placeholder, outcome: Refused
-) -> Filed:
-    if outcome.why in (Refusal.STARTED, Refusal.OVER, Refusal.NO_SUCH_JOB):
-        ctx.mirror.look(placeholder.job_id, placeholder.owner, tell=False)
-        return AT_ONCE
-    if outcome.why is Refusal.UNKNOWN_NODE:
-        # One name that Slurm does not know spoils every later update of this job too.
-        ctx.refresh_facts()
-        return cancel.replace(ctx, placeholder, "a node that it named has left Slurm")
-    if outcome.why is Refusal.BUSY:
-        return ctx.back_off(placeholder.owner.key)
-    ctx.states.of(placeholder.owner.key).update_refused = desired_job.mark(desired, planned)
-    text = f"Slurm job {placeholder.job_id} stays as it was, the change is refused: {outcome.message}"
-    ctx.status.group(desired.workload, "SlurmJobRejected", text, warning=True)
-    # What comes next may be taken, and the job must not stay with the few nodes that it has now.
-    return _in_time(ctx, planned)
-
-
-def _kept(obstacle: Wait | Reject, placeholder: Placeholder) -> str:
-    return f"{obstacle.message} Slurm job {placeholder.job_id} stays as it was."
 
 
 def _fixed(mark: str) -> str:

@@ -56,7 +56,8 @@ class Evictor:
     def _evict(self, pod: Pod, preemptor: str, count: Count) -> bool:
         if not self._ours(pod):
             return True
-        self._forget()
+        for known in self._unsure, self._let_go:
+            known.difference_update([uid for uid in known if self._pod_index.get(uid) is None])
         try:
             self._context.cluster.evict(*pod.key, pod.uid)
         except (errors.NotFound, errors.Conflict):
@@ -72,11 +73,6 @@ class Evictor:
         self._let_go.add(pod.uid)
         self._say(pod, preemptor, count)
         return True
-
-    def _forget(self) -> None:
-        """Pods that are gone are asked about no more: their uids would be kept for ever."""
-        for known in self._unsure, self._let_go:
-            known.difference_update([uid for uid in known if self._pod_index.get(uid) is None])
 
     def _say(self, pod: Pod, preemptor: str, count: Count) -> None:
         text = f"Preempted by {preemptor} on node {pod.spec.node_name}"

@@ -41,7 +41,10 @@ class NominationWriter:
         """Take back what is left; the first failure ends it for this time."""
         for uid, pod in tuple(self._owed.items()):
             try:
-                self._clear(pod)
+                # Only of a pod that is there and still waits: one that has a node has used its nomination.
+                seen = self._pod_index.get(pod.uid)
+                if seen is not None and not seen.bound and not seen.terminal:
+                    self._write(pod, None)
             except errors.Disagreement as refused:
                 logger.bind(workload="/".join(pod.key)).info("preemption: its nomination stays on it: {}", refused)
             except errors.BridgeError as problem:
@@ -54,12 +57,6 @@ class NominationWriter:
     def forget(self) -> None:
         """A leadership begins, which reads the nominations anew."""
         self._owed.clear()
-
-    def _clear(self, pod: Pod) -> None:
-        """Only of a pod that is there and still waits: one that has a node has used its nomination."""
-        seen = self._pod_index.get(pod.uid)
-        if seen is not None and not seen.bound and not seen.terminal:
-            self._write(pod, None)
 
     def _write(self, pod: Pod, node: str | None) -> None:
         self._context.cluster.patch(kinds.PODS, pod, {"status": {"nominatedNodeName": node}}, "status")

@@ -238,18 +238,15 @@ class QueueEvictions:
             self._spare(recall, hook, "the right to evict is missing", refused=True)
             return
         if not leaving:
-            self._refused(recall, case, hook)
+            # It is asked again; of a group that is torn already all have to leave, however long that takes.
+            now = self._context.clock.now()
+            case.refused = now if case.refused is None else case.refused
+            if now - case.refused >= hook.evict_seconds and not self._is_leaving(case):
+                self._spare(recall, hook, f"its eviction was refused for {hook.evict_seconds:.0f} s", refused=True)
             return
         case.refused = None
         if self._is_over(recall, case):
             self._gone(recall, hook)
-
-    def _refused(self, recall: Recall, case: QueueEvictionCase, hook: Evicts) -> None:
-        """It is asked again; of a group that is torn already all have to leave, however long that takes."""
-        now = self._context.clock.now()
-        case.refused = now if case.refused is None else case.refused
-        if now - case.refused >= hook.evict_seconds and not self._is_leaving(case):
-            self._spare(recall, hook, f"its eviction was refused for {hook.evict_seconds:.0f} s", refused=True)
 
     def _is_over(self, recall: Recall, case: QueueEvictionCase) -> bool:
         """No pod is left, no pod has come after them, and no job."""

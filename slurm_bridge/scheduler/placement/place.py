@@ -116,7 +116,15 @@ def _place(part: Part, per_node: int | None) -> dict[str, str] | Reject:
     keys = frozenset(key for need in set(needs) for key, _ in need)
     nodes = [_Node(share, keys) for share in part.shares]
     _settle_bound(part.members, needs, nodes)
-    _set_quotas(nodes, needs, _inside(part.members, nodes), per_node)
+    members = _inside(part.members, nodes)
+    most = members if per_node is None else min(members, per_node)
+    if len(set(needs)) == 1:
+        quotas = _even([min(most, node.slots(needs[0], most)) for node in nodes], members)
+        for node, quota in zip(nodes, quotas, strict=True):
+            node.quota = quota
+    elif per_node is not None:
+        for node in nodes:
+            node.quota = per_node
     return _fill(part.members, needs, nodes)
 
 
@@ -131,17 +139,6 @@ def _inside(members: Sequence[Member], nodes: Sequence[_Node]) -> int:
     """How many members are, or are to be, on these nodes."""
     names = {node.name for node in nodes}
     return sum(member.node is None or member.node in names for member in members)
-
-
-def _set_quotas(nodes: Sequence[_Node], needs: Sequence[_Need], members: int, per_node: int | None) -> None:
-    most = members if per_node is None else min(members, per_node)
-    if len(set(needs)) == 1:
-        quotas = _even([min(most, node.slots(needs[0], most)) for node in nodes], members)
-        for node, quota in zip(nodes, quotas, strict=True):
-            node.quota = quota
-    elif per_node is not None:
-        for node in nodes:
-            node.quota = per_node
 
 
 def _even(slots: Sequence[int], members: int) -> list[int]:

@@ -44,20 +44,17 @@ class Acquirer:
             self._context.mirror.look(job.job_id, job.owner, tell=False)
         case.reserved = case.reserved or isinstance(outcome, Done)
         if isinstance(outcome, Refused) and outcome.why in _FINAL:
-            self._refused(key, case, outcome)
+            case.reserved, case.refused = False, True
+            if outcome.code not in self._told:
+                self._told.add(outcome.code)
+                text = "Slurm reserves no nodes, so that jobs that are not ours may take those that are kept: {}"
+                logger.bind(workload=key).warning("reservation: " + text, outcome.message)
             case.due = now + RENEWED
         elif isinstance(outcome, Refused) and outcome.why is Refusal.OVERLAP:
             # Others have reserved them and may need them soon: to be the first in the queue would not help.
             case.vain = True
         elif isinstance(outcome, Refused) and outcome.why is Refusal.UNKNOWN_NODE:
             self._context.refresh_facts()
-
-    def _refused(self, key: WorkloadKey, case: ReservationCase, outcome: Refused) -> None:
-        case.reserved, case.refused = False, True
-        if outcome.code not in self._told:
-            self._told.add(outcome.code)
-            text = "Slurm reserves no nodes, so that jobs that are not ours may take those that are kept: {}"
-            logger.bind(workload=key).warning("reservation: " + text, outcome.message)
 
     def assign(self, key: WorkloadKey, case: ReservationCase, job: Placeholder) -> None:
         """Write into its job what is kept for it; the job enters the reservation, or becomes the first of all."""

@@ -42,7 +42,9 @@ def gather(root: Root, members: Members, given: Given) -> Workload | Wait:
     """The gang, of the size on its pods."""
     pod = members.any()
     if not _proper(_said(pod, names.GROUP)):
-        return _unnamed(root, pod)
+        said = f'{names.GROUP}="{root.name}"'
+        words = f"Pod {'/'.join(pod.key)}: {said}: allowed are printable characters of at most {MOST_NAME} bytes"
+        return Wait(reason=UNNAMED, message=words)
     size = _size(pod)
     if size is None:
         return _unknown(root, pod)
@@ -68,12 +70,6 @@ def _agreed(workload: Workload, size: int) -> Workload | Wait:
 def _proper(name: str) -> bool:
     """Slurm can show the name."""
     return len(name.encode("utf-8", "surrogatepass")) <= MOST_NAME and name.isprintable()
-
-
-def _unnamed(root: Root, pod: Pod) -> Wait:
-    said = f'{names.GROUP}="{root.name}"'
-    words = f"Pod {'/'.join(pod.key)}: {said}: allowed are printable characters of at most {MOST_NAME} bytes"
-    return Wait(reason=UNNAMED, message=words)
 
 
 def _unknown(root: Root, pod: Pod, more: str = "") -> Wait:

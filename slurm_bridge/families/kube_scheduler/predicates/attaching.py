@@ -47,14 +47,10 @@ def _full(scene: Scene, driver: str, new: frozenset[Attachment]) -> Mask:
     )
     full = np.zeros(len(scene.columns), np.bool_)
     for row in np.flatnonzero(there + len(new) > limits).tolist():
-        full[row] = len(_attached(scene, row, driver) | new) > limits[row]
+        facts = scene.columns.facts[row]
+        keys = (key for pod in (facts.pods if facts is not None else ()) for key in attaching.claims(pod))
+        full[row] = len(_by_driver(scene, keys).get(driver, frozenset()) | new) > limits[row]
     return full
-
-
-def _attached(scene: Scene, row: int, driver: str) -> frozenset[Attachment]:
-    facts = scene.columns.facts[row]
-    keys = (key for pod in (facts.pods if facts is not None else ()) for key in attaching.claims(pod))
-    return _by_driver(scene, keys).get(driver, frozenset())
 
 
 def _limits(scene: Scene, driver: str) -> Whole:

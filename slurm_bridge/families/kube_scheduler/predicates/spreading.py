@@ -44,7 +44,14 @@ def _skewed(scene: Scene, one: Constraint, all_of_them: tuple[Constraint, ...]) 
     """Where there would be too many with this pod."""
 
     def among(columns: NodeColumns) -> Mask:
-        return _eligible(columns, scene.pod, one, all_of_them)
+        # Nodes that are in a domain of every constraint, and that the pod could come to as far as this one cares.
+        pod = scene.pod
+        masks = [placed(columns, each.topology_key) for each in all_of_them]
+        if one.honor_affinity:
+            masks.append(selecting.accepting(columns, pod))
+        if one.honor_taints:
+            masks.append(attributes.taints(columns).where(functools.partial(_tolerated, pod)))
+        return functools.reduce(np.logical_and, masks)
 
     found = Domains.of(scene, one.topology_key, functools.partial(_counted, scene.pod, one), among)
     fewest = found.fewest if found.number >= one.minimum_domains else 0
@@ -60,16 +67,6 @@ def _counted(pod: Pod, one: Constraint, columns: NodeColumns) -> Whole:
     here = matching.in_namespaces(pods, lambda namespace: namespace == pod.metadata.namespace)
     leaving = attributes.terminating(pods).where(bool)
     return pods.count(here & ~leaving & selecting.all_met(pods, one.selector))
-
-
-def _eligible(columns: NodeColumns, pod: Pod, one: Constraint, all_of_them: tuple[Constraint, ...]) -> Mask:
-    """Nodes that are in a domain of every constraint, and that the pod could come to as far as this one cares."""
-    masks = [placed(columns, each.topology_key) for each in all_of_them]
-    if one.honor_affinity:
-        masks.append(selecting.accepting(columns, pod))
-    if one.honor_taints:
-        masks.append(attributes.taints(columns).where(functools.partial(_tolerated, pod)))
-    return functools.reduce(np.logical_and, masks)
 
 
 def _tolerated(pod: Pod, found: tuple[Taint, ...]) -> bool:

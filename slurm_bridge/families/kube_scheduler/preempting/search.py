@@ -40,7 +40,14 @@ class VictimSearch:
         if now is None or (now.nodes and not self._situation.submitted):
             # A hook is against it altogether, or it waits for something else than nodes.
             return None
-        return self._checked(self._proposed(now))
+        # Without victims there is room, and what keeps Slurm from using it is nothing that an eviction changes.
+        found = self._proposed(now)
+        if found is None or not found.victims:
+            return None
+        answers = self._situation.answers(imagining.without(self._situation.snapshot, found.victims))
+        if answers is None or not found.nodes <= answers.nodes:
+            return None
+        return found if any(found.nodes <= within for within in answers.sets) else None
 
     def _proposed(self, now: Answers) -> Proposal | None:
         situation, avoided, evictable = self._situation, self._situation.avoided, self._situation.evictable()
@@ -62,15 +69,6 @@ class VictimSearch:
             if found is not None:
                 return found
         return None
-
-    def _checked(self, found: Proposal | None) -> Proposal | None:
-        """Without victims there is room, and what keeps Slurm from using it is nothing that an eviction changes."""
-        if found is None or not found.victims:
-            return None
-        answers = self._situation.answers(imagining.without(self._situation.snapshot, found.victims))
-        if answers is None or not found.nodes <= answers.nodes:
-            return None
-        return found if any(found.nodes <= within for within in answers.sets) else None
 
 
 def _rank(name: str, evictable: Mapping[str, Sequence[Pod]], fitting: Nodes) -> tuple[bool, int, int, str]:

@@ -66,7 +66,10 @@ def by_shape(resources: Weighted, shape: Shape) -> Callable[[Scene], Whole]:
     def rated(scene: Scene) -> Whole:
         total = weights = np.zeros(len(scene.columns), np.int64)
         for column in _counted(scene, resources):
-            value = values[_percent(column.requested, column.capacity)]
+            requested = column.requested
+            capacity = column.capacity
+            percent: Whole = np.minimum(requested, capacity) * FULL // np.maximum(capacity, 1)
+            value = values[percent]
             weight = np.where((column.capacity > 0) & (value > 0), column.weight, 0)
             total, weights = total + value * weight, weights + weight
         rounded: Whole = (2 * total + weights) // np.maximum(2 * weights, 1)
@@ -126,12 +129,6 @@ def _left(requested: Whole, capacity: Whole) -> Whole:
 def _taken(requested: Whole, capacity: Whole) -> Whole:
     share: Whole = np.minimum(requested, capacity) * MOST // np.maximum(capacity, 1)
     return share
-
-
-def _percent(requested: Whole, capacity: Whole) -> Whole:
-    """Utilization, rounded down; more than there is counts as full."""
-    percent: Whole = np.minimum(requested, capacity) * FULL // np.maximum(capacity, 1)
-    return percent
 
 
 def _evenness(columns: Sequence[_Column], rows: int) -> Whole:

@@ -46,7 +46,11 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
                 worth.add(wish.term.topology_key, columns, counted, np.where(meant, wish.weight, 0))
             for key in keys:
                 if key in about:
-                    worth.add(key, columns, counted, _weights(found, about[key]))
+                    # By pod, how much it counts what it says.
+                    by_code = about[key]
+                    weights = np.zeros(len(found.values) + 1, np.int64)
+                    weights[list(by_code)] = list(by_code.values())
+                    worth.add(key, columns, counted, weights[found.codes])
         return worth.by_node()
 
     return rated
@@ -98,13 +102,6 @@ def _reader(hard_weight: int) -> Callable[[hearing.Said], tuple[hearing.Word, ..
         return tuple(wishes)
 
     return read
-
-
-def _weights(found: hearing.Found, by_code: Mapping[int, int]) -> Whole:
-    """By pod, how much it counts what it says."""
-    weights = np.zeros(len(found.values) + 1, np.int64)
-    weights[list(by_code)] = list(by_code.values())
-    return weights[found.codes]
 
 
 class _Worth:

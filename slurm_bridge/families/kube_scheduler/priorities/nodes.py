@@ -59,7 +59,12 @@ def equal(scene: Scene) -> Whole:
 def node_affinity(scene: Scene) -> Whole:
     """The weights of all preferences that hold on a node."""
     total = numbers.constant(len(scene.columns), 0)
-    for weight, preference in _preferences(scene.pod):
+    pod = scene.pod
+    affinity = (pod.spec.affinity or {}).get("nodeAffinity")
+    written = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") if isinstance(affinity, Mapping) else None
+    for weight, preference in [
+        (int(row["weight"]), row.get("preference") or {}) for row in written or () if row.get("weight")
+    ]:
         total = total + weight * _holds(scene.columns, preference)
     return total
 
@@ -93,12 +98,6 @@ def prefer_avoid(maximum: int) -> Callable[[Scene], Whole]:
         return np.where(avoided.where(lambda listed: controller in listed), 0, maximum).astype(np.int64)
 
     return rated
-
-
-def _preferences(pod: Pod) -> list[tuple[int, Mapping[str, Any]]]:
-    affinity = (pod.spec.affinity or {}).get("nodeAffinity")
-    written = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") if isinstance(affinity, Mapping) else None
-    return [(int(row["weight"]), row.get("preference") or {}) for row in written or () if row.get("weight")]
 
 
 def _holds(nodes: NodeColumns, preference: Mapping[str, Any]) -> Mask:

@@ -48,7 +48,8 @@ class Configuring:
             if known is None:
                 self._create(rm, settings)
             else:
-                self._follow(known, settings)
+                known.follow(settings)
+                self._announce(known)
         telling.accept(_CONFIGURATION)
 
     def _obstacle(self, rm: str, configuration: documents.Document) -> str:
@@ -64,18 +65,11 @@ class Configuring:
                     partition.check(new[partition.name])
         except Refused as refused:
             return str(refused)
-        return self._foreign(rm, configuration)
-
-    def _foreign(self, rm: str, configuration: documents.Document) -> str:
         for settings in configuration.partitions:
             known = self._ledger.partitions.get(settings.name)
             if known is not None and known.origin.rm != rm:
                 return f"partition {settings.name}: is, inside, one of resource manager {known.origin.rm} already"
         return ""
-
-    def _follow(self, partition: Partition, settings: documents.Partition) -> None:
-        partition.follow(settings)
-        self._announce(partition)
 
     def _create(self, rm: str, settings: documents.Partition) -> None:
         manager = self._ledger.managers[rm]

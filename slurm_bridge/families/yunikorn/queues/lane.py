@@ -187,7 +187,9 @@ class Lane:
         application = self.partition.applications.get(leaving.name)
         if leaving.leave is Leave.APPLICATION and application is not None:
             self.partition.remove_application(leaving.name)
-            self._retire(application.queue)
+            leaf = application.queue
+            for queue in reloading.retire(leaf, (leaf.path,) if len(self.partition.leaf(leaf)) else ()):
+                self.partition.forget(queue)
         elif leaving.leave is Leave.NODE:
             self.partition.remove_node(leaving.name)
         elif leaving.leave is Leave.ALLOCATION:
@@ -197,11 +199,6 @@ class Lane:
             if one in self._flying:
                 self._flying[one] = None
         self._setting.send(events.Removed(by=self._setting.number, leaving=leaving))
-
-    def _retire(self, leaf: Queue) -> None:
-        """A queue that drains, or that nobody configured, goes with its last application."""
-        for queue in reloading.retire(leaf, (leaf.path,) if len(self.partition.leaf(leaf)) else ()):
-            self.partition.forget(queue)
 
     def _leave_out(self, event: events.HeldElsewhere) -> None:
         """Nodes of other schedulers are no candidates; where two hold the same one, the first scheduler keeps it."""
@@ -223,7 +220,15 @@ class Lane:
             try:
                 count = self._steps(proposals, most, now)
             finally:
-                self._propose(proposals)
+                self._tell_held()
+                if proposals:
+                    bundle = events.Bundle(
+                        partition=self.name,
+                        incarnation=self.origin.incarnation,
+                        by=self._setting.number,
+                        proposals=tuple(proposals),
+                    )
+                    self._setting.send(bundle)
             # What was just proposed may have to go: the cache has to know it before.
             followed = self._preempt(now) if count < most else 0
             self.settled = count < most and not followed
@@ -238,17 +243,6 @@ class Lane:
                 proposals.append(result.allocation)
                 self._flying[result.allocation.ask.id] = result.allocation.ask
         return most
-
-    def _propose(self, proposals: list[Allocation]) -> None:
-        self._tell_held()
-        if proposals:
-            bundle = events.Bundle(
-                partition=self.name,
-                incarnation=self.origin.incarnation,
-                by=self._setting.number,
-                proposals=tuple(proposals),
-            )
-            self._setting.send(bundle)
 
     def _tell_held(self) -> None:
         """The other schedulers leave out what is held here."""

@@ -151,18 +151,15 @@ class Nodes:
                 node.allocations.pop(allocation.ask.id, None)
                 node.allocated = amounts.minus(node.allocated, allocation.ask.resource)
                 self._changed(node)
-                self._count_freed(name)
+                if self.are_shared_out:
+                    self.freed += 1
+                    self._freed.pop(name, None)
+                    self._freed[name] = self.freed
 
     def freed_since(self, count: int) -> Iterator[Node]:
         """The nodes that have got room since so many had."""
         late = itertools.takewhile(lambda name: self._freed[name] > count, reversed(self._freed))
         return (self._nodes[name] for name in late)
-
-    def _count_freed(self, name: str) -> None:
-        if self.are_shared_out:
-            self.freed += 1
-            self._freed.pop(name, None)
-            self._freed[name] = self.freed
 
     def hold(self, name: str, holder: AskId, since: float) -> None:
         """Reserve it."""

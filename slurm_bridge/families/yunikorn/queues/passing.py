@@ -140,18 +140,15 @@ class Passing:
     def _regular(self, now: float) -> Result | None:
         for leaf, room in self._walk(self._partition.root, None):
             if leaf.grown != self._partition.grown:
-                self._look_whether_open(leaf, room)
+                # Something has grown; whether that is of any use to this leaf.
+                if not Visit(leaf, room, self._partition).stands(self._searches):
+                    leaf.open()
+                leaf.grown, leaf.unsettled = self._partition.grown, self._partition.unsettled
             if now > leaf.until:
                 found = self._of_leaf(Visit(leaf, room, self._partition), now)
                 if found is not None:
                     return found
         return None
-
-    def _look_whether_open(self, leaf: Leaf, room: Known) -> None:
-        """Something has grown; whether that is of any use to this leaf."""
-        if not Visit(leaf, room, self._partition).stands(self._searches):
-            leaf.open()
-        leaf.grown, leaf.unsettled = self._partition.grown, self._partition.unsettled
 
     def _of_leaf(self, visit: Visit, now: float) -> Result | None:
         leaf, until = visit.leaf, math.inf
@@ -176,7 +173,8 @@ class Passing:
                 found = self._of_ask(waiting, visit, now)
                 if found is not None:
                     return found
-                until = min(until, self._turns_old(waiting, now))
+                old = waiting.ask.created + self._partition.rules.reservation_delay
+                until = min(until, old if now <= old and not waiting.ask.required_node else math.inf)
         if visit.keeps:
             # What a guarantee has left for it becomes less without anything having grown.
             until = min(until, now + CHECK_EVERY)
@@ -210,11 +208,6 @@ class Passing:
                 if count == visit.backoff:
                     application.not_before = now + visit.leaf.queue.settings.backoff_delay
                     return
-
-    def _turns_old(self, waiting: Waiting, now: float) -> float:
-        """Until when it may not reserve; infinity for one that may already, or never will."""
-        old = waiting.ask.created + self._partition.rules.reservation_delay
-        return old if now <= old and not waiting.ask.required_node else math.inf
 
     def _of_ask(self, waiting: Waiting, visit: Visit, now: float) -> Result | None:
         met = visit.leaf.obstacles

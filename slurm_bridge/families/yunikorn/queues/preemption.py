@@ -65,7 +65,8 @@ class Preemption:
             self._tried[waiting.id] = now
             if isinstance(outcome, Planned):
                 found = True
-                yield _plan(waiting, outcome, partition)
+                nodes = tuple(dict.fromkeys(outcome.nodes)) if partition.nodes.are_shared_out else ()
+                yield Plan(victims=_keys(outcome.victims), message=outcome.message, asker=waiting.id, nodes=nodes)
             else:
                 self._tried[crowding.kind(partition, waiting)] = now
                 _give_up(partition, waiting, now)
@@ -214,9 +215,3 @@ def _give_up(partition: Partition, waiting: Waiting, now: float) -> None:
 
 def _keys(victims: Iterable[Standing]) -> tuple[AskId, ...]:
     return tuple(one.key for one in victims if isinstance(one.key, AskId))
-
-
-def _plan(waiting: Waiting, planned: Planned, partition: Partition) -> Plan:
-    """Where only queues have limits, nothing of a node has to be held: whoever is promised something is tried first."""
-    nodes = tuple(dict.fromkeys(planned.nodes)) if partition.nodes.are_shared_out else ()
-    return Plan(victims=_keys(planned.victims), message=planned.message, asker=waiting.id, nodes=nodes)

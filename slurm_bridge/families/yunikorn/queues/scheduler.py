@@ -31,18 +31,15 @@ class Scheduler:
     def route(self) -> None:
         """Hand on every event that has come in. It waits for no partition."""
         for event in self.events.take():
-            self._hand_on(event)
-
-    def _hand_on(self, event: SchedulerEvent) -> None:
-        lane = self.lanes.get(event.partition)
-        if isinstance(event, events.Configured) and (lane is None or lane.origin != event.origin):
-            self._close(event.partition)
-            self.lanes[event.partition] = Lane(event.partition, event.origin, event.settings, self._setting)
-            self._open(event.partition)
-        elif isinstance(event, events.Dropped):
-            self._close(event.partition)
-        elif lane is not None and _concerns(event, lane):
-            lane.inbox.put(event)
+            lane = self.lanes.get(event.partition)
+            if isinstance(event, events.Configured) and (lane is None or lane.origin != event.origin):
+                self._close(event.partition)
+                self.lanes[event.partition] = Lane(event.partition, event.origin, event.settings, self._setting)
+                self._open(event.partition)
+            elif isinstance(event, events.Dropped):
+                self._close(event.partition)
+            elif lane is not None and _concerns(event, lane):
+                lane.inbox.put(event)
 
     def _open(self, partition: str) -> None:
         """Let its passes run, if those of the others do."""

@@ -29,16 +29,6 @@ class Searches:
         self._grown = self._unsettled = -1
         self._freed = 0
 
-    def _follow(self) -> None:
-        """Take note of what has grown."""
-        partition = self._partition
-        if self._unsettled != partition.unsettled or not self._alike:
-            # What others say of a node may be something else after any change.
-            self._searches.clear()
-        elif self._freed != partition.nodes.freed:
-            self._look_at(partition.nodes.freed_since(self._freed))
-        self._grown, self._unsettled, self._freed = partition.grown, partition.unsettled, partition.nodes.freed
-
     def _look_at(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
             for key, search in tuple(self._searches.items()):
@@ -60,7 +50,14 @@ class Searches:
     def are_vain(self, key: Size, *, reserving: bool) -> bool:
         """As `is_vain`, of all that have this in common."""
         if self._grown != self._partition.grown:
-            self._follow()
+            # Take note of what has grown.
+            partition = self._partition
+            if self._unsettled != partition.unsettled or not self._alike:
+                # What others say of a node may be something else after any change.
+                self._searches.clear()
+            elif self._freed != partition.nodes.freed:
+                self._look_at(partition.nodes.freed_since(self._freed))
+            self._grown, self._unsettled, self._freed = partition.grown, partition.unsettled, partition.nodes.freed
         search = self._searches.get(key)
         return search is not None and not search.left and (search.reserving or not reserving)
 

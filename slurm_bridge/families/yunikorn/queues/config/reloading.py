@@ -68,7 +68,15 @@ def reload(root: Queue, plan: Plan, busy: Container[str] = ()) -> tuple[Changes,
         if queue is None:
             building.add(root, one)
         else:
-            _follow(queue, one)
+            # Take over what is configured now; the root keeps its maximum, which is the size of the cluster.
+            size = queue.max
+            queue.managed = True
+            if queue.settings != one.settings:
+                queue.configure(one.settings)
+                if queue.parent is None:
+                    queue.resize(size)
+            if queue.state is State.DRAINING:
+                queue.turn(State.ACTIVE)
     _leave_behind(root, plan)
     _arrange(root, plan)
     return changes, (*gone, *sweep(root, busy))
@@ -122,18 +130,6 @@ def _dismantle(queue: Queue) -> Iterator[Queue]:
     for below in reversed(tuple(tree.downward(queue))):
         below.remove()
         yield below
-
-
-def _follow(queue: Queue, one: Planned) -> None:
-    """Take over what is configured now; the root keeps its maximum, which is the size of the cluster."""
-    size = queue.max
-    queue.managed = True
-    if queue.settings != one.settings:
-        queue.configure(one.settings)
-        if queue.parent is None:
-            queue.resize(size)
-    if queue.state is State.DRAINING:
-        queue.turn(State.ACTIVE)
 
 
 def _leave_behind(root: Queue, plan: Plan) -> None:

@@ -129,20 +129,17 @@ class _Search:
         if placed != len(self._placed):
             self._offer(node)
         elif self._scene.acceptable(node.name, parts((*self._victims, *victims))):
-            self._take(node, victims)
-
-    def _take(self, node: Node, victims: Solution) -> None:
-        for unit in victims:
-            self._trial.remove(unit)
-            self._trial.charge(self._trial.taken_over(unit))
-        self._trial.use(node.name)
-        self._placed.append(node)
-        self._victims += victims
-        # A gang that is gone makes room on other nodes too: what is better than before has to be found.
-        for name in dict.fromkeys((node.name, *(name for unit in victims for name in unit.by_node))):
-            other = self._scene.nodes.get(name)
-            if other is not None and self._is_usable(other):
-                self._offer(other)
+            for unit in victims:
+                self._trial.remove(unit)
+                self._trial.charge(self._trial.taken_over(unit))
+            self._trial.use(node.name)
+            self._placed.append(node)
+            self._victims += victims
+            # A gang that is gone makes room on other nodes too: what is better than before has to be found.
+            for name in dict.fromkeys((node.name, *(name for unit in victims for name in unit.by_node))):
+                other = self._scene.nodes.get(name)
+                if other is not None and self._is_usable(other):
+                    self._offer(other)
 
     def _offer(self, node: Node) -> None:
         gone = self._trial.gone

@@ -135,10 +135,6 @@ def plan(queue: Queue, standing: Callable[[Queue], Iterable[Standing]]) -> tuple
         claim = victims(candidates(part, standing(leaf)), part, queue.max, balance)
         balance = guarding.without(balance, claim.victims)
         if claim.victims:
-            plans.append(_planned(queue, claim))
+            message = f"preempted by queue {queue.path} (over its maximum)"
+            plans.append(Planned(asker=None, queue=queue.path, nodes=(), victims=parts(claim.victims), message=message))
     return tuple(plans)
-
-
-def _planned(queue: Queue, claim: Claim) -> Planned:
-    message = f"preempted by queue {queue.path} (over its maximum)"
-    return Planned(asker=None, queue=queue.path, nodes=(), victims=parts(claim.victims), message=message)
