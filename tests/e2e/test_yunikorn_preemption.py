@@ -127,7 +127,7 @@ def one_by_one(world: World, *manifests: Json) -> Iterator[list[Json]]:
 
 @contextlib.contextmanager
 def at_once(world: World, *manifests: Json) -> Iterator[list[Json]]:
-    """Pods that run, all made in the same second: a busy API server may need several tries for that."""
+    """Pods that run, made in one second and nothing else in it: a busy API server may need several tries for that."""
     with contextlib.ExitStack() as stack:
         for _ in range(TRIES):
             wait.next_second()
@@ -141,6 +141,7 @@ def at_once(world: World, *manifests: Json) -> Iterator[list[Json]]:
             pytest.fail(f"the API server has not made {len(manifests)} pods in one second in {TRIES} tries")
         for one in made:
             world.await_pod(one["metadata"]["name"], "a node", support_world.is_bound, SECONDS)
+        wait.next_second()
         yield made
 
 

@@ -34,4 +34,4 @@ def test_a_reservation_ends_its_jobs_unless_it_is_flexible(slurm: Desk) -> None:
     slurm.servers.pass_time(11)
     slurm.until(lambda: slurm.state(strict) == {"TIMEOUT"}, "the job is ended", seconds=60)
     assert slurm.state(flexible) == {"RUNNING"}
-    assert slurm.job_name not in slurm.get("reservations/").text
+    slurm.until(lambda: slurm.job_name not in slurm.get("reservations/").text, "both reservations are gone", seconds=60)
