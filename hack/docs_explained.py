@@ -15,7 +15,7 @@ from slurm_bridge.kube import manifests
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import Manifest
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 from slurm_bridge.settings.model import Settings
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
@@ -166,7 +166,7 @@ def _family_page(name: str, shown: Shown, config: pathlib.Path, world: pocket.Po
 
 def _settings(config: pathlib.Path, world: pocket.PocketWorld, hooks: Sequence[Mapping[str, object]]) -> Settings:
     chosen = (f"hooks={json.dumps(hooks)}",) if hooks else ()
-    return loading.load(config, {}, (*world.overrides, *chosen))
+    return loader.load(config, {}, (*world.overrides, *chosen))
 
 
 def _plain(words: str) -> str:

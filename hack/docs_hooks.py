@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import docs_options
-from slurm_bridge.cluster.rules import attaching
+from slurm_bridge.cluster.rules import attachments
 from slurm_bridge.families import policy
 from slurm_bridge.families.kube_scheduler.options import STANDARD_PREDICATES, STANDARD_PRIORITIES
 from slurm_bridge.families.kube_scheduler.predicates import nodes, resources, services, standard
@@ -31,7 +31,7 @@ AWAY_FROM: Mapping[str, str] = {
     "CheckNodeLabelPresence": "nodes that lack labels, or have them",
     "CheckServiceAffinity": "nodes that differ in some labels from where the first pod of its service is",
     "MaxCSIVolumeCount": "nodes that could attach no further volume of a CSI driver",
-    **{name: f"the same, of `{driver}` alone" for name, driver in attaching.TAKEN_OVER.items()},
+    **{name: f"the same, of `{driver}` alone" for name, driver in attachments.TAKEN_OVER.items()},
     "CheckVolumeBinding": "nodes that do not reach its volumes, or where none could be found or made for its claims",
     "NoVolumeZoneConflict": "nodes in another zone than a volume of it",
     "CheckNodeMemoryPressure": "nodes short of memory, if it requests nothing (best effort)",

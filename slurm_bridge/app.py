@@ -30,7 +30,7 @@ from slurm_bridge.model.job import JobRequest
 from slurm_bridge.overlays import metered
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.oddities import Oddities
-from slurm_bridge.settings import loading, sources
+from slurm_bridge.settings import loader, sources
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.slurm import calls, fields
 from slurm_bridge.slurm import client as slurm_client
@@ -48,7 +48,7 @@ class Configuration:
 
     def load(self) -> Settings:
         """Read all sources again."""
-        return loading.load(self.path, self.environ, self.overrides)
+        return loader.load(self.path, self.environ, self.overrides)
 
     def fingerprint(self) -> str:
         """Changes whenever the content of the file changes."""

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.informers.informer import Informer
 from slurm_bridge.informers.reflector import Subject

@@ -10,7 +10,7 @@ from slurm_bridge import errors
 from slurm_bridge.cli import pages
 from slurm_bridge.daemon import queue_view
 from slurm_bridge.families.yunikorn import files
-from slurm_bridge.families.yunikorn.queues.config import checking, parsing
+from slurm_bridge.families.yunikorn.queues.config import parser, validation
 
 URL = "http://127.0.0.1:8080"
 _SECONDS = 10.0
@@ -34,7 +34,7 @@ def ask(url: str, ca: pathlib.Path | None = None) -> Mapping[str, Any]:
 def problems(file: pathlib.Path) -> list[str]:
     """The errors in a file that configures queues, by the same rules as in the daemon."""
     try:
-        parsed = parsing.parse(files.read(str(file)))
+        parsed = parser.parse(files.read(str(file)))
     except errors.BadConfiguration as error:
         return [str(error)]
-    return [str(one) for one in checking.problems(parsed)]
+    return [str(one) for one in validation.problems(parsed)]

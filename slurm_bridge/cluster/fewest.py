@@ -24,7 +24,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from slurm_bridge.cluster import filling
+from slurm_bridge.cluster import fullness
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.columns.kept import Kept
 from slurm_bridge.cluster.columns.members import Members
@@ -114,7 +114,7 @@ class Fewest:
         rooms = rooms * columns.mask(eligible)
         inside = (rooms * self._mask(snapshot, columns, one) for one in partitions)
         found = (
-            filling.fewer(there >> _BITS, there & _REAL, tasks, one.minimum_nodes)
+            fullness.fewer(there >> _BITS, there & _REAL, tasks, one.minimum_nodes)
             for there, one in zip(inside, partitions, strict=True)
         )
         return min((number for number in found if number is not None), default=None)

@@ -18,7 +18,7 @@ from slurm_bridge.cluster.columns.kept import Kept
 from slurm_bridge.cluster.facts import NOTHING, NodeFacts
 from slurm_bridge.cluster.fewest import takes
 from slurm_bridge.cluster.memo import ByPod
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.model.job import JobRequest, MemoryPer
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import SlurmNode

@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Mapping
 
-from slurm_bridge.cluster.columns.following import Deferred, Follower
+from slurm_bridge.cluster.columns.follow import Deferred, Follower
 from slurm_bridge.cluster.columns.nodes import NodeColumns
 from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts, fits, lacking
-from slurm_bridge.cluster.nominating import NOBODY, ByNode
+from slurm_bridge.cluster.nominations import NOBODY, ByNode
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 
 __all__ = ["EMPTY", "NOTHING", "Amounts", "ClusterSnapshot", "NodeFacts", "fits", "lacking"]

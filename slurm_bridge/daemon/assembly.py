@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from slurm_bridge import ports
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import ChainServices

@@ -22,7 +22,7 @@ from slurm_bridge.demo import pocket, scene, troubles, work
 from slurm_bridge.demo.observer import PocketObserver
 from slurm_bridge.demo.scene import Frame, PodStage
 from slurm_bridge.model.meta import Manifest
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 
 #: With fewer nodes none has GPUs, which an example needs.
 FEWEST_NODES = 4
@@ -152,7 +152,7 @@ def _running(world: pocket.PocketWorld, examples: Iterable[str]) -> Iterator[_Da
     path = world.folder / "config.yaml"
     path.write_text(work.configuration(), encoding="utf-8")
     overrides = (*world.overrides, f"mirror.sweep_seconds={_SWEEP}")
-    shipped = loading.load(path, {}, overrides).hooks
+    shipped = loader.load(path, {}, overrides).hooks
     hooks = [*(hook.model_dump(mode="json") for hook in shipped), *work.hooks(examples)]
     overrides = (*overrides, f"hooks={json.dumps(hooks)}")
     with app.daemon(app.Configuration(path=path, environ={}, overrides=overrides)) as daemon:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pydantic
 
-from slurm_bridge.cluster import facts, selecting
+from slurm_bridge.cluster import facts, selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Reasons, Ruling, units
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.memo import Memo
@@ -175,7 +175,7 @@ class Eligibility:
         tolerations, ruling = of.pod.spec.tolerations, Ruling(seen)
         ruling.deny_by(seen.attribute(self._standing_name, self._standing), _judge(of.pod))
         if of.pod.spec.node_selector or affinity.required(of.pod) is not None:
-            ruling.deny(~selecting.accepting(seen, of.pod), "node(s) didn't match Pod's node affinity/selector")
+            ruling.deny(~selection.accepting(seen, of.pod), "node(s) didn't match Pod's node affinity/selector")
         ruling.deny_by(seen.of_node("taints", _taints), lambda found: _told(taints.untolerated(found, tolerations)))
         for volume in of.volumes:
             ruling.deny(~_reached(seen, volume), "node(s) didn't match PersistentVolume's node affinity")
@@ -220,7 +220,7 @@ def _told(taint: Taint | None) -> str | None:
 
 def _reached(seen: NodeColumns, volume: Volume) -> Mask:
     reach = volume.spec.node_affinity
-    return seen.present if reach is None or reach.required is None else selecting.selected(seen, reach.required)
+    return seen.present if reach is None or reach.required is None else selection.selected(seen, reach.required)
 
 
 def _reasons(denied: Denied) -> Reasons:

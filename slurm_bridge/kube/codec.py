@@ -16,7 +16,7 @@ from slurm_bridge.kube import leniency, status
 from slurm_bridge.kube.kept import Kept
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
-from slurm_bridge.runtime import decoding
+from slurm_bridge.runtime import json_decoder
 from slurm_bridge.runtime.http.messages import HttpAnswer
 
 T = TypeVar("T", bound=Object)
@@ -185,7 +185,7 @@ def _made(record: type[T]) -> Codec[T]:
     """Made by one thread at a time; informers and workers come here together."""
     made: Codec[T] | None = _codecs.get(record)
     if made is None:
-        with decoding.MAKING:
+        with json_decoder.MAKING:
             made = _codecs.get(record) or Codec(record)
             _codecs[record] = made
     return made

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from slurm_bridge.runtime import decoding
+from slurm_bridge.runtime import json_decoder
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def read(text: str, shape: type[T], *, most: int = MOST) -> T | NotReadable:
     if len(text) > most:
         return NotReadable(f"it has {len(text)} letters, {most} at most are read")
     try:
-        return decoding.decoder(shape).decode(text)
+        return json_decoder.decoder(shape).decode(text)
     except RecursionError:
         return NotReadable("it is nested too deeply")
     except (msgspec.DecodeError, ValueError) as error:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from slurm_bridge import ports
-from slurm_bridge.cluster import keeper
+from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.hooks import chain
 from slurm_bridge.mirror.breaker import Breaker
 from slurm_bridge.mirror.jobs import Mirror
@@ -141,7 +141,7 @@ class SchedulerContext:
     clock: ports.Clock
     table: Table
     mirror: Mirror
-    keeper: keeper.Keeper
+    keeper: cluster_cache.Keeper
     pod_index: PodIndex
     status: StatusReporter
     counters: Counters

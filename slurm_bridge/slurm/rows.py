@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from slurm_bridge.runtime import decoding
+from slurm_bridge.runtime import json_decoder
 from slurm_bridge.slurm import shapes
 
 T = TypeVar("T", bound=shapes.Envelope)
@@ -61,7 +61,7 @@ class _Name(shapes.Shape, frozen=True, gc=False):
 def decode(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]] | None:
     """The body in this shape without the rows that cannot be read; None when it is something else altogether."""
     try:
-        return decoding.decoder(shape).decode(body), ()
+        return json_decoder.decoder(shape).decode(body), ()
     except (msgspec.DecodeError, *ODD):
         return _leniently(body, shape)
 
@@ -69,9 +69,9 @@ def decode(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unreadable
 def anyhow(body: bytes | bytearray | msgspec.Raw, shape: type[M]) -> M:
     """The body in this shape; bytes that are no UTF-8 are replaced."""
     try:
-        return decoding.decoder(shape).decode(body)
+        return json_decoder.decoder(shape).decode(body)
     except UnicodeDecodeError:
-        return decoding.decoder(shape).decode(bytes(body).decode("utf-8", "replace"))
+        return json_decoder.decoder(shape).decode(bytes(body).decode("utf-8", "replace"))
 
 
 def _leniently(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]] | None:
@@ -132,7 +132,7 @@ def _maybe(raw: bytes | msgspec.Raw, shape: type[M]) -> M | None:
 @functools.cache
 def _raw(shape: type[shapes.Envelope], field: str) -> Any:
     """The same list with its rows as they came."""
-    with decoding.MAKING:
+    with json_decoder.MAKING:
         rows = (field, list[msgspec.Raw])
         made: Any = msgspec.defstruct(f"Raw{shape.__name__}", [rows], bases=(shape,), kw_only=True, frozen=True)
         return made

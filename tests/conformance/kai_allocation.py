@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.families.kai import allocating, fairshare
-from slurm_bridge.families.kai.allocating import Group
+from slurm_bridge.families.kai import allocation, fairshare
+from slurm_bridge.families.kai.allocation import Group
 from slurm_bridge.families.kai.bench import Bench, Machine, Task
 from slurm_bridge.families.kai.fairshare import Claim, Divided
 from slurm_bridge.families.kai.topology import GPU, WHOLE
@@ -166,7 +166,7 @@ def _attempt(given: Fields) -> Result:
         Task(name=one.text("name"), resources={GPU: one.whole("gpus")}, only=_only(one))
         for one in given.records("tasks")
     ]
-    tried = allocating.attempt(bench, given.list("sets"), lambda nodes: allocating.seat_all(bench, tasks, nodes))
+    tried = allocation.attempt(bench, given.list("sets"), lambda nodes: allocation.seat_all(bench, tasks, nodes))
     return {
         "tried": tried.tried,
         "committed": tried.committed,
@@ -185,7 +185,7 @@ def _only(given: Fields) -> frozenset[str] | None:
 def _allocate(given: Fields) -> Result:
     bench = Bench(map(_machine, given.records("nodes")), topologies(given))
     wanted = given.fields("job")
-    done = allocating.allocate(bench, job(wanted), _group(wanted, WHOLE))
+    done = allocation.allocate(bench, job(wanted), _group(wanted, WHOLE))
     return {
         "status": "pending" if done.nodes is None else "allocated",
         "sets_tried": done.tried,

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from slurm_bridge.cluster.columns import Whole
-from slurm_bridge.families.kai import fitting, nodesets, ordering, scoring, topology
-from slurm_bridge.families.kai.fitting import Demand, Room, Scope
+from slurm_bridge.families.kai import domain_order, fit, nodesets, scores, topology
+from slurm_bridge.families.kai.domain_order import Branch
+from slurm_bridge.families.kai.fit import Demand, Room, Scope
 from slurm_bridge.families.kai.nodesets import Question
-from slurm_bridge.families.kai.ordering import Branch
-from slurm_bridge.families.kai.scoring import Has
+from slurm_bridge.families.kai.scores import Has
 from slurm_bridge.families.kai.stock import Node, Nodes
 from slurm_bridge.families.kai.topology import WHOLE, Amounts, Constraint, Domain, InvalidConstraint, Job, Topology
 from slurm_bridge.families.kai.tree import Tree
@@ -114,9 +114,9 @@ def _candidates(given: Fields) -> Result:
     room = _room(written, demand)
     nodes = list(zip(domains, [one.texts("nodes", ()) for one in written], strict=True))
     levels = topology.relevant_levels(where, asked, subgroup)
-    scope = Scope(topology=where, levels=levels, held=fitting.binding(where, asked, nodes, active))
-    found = fitting.candidates(scope, domains, room.fits(demand).tolist())
-    lines = fitting.shortages(scope, domains, room, demand)
+    scope = Scope(topology=where, levels=levels, held=fit.binding(where, asked, nodes, active))
+    found = fit.candidates(scope, domains, room.fits(demand).tolist())
+    lines = fit.shortages(scope, domains, room, demand)
     return {"domains": found, "errors": nodesets.no_room(where, question, lines)}
 
 
@@ -177,21 +177,21 @@ def _sort_tree(given: Fields) -> Result:
     room = Room(free=_columns(requested, drawn.free), number=len(drawn.free))
     ratios = room.ratios(requested).tolist()
     lowest = given.text("max_depth", None)
-    return {"tree": _shown(ordering.sort_tree(drawn.tree, lambda one: ratios[one.number], lowest))}
+    return {"tree": _shown(domain_order.sort_tree(drawn.tree, lambda one: ratios[one.number], lowest))}
 
 
 def _reverse_level_order(given: Fields) -> Result:
-    return {"order": _names(ordering.reverse_level_order(_Drawn(given.fields("tree", None)).tree))}
+    return {"order": _names(domain_order.reverse_level_order(_Drawn(given.fields("tree", None)).tree))}
 
 
 def _level_domains(given: Fields) -> Result:
     drawn = _Drawn(given.fields("tree"))
-    return {"domains": _names(ordering.level_domains(drawn.tree, given.text("level")))}
+    return {"domains": _names(domain_order.level_domains(drawn.tree, given.text("level")))}
 
 
 def _domain_scores(given: Fields) -> Result:
     drawn = _Drawn(given.fields("tree"))
-    scores = ordering.domain_scores(drawn.tree, given.text("preferred"))
+    scores = domain_order.domain_scores(drawn.tree, given.text("preferred"))
     return {"scores": {name: score for number, score in scores.items() for name in drawn.nodes[number]}}
 
 
@@ -203,21 +203,21 @@ def _having(given: Fields) -> dict[str, Has]:
 
 
 def _pack(given: Fields) -> Result:
-    return {"scores": scoring.pack(_having(given))}
+    return {"scores": scores.pack(_having(given))}
 
 
 def _spread(given: Fields) -> Result:
-    return {"scores": scoring.spread(_having(given))}
+    return {"scores": scores.spread(_having(given))}
 
 
 def _resource_type(given: Fields) -> Result:
     uses, has = given.flag("task_uses_gpu"), given.flag("node_has_gpu")
-    return {"score": scoring.resource_type(task_uses_gpu=uses, node_has_gpu=has)}
+    return {"score": scores.resource_type(task_uses_gpu=uses, node_has_gpu=has)}
 
 
 def _total(given: Fields) -> Result:
-    totals = scoring.total({one.text("name"): one.mapping("scores") for one in given.records("nodes")})
-    return {"totals": totals, "order": scoring.ordered(totals)}
+    totals = scores.total({one.text("name"): one.mapping("scores") for one in given.records("nodes")})
+    return {"totals": totals, "order": scores.ordered(totals)}
 
 
 _FIT: Mapping[str, Operation] = {

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.cluster.keeper import Keeper
-from slurm_bridge.families.kube_scheduler import filtering, fiterror, scene
+from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.families.kube_scheduler import filters, fiterror, scene
 from slurm_bridge.families.kube_scheduler.predicates import resources as fitting
 from slurm_bridge.families.kube_scheduler.predicates import standard
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures
@@ -74,9 +74,7 @@ def _resources(given: Fields, expect: Fields) -> None:
     ignored = given.texts("ignored_resources", ())
     running = [_named(number, _resource_pod(one, _NODE)) for number, one in enumerate(given.records("running"))]
     seen = _scene(node, _subject(_resource_pod(given.fields("pod"))), running)
-    said = filtering.reasons_at(
-        seen, _NODE, {"": standard.build("PodFitsResources", {"ignored_resources": ignored}, {})}
-    )
+    said = filters.reasons_at(seen, _NODE, {"": standard.build("PodFitsResources", {"ignored_resources": ignored}, {})})
     short = fitting.shortages(seen, _NODE, frozenset(ignored))
     assert list(said) == [f"Insufficient {one.resource}" for one in short]
     expect.compare(
@@ -95,7 +93,7 @@ def _node(given: Fields, expect: Fields) -> None:
     used = _named(
         0, PodSpec(node_name=node.text("name", _NODE), containers=_claiming(node.texts("used_host_ports", ())))
     )
-    said = filtering.reasons_at(
+    said = filters.reasons_at(
         _scene(_described(node), _subject(_asking(pod)), [used]),
         node.text("name", _NODE),
         {name: standard.build(name, {}, {})},
@@ -177,10 +175,10 @@ def _saying(reasons: Iterable[str]) -> Callable[[Scene], Failures]:
 def _filter_order(given: Fields) -> Mapping[str, Any]:
     predicates = given.fields("predicates")
     stubs = {name: _saying(predicates.texts(name)) for name in predicates.names}
-    said = filtering.reasons_at(
+    said = filters.reasons_at(
         _scene(_bare(_NODE), _subject(PodSpec())),
         _NODE,
-        filtering.in_order(stubs, given.texts("order")),
+        filters.in_order(stubs, given.texts("order")),
         always_check_all=given.flag("always_check_all", False),
     )
     return {"fits": not said, "reasons": list(said)}
@@ -197,7 +195,7 @@ def _filter_twice(given: Fields) -> Mapping[str, Any]:
         return () if passes[crowded] else ((seen.columns.present, "no"),)
 
     seen = _scene(_bare(_NODE), _subject(PodSpec()))
-    said = filtering.check(seen, _NODE, {"predicate": predicate}, nominated=nominated)
+    said = filters.check(seen, _NODE, {"predicate": predicate}, nominated=nominated)
     return {"fits": not said, "evaluations": len(asked)}
 
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.rules import volumes
-from slurm_bridge.families.kube_scheduler import scene, scheduling, selecting
-from slurm_bridge.families.kube_scheduler.extenders import asking
+from slurm_bridge.families.kube_scheduler import cycle, scene, selection
+from slurm_bridge.families.kube_scheduler.extenders import verdicts
 from slurm_bridge.families.kube_scheduler.fiterror import FitError
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Predicate
 from slurm_bridge.families.kube_scheduler.priorities import allocation, images, numbers, shape, table
 from slurm_bridge.families.kube_scheduler.priorities.rule import BadPriority, HostPriority, PriorityConfig
-from slurm_bridge.families.kube_scheduler.prioritizing import PrioritiesFailed, Prioritizer
+from slurm_bridge.families.kube_scheduler.priority_chain import PrioritiesFailed, Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
-from slurm_bridge.families.kube_scheduler.selecting import NothingToSelect, Turns
+from slurm_bridge.families.kube_scheduler.selection import NothingToSelect, Turns
 from slurm_bridge.hooks.services import JsonClient, NotAnswered, Target
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.pod import Pod
@@ -120,14 +120,14 @@ def _image_name(given: Fields) -> Result:
 
 
 def _num_feasible(given: Fields) -> Result:
-    return {"nodes": selecting.num_feasible_nodes(given.whole("percentage"), given.whole("num_nodes"))}
+    return {"nodes": selection.num_feasible_nodes(given.whole("percentage"), given.whole("num_nodes"))}
 
 
 def _select_host(given: Fields) -> Result:
     scored = [HostPriority(host, score) for host, score in given.list("priority_list")]
     turns = Turns(given.whole("counter", 0))
     try:
-        return {"hosts": [selecting.select_host(scored, turns) for _ in range(given.whole("calls", 1))]}
+        return {"hosts": [selection.select_host(scored, turns) for _ in range(given.whole("calls", 1))]}
     except NothingToSelect as nothing:
         return {"error": str(nothing)}
 
@@ -217,7 +217,7 @@ def _prioritize(given: Fields) -> Result:
     written = given.records("extenders", ())
     extenders = [_extender(one, number) for number, one in enumerate(written)]
     post = _posting({one.url: _answer(fields) for one, fields in zip(extenders, written, strict=True)})
-    said = asking.ask(extenders, post, pod, tuple(snapshot.nodes.values()))
+    said = verdicts.ask(extenders, post, pod, tuple(snapshot.nodes.values()))
     configs = [_plugin(one) for one in given.records("plugins")]
     try:
         found = Prioritizer(configs).run(scene.scene(snapshot, pod), session, snapshot.names, extended=said.rows)
@@ -283,24 +283,24 @@ def _schedule(given: Fields) -> Result:
         PriorityConfig(name=one.text("name"), weight=one.whole("weight"), **one.choice("name", _PRIORITIES))
         for one in given.records("priorities")
     ]
-    by = scheduling.Algorithm(
+    by = cycle.Algorithm(
         predicates=_predicates(given, pod),
         prioritizer=Prioritizer(rated),
         pick=Turns(),
         always_check_all=given.flag("always_check_all", False),
     )
     seen = scene.scene(snapshot, pod, lookup=Lookup(storage=storage))
-    return _told(scheduling.schedule(seen, kube_records.session(snapshot), by))
+    return _told(cycle.schedule(seen, kube_records.session(snapshot), by))
 
 
-def _told(found: scheduling.Scheduled | scheduling.Unscheduled | FitError) -> Result:
+def _told(found: cycle.Scheduled | cycle.Unscheduled | FitError) -> Result:
     match found:
         case FitError(nodes=nodes, reasons=reasons):
             failed = {name: list(said) for name, said in reasons.items()}
             return {"fit_error": {"num_all_nodes": nodes, "failed": failed, "message": found.message}}
-        case scheduling.Unscheduled(message=message):
+        case cycle.Unscheduled(message=message):
             return {"error": message}
-        case scheduling.Scheduled(host=host):
+        case cycle.Scheduled(host=host):
             return {"host": host}
 
 

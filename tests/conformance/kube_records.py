@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.calls import Caller, Unobserved
 from slurm_bridge.hooks.pass_context import Layers

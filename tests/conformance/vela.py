@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Whole
-from slurm_bridge.families.vela import commit, dice, loop, scoring, smart, sorting, strategies
+from slurm_bridge.families.vela import commit, dice, loop, sample_order, smart, strategies
+from slurm_bridge.families.vela import scores as scoring
 from slurm_bridge.families.vela.dice import Places
 from slurm_bridge.families.vela.plugins import battery, fit, geo, recency
 from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
 from slurm_bridge.families.vela.samples import SamplingResponse
 from slurm_bridge.families.vela.scene import Scene
-from slurm_bridge.families.vela.scoring import Weighted
+from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.smart import Failure
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Container, Pod, PodSpec, ResourceNeeds
@@ -41,7 +42,7 @@ def _by_name(names: Sequence[str], values: Whole) -> dict[str, int]:
 
 # -- queue_and_sort --------------------------------------------------------------------------------------------------
 
-_SORT = sorting.PrioritySort()
+_SORT = sample_order.PrioritySort()
 
 
 def _sort_key(pod: Fields) -> Any:

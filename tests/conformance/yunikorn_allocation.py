@@ -4,11 +4,11 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from slurm_bridge.families.yunikorn.queues import allocating, nodes, records, tree
+from slurm_bridge.families.yunikorn.queues import node_search, nodes, records, tree
+from slurm_bridge.families.yunikorn.queues.allocation_pass import Passing
 from slurm_bridge.families.yunikorn.queues.applications import Waiting
 from slurm_bridge.families.yunikorn.queues.nodes import Nodes
 from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.passing import Passing
 from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode
 from slurm_bridge.families.yunikorn.queues.rules import Rules
 from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
@@ -185,11 +185,11 @@ def _pick_node(given: Fields) -> Mapping[str, Any]:
     waiting = Waiting(ask, "fair")
     if wanted.flag("reserved", False):
         waiting.on["elsewhere"] = 0.0
-    found = allocating.pick(
+    found = node_search.pick(
         waiting,
         book,
-        reserving=allocating.may_reserve(waiting, (), now=0.0, delay=Rules().reservation_delay),
-        may=allocating.anywhere,
+        reserving=node_search.may_reserve(waiting, (), now=0.0, delay=Rules().reservation_delay),
+        may=node_search.anywhere,
         score=functools.partial(book.score, "fair"),
     )
     node = found.nodes[0] if found.nodes else found.reserve
@@ -207,7 +207,7 @@ def _in_use(given: Fields, book: Nodes) -> None:
 
 def _timeout(given: Fields) -> Mapping[str, Any]:
     return {
-        "cancelled": allocating.overdue(
+        "cancelled": node_search.overdue(
             fits_headroom=given.flag("fits_headroom"),
             seconds=60 * given.number("reserved_minutes_ago"),
             timeout=Rules().reservation_timeout,
@@ -225,7 +225,7 @@ def _gang(given: Fields) -> Mapping[str, Any]:
         )
         queue = Queue(f"q{depth}", queue, leaf=depth == len(path) - 1, settings=settings)
     assert queue is not None
-    reason = allocating.gang_obstacle(queue, given.mapping("placeholders"))
+    reason = node_search.gang_obstacle(queue, given.mapping("placeholders"))
     return {"accepted": not reason, "reason": reason or None}
 
 

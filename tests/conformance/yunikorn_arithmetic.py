@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from slurm_bridge.families.yunikorn.queues import amounts, quantities, sorting
+from slurm_bridge.families.yunikorn.queues import amounts, orders, quantities
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
@@ -95,7 +95,7 @@ def _queue_sorting(given: Fields, expect: Fields) -> None:
     parent = Queue("root", settings=_settings(given))
     for written in given.records("queues"):
         _child(parent, written)
-    expect.compare({"order": [queue.name for queue in sorting.sorted_queues(parent)]})
+    expect.compare({"order": [queue.name for queue in orders.sorted_queues(parent)]})
 
 
 def _child(parent: Queue, written: Fields) -> None:
@@ -126,7 +126,7 @@ class _Ask:
 
 def _applications(given: Fields) -> Result:
     leaf = Queue("leaf", leaf=True, settings=_settings(given, given.mapping("queue_resource", None)))
-    order: sorting.Applications[_Application] = sorting.Applications(leaf)
+    order: orders.Applications[_Application] = orders.Applications(leaf)
     for written in given.records("apps"):
         application = _Application(
             name=written.text("name"),
@@ -144,7 +144,7 @@ def _requests(given: Fields) -> Result:
         _Ask(name=ask.text("name"), priority=ask.whole("priority", 0), created=ask.number("created"))
         for ask in given.records("requests")
     ]
-    return {"order": [ask.name for ask in sorting.sorted_asks(asks)]}
+    return {"order": [ask.name for ask in orders.sorted_asks(asks)]}
 
 
 def _application_sorting(given: Fields, expect: Fields) -> None:
@@ -153,12 +153,12 @@ def _application_sorting(given: Fields, expect: Fields) -> None:
 
 
 def _node_sorting(given: Fields, expect: Fields) -> None:
-    policy, weights = sorting.node_policy(given.text("policy", "")), given.mapping("weights", None)
+    policy, weights = orders.node_policy(given.text("policy", "")), given.mapping("weights", None)
     scores = {
-        node.text("name"): sorting.node_score(node.mapping("capacity"), node.mapping("allocated", {}), policy, weights)
+        node.text("name"): orders.node_score(node.mapping("capacity"), node.mapping("allocated", {}), policy, weights)
         for node in given.records("nodes")
     }
-    expect.compare({"policy": policy.value, "scores": scores, "order": sorting.sorted_nodes(scores)})
+    expect.compare({"policy": policy.value, "scores": scores, "order": orders.sorted_nodes(scores)})
 
 
 FILES: Mapping[str, Callable[[Fields, Fields], None]] = {

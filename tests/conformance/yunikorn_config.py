@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import acl, placement, tree
-from slurm_bridge.families.yunikorn.queues.config import checking, documents, parsing
+from slurm_bridge.families.yunikorn.queues.config import documents, parser, validation
 from slurm_bridge.families.yunikorn.queues.settings import Settings
 from tests.conformance.fields import Fields, Malformed
 
@@ -14,8 +14,8 @@ Result = Mapping[str, Any]
 
 
 def _validation(given: Fields, expect: Fields) -> None:
-    parsed = parsing.parse(given.raw("config"))
-    found = list(checking.problems(parsed, ours=False))
+    parsed = parser.parse(given.raw("config"))
+    found = list(validation.problems(parsed, ours=False))
     for problem in found:
         if problem.code == "unknown_field":  # of the case, not of a configuration: no rule is about them
             raise Malformed(f"{given.where}.config: {problem}")

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from clusterbench import contestants, idle_cost
 
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 
 ENV = {
     "SLURMRESTD_URL": "http://127.0.0.1:1",
@@ -24,7 +24,7 @@ def test_its_configuration_is_one_that_the_daemon_accepts(tmp_path: pathlib.Path
     env = {**ENV, "SLURM_TOKEN_FILE": str(tmp_path / "token"), "KUBECONFIG_DAEMON": str(tmp_path / "kubeconfig")}
     file = tmp_path / "slurm-bridge.yaml"
     file.write_text(yaml.safe_dump(contestants.configuration(env, 8080, others)))
-    settings = loading.load(file, {})
+    settings = loader.load(file, {})
     assert settings.scheduler_names == (contestants.OURS.scheduler,)
 
 

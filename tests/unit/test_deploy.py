@@ -16,7 +16,7 @@ from slurm_bridge.hooks.services import ChainServices
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.runtime.clock import VirtualClock
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.workloads import kind_table
 
@@ -125,7 +125,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     (config_map,) = objects("config.yaml")
     file = tmp_path_factory.mktemp("config") / "config.yaml"
     file.write_text(config_map["data"]["config.yaml"])
-    return loading.load(file, {})
+    return loader.load(file, {})
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def test_the_shipped_configuration_says_that_the_token_travels_unencrypted(tmp_p
     file = tmp_path / "config.yaml"
     file.write_text(text.replace("  plain_http: true\n", ""))
     with pytest.raises(errors.BadConfiguration, match=r"slurm\.plain_http: has to be true"):
-        loading.load(file, {})
+        loader.load(file, {})
 
 
 def test_every_variable_of_the_pod_is_a_key(settings: Settings, container: Json, tmp_path: pathlib.Path) -> None:
@@ -216,7 +216,7 @@ def test_every_variable_of_the_pod_is_a_key(settings: Settings, container: Json,
     (config_map,) = objects("config.yaml")
     file = tmp_path / "config.yaml"
     file.write_text(config_map["data"]["config.yaml"])
-    found = loading.load(file, {one["name"]: one["value"] for one in container["env"]})
+    found = loader.load(file, {one["name"]: one["value"] for one in container["env"]})
     assert found.log.as_json
     assert not settings.log.as_json
 

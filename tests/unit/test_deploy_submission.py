@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 ON = DEPLOY / "submission"
@@ -62,9 +62,9 @@ def test_its_variables_switch_the_api_on_with_the_certificate_that_is_mounted(
     file = tmp_path / "config.yaml"
     file.write_text(config_map["data"]["config.yaml"])
     (container,) = pod["containers"]
-    settings = loading.load(file, {one["name"]: one["value"] for one in container["env"]})
+    settings = loader.load(file, {one["name"]: one["value"] for one in container["env"]})
     assert settings.web.submission.enabled
-    assert not loading.load(file, {}).web.submission.enabled
+    assert not loader.load(file, {}).web.submission.enabled
     assert settings.web.tls is not None
     ((mount,), (volume,)) = container["volumeMounts"], pod["volumes"]
     assert mount["name"] == volume["name"]

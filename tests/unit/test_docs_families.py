@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from slurm_bridge.families.kube_scheduler import filtering
+from slurm_bridge.families.kube_scheduler import filters
 from slurm_bridge.families.kube_scheduler.predicates import own, reasons, standard
 from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.table import ALIASES, PRIORITIES
-from slurm_bridge.families.vela import catalogue, decision, hook, office, sorting, strategies
+from slurm_bridge.families.vela import catalogue, decision, hook, office, sample_order, strategies
 from slurm_bridge.hooks import registry, session
 from slurm_bridge.scheduler.eviction import hold_table
 from tests.unit.families.kube_scheduler import scenes
@@ -120,7 +120,7 @@ def test_every_predicate_and_priority_is_named(name: str) -> None:
     assert f"`{name}" in page("kube-scheduler.md")
 
 
-@pytest.mark.parametrize("name", [*catalogue.PLUGINS, *strategies.BUILTIN, *sorting.SORTS])
+@pytest.mark.parametrize("name", [*catalogue.PLUGINS, *strategies.BUILTIN, *sample_order.SORTS])
 def test_every_plugin_of_vela_is_named(name: str) -> None:
     """Filters, scores, strategies and sort plugins."""
     assert f"`{name}`" in page("vela.md")
@@ -187,7 +187,7 @@ def test_the_example_of_a_site_works() -> None:
     seen = scenes.seen(scenes.pod(), nodes)
     assert options["predicates"][-1] == predicate[0]
     rules = {predicate[0]: scope[predicate[1].partition(":")[2]]}
-    assert dict(filtering.evaluate(seen, rules)) == {"a": ("node(s) are too loud",)}
+    assert dict(filters.evaluate(seen, rules)) == {"a": ("node(s) are too loud",)}
     *_, wanted = options["priorities"]
     offered = {priority[0]: scope[priority[1].partition(":")[2]]}
     rated = table.configured(wanted["name"], wanted["weight"], wanted["args"], offered)

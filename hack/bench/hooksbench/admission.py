@@ -11,7 +11,7 @@ from typing import Any
 
 from hooksbench.queues import APPLICATIONS, PARTITION, QUEUES
 from slurm_bridge.families.yunikorn.queues import records
-from slurm_bridge.families.yunikorn.queues.config import checking
+from slurm_bridge.families.yunikorn.queues.config import validation
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
 from slurm_bridge.families.yunikorn.queues.core import Core
 from slurm_bridge.families.yunikorn.queues.records import (
@@ -140,7 +140,7 @@ def _document(queues: int) -> Document:
         leaves[place % _PARENTS].append({"name": f"q{place}", "resources": limit})
     parents = [{"name": f"p{place}", "queues": below} for place, below in leaves.items()]
     root = {"name": "root", "submitacl": "*", "queues": parents}
-    return checking.load({"partitions": [{"name": PARTITION, "queues": [root]}]})
+    return validation.load({"partitions": [{"name": PARTITION, "queues": [root]}]})
 
 
 def measure(nodes: int, workloads: int, gate: Gate | None = None) -> list[Admitted]:

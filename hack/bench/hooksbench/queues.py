@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 
 from slurm_bridge.families.yunikorn.queues import amounts, records
-from slurm_bridge.families.yunikorn.queues.allocating import May
+from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.applications import Waiting
 from slurm_bridge.families.yunikorn.queues.config import documents
+from slurm_bridge.families.yunikorn.queues.node_search import May
 from slurm_bridge.families.yunikorn.queues.nodes import Node, sorts
 from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.passing import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode
 from slurm_bridge.families.yunikorn.queues.rules import Rules
 from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy

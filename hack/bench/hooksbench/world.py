@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.cluster import facts
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.model.meta import Condition, ObjectMeta
 from slurm_bridge.model.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
 from slurm_bridge.model.pod import Container, Pod, PodSpec, PodStatus, ResourceNeeds

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from slurm_bridge.cluster.columns.nodes import NodeColumns
 from slurm_bridge.cluster.columns.table import frozen
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 
 K = TypeVar("K", bound=Hashable)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns.coded import Mask, Whole
 from slurm_bridge.cluster.columns.table import frozen
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 
 #: So many sets of names are remembered; at twenty thousand nodes each takes a megabyte.
 MOST_SETS = 64

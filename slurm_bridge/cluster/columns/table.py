@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slurm_bridge.cluster.columns import carried
 from slurm_bridge.cluster.columns.carried import Rows
 from slurm_bridge.cluster.columns.coded import Coded, Whole
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 
 F = TypeVar("F")
 V = TypeVar("V")

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from slurm_bridge.families.kai import scoring
-from slurm_bridge.families.kai.scoring import Has
+from slurm_bridge.families.kai import scores
+from slurm_bridge.families.kai.scores import Has
 from slurm_bridge.families.kai.stock import Node, Nodes
 from slurm_bridge.families.kai.topology import CPU, GPU, Amounts, Topology
 from slurm_bridge.families.kai.tree import Tree
@@ -83,7 +83,7 @@ class Bench:
 
     def pack(self, kind: str, nodes: Iterable[str]) -> Mapping[str, float]:
         """How well each of these nodes is packed with one more task."""
-        return scoring.pack(
+        return scores.pack(
             {name: Has(total=self._machines[name].total.get(kind, 0), free=self.free(name, kind)) for name in nodes}
         )
 

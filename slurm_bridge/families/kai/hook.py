@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from slurm_bridge.cluster.columns import NodeColumns, Numbers
-from slurm_bridge.cluster.recent import Recent
-from slurm_bridge.families.kai import asking, files, memo, wishes
-from slurm_bridge.families.kai.choosing import Choice, Chooser
+from slurm_bridge.cluster.recent_answers import Recent
+from slurm_bridge.families.kai import demands, files, memo, wishes
+from slurm_bridge.families.kai.choice import Choice, Chooser
 from slurm_bridge.families.kai.memo import Memo
 from slurm_bridge.families.kai.nodesets import Found
 from slurm_bridge.families.kai.options import KaiOptions
@@ -55,13 +55,13 @@ class Kai:
         wish = self._wishes(ask.workload).whole
         if wish is None or not wish.constraint.preferred:
             return _NO_SCORES
-        asked, trees = asking.asked(session.columns, ask, ask.workload.pods), self._trees(session)
+        asked, trees = demands.asked(session.columns, ask, ask.workload.pods), self._trees(session)
         found = Chooser(trees, asked, self._options.candidates).found(wish, nodes)
         scores = self._scores(session.columns, found, wish.constraint.preferred)
         depth = self._topologies[wish.constraint.topology or ""].depth(wish.constraint.preferred)
         if not scores or any(len(one.domain) == depth for one in found.sets):
             return Scores(nodes=scores, tiers=_SHOWN)
-        first = asking.enough(session.columns, trees.free[wish.constraint.topology or ""].stock, scores, asked)
+        first = demands.enough(session.columns, trees.free[wish.constraint.topology or ""].stock, scores, asked)
         return Scores(nodes=scores, tiers=Tiers(count=2, first=first))
 
     def subset(self, session: Session, ask: Ask, tasks: tuple[Pod, ...], nodes: Nodes) -> Subsets:
@@ -71,7 +71,7 @@ class Kai:
             return Subsets(note=annotations.together(wished.problems))
         if not wished.every:
             return _NOT_ASKED
-        asked = asking.asked(session.columns, ask, tasks)
+        asked = demands.asked(session.columns, ask, tasks)
         chooser = Chooser(self._trees(session), asked, self._options.candidates)
         tag = memo.tag([repr(one.constraint) for one in wished.every])
         before = Memo.parse(session.memo, tag) if session.placed and session.mode is Mode.REAL else None
@@ -103,7 +103,7 @@ class Kai:
         known = self._scored.get(level)
         if known is not None and known[0].tree is found.tree and known[0].cut is found.cut:
             return known[1]
-        scores = asking.by_row(columns, found.scores(level))
+        scores = demands.by_row(columns, found.scores(level))
         self._scored.put(level, (found, scores))
         return scores
 

@@ -9,9 +9,9 @@
 import dataclasses
 from collections.abc import Hashable, Mapping
 
-from slurm_bridge.families.kai import fitting, ordering, topology
-from slurm_bridge.families.kai.fitting import Demand, Room, Scope
-from slurm_bridge.families.kai.ordering import Branch
+from slurm_bridge.families.kai import domain_order, fit, topology
+from slurm_bridge.families.kai.domain_order import Branch
+from slurm_bridge.families.kai.fit import Demand, Room, Scope
 from slurm_bridge.families.kai.topology import WHOLE, Amounts, Constraint, Domain, Job, Topology
 from slurm_bridge.families.kai.tree import Cut, Tree
 
@@ -52,7 +52,7 @@ class Found:
         """The roomiest domain of the preferred level first, by node."""
         if self.cut is None:
             return {}
-        scores = ordering.domain_scores(self.tree, preferred)
+        scores = domain_order.domain_scores(self.tree, preferred)
         return {name: score for number, score in scores.items() for name in self.cut.nodes(number)}
 
 
@@ -68,7 +68,7 @@ def node_sets(trees: Mapping[str, Tree], question: Question, incoming: frozenset
         return _whole(incoming)
     levels = topology.relevant_levels(tree.topology, constraint, question.subgroup)
     active = [(domain, (name,)) for name in question.active_nodes if (domain := tree.domain(name)) is not None]
-    held = fitting.binding(tree.topology, constraint, active, question.active_nodes)
+    held = fit.binding(tree.topology, constraint, active, question.active_nodes)
     scope = Scope(topology=tree.topology, levels=levels, held=held)
     cut = tree.cut(incoming, tree.topology.depth(levels[0]))
     # As it was given to an equal question about the same nodes.
@@ -101,7 +101,7 @@ def room_in(tree: Tree, cut: Cut, demand: Demand) -> Room:
     free = {kind: cut.sums(stock.free(kind)) for kind in demand.requested}
     if not demand.by_pods:
         return Room(number=len(cut.counts), free=free)
-    copies = fitting.copies(demand, stock.free, stock.free_pods(), len(cut.leaf))
+    copies = fit.copies(demand, stock.free, stock.free_pods(), len(cut.leaf))
     return Room(number=len(cut.counts), free=free, pods=cut.sums(copies))
 
 
@@ -143,11 +143,11 @@ def _work_out(tree: Tree, cut: Cut, asked: _Asked) -> _Answer:
     if not fits[outline.index[start]]:
         return _Answer(full=start)
     within = _sorted(_within(cut, start), room, asked)
-    order = ordering.reverse_level_order(within)
-    taking = frozenset(fitting.candidates(scope, [one.domain for one in order], [fits[one.number] for one in order]))
+    order = domain_order.reverse_level_order(within)
+    taking = frozenset(fit.candidates(scope, [one.domain for one in order], [fits[one.number] for one in order]))
     if not taking:
         numbers = [one.number for one in order]
-        return _Answer(lines=fitting.shortages(scope, [one.domain for one in order], room.of(numbers), demand))
+        return _Answer(lines=fit.shortages(scope, [one.domain for one in order], room.of(numbers), demand))
     sets = (Candidate(domain=one.domain, nodes=cut.nodes(one.number)) for one in order if one.domain in taking)
     return _Answer(sets=tuple(sets), tree=within)
 
@@ -157,9 +157,9 @@ def _within(cut: Cut, start: Domain) -> Branch:
     branch = cut.outline.branch
     for end in range(1, len(start) + 1):
         branch = next(one for one in branch.children if one.domain == start[:end])
-    return branch if cut.counts.all() else ordering.kept(branch, lambda one: bool(cut.counts[one.number]))
+    return branch if cut.counts.all() else domain_order.kept(branch, lambda one: bool(cut.counts[one.number]))
 
 
 def _sorted(branch: Branch, room: Room, asked: _Asked) -> Branch | None:
     ratios = room.ratios(asked.demand.requested).tolist()
-    return ordering.sort_tree(branch, lambda one: ratios[one.number], asked.constraint.finest)
+    return domain_order.sort_tree(branch, lambda one: ratios[one.number], asked.constraint.finest)

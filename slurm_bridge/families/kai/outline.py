@@ -11,7 +11,7 @@ import numpy as np
 from slurm_bridge.cluster.columns import Whole
 from slurm_bridge.cluster.columns.carried import Rows
 from slurm_bridge.cluster.columns.table import frozen
-from slurm_bridge.families.kai.ordering import Branch
+from slurm_bridge.families.kai.domain_order import Branch
 from slurm_bridge.families.kai.topology import Domain, Topology
 
 

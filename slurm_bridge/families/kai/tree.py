@@ -16,7 +16,7 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import Whole
 from slurm_bridge.cluster.columns.carried import Rows
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kai.floor import NOWHERE, Floor, Leaves
 from slurm_bridge.families.kai.stock import Stock
 from slurm_bridge.families.kai.topology import Domain, Topology

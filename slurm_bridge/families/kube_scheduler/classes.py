@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import ObjectMeta, OwnerReference
 from slurm_bridge.model.pod import Pod, PodTerm

@@ -7,17 +7,17 @@ from typing import ClassVar
 
 from slurm_bridge.cluster.columns import Reasons
 from slurm_bridge.cluster.memo import Memo
-from slurm_bridge.cluster.recent import Recent
-from slurm_bridge.families.kube_scheduler import classes, filtering, prioritizing, selecting, verifying
+from slurm_bridge.cluster.recent_answers import Recent
+from slurm_bridge.families.kube_scheduler import allocation_check, classes, filters, priority_chain, selection
+from slurm_bridge.families.kube_scheduler.allocation_check import Standing
 from slurm_bridge.families.kube_scheduler.extenders.desk import ExtenderDesk
-from slurm_bridge.families.kube_scheduler.looking import Looking
+from slurm_bridge.families.kube_scheduler.lookup import Looking
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.options import Capacity, KubeSchedulerOptions
 from slurm_bridge.families.kube_scheduler.predicates import own, standard
 from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Failures, Rule
-from slurm_bridge.families.kube_scheduler.resting import Barred, Known, Resting, Restless
 from slurm_bridge.families.kube_scheduler.scene import Scene, scene
-from slurm_bridge.families.kube_scheduler.verifying import Standing
+from slurm_bridge.families.kube_scheduler.verdict_cache import Barred, Known, Resting, Restless
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Scores, Session, Tiers
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.features import Feature
@@ -40,7 +40,7 @@ class KubeScheduler:
     def __init__(self, options: KubeSchedulerOptions, services: HookServices) -> None:
         self._options, self._services = options, services
         self._rules = rules(options)
-        self._prioritizer = prioritizing.of(options, services.finest)
+        self._prioritizer = priority_chain.of(options, services.finest)
         self.needs = self._prioritizer.needs.union(*(rule.needs for rule in self._rules.values()))
         #: What predicates as configured see to.
         self.honours = frozenset[Feature]().union(*(rule.honours for rule in self._rules.values()))
@@ -96,9 +96,9 @@ class KubeScheduler:
     def verify(self, session: Session, workload: Workload, nodes: Mapping[str, str]) -> Admit | Deny:
         """By what is free now: whoever is there counts, but for the pod itself."""
         facts, seen = session.snapshot.nodes, self._scene(session, workload.pods[0], "free")
-        if verifying.stands(seen, facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
+        if allocation_check.stands(seen, facts, workload.pods, nodes, lambda pod: self._standing(session, pod)):
             return GO
-        wrong = verifying.wrong(seen, facts, workload.pods, nodes, self._rules)
+        wrong = allocation_check.wrong(seen, facts, workload.pods, nodes, self._rules)
         if not wrong:
             return GO
         told = "; ".join(f"{name}: {', '.join(reasons)}" for name, reasons in sorted(wrong.items()))
@@ -157,7 +157,7 @@ class KubeScheduler:
     def _known(self, session: Session, pod: Pod) -> Known:
         return (
             classes.key(pod),
-            filtering.promised(pod, session.snapshot.nominated),
+            filters.promised(pod, session.snapshot.nominated),
             self._looking.versions(session, pod),
         )
 
@@ -166,7 +166,7 @@ class KubeScheduler:
 
         def look() -> tuple[Scene, bool]:
             seen = self._scene(session, pod, self._options.capacity)
-            return seen, bool(filtering.rivals(seen, session.snapshot.nominated))
+            return seen, bool(filters.rivals(seen, session.snapshot.nominated))
 
         return self._resting.restless(session.snapshot.company_version, known, look)
 
@@ -189,19 +189,19 @@ class KubeScheduler:
     def _evaluate(self, session: Session, pod: Pod, said: Mapping[str, Failures] | None = None) -> Reasons:
         seen, nominated = self._scene(session, pod, self._options.capacity), session.snapshot.nominated
         check_all = self._options.always_check_all
-        return filtering.evaluate(seen, self._rules, always_check_all=check_all, nominated=nominated, said=said or {})
+        return filters.evaluate(seen, self._rules, always_check_all=check_all, nominated=nominated, said=said or {})
 
     def _scene(self, session: Session, pod: Pod, capacity: Capacity) -> Scene:
         return scene(session.snapshot, pod, capacity=capacity, lookup=self._looking.at(session))
 
     def _rated(self, seen: Scene, nodes: Nodes) -> Nodes:
         """All, or as many as are enough, others each time."""
-        enough = selecting.num_feasible_nodes(self._options.percentage_of_nodes, len(nodes))
+        enough = selection.num_feasible_nodes(self._options.percentage_of_nodes, len(nodes))
         if enough >= len(nodes):
             return nodes
         columns = seen.columns
         start = self._services.dice.randrange(len(columns))
-        return columns.nodes(selecting.some(columns.mask(nodes), enough, start))
+        return columns.nodes(selection.some(columns.mask(nodes), enough, start))
 
 
 def _same(one: Nodes, other: Nodes) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Whole
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kube_scheduler.scene import Scene
 
 Rate = Callable[[Scene], Whole | None]

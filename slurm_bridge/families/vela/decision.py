@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.columns.members import Members
-from slurm_bridge.families.vela import catalogue, dice, samples, scoring
+from slurm_bridge.families.vela import catalogue, dice, samples, scores
 from slurm_bridge.families.vela.book import Book
+from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.options import DecisionOptions
 from slurm_bridge.families.vela.samples import Picked
 from slurm_bridge.families.vela.scene import Rows, Scene
-from slurm_bridge.families.vela.scoring import Weighted
-from slurm_bridge.families.vela.sifting import Sift
+from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.smart import Merged
 from slurm_bridge.model.slurmnode import SlurmNode
 
@@ -110,8 +110,8 @@ class Decider:
         sampled = merged.accumulated, merged.plugins
         if len(places) < len(merged.nodes):
             sampled = merged.accumulated[places], merged.plugins[places]
-        final = scoring.combined(*sampled, said)
-        order = scoring.picked(final, len(final))
+        final = scores.combined(*sampled, said)
+        order = scores.picked(final, len(final))
         rows = rows[order]
         names, uids = self._book.written(scene.nodes, rows)
         return Decision(

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from slurm_bridge.cluster.room import Rooms
-from slurm_bridge.families.vela import candidates, commit, conflict, finals, note, smart, sorting
+from slurm_bridge.families.vela import candidates, commit, conflict, finals, note, sample_order, smart
 from slurm_bridge.families.vela.agents import Patience
 from slurm_bridge.families.vela.cases import Case, Cases, Follows, Pace, Seen, Turn
 from slurm_bridge.families.vela.counts import HOOK
@@ -57,7 +57,7 @@ class Vela:
         self.emit = options.emit
         self._options = options
         self._services = services
-        self._sort = sorting.SORTS[options.sort[0]]()
+        self._sort = sample_order.SORTS[options.sort[0]]()
         self._cases = Cases()
         self._pace = Pace(
             max_retries=options.max_retries,

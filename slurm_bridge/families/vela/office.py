@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
-from slurm_bridge.families.vela import loop, sorting
+from slurm_bridge.families.vela import loop, sample_order
 from slurm_bridge.families.vela.counts import HOOK
 from slurm_bridge.families.vela.decision import DROPPED, Decider, Decision
 from slurm_bridge.families.vela.options import VelaOptions
 from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
+from slurm_bridge.families.vela.sample_order import Moment
 from slurm_bridge.families.vela.samplers import SampleNodesPlugin
 from slurm_bridge.families.vela.samples import SamplingRequest
 from slurm_bridge.families.vela.scene import Scene
 from slurm_bridge.families.vela.smart import Merged
-from slurm_bridge.families.vela.sorting import Moment
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
@@ -82,7 +82,7 @@ class Office:
         self._told = told
         self._decider = Decider(options.decision)
         self._emitter = Emitter()
-        self._queue: SamplingQueue[Question] = SamplingQueue(sorting.SORTS[options.sort[0]]())
+        self._queue: SamplingQueue[Question] = SamplingQueue(sample_order.SORTS[options.sort[0]]())
         self._samplers = KeyedWorkerPool("vela-sampler", services, workers=options.sampling_at_once, most=MOST_WAITING)
         self._deciders = KeyedWorkerPool(
             "vela-decision", services, workers=options.decision.pipelines, most=options.decision.queue

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 from pydantic import Field
 
-from slurm_bridge.families.vela import commit, loop, smart, sorting, strategies
+from slurm_bridge.families.vela import commit, loop, sample_order, smart, strategies
 from slurm_bridge.families.vela.catalogue import USUAL_FILTERS, USUAL_SCORES, Filter, Score
 from slurm_bridge.families.vela.samples import USUAL_NODES_BP
 from slurm_bridge.model import selectors
@@ -143,12 +143,12 @@ class VelaOptions(pydantic.BaseModel, frozen=True, extra="forbid"):
     @pydantic.field_validator("sort")
     @classmethod
     def _one_sort(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return (sorting.only("sort", names, sorting.SORTS),)
+        return (sample_order.only("sort", names, sample_order.SORTS),)
 
     @pydantic.field_validator("sample_nodes")
     @classmethod
     def _one_sampler(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return (sorting.only("sample_nodes", names, dict.fromkeys(SAMPLERS)),)
+        return (sample_order.only("sample_nodes", names, dict.fromkeys(SAMPLERS)),)
 
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> Self:

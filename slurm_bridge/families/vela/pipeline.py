@@ -11,15 +11,16 @@ from collections.abc import Callable
 from slurm_bridge import ports
 from slurm_bridge.cluster.columns import NodeColumns, Whole
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.vela import catalogue, loop, samples, scoring, smart, strategies
+from slurm_bridge.families.vela import catalogue, loop, samples, smart, strategies
+from slurm_bridge.families.vela import scores as scoring
 from slurm_bridge.families.vela.idle import Idle
+from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.loop import Collected, Status
 from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.families.vela.scene import Known, Rows, Scene
-from slurm_bridge.families.vela.scoring import Weighted
+from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.shard import Shard, alike
-from slurm_bridge.families.vela.sifting import Sift
 from slurm_bridge.families.vela.strategies import Shared
 
 

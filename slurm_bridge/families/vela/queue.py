@@ -6,7 +6,7 @@ import itertools
 import threading
 from typing import Any, Generic, TypeVar
 
-from slurm_bridge.families.vela.sorting import Moment, SortPlugin
+from slurm_bridge.families.vela.sample_order import Moment, SortPlugin
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.families.vela.options import ShardOptions
@@ -30,7 +30,7 @@ class Shard:
 
     def rows(self, nodes: NodeColumns) -> Rows:
         """Where they are, in the order of the columns."""
-        found = selecting.all_met(nodes, self._wanted)
+        found = selection.all_met(nodes, self._wanted)
         if self._zone:
             found = found & nodes.label(ZONE).among((self._zone,))
         if self._partition:

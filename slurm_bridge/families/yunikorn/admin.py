@@ -11,7 +11,7 @@ from slurm_bridge.errors import BadConfiguration
 from slurm_bridge.families.yunikorn import files, people, setup
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.queues import acl
-from slurm_bridge.families.yunikorn.queues.config import checking, parsing
+from slurm_bridge.families.yunikorn.queues.config import parser, validation
 from slurm_bridge.families.yunikorn.queues.config.problems import Refused
 from slurm_bridge.families.yunikorn.setup import Setup
 from slurm_bridge.hooks.services import CarriedState
@@ -75,7 +75,7 @@ class Desk:
     def problems(self, body: bytes) -> tuple[str, ...]:
         """All that keeps this from taking the place of the one in force; Unreadable where it is no YAML."""
         given = files.handed_in(body)
-        found = tuple(map(str, checking.problems(parsing.parse(given))))
+        found = tuple(map(str, validation.problems(parser.parse(given))))
         if found:
             return found
         options = self.setup.options.model_copy(update={"configuration": given, "file": ""})

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
-from slurm_bridge.families.yunikorn.queues import naming
+from slurm_bridge.families.yunikorn.queues import partition_names
 from slurm_bridge.families.yunikorn.queues.committed import Partition
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
 from slurm_bridge.families.yunikorn.queues.core import Core
@@ -113,7 +113,7 @@ class Engine:
     def committed(self, look: Callable[[Partition], object]) -> object:
         """What somebody sees who looks at the committed state; None before there is any."""
         with self._core.cache.ledger.lock:
-            known = self._core.cache.ledger.partitions.get(naming.normalised(RM, PARTITION))
+            known = self._core.cache.ledger.partitions.get(partition_names.normalised(RM, PARTITION))
             return look(known) if known is not None else None
 
     @property

@@ -10,14 +10,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from slurm_bridge.families.yunikorn import admin, demands, people, picture, restoring, scoring, setup, waiting
+from slurm_bridge.families.yunikorn import admin, demands, node_scores, people, picture, queue_reasons, restorer, setup
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Member, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
+from slurm_bridge.families.yunikorn.passed_over import Passed
 from slurm_bridge.families.yunikorn.picture import Picture
-from slurm_bridge.families.yunikorn.queues.sorting import NodePolicy, node_policy
-from slurm_bridge.families.yunikorn.reserving import Passed
-from slurm_bridge.families.yunikorn.restoring import Known
+from slurm_bridge.families.yunikorn.queues.orders import NodePolicy, node_policy
+from slurm_bridge.families.yunikorn.restorer import Known
 from slurm_bridge.families.yunikorn.setup import LOCAL, OFF
 from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Nodes, Rank, Scores, Session
 from slurm_bridge.hooks.evictions import Clearance, Recall
@@ -54,7 +54,7 @@ class Yunikorn:
         self._services = services
         self._manager: Manager | None = None
         self._lock = threading.Lock()
-        self._sizes = scoring.Measure(self._setup.partition)
+        self._sizes = node_scores.Measure(self._setup.partition)
         self._demands = demands.Demands(options)
         #: Whom this hook has let go on in a pass that has not come to its end, as far as is known.
         self._trying = NO_WORKLOAD
@@ -69,7 +69,7 @@ class Yunikorn:
         """Whoever has a job or runs counts before anybody else is let in."""
         namespaces = views.get(Need.NAMESPACES)
         options = self._setup.options
-        known = [restoring.known(one, demands.demand(one.ask, options, namespaces)) for one in held]
+        known = [restorer.known(one, demands.demand(one.ask, options, namespaces)) for one in held]
         with self._lock:
             inherited = self._services.carried.value
             if isinstance(inherited, Manager) and not fresh:
@@ -212,7 +212,7 @@ class Yunikorn:
         chosen = ask.hints.get("node-sort-policy", "") or sort.policy
         if not chosen or self._setup.options.mode == OFF or chosen not in tuple(NodePolicy):
             return _NO_SCORES
-        return Scores(nodes=scoring.scores(session.columns, node_policy(chosen), sort.weights))
+        return Scores(nodes=node_scores.scores(session.columns, node_policy(chosen), sort.weights))
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class Yunikorn:
     def _goes_nowhere(self, manager: Manager, member: Member, session: Session, ask: Ask) -> bool:
         """Others might have to go for it, although no node would take it then: what keeps it is not its queue."""
         due = session.mode is Mode.REAL and not session.placed and session.now >= member.looked + _LOOK_AGAIN
-        if not due or not waiting.may_preempt(manager, member):
+        if not due or not queue_reasons.may_preempt(manager, member):
             return False
         member.looked = session.now
         return not session.filter_nodes(ask, session.snapshot.names)
@@ -280,7 +280,7 @@ class Yunikorn:
             # Who only tries out wants to know what comes after the queue.
             return GO
         manager.look_around()
-        return waiting.waits(manager, member, session.now)
+        return queue_reasons.waits(manager, member, session.now)
 
 
 def _holds(member: Member, wanted: demands.Demand) -> bool:

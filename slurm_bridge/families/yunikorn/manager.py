@@ -15,15 +15,15 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
-from slurm_bridge.families.yunikorn import restoring, telling
+from slurm_bridge.families.yunikorn import core_requests, restorer
 from slurm_bridge.families.yunikorn.demands import Demand
 from slurm_bridge.families.yunikorn.engine import RM, Engine
-from slurm_bridge.families.yunikorn.evicting import Evictions
+from slurm_bridge.families.yunikorn.evictions import Evictions
 from slurm_bridge.families.yunikorn.members import Ahead, Member, Stage, pass_by
 from slurm_bridge.families.yunikorn.queues import records
 from slurm_bridge.families.yunikorn.queues.committed import Partition
 from slurm_bridge.families.yunikorn.queues.records import Allocation, Named, News, Question, Release, Thing, Update, Why
-from slurm_bridge.families.yunikorn.restoring import Known
+from slurm_bridge.families.yunikorn.restorer import Known
 from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
@@ -51,10 +51,10 @@ class Manager:
         """Register, with what runs, pends or has others go for it already; all of it is known when this returns."""
         with self.lock:
             pairs = [(one, self._restored(one)) for one in known]
-            update = restoring.update(pairs, nodes=self.engine.widened(restoring.kinds(pairs)))
+            update = restorer.update(pairs, nodes=self.engine.widened(restorer.kinds(pairs)))
             for eviction in update.evicting:
                 self._order(eviction)
-            for one, member in restoring.askers(pairs, update):
+            for one, member in restorer.askers(pairs, update):
                 self.evictions.add(member, one.room_made_by, self._services.clock.wall())
             self.engine.begin(self.setup.document, self, update)
 
@@ -100,8 +100,8 @@ class Manager:
             member = self._member(demand)
             member.placed = placed
             self._quiet = demand.uid
-            nodes, applications = self.engine.widened(demand.total), (telling.application(member),)
-        self.engine.ask(Update(rm=RM, nodes=nodes, applications=applications, asks=(telling.ask(member),)))
+            nodes, applications = self.engine.widened(demand.total), (core_requests.application(member),)
+        self.engine.ask(Update(rm=RM, nodes=nodes, applications=applications, asks=(core_requests.ask(member),)))
         with self.lock:
             # What comes of it from now on wakes it; what has come of it already, the pass sees.
             self._quiet = ""
@@ -116,9 +116,9 @@ class Manager:
                 Update(
                     rm=RM,
                     nodes=self.engine.widened(demand.total),
-                    applications=(telling.forced(member),),
-                    standing=(telling.standing(member),),
-                    started=(telling.id_of(member.name),) if started else (),
+                    applications=(core_requests.forced(member),),
+                    standing=(core_requests.standing(member),),
+                    started=(core_requests.id_of(member.name),) if started else (),
                 )
             )
             return member
@@ -147,7 +147,7 @@ class Manager:
             self._services.counters.happened("yunikorn", "made room")
         if member.queue or member.stage is not Stage.REFUSED:
             named = Named(partition=PARTITION, name=member.name)
-            release = Release(id=telling.id_of(member.name), why=Why.PREEMPTED)
+            release = Release(id=core_requests.id_of(member.name), why=Why.PREEMPTED)
             self.engine.leave(Update(rm=RM, releases=(release,) if evicted else (), removed_applications=(named,)))
         if was_ahead:
             self._room_ahead()
@@ -165,7 +165,7 @@ class Manager:
             self.evictions.served(uid)
             if not member.started and member.stage is Stage.GIVEN:
                 member.started = True
-                self.engine.leave(Update(rm=RM, started=(telling.id_of(member.name),)))
+                self.engine.leave(Update(rm=RM, started=(core_requests.id_of(member.name),)))
             if self.ahead.leave(member.name):
                 pass_by(member, map(self._by_name.get, self.ahead.names))
                 self._room_ahead()
@@ -271,7 +271,7 @@ class Manager:
         victim = self._by_name.get(eviction.victim.application)
         asker = self._by_name.get(eviction.asker.application) if eviction.asker else None
         if victim is not None and eviction.asker and asker is None:
-            self.engine.send(Update(rm=RM, excused=(telling.id_of(victim.name),)))
+            self.engine.send(Update(rm=RM, excused=(core_requests.id_of(victim.name),)))
         elif victim is not None:
             self.evictions.order(victim, asker, eviction.message, self._services.clock.wall())
             self._wake(victim)
@@ -289,7 +289,7 @@ class Manager:
         with self.lock:
             member = self.members.get(uid)
             if self.evictions.spared(uid) and member is not None:
-                one = (telling.id_of(member.name),)
+                one = (core_requests.id_of(member.name),)
                 self.engine.send(Update(rm=RM, spared=one) if refused else Update(rm=RM, excused=one))
 
     # -- what is shown -----------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.families.yunikorn import leaving, reasons
+from slurm_bridge.families.yunikorn import evictions_view, reasons
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Member, Stage
 from slurm_bridge.families.yunikorn.queues import amounts
@@ -40,7 +40,7 @@ def picture(manager: Manager, now: float) -> Picture:
         "partition": setup.written.name,
         "ahead": {"now": manager.ahead.count(now), "most": setup.ahead},
         **shown,
-        "preemption": leaving.shown(manager.evictions, {one.demand.uid: one for one in members}, now),
+        "preemption": evictions_view.shown(manager.evictions, {one.demand.uid: one for one in members}, now),
         "rejected": [
             {"at": one.at, "workload": _title(one.rejected.subject.name), "reason": one.rejected.reason}
             for one in reversed(manager.engine.rejected)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from slurm_bridge.errors import BadConfiguration
 from slurm_bridge.families.yunikorn import files
 from slurm_bridge.families.yunikorn.options import TargetOptions, YunikornOptions
-from slurm_bridge.families.yunikorn.queues.config import checking, documents
+from slurm_bridge.families.yunikorn.queues.config import documents, validation
 from slurm_bridge.families.yunikorn.queues.config.documents import Document, Partition, Queue
 from slurm_bridge.hooks.base import Fields
 
@@ -61,7 +61,7 @@ class Setup:
 def make(options: YunikornOptions, now: float = 0.0) -> Setup:
     """Raises BadConfiguration with what is wrong."""
     text = files.text(options.file) if options.file else files.written(options.configuration)
-    written = checking.load(files.parsed(text, f"file {options.file}") if options.file else options.configuration)
+    written = validation.load(files.parsed(text, f"file {options.file}") if options.file else options.configuration)
     found = next((one for one in written.partitions if one.name == options.partition), None)
     if found is None:
         there = ", ".join(one.name for one in written.partitions)

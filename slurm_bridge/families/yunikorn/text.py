@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from slurm_bridge.families.yunikorn import leaving, reasons
+from slurm_bridge.families.yunikorn import evictions_view, reasons
 from slurm_bridge.families.yunikorn.picture import Picture
 
 _HEADER = ("QUEUE", "STATE", "USED", "GUARANTEED", "MAX", "PENDING", "RUNS", "WAIT")
 _NOT_SHOWN = "pods"
-_STATES = {leaving.GOES: "has to go", leaving.GONE: "has gone"}
+_STATES = {evictions_view.GOES: "has to go", evictions_view.GONE: "has gone"}
 
 
 def lines(picture: Picture) -> Iterator[str]:

@@ -9,7 +9,7 @@ from slurm_bridge import app
 from slurm_bridge.demo import pocket
 from slurm_bridge.explain.explainer import Explainer
 from slurm_bridge.explain.explanation import Explanation
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 from slurm_bridge.settings.model import Settings
 
 CONFIG = "cluster_id: east\ndefaults: {user: slurm-bridge, group: slurm-bridge}\n"
@@ -29,7 +29,7 @@ def settings(world: pocket.PocketWorld, tmp_path: pathlib.Path) -> Callable[...,
     def made(*overrides: str) -> Settings:
         path = tmp_path / "config.yaml"
         path.write_text(CONFIG)
-        return loading.load(path, {}, (*world.overrides, *overrides))
+        return loader.load(path, {}, (*world.overrides, *overrides))
 
     return made
 

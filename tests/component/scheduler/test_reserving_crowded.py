@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from slurm_bridge.families.yunikorn import scoring
+from slurm_bridge.families.yunikorn import node_scores
 from slurm_bridge.model import kinds
 from tests.component.families.yunikorn.yunikorn_scenes import Queues, queue, until
 from tests.component.scheduler.test_reserving import OPTIONS, emptied, reserved
@@ -37,7 +37,7 @@ def seen(bridge: Bridge) -> None:
     """Slurm's nodes are read again, and the cluster is measured anew."""
     bridge.core.context.refresh_facts()
     bridge.kube.merge(kinds.NODES, ("", "n1"), {"metadata": {"labels": {"read": f"at-{bridge.clock.now()}"}}})
-    bridge.run(scoring.EVERY + 0.5)
+    bridge.run(node_scores.EVERY + 0.5)
 
 
 def test_a_node_that_is_kept_does_not_make_the_cluster_smaller(bridge: Bridge) -> None:

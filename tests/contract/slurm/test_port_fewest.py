@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from slurm_port import Port
 
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import attempts

@@ -9,7 +9,7 @@ import yaml
 
 from slurm_bridge.agents import service
 from slurm_bridge.daemon import agent
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 from slurm_bridge.settings.model import Settings
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -44,7 +44,7 @@ def settings(container: Json, tmp_path: pathlib.Path) -> Settings:
     (config_map,) = yaml.safe_load_all((ROOT / "deploy" / "config.yaml").read_text())
     file = tmp_path / "config.yaml"
     file.write_text(config_map["data"]["config.yaml"])
-    return loading.load(file, {one["name"]: one["value"] for one in container["env"]})
+    return loader.load(file, {one["name"]: one["value"] for one in container["env"]})
 
 
 def test_an_agent_may_look_at_nodes_and_pods_and_nothing_else() -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import filling
+from slurm_bridge.cluster import fullness
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.fewest import Fewest, Room
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model import names
 from slurm_bridge.model.job import Gres
@@ -36,7 +36,7 @@ def rooms(*tasks: int) -> list[Room]:
 def fewer(there: Sequence[Room], tasks: int, minimum: int = 0) -> int | None:
     """Asked with an array for each count."""
     seen, real = (np.array([getattr(one, side) for one in there], np.int64) for side in ("seen", "real"))
-    return filling.fewer(seen, real, tasks, minimum)
+    return fullness.fewer(seen, real, tasks, minimum)
 
 
 class TestFewer:

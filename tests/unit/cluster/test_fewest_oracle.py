@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import fewest, filling
+from slurm_bridge.cluster import fewest, fullness
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.fewest import Fewest, Room
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model import names
 from slurm_bridge.model.job import Gres
@@ -202,4 +202,4 @@ ROOMS = st.lists(st.builds(Room, seen=st.integers(0, 12), real=st.integers(0, 12
 def test_counted_by_size_is_what_lined_up_nodes_give(there: list[Room], tasks: int, minimum: int) -> None:
     """Wherever the nodes are that deceive."""
     seen, real = (np.array([getattr(one, side) for one in there], np.int64) for side in ("seen", "real"))
-    assert filling.fewer(seen, real, tasks, minimum) == fewest_oracle.fewer(there, tasks, minimum)
+    assert fullness.fewer(seen, real, tasks, minimum) == fewest_oracle.fewer(there, tasks, minimum)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import snapshot
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.node import Node, Taint

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import room
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.columns import NodeColumns
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import Gres, Memory, MemoryPer
 from slurm_bridge.model.slurmnode import SlurmNode

@@ -8,7 +8,7 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.demo import work
 from slurm_bridge.model import kinds, names
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 from slurm_bridge.workloads import kind_table
 
 JOB = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: slurm-bridge}\nspec: {}\n"
@@ -26,7 +26,7 @@ def test_the_shipped_configuration_is_what_the_daemon_runs_with(tmp_path: pathli
     """It is valid once the pocket world's addresses are in it."""
     path = tmp_path / "config.yaml"
     path.write_text(work.configuration())
-    settings = loading.load(path, {}, ["slurm.url=http://127.0.0.1:1", f"slurm.token_file={path}"])
+    settings = loader.load(path, {}, ["slurm.url=http://127.0.0.1:1", f"slurm.token_file={path}"])
     assert settings.leader_election.namespace == work.DAEMON_NAMESPACE
 
 
@@ -34,7 +34,7 @@ def test_without_a_repository_the_least_that_a_daemon_needs_is_configured(tmp_pa
     """An installed package has no deploy folder beside it."""
     path = tmp_path / "config.yaml"
     path.write_text(work.configuration(tmp_path))
-    settings = loading.load(path, {}, ["slurm.url=http://127.0.0.1:1", f"slurm.token_file={path}"])
+    settings = loader.load(path, {}, ["slurm.url=http://127.0.0.1:1", f"slurm.token_file={path}"])
     assert settings.cluster_id == "demo"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from slurm_bridge.cluster import keeper
+from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.eligibility import Eligibility, EligibilityOptions
 from slurm_bridge.hooks import calls
@@ -198,9 +198,9 @@ def test_t15_a_resource_that_no_node_has(around: Around) -> None:
     )
 
 
-def filling() -> keeper.Keeper:
+def filling() -> cluster_cache.Keeper:
     """Two nodes, one of which another scheduler's pod fills."""
-    made = keeper.Keeper(resources.requests_of)
+    made = cluster_cache.Keeper(resources.requests_of)
     for name in ("a", "b"):
         made.on_node(None, node(name))
     made.set_slurm([slurm_node("a"), slurm_node("b")], [partition("debug", "a", "b")])

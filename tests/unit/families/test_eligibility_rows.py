@@ -7,8 +7,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import facts
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.rules import affinity, taints
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.eligibility import Eligibility, EligibilityOptions

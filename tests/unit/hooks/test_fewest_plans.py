@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.base import Denied, NodeSet, Subsets

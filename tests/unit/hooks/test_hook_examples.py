@@ -6,7 +6,7 @@ import pytest
 
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks import registry
-from slurm_bridge.settings import loading
+from slurm_bridge.settings import loader
 from tests.unit.hooks.builders import Around
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
@@ -16,7 +16,7 @@ FILES = sorted((PROJECT / "examples" / "hooks").glob("*.yaml"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_an_example_is_accepted_as_it_is(path: pathlib.Path, around: Around) -> None:
     """By the loader of the daemon's settings, and by each of its hooks."""
-    settings = loading.load(path, {})
+    settings = loader.load(path, {})
     chain = configuration.changeable(settings, around.make()).chain
     chain.close()
     assert {hook.name for hook in chain.hooks} == {hook.name for hook in settings.hooks}
@@ -31,7 +31,7 @@ def test_an_example_is_explained(path: pathlib.Path) -> None:
 
 def test_every_family_is_shown() -> None:
     """Alone, and together with all others in one chain."""
-    shown = {path.name: {hook.name for hook in loading.load(path, {}).hooks} for path in FILES}
+    shown = {path.name: {hook.name for hook in loader.load(path, {}).hooks} for path in FILES}
     families = registry.BUILTIN.keys() - set(registry.ALWAYS)
     assert shown["all-together.yaml"] >= families
     assert set().union(*(names for name, names in shown.items() if name != "all-together.yaml")) >= families

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from slurm_bridge import errors, ports
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.informers.store import Store
 from slurm_bridge.kube import codec, leniency
 from slurm_bridge.model import kinds

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import slurm_bridge
-from slurm_bridge.runtime import decoding
+from slurm_bridge.runtime import json_decoder
 
 SOURCES = sorted(pathlib.Path(slurm_bridge.__file__).parent.rglob("*.py"))
 
@@ -44,7 +44,7 @@ def test_types_may_be_met_by_many_threads_at_once() -> None:
 
 def test_a_decoder_is_made_once() -> None:
     """And shared by all."""
-    assert decoding.decoder(int) is decoding.decoder(int)
+    assert json_decoder.decoder(int) is json_decoder.decoder(int)
 
 
 def test_nobody_decodes_a_type_without_a_decoder() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import Memory, MemoryPer
 from slurm_bridge.scheduler.reservations import choice

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from slurm_bridge import errors
-from slurm_bridge.settings import keys, loading, shown
+from slurm_bridge.settings import keys, loader, shown
 from slurm_bridge.settings.model import Settings
 
 KEYS = tuple(keys.every())
@@ -16,7 +16,7 @@ KEYS = tuple(keys.every())
 def settings(*flags: str) -> Settings:
     """The smallest that work, and these flags."""
     base = ("cluster_id=one", "slurm.url=http://localhost", "slurm.token_file=/run/token")
-    return loading.load(None, {}, (*base, *flags))
+    return loader.load(None, {}, (*base, *flags))
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
@@ -60,7 +60,7 @@ def test_the_effective_configuration_leads_to_itself(tmp_path: pathlib.Path) -> 
     before = settings("hooks=[{name: policy, options: {a: [1]}}]", "slurm.job_ids=null", "defaults.cpus=500m")
     path = tmp_path / "effective.yaml"
     path.write_text(shown.effective(before))
-    assert loading.load(path, {}) == before
+    assert loader.load(path, {}) == before
     assert yaml.safe_load(path.read_text())["slurm"]["token_file"] == "/run/token"
 
 

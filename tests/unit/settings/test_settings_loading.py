@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.settings import loading, sources
+from slurm_bridge.settings import loader, sources
 from slurm_bridge.settings.model import Settings
 
 SMALLEST = "cluster_id: one\nslurm:\n  {url: http://rest:6820, plain_http: true,\n  token_file: /run/token}\n"
@@ -21,7 +21,7 @@ def file(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def load(path: pathlib.Path, *flags: str, **environ: str) -> Settings:
     """The file with flags and variables over it."""
-    return loading.load(path, {f"SLURM_BRIDGE__{name}": text for name, text in environ.items()}, flags)
+    return loader.load(path, {f"SLURM_BRIDGE__{name}": text for name, text in environ.items()}, flags)
 
 
 def problems(path: pathlib.Path, *flags: str, **environ: str) -> list[str]:
@@ -68,7 +68,7 @@ def test_the_place_of_a_mistake_is_that_of_the_strongest_word(file: pathlib.Path
 
 def test_variables_with_one_underscore_are_not_ours(file: pathlib.Path) -> None:
     """Kubernetes sets some for a service named slurm-bridge."""
-    assert loading.load(file, {"SLURM_BRIDGE_PORT": "tcp://10.0.0.1:80"}).web.port == 8080
+    assert loader.load(file, {"SLURM_BRIDGE_PORT": "tcp://10.0.0.1:80"}).web.port == 8080
 
 
 def test_values_are_yaml(file: pathlib.Path) -> None:

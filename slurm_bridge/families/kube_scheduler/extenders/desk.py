@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.recent import Recent
-from slurm_bridge.families.kube_scheduler.extenders import asking
-from slurm_bridge.families.kube_scheduler.extenders.asking import Said
+from slurm_bridge.cluster.recent_answers import Recent
+from slurm_bridge.families.kube_scheduler.extenders import verdicts
+from slurm_bridge.families.kube_scheduler.extenders.verdicts import Said
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
 from slurm_bridge.hooks.base import Nodes
@@ -57,7 +57,7 @@ class ExtenderDesk:
 
     def said(self, workload: WorkloadKey, key: bytes, pod: Pod, nodes: Nodes, columns: NodeColumns) -> Said | Wait:
         """What they say of these nodes. `workload` is the uid to wake, `key` tells its shapes apart."""
-        caring = [extender for extender in self._extenders if asking.interested(extender, pod)]
+        caring = [extender for extender in self._extenders if verdicts.interested(extender, pod)]
         if not caring or not nodes:
             return Said()
         name = _name(workload, key)
@@ -90,7 +90,7 @@ class ExtenderDesk:
 
     def _ask(self, name: str, workload: WorkloadKey, pod: Pod, nodes: Nodes, facts: Sequence[NodeFacts]) -> None:
         try:
-            said = asking.ask(self._extenders, self._services.post, pod, facts)
+            said = verdicts.ask(self._extenders, self._services.post, pod, facts)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, somebody waits for this answer
             said = Said(failure=f"extenders could not be asked: {type(error).__name__}: {error}")
         for problem in (*said.passed_over, *([said.failure] if said.failure else [])):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from slurm_bridge.cluster.columns import Coded, NodeColumns, PodColumns
-from slurm_bridge.cluster.rules import attaching, disks, neighbours, ports
-from slurm_bridge.families.kube_scheduler import hearing
+from slurm_bridge.cluster.rules import attachments, disks, neighbours, ports
+from slurm_bridge.families.kube_scheduler import neighbour_terms
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
 
@@ -57,9 +57,9 @@ def named_disks(pods: PodColumns) -> Coded[frozenset[disks.Disk]]:
     return pods.attribute("kube disks", disks.of)
 
 
-def claims(pods: PodColumns) -> Coded[frozenset[attaching.ClaimKey]]:
+def claims(pods: PodColumns) -> Coded[frozenset[attachments.ClaimKey]]:
     """The claims that pods use."""
-    return pods.attribute("kube claims", attaching.claims)
+    return pods.attribute("kube claims", attachments.claims)
 
 
 def shunning(columns: NodeColumns) -> Coded[bool]:
@@ -67,7 +67,7 @@ def shunning(columns: NodeColumns) -> Coded[bool]:
     return columns.of_pods("kube shunning", _shunning)
 
 
-def shunned(pods: PodColumns) -> Coded[hearing.Said | None]:
+def shunned(pods: PodColumns) -> Coded[neighbour_terms.Said | None]:
     """Whom pods do not want near."""
     return pods.attribute("kube shunned", _shunned)
 
@@ -86,11 +86,11 @@ def _troubles(node: Node) -> Conditions:
 
 
 def _shunning(there: Sequence[Pod]) -> bool:
-    return hearing.speaks(there, _FORBIDDEN)
+    return neighbour_terms.speaks(there, _FORBIDDEN)
 
 
-def _shunned(pod: Pod) -> hearing.Said | None:
-    return hearing.said(pod, _FORBIDDEN)
+def _shunned(pod: Pod) -> neighbour_terms.Said | None:
+    return neighbour_terms.said(pod, _FORBIDDEN)
 
 
 def _namespace(pod: Pod) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.rules import neighbours
 from slurm_bridge.cluster.rules.neighbours import Term
-from slurm_bridge.families.kube_scheduler import hearing
-from slurm_bridge.families.kube_scheduler.predicates import attributes, matching, reasons
+from slurm_bridge.families.kube_scheduler import neighbour_terms
+from slurm_bridge.families.kube_scheduler.predicates import attributes, matches, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures
 from slurm_bridge.families.kube_scheduler.predicates.topology import Counted, Domains, domains, placed
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -19,14 +19,16 @@ from slurm_bridge.families.kube_scheduler.scene import Scene
 MOST_SAID: Final = 512 << 10
 
 #: Nodes with those that count, what the pods there say, and what of it means the pod in question.
-_Part = tuple[NodeColumns, Mask, hearing.Found, hearing.About]
+_Part = tuple[NodeColumns, Mask, neighbour_terms.Found, neighbour_terms.About]
 
 
-def _read(one: hearing.Said) -> tuple[hearing.Word, ...]:
-    return tuple(hearing.Word(neighbours.term(row, one.namespace)) for some in hearing.rows(one) for row in some)
+def _read(one: neighbour_terms.Said) -> tuple[neighbour_terms.Word, ...]:
+    return tuple(
+        neighbour_terms.Word(neighbours.term(row, one.namespace)) for some in neighbour_terms.rows(one) for row in some
+    )
 
 
-_listener = hearing.Listener(functools.lru_cache(hearing.MOST_READ)(_read), MOST_SAID)
+_listener = neighbour_terms.Listener(functools.lru_cache(neighbour_terms.MOST_READ)(_read), MOST_SAID)
 
 
 def neighbourly(scene: Scene) -> bool:
@@ -75,7 +77,7 @@ def _anti_affinity(scene: Scene) -> Mask | None:
 def _existing(scene: Scene) -> Mask | None:
     """Pods that run and do not want this one near."""
     said = [(columns, counted, *_shunning(scene, columns)) for columns, counted in scene.parts]
-    keys = hearing.of_interest(scene, [(found, about) for _, _, found, about in said])
+    keys = neighbour_terms.of_interest(scene, [(found, about) for _, _, found, about in said])
     masks = [_shunned(scene, key, said) for key in keys]
     return functools.reduce(np.logical_or, masks) if masks else None
 
@@ -103,16 +105,16 @@ def _meant(scene: Scene, terms: Iterable[Term]) -> Counted:
     """The pods that every one of these terms means."""
 
     def meant(columns: NodeColumns) -> Whole:
-        masks = [matching.meant(columns.pods, one, scene.lookup.namespace_labels) for one in terms]
+        masks = [matches.meant(columns.pods, one, scene.lookup.namespace_labels) for one in terms]
         return columns.pods.count(functools.reduce(np.logical_and, masks))
 
     return meant
 
 
-def _shunning(scene: Scene, columns: NodeColumns) -> tuple[hearing.Found, hearing.About]:
+def _shunning(scene: Scene, columns: NodeColumns) -> tuple[neighbour_terms.Found, neighbour_terms.About]:
     """What the pods there say of whom they do not want near, and which of it means this one."""
     if True not in attributes.shunning(columns).values:
-        return hearing.NOTHING, {}
+        return neighbour_terms.NOTHING, {}
     found = attributes.shunned(columns.pods)
     return found, _listener.about(scene, columns, found)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.rules import quality, taints
 from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
@@ -40,7 +40,7 @@ def node_selector(scene: Scene) -> Failures:
     spec = scene.pod.spec
     if not spec.node_selector and not spec.affinity:
         return PASSED
-    return failing(scene.columns.present & ~selecting.accepting(scene.columns, scene.pod), reasons.NODE_SELECTOR)
+    return failing(scene.columns.present & ~selection.accepting(scene.columns, scene.pod), reasons.NODE_SELECTOR)
 
 
 def tolerating(*effects: str) -> Predicate:
@@ -96,7 +96,7 @@ def label_presence(args: Mapping[str, Any]) -> Rule:
     requirements = tuple(Requirement(key, operator) for key in wanted.labels)
 
     def has_labels(scene: Scene) -> Failures:
-        met = selecting.all_met(scene.columns, requirements)
+        met = selection.all_met(scene.columns, requirements)
         return failing(scene.columns.present & ~met, reasons.LABEL_PRESENCE)
 
     return Rule(failures=has_labels)

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.families.kube_scheduler.predicates import matching, reasons
+from slurm_bridge.families.kube_scheduler.predicates import matches, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Rule, always, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
@@ -30,7 +30,7 @@ def build(args: Mapping[str, Any]) -> Rule:
         wanted = {key: chosen[key] for key in keys if key in chosen}
         if len(wanted) < len(keys):
             wanted = {**_of_companion(scene, keys), **wanted}
-        met = selecting.all_met(scene.columns, [Requirement(key, "In", (value,)) for key, value in wanted.items()])
+        met = selection.all_met(scene.columns, [Requirement(key, "In", (value,)) for key, value in wanted.items()])
         return failing(scene.columns.present & ~met, reasons.SERVICE_AFFINITY)
 
     return Rule(failures=service_affinity, needs=frozenset({Need.SERVICES}), moving=always)
@@ -57,7 +57,7 @@ def _companion(scene: Scene) -> NodeFacts | None:
     namespace = scene.pod.metadata.namespace
     for columns, rows in scene.parts:
         pods = columns.pods
-        alike = matching.in_namespaces(pods, lambda one: one == namespace) & selecting.all_met(pods, wanted)
+        alike = matches.in_namespaces(pods, lambda one: one == namespace) & selection.all_met(pods, wanted)
         for row in np.flatnonzero(alike & pods.present & rows[pods.node_rows]).tolist():
             pod, facts = pods.pods[row], columns.facts[pods.node_rows[row]]
             if pod is not None and facts is not None:

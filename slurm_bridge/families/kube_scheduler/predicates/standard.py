@@ -7,18 +7,18 @@ from typing import Any
 import pydantic
 
 from slurm_bridge.cluster.rules import taints
-from slurm_bridge.cluster.rules.attaching import TAKEN_OVER
+from slurm_bridge.cluster.rules.attachments import TAKEN_OVER
 from slurm_bridge.families.kube_scheduler.predicates import (
-    attaching,
-    binding,
+    attachments,
     disks,
+    even_spread,
     neighbours,
     nodes,
     own,
     ports,
     resources,
     services,
-    spreading,
+    volume_binding,
 )
 from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Builder, Failures, Rule
 from slurm_bridge.families.kube_scheduler.predicates.own import GROUP
@@ -62,7 +62,7 @@ def general(args: Mapping[str, Any]) -> Rule:
 _LIMITED = _STORAGE | {Need.CSINODES}
 
 _ATTACHING = {
-    name: plain(Rule(failures=attaching.volume_count((driver,)), needs=_LIMITED, moving=attaching.claims))
+    name: plain(Rule(failures=attachments.volume_count((driver,)), needs=_LIMITED, moving=attachments.claims))
     for name, driver in TAKEN_OVER.items()
 }
 
@@ -80,14 +80,18 @@ PREDICATES: Mapping[str, Builder] = {
     "PodToleratesNodeNoExecuteTaints": plain(Rule(failures=nodes.tolerating("NoExecute"))),
     "CheckNodeLabelPresence": nodes.label_presence,
     "CheckServiceAffinity": services.build,
-    "MaxCSIVolumeCount": plain(Rule(failures=attaching.volume_count(), needs=_LIMITED, moving=attaching.claims)),
+    "MaxCSIVolumeCount": plain(Rule(failures=attachments.volume_count(), needs=_LIMITED, moving=attachments.claims)),
     **_ATTACHING,
-    "CheckVolumeBinding": plain(Rule(failures=binding.volume_binding, needs=_STORAGE, moving=attaching.claims)),
-    "NoVolumeZoneConflict": plain(Rule(failures=binding.volume_zone, needs=_STORAGE, moving=attaching.claims)),
+    "CheckVolumeBinding": plain(
+        Rule(failures=volume_binding.volume_binding, needs=_STORAGE, moving=attachments.claims)
+    ),
+    "NoVolumeZoneConflict": plain(Rule(failures=volume_binding.volume_zone, needs=_STORAGE, moving=attachments.claims)),
     "CheckNodeMemoryPressure": plain(Rule(failures=nodes.memory_pressure, moving=nodes.ill("MemoryPressure"))),
     "CheckNodePIDPressure": plain(Rule(failures=nodes.pid_pressure, moving=nodes.ill("PIDPressure"))),
     "CheckNodeDiskPressure": plain(Rule(failures=nodes.disk_pressure, moving=nodes.ill("DiskPressure"))),
-    "EvenPodsSpread": plain(Rule(failures=spreading.even_pods_spread, moving=spreading.constrained, honours=_SPREAD)),
+    "EvenPodsSpread": plain(
+        Rule(failures=even_spread.even_pods_spread, moving=even_spread.constrained, honours=_SPREAD)
+    ),
     "MatchInterPodAffinity": plain(
         Rule(
             failures=neighbours.inter_pod_affinity,

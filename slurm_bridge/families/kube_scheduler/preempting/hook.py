@@ -8,10 +8,10 @@ from typing import Annotated
 
 import pydantic
 
-from slurm_bridge.families.kube_scheduler.extenders import asking
+from slurm_bridge.families.kube_scheduler.extenders import verdicts
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 from slurm_bridge.families.kube_scheduler.preempting import search
-from slurm_bridge.families.kube_scheduler.preempting.choosing import Extender
+from slurm_bridge.families.kube_scheduler.preempting.choice import Extender
 from slurm_bridge.hooks.base import Ask, Nodes, NodeSet, Session, Subsets
 from slurm_bridge.hooks.evictions import Proposal, Situation, nominated
 from slurm_bridge.hooks.needs import Need
@@ -71,7 +71,7 @@ class Preemption:
 
     def _extenders(self, pod: Pod) -> tuple[Extender, ...]:
         """Services that have a say about this pod; asking them takes as long as they take."""
-        return tuple(asking.preempting(one, self._services.post, pod) for one in self.options.extenders)
+        return tuple(verdicts.preempting(one, self._services.post, pod) for one in self.options.extenders)
 
     def count(self, what: str, amount: int = 1) -> None:
         """Something happened to a preemption."""

@@ -9,12 +9,13 @@ checked  what all hooks would say without just these victims: they know more rul
 
 from collections.abc import Callable, Mapping, Sequence
 
-from slurm_bridge.cluster import columns, imagining
+from slurm_bridge.cluster import columns, hypothetical
 from slurm_bridge.cluster.parties import priority_of
 from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler.preempting import choosing, proposing
-from slurm_bridge.families.kube_scheduler.preempting.choosing import Extender
+from slurm_bridge.families.kube_scheduler.preempting import choice
+from slurm_bridge.families.kube_scheduler.preempting import proposal as proposing
+from slurm_bridge.families.kube_scheduler.preempting.choice import Extender
 from slurm_bridge.hooks.base import Ask, Nodes
 from slurm_bridge.hooks.evictions import Answers, Proposal, Situation
 from slurm_bridge.model.pod import Pod
@@ -34,7 +35,7 @@ class VictimSearch:
     def proposal(self) -> Proposal | None:
         """None where there is nothing to gain; raises NotAnswered of an extender that counts."""
         on_node = self._situation.on_node
-        if not all(choosing.eligible(priority_of(pod), pod.status.nominated_node_name, on_node) for pod in self._pods):
+        if not all(choice.eligible(priority_of(pod), pod.status.nominated_node_name, on_node) for pod in self._pods):
             return None
         now = self._situation.answers(self._situation.snapshot)
         if now is None or (now.nodes and not self._situation.submitted):
@@ -44,7 +45,7 @@ class VictimSearch:
         found = self._proposed(now)
         if found is None or not found.victims:
             return None
-        answers = self._situation.answers(imagining.without(self._situation.snapshot, found.victims))
+        answers = self._situation.answers(hypothetical.without(self._situation.snapshot, found.victims))
         if answers is None or not found.nodes <= answers.nodes:
             return None
         return found if any(found.nodes <= within for within in answers.sets) else None
@@ -55,7 +56,7 @@ class VictimSearch:
             (name for name in evictable if name not in avoided), key=lambda name: _rank(name, evictable, now.nodes)
         )[: self._most]
         cleared = situation.answers(
-            imagining.without(situation.snapshot, (p for name in ranked for p in evictable[name]))
+            hypothetical.without(situation.snapshot, (p for name in ranked for p in evictable[name]))
         )
         if cleared is None:
             return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from slurm_bridge.cluster.columns import Coded, Mask, Whole
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.node import ContainerImage, Node

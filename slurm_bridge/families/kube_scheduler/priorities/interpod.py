@@ -12,8 +12,8 @@ import numpy as np
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.columns.coded import HOLE
 from slurm_bridge.cluster.rules import neighbours
-from slurm_bridge.families.kube_scheduler import hearing
-from slurm_bridge.families.kube_scheduler.predicates import matching
+from slurm_bridge.families.kube_scheduler import neighbour_terms
+from slurm_bridge.families.kube_scheduler.predicates import matches
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.pod import Pod
@@ -31,7 +31,7 @@ _LISTS = (("podAffinity", PREFERRED), ("podAntiAffinity", PREFERRED), ("podAffin
 
 def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
     """The worth of each node's neighbourhood. `hard_weight`: that of a pod which others must have near."""
-    listener = hearing.Listener(functools.lru_cache(hearing.MOST_READ)(_reader(hard_weight)), MOST_SAID)
+    listener = neighbour_terms.Listener(functools.lru_cache(neighbour_terms.MOST_READ)(_reader(hard_weight)), MOST_SAID)
 
     def rated(scene: Scene) -> Whole:
         own = wishes_of(scene.pod)
@@ -39,10 +39,10 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
         if not own and not any(about for _, _, _, about in said):
             return numbers.constant(len(scene.columns), 0)
         worth = _Worth(scene.columns)
-        keys = hearing.of_interest(scene, [(found, about) for _, _, found, about in said])
+        keys = neighbour_terms.of_interest(scene, [(found, about) for _, _, found, about in said])
         for columns, counted, found, about in said:
             for wish in own:
-                meant = matching.meant(columns.pods, wish.term, scene.lookup.namespace_labels)
+                meant = matches.meant(columns.pods, wish.term, scene.lookup.namespace_labels)
                 worth.add(wish.term.topology_key, columns, counted, np.where(meant, wish.weight, 0))
             for key in keys:
                 if key in about:
@@ -56,7 +56,7 @@ def interpod(hard_weight: int) -> Callable[[Scene], Whole | None]:
     return rated
 
 
-def wishes_of(pod: Pod) -> tuple[hearing.Word, ...]:
+def wishes_of(pod: Pod) -> tuple[neighbour_terms.Word, ...]:
     """What a pod prefers; less than nothing for a neighbourhood to avoid."""
     if not pod.spec.affinity:
         return ()
@@ -76,29 +76,31 @@ def between(maximum: int) -> Callable[[Scene, Whole, Mask], Whole]:
     return rated
 
 
-def _said(scene: Scene, columns: NodeColumns, listener: hearing.Listener) -> tuple[hearing.Found, hearing.About]:
+def _said(
+    scene: Scene, columns: NodeColumns, listener: neighbour_terms.Listener
+) -> tuple[neighbour_terms.Found, neighbour_terms.About]:
     """What the pods there wish, and which of it means this one."""
     if True not in columns.of_pods("kube wishing", _wishing).values:
-        return hearing.NOTHING, {}
+        return neighbour_terms.NOTHING, {}
     found = columns.pods.attribute("kube wishes", _wishes)
     return found, listener.about(scene, columns, found)
 
 
 def _wishing(pods: Sequence[Pod]) -> bool:
     """Whether any pod there says anything about its neighbours: told by node, so that nobody goes through all pods."""
-    return hearing.speaks(pods, _LISTS)
+    return neighbour_terms.speaks(pods, _LISTS)
 
 
-def _wishes(pod: Pod) -> hearing.Said | None:
-    return hearing.said(pod, _LISTS)
+def _wishes(pod: Pod) -> neighbour_terms.Said | None:
+    return neighbour_terms.said(pod, _LISTS)
 
 
-def _reader(hard_weight: int) -> Callable[[hearing.Said], tuple[hearing.Word, ...]]:
-    def read(one: hearing.Said) -> tuple[hearing.Word, ...]:
-        near, far, required = hearing.rows(one)
+def _reader(hard_weight: int) -> Callable[[neighbour_terms.Said], tuple[neighbour_terms.Word, ...]]:
+    def read(one: neighbour_terms.Said) -> tuple[neighbour_terms.Word, ...]:
+        near, far, required = neighbour_terms.rows(one)
         wishes = [*_preferred(near, one.namespace, 1), *_preferred(far, one.namespace, -1)]
         if hard_weight:
-            wishes += [hearing.Word(neighbours.term(row, one.namespace), hard_weight) for row in required]
+            wishes += [neighbour_terms.Word(neighbours.term(row, one.namespace), hard_weight) for row in required]
         return tuple(wishes)
 
     return read
@@ -139,9 +141,9 @@ class _Worth:
         return total
 
 
-def _preferred(rows: Iterable[Mapping[str, Any]], namespace: str, sign: int) -> Iterator[hearing.Word]:
+def _preferred(rows: Iterable[Mapping[str, Any]], namespace: str, sign: int) -> Iterator[neighbour_terms.Word]:
     """A weight that the API server would not take counts for nothing: the others' sums are made of it, too."""
     for row in rows:
         weight, term = row.get("weight", 0), row.get("podAffinityTerm") or {}
         if isinstance(weight, int) and 0 < weight <= _MOST_WEIGHT and isinstance(term, Mapping):
-            yield hearing.Word(neighbours.term(term, namespace), sign * weight)
+            yield neighbour_terms.Word(neighbours.term(term, namespace), sign * weight)

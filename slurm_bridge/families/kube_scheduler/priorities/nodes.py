@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.rules import taints
 from slurm_bridge.families.kube_scheduler.priorities import numbers
@@ -104,7 +104,7 @@ def _holds(nodes: NodeColumns, preference: Mapping[str, Any]) -> Mask:
     """Where a preference holds; unlike a required term, one without conditions holds everywhere."""
     if not preference.get("matchExpressions") and not preference.get("matchFields"):
         return nodes.present
-    return selecting.selected(nodes, {"nodeSelectorTerms": (preference,)})
+    return selection.selected(nodes, {"nodeSelectorTerms": (preference,)})
 
 
 def _soft(node: Node) -> tuple[Taint, ...]:

@@ -12,8 +12,8 @@ from slurm_bridge.families.kube_scheduler.priorities import (
     interpod,
     nodes,
     numbers,
+    service_spread,
     shape,
-    spreading,
     topology,
     utilization,
 )
@@ -141,14 +141,14 @@ def _by_shape(given: ShapeArguments) -> Style:
 
 
 def _selector_spread(given: Scale) -> Style:
-    reduce = ColumnReduce(spreading.over_nodes_and_zones(given.scale))
-    return Style(map=ColumnMap(spreading.Kinds().selector_count), reduce=reduce, needs=_CONTROLLERS)
+    reduce = ColumnReduce(service_spread.over_nodes_and_zones(given.scale))
+    return Style(map=ColumnMap(service_spread.Kinds().selector_count), reduce=reduce, needs=_CONTROLLERS)
 
 
 def _service_anti_affinity(given: LabelArguments) -> Style:
-    reduce = ColumnReduce(spreading.over_label(given.label, given.scale))
+    reduce = ColumnReduce(service_spread.over_label(given.label, given.scale))
     needs = frozenset({Need.SERVICES})
-    return Style(map=ColumnMap(spreading.Kinds().service_count), reduce=reduce, needs=needs, about=given.label)
+    return Style(map=ColumnMap(service_spread.Kinds().service_count), reduce=reduce, needs=needs, about=given.label)
 
 
 def _interpod(given: AffinityArguments) -> Style:

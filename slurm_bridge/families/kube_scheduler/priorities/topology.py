@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.rules import spreading, taints
-from slurm_bridge.cluster.rules.spreading import Constraint
-from slurm_bridge.families.kube_scheduler.predicates import matching
-from slurm_bridge.families.kube_scheduler.priorities.spreading import staying
+from slurm_bridge.cluster.rules import spread, taints
+from slurm_bridge.cluster.rules.spread import Constraint
+from slurm_bridge.families.kube_scheduler.predicates import matches
+from slurm_bridge.families.kube_scheduler.priorities.service_spread import staying
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.node import Node, Taint
 
@@ -28,7 +28,7 @@ def topology_spread(maximum: int) -> Callable[[Scene, Mask], Whole | None]:
     """How little of a pod's own kind there is around each node; a pod without such wishes is not rated."""
 
     def rated(scene: Scene, nodes: Mask) -> Whole | None:
-        wishes = spreading.constraints(scene.pod, hard=False)
+        wishes = spread.constraints(scene.pod, hard=False)
         if not wishes:
             return None
         placed = _placed(scene.columns, wishes)
@@ -65,7 +65,7 @@ def _counts(scene: Scene, wish: Constraint) -> Whole:
     pods, home = scene.columns.pods, scene.pod.metadata.namespace
     if wish.selector is None:
         return np.zeros(len(scene.columns), np.int64)
-    mask = matching.in_namespaces(pods, lambda namespace: namespace == home) & selecting.all_met(pods, wish.selector)
+    mask = matches.in_namespaces(pods, lambda namespace: namespace == home) & selection.all_met(pods, wish.selector)
     return pods.count(mask & staying(pods))
 
 
@@ -73,7 +73,7 @@ def _included(scene: Scene, wish: Constraint) -> Mask:
     """Nodes whose pods count: those that the pod itself might use, as far as the constraint wants that."""
     mask = scene.columns.present
     if wish.honor_affinity:
-        mask = mask & selecting.accepting(scene.columns, scene.pod)
+        mask = mask & selection.accepting(scene.columns, scene.pod)
     if wish.honor_taints:
         tolerations = scene.pod.spec.tolerations
         hard = scene.columns.of_node("kube hard taints", _hard)

@@ -5,7 +5,7 @@ import datetime as dt
 import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Whole
-from slurm_bridge.families.vela import scoring
+from slurm_bridge.families.vela import scores
 from slurm_bridge.families.vela.scene import Known, Rows, Scene
 from slurm_bridge.model.pod import Pod
 
@@ -17,7 +17,7 @@ def unused(now: int, last_added: Whole) -> Whole:
 
 def score(now: int, last_added: Whole) -> Whole:
     """The longest unused node has 100."""
-    return scoring.normalized(unused(now, last_added))
+    return scores.normalized(unused(now, last_added))
 
 
 class LeastRecentlyUsed:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.memo import ByPod
 from slurm_bridge.cluster.rules import affinity, taints
@@ -41,7 +41,7 @@ def _allowed(pod: Pod, nodes: NodeColumns) -> Mask:
     standing = nodes.of_node("vela standing", _standing).among((True,))
     marked = nodes.of_node("vela taints", _taints)
     tolerated = marked.where(lambda marks: taints.untolerated(marks, pod.spec.tolerations) is None)
-    return standing & tolerated & selecting.accepting(nodes, pod)
+    return standing & tolerated & selection.accepting(nodes, pod)
 
 
 def _standing(node: Node) -> bool:

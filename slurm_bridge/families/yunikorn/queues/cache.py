@@ -9,13 +9,13 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
-from slurm_bridge.families.yunikorn.queues import committing, ledger
-from slurm_bridge.families.yunikorn.queues.committing import Committing
-from slurm_bridge.families.yunikorn.queues.configuring import Configuring
-from slurm_bridge.families.yunikorn.queues.entering import Entering
+from slurm_bridge.families.yunikorn.queues import commits, ledger
+from slurm_bridge.families.yunikorn.queues.commits import Committing
 from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, EventQueue, Registered, Told
+from slurm_bridge.families.yunikorn.queues.intake import Entering
 from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Post
 from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
+from slurm_bridge.families.yunikorn.queues.registrations import Configuring
 
 E = TypeVar("E")
 
@@ -82,4 +82,4 @@ class Cache:
             self._entering.update(event.update)
 
     def _from_scheduler(self, event: CommitEvent) -> None:
-        committing.handle(self._committing, event)
+        commits.handle(self._committing, event)

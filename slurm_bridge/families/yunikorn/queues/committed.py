@@ -8,9 +8,17 @@ import collections
 import dataclasses
 import functools
 
-from slurm_bridge.families.yunikorn.queues import amounts, applications, limits, naming, records, tree, waiting
+from slurm_bridge.families.yunikorn.queues import (
+    amounts,
+    applications,
+    limits,
+    partition_names,
+    records,
+    tree,
+    wait_reasons,
+)
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
-from slurm_bridge.families.yunikorn.queues.config import building, documents, reloading
+from slurm_bridge.families.yunikorn.queues.config import documents, reload, tree_builder
 from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode, Origin
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 
@@ -53,8 +61,8 @@ class Partition:
         self.name = name
         self.origin = origin
         self.settings = settings
-        self.plan = building.plan(settings)
-        self.root = building.build(self.plan)
+        self.plan = tree_builder.plan(settings)
+        self.root = tree_builder.build(self.plan)
         self.limits = limits.Limits(settings.root)
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
@@ -64,7 +72,7 @@ class Partition:
     @property
     def title(self) -> str:
         """Its name as its resource manager has it."""
-        return naming.own(self.origin.rm, self.name)
+        return partition_names.own(self.origin.rm, self.name)
 
     @property
     def size(self) -> Known:
@@ -82,17 +90,17 @@ class Partition:
 
     def check(self, settings: documents.Partition) -> None:
         """Refused where a queue in use would change its kind."""
-        reloading.diff(self.root, building.plan(settings), self.busy())
+        reload.diff(self.root, tree_builder.plan(settings), self.busy())
 
     def follow(self, settings: documents.Partition) -> None:
         """It is configured so from now on."""
-        self.settings, self.plan = settings, building.plan(settings)
-        reloading.reload(self.root, self.plan, self.busy())
+        self.settings, self.plan = settings, tree_builder.plan(settings)
+        reload.reload(self.root, self.plan, self.busy())
         self.limits.configure(settings.root)
 
     def leaf(self, path: str) -> Queue:
         """The leaf of this path, made where it does not exist."""
-        return tree.find(self.root, path) or building.create(self.root, self.plan, path)
+        return tree.find(self.root, path) or tree_builder.create(self.root, self.plan, path)
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -150,7 +158,7 @@ class Partition:
 
     def retire(self, leaf: Queue) -> None:
         """A leaf that drains, or that nobody configured, goes when nothing is in it, and those above it."""
-        reloading.retire(leaf, (leaf.path,) if self._members[leaf] else ())
+        reload.retire(leaf, (leaf.path,) if self._members[leaf] else ())
 
     # -- allocations -------------------------------------------------------------------------------------------------
 
@@ -176,8 +184,8 @@ class Partition:
                 return f"node {name} is not schedulable any more"
             free = self._free(node)
             if not amounts.fit_in(applications.of_members(allocation.ask, members), free):
-                wanted = f"{members} x {waiting.said(allocation.ask.resource)}"
-                return f"node {name} has {waiting.said(free)} left; {wanted} are asked for"
+                wanted = f"{members} x {wait_reasons.said(allocation.ask.resource)}"
+                return f"node {name} has {wait_reasons.said(free)} left; {wanted} are asked for"
         return ""
 
     def _free(self, node: Node) -> Amount:
@@ -191,7 +199,8 @@ class Partition:
             return f"queue {queue.path} is stopped"
         room = tree.headroom(queue)
         if not amounts.fit_in_max_undefined(amount, room):
-            return f"queue {queue.path} may have {waiting.said(room or {})} more; {waiting.said(amount)} are asked for"
+            left, asked = wait_reasons.said(room or {}), wait_reasons.said(amount)
+            return f"queue {queue.path} may have {left} more; {asked} are asked for"
         if not application.running and not tree.can_run(queue, name):
             return f"queue {queue.path}, or one above it, runs as many applications as it may"
         refused = None if application.running else self.limits.may_start(name)

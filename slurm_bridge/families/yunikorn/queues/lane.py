@@ -10,13 +10,13 @@ import threading
 import zlib
 from collections.abc import Callable, Mapping
 
-from slurm_bridge.families.yunikorn.queues import events, nodes, recalling, records, rules
+from slurm_bridge.families.yunikorn.queues import events, nodes, plan_execution, records, rules
+from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.applications import Waiting
-from slurm_bridge.families.yunikorn.queues.config import building, documents, reloading
+from slurm_bridge.families.yunikorn.queues.config import documents, reload, tree_builder
 from slurm_bridge.families.yunikorn.queues.events import Answer, CommitEvent, EventQueue, Leave, Leaving, SchedulerEvent
 from slurm_bridge.families.yunikorn.queues.nodes import Node, NodeSort
 from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.passing import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.plans import Plan, Preemptor
 from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
 from slurm_bridge.families.yunikorn.queues.preemption import Preemption
@@ -63,9 +63,9 @@ class Lane:
         self.lock = threading.RLock()
         self.inbox: EventQueue[SchedulerEvent] = EventQueue()
         self._setting = setting
-        self._plan = building.plan(settings)
+        self._plan = tree_builder.plan(settings)
         self.partition = Partition(
-            building.build(self._plan), self._sorts(settings), self._rules(settings), settings.root
+            tree_builder.build(self._plan), self._sorts(settings), self._rules(settings), settings.root
         )
         self._preemption = Preemption(settings.preemption, self._would_do)
         self._passing = Passing(self.partition, self._may if origin.predicates else None)
@@ -118,12 +118,12 @@ class Lane:
             self.partition.standing.start(event.id)
         else:
             is_mine = event.ask is not None and self._is_mine(event.ask.application)
-            recalling.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
+            plan_execution.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
 
     def _configure(self, settings: documents.Partition) -> None:
-        self._plan = building.plan(settings)
+        self._plan = tree_builder.plan(settings)
         busy = {application.queue.path for application in self.partition.applications.values()}
-        changes, gone = reloading.reload(self.partition.root, self._plan, busy)
+        changes, gone = reload.reload(self.partition.root, self._plan, busy)
         for queue in gone:
             self.partition.forget(queue)
         self.partition.follow(self._rules(settings), self._sorts(settings), settings.root)
@@ -138,7 +138,7 @@ class Lane:
         return {**nodes.sorts(settings.node_sort.weights or None), **self._setting.sorts}
 
     def _leaf(self, path: str) -> Queue:
-        return find(self.partition.root, path) or building.create(self.partition.root, self._plan, path)
+        return find(self.partition.root, path) or tree_builder.create(self.partition.root, self._plan, path)
 
     def _ask(self, ask: records.Ask) -> None:
         """Asks of the other schedulers' applications are theirs. One that is proposed is not proposed a second time.
@@ -188,7 +188,7 @@ class Lane:
         if leaving.leave is Leave.APPLICATION and application is not None:
             self.partition.remove_application(leaving.name)
             leaf = application.queue
-            for queue in reloading.retire(leaf, (leaf.path,) if len(self.partition.leaf(leaf)) else ()):
+            for queue in reload.retire(leaf, (leaf.path,) if len(self.partition.leaf(leaf)) else ()):
                 self.partition.forget(queue)
         elif leaving.leave is Leave.NODE:
             self.partition.remove_node(leaving.name)
@@ -267,7 +267,7 @@ class Lane:
         return landed + planned + self.partition.grown - before
 
     def _carry_out(self, plan: Plan, now: float) -> bool:
-        evictions = recalling.carry_out(self.partition, plan, now)
+        evictions = plan_execution.carry_out(self.partition, plan, now)
         if not evictions:
             return False
         self._tell_held()

@@ -12,7 +12,7 @@ As long as that stands, none of them has to be looked at again, whatever grows e
 import math
 from collections.abc import Iterator
 
-from slurm_bridge.families.yunikorn.queues import priorities, sorting
+from slurm_bridge.families.yunikorn.queues import orders, priorities
 from slurm_bridge.families.yunikorn.queues.applications import NEVER, Application, Size, Waiting
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
@@ -52,7 +52,7 @@ class Leaf:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self._order: sorting.Applications[Application] = sorting.Applications(queue)
+        self._order: orders.Applications[Application] = orders.Applications(queue)
         #: How many applications wait with each priority, and with which one each of them does.
         self._priorities: dict[int, int] = {}
         self._said: dict[str, int] = {}

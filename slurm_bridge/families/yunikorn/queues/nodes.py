@@ -8,10 +8,10 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from slurm_bridge.families.yunikorn.queues import amounts, records, sorting
+from slurm_bridge.families.yunikorn.queues import amounts, orders, records
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
+from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Mode
-from slurm_bridge.families.yunikorn.queues.sorting import NodePolicy
 
 #: Capacity and what is allocated of it, to a score; low scores are tried first.
 NodeSort = Callable[[Amount, Amount], float]
@@ -23,7 +23,7 @@ def sorts(weights: Mapping[str, float] | None = None) -> Mapping[str, NodeSort]:
 
 
 def _scored(policy: NodePolicy, weights: Mapping[str, float] | None, capacity: Amount, allocated: Amount) -> float:
-    return sorting.node_score(capacity, allocated, policy, weights)
+    return orders.node_score(capacity, allocated, policy, weights)
 
 
 class Node:
@@ -189,7 +189,7 @@ class Nodes:
 
     def score(self, sort: str, node: Node, taken: Amount) -> tuple[float, str]:
         """Where the node would stand with so much more on it."""
-        return sorting.node_key(self._sorts[sort](node.capacity, amounts.plus(node.allocated, taken)), node.name)
+        return orders.node_key(self._sorts[sort](node.capacity, amounts.plus(node.allocated, taken)), node.name)
 
     def _order(self, sort: str) -> list[tuple[float, str]]:
         if sort not in self._orders:

@@ -9,7 +9,7 @@ guarantee, and of those that are alike only one in a while, when the last of the
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
-from slurm_bridge.families.yunikorn.queues import amounts, crowding, sorting, tree
+from slurm_bridge.families.yunikorn.queues import amounts, crowd, orders, tree
 from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
 from slurm_bridge.families.yunikorn.queues.config.documents import Preemption as Settings
 from slurm_bridge.families.yunikorn.queues.partition import Partition
@@ -68,7 +68,7 @@ class Preemption:
                 nodes = tuple(dict.fromkeys(outcome.nodes)) if partition.nodes.are_shared_out else ()
                 yield Plan(victims=_keys(outcome.victims), message=outcome.message, asker=waiting.id, nodes=nodes)
             else:
-                self._tried[crowding.kind(partition, waiting)] = now
+                self._tried[crowd.kind(partition, waiting)] = now
                 _give_up(partition, waiting, now)
             left -= 1
             if not left:
@@ -90,11 +90,11 @@ class Preemption:
     def _is_allowed(self, partition: Partition, waiting: Waiting, leaf: Queue, now: float) -> bool:
         if not waiting.ask.allow_preempt_other or now < waiting.ask.since + leaf.preemption_delay:
             return False
-        if waiting.id in self._tried or crowding.kind(partition, waiting) in self._tried:
+        if waiting.id in self._tried or crowd.kind(partition, waiting) in self._tried:
             return False
         asker = _asker(partition, waiting)
         return attempts.is_allowed(asker, now=now, delay=leaf.preemption_delay) and not attempts.is_hopeless(
-            asker, crowding.promised(partition, leaf)
+            asker, crowd.promised(partition, leaf)
         )
 
     def _may_try_required(self, partition: Partition, waiting: Waiting, now: float) -> bool:
@@ -124,7 +124,7 @@ class Preemption:
             acceptable=acceptable,
             held=lambda node: _is_kept(partition, waiting, node),
             promised=partition.flights.promised(waiting.id),
-            size=crowding.size(partition),
+            size=crowd.size(partition),
         )
 
 
@@ -137,14 +137,14 @@ def _entitled(partition: Partition, queue: Queue) -> Iterator[Queue]:
         if _has_claim(partition, queue):
             yield queue
         return
-    for child in sorting.sorted_queues(queue):
+    for child in orders.sorted_queues(queue):
         yield from _entitled(partition, child)
 
 
 def _has_claim(partition: Partition, leaf: Queue) -> bool:
     if not any(queue.guaranteed for queue in tree.upward(leaf)):
         return False
-    return any(amount > 0 for amount in (crowding.promised(partition, leaf).remaining(leaf) or {}).values())
+    return any(amount > 0 for amount in (crowd.promised(partition, leaf).remaining(leaf) or {}).values())
 
 
 def _first(partition: Partition, leaf: Queue) -> Iterator[tuple[Application, Waiting]]:
@@ -204,9 +204,9 @@ def _asker(partition: Partition, waiting: Waiting) -> Asker:
 def _give_up(partition: Partition, waiting: Waiting, now: float) -> None:
     """Nobody can make room in the cluster for those that are alike: they are let in, and wait there."""
     leaf = partition.applications[waiting.ask.application].queue
-    if crowding.size(partition) and crowding.keeps_back(partition, waiting, leaf, now):
+    if crowd.size(partition) and crowd.keeps_back(partition, waiting, leaf, now):
         partition.vain = {key: until for key, until in partition.vain.items() if until > now}
-        partition.vain[crowding.kind(partition, waiting)] = now + attempts.CHECK_EVERY
+        partition.vain[crowd.kind(partition, waiting)] = now + attempts.CHECK_EVERY
         partition.grown += 1
 
 

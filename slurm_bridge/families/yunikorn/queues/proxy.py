@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable
 
 from slurm_bridge import errors
-from slurm_bridge.families.yunikorn.queues import naming
+from slurm_bridge.families.yunikorn.queues import partition_names
 from slurm_bridge.families.yunikorn.queues.events import CacheEvent, EventQueue, Registered, Told, Updated
-from slurm_bridge.families.yunikorn.queues.naming import Names
+from slurm_bridge.families.yunikorn.queues.partition_names import Names
 from slurm_bridge.families.yunikorn.queues.ports import Callback, Report
 from slurm_bridge.families.yunikorn.queues.records import News, Question, Registration, Thing, Update
 from slurm_bridge.runtime.threads import Supervisor
@@ -72,7 +72,9 @@ class Proxy:
         rm = registration.rm
         if not rm:
             raise errors.Invalid("a resource manager has a name")
-        inside = dataclasses.replace(registration, configuration=naming.document_inside(rm, registration.configuration))
+        inside = dataclasses.replace(
+            registration, configuration=partition_names.document_inside(rm, registration.configuration)
+        )
         with self._lock:
             self._incarnations += 1
             self._close(rm)

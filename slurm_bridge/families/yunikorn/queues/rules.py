@@ -3,8 +3,8 @@
 import dataclasses
 
 from slurm_bridge.families.yunikorn.queues.config import documents
+from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
 from slurm_bridge.families.yunikorn.queues.records import Mode, Origin
-from slurm_bridge.families.yunikorn.queues.sorting import NodePolicy
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from slurm_bridge.families.yunikorn.queues import allocating
+from slurm_bridge.families.yunikorn.queues import node_search
 from slurm_bridge.families.yunikorn.queues.applications import Size, Waiting
 from slurm_bridge.families.yunikorn.queues.nodes import Node
 from slurm_bridge.families.yunikorn.queues.partition import Partition
@@ -32,7 +32,7 @@ class Searches:
     def _look_at(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
             for key, search in tuple(self._searches.items()):
-                if not allocating.has_room(search.like, node):
+                if not node_search.has_room(search.like, node):
                     continue
                 if search.like.ask.members > 1:
                     del self._searches[key]  # its members may share what is free here with what is free elsewhere

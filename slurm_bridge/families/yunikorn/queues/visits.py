@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from slurm_bridge.families.yunikorn.queues import amounts, crowding, tree
+from slurm_bridge.families.yunikorn.queues import amounts, crowd, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.applications import Size, Waiting
 from slurm_bridge.families.yunikorn.queues.leaves import Leaf
@@ -21,7 +21,7 @@ class Visit:
         self.backoff = leaf.queue.settings.backoff
         self.room = room
         #: The cluster has an end that somebody may be kept back for; and somebody was.
-        self.crowded = crowding.size(partition) is not None
+        self.crowded = crowd.size(partition) is not None
         self.keeps = False
         self._partition = partition
         self._fits: dict[Size, bool] = {}
@@ -48,12 +48,12 @@ class Visit:
         """Others are to make room for it first."""
         partition, ask = self._partition, waiting.ask
         if waiting.id in partition.flights:
-            kept = crowding.keeps_back(partition, waiting, self.leaf.queue, now)
+            kept = crowd.keeps_back(partition, waiting, self.leaf.queue, now)
         else:
             key = (waiting.kind, ask.members, ask.priority, ask.allow_preempt_other, ask.required_node)
             known = self._kept.get(key)
             if known is None:
-                known = self._kept[key] = crowding.keeps_back(partition, waiting, self.leaf.queue, now)
+                known = self._kept[key] = crowd.keeps_back(partition, waiting, self.leaf.queue, now)
             kept = known
         self.keeps = self.keeps or kept
         return kept

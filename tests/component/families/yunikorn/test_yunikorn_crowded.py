@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.cluster import keeper
-from slurm_bridge.families.yunikorn import scoring, setup
+from slurm_bridge.cluster import cluster_cache
+from slurm_bridge.families.yunikorn import node_scores, setup
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
-from slurm_bridge.families.yunikorn.restoring import Known
+from slurm_bridge.families.yunikorn.restorer import Known
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need
@@ -183,12 +183,12 @@ def test_nobody_is_evicted_for_who_borrows_himself(bridge: Bridge) -> None:
 
 def sizes(nodes: Any, states: Mapping[str, str] | None = None, *kinds: str, kept: Collection[str] = ()) -> Any:
     """Of such a cluster, whose nodes have sixteen cpus each, and are idle in Slurm where nothing else is said."""
-    made = keeper.Keeper(resources.requests_of)
+    made = cluster_cache.Keeper(resources.requests_of)
     for one in nodes:
         made.on_node(None, one)
     said = dict.fromkeys((one.metadata.name for one in nodes), "IDLE EXTERNAL") if states is None else states
     made.set_slurm([scene.slurm_node(name, states=state) for name, state in said.items()], ())
-    return scoring.size(made.snapshot().columns, kinds or ("vcore",), frozenset(kept))
+    return node_scores.size(made.snapshot().columns, kinds or ("vcore",), frozenset(kept))
 
 
 def test_what_nobody_can_be_put_on_is_no_part_of_the_cluster() -> None:
@@ -236,22 +236,22 @@ def test_kinds_are_those_that_queues_are_given() -> None:
         queue("p", childtemplate=template, parent=True),
     )
     made = setup.make(YunikornOptions.model_validate({"configuration": given}))
-    assert scoring.kinds(made.partition) == {"vcore", "memory", "nvidia.com/gpu", "example.com/fpga"}
+    assert node_scores.kinds(made.partition) == {"vcore", "memory", "nvidia.com/gpu", "example.com/fpga"}
 
 
 def test_the_cluster_is_measured_once_in_a_while() -> None:
     """Each change of its size has all who wait looked at again."""
     columns = scene.cluster([scene.node("a")]).columns
-    measure = scoring.Measure(setup.make(YunikornOptions.model_validate({"configuration": document()})).partition)
+    measure = node_scores.Measure(setup.make(YunikornOptions.model_validate({"configuration": document()})).partition)
     assert measure.news(1, columns, 0.0) is not None
-    assert measure.news(2, columns, scoring.EVERY / 2) is None
-    assert measure.news(2, columns, scoring.EVERY) is not None
-    assert measure.news(2, columns, 10 * scoring.EVERY) is None
+    assert measure.news(2, columns, node_scores.EVERY / 2) is None
+    assert measure.news(2, columns, node_scores.EVERY) is not None
+    assert measure.news(2, columns, 10 * node_scores.EVERY) is None
 
 
 def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> None:
     """Though nothing has changed that a rule about placement looks at."""
-    known, clock = keeper.Keeper(resources.requests_of), VirtualClock()
+    known, clock = cluster_cache.Keeper(resources.requests_of), VirtualClock()
     for name in ("a", "b"):
         known.on_node(None, scene.node(name))
     behind = HookServices(clock=clock, threads=False)
@@ -265,7 +265,7 @@ def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> N
         known.set_slurm(
             [scene.slurm_node("a"), scene.slurm_node("b", states=state)], [scene.partition("debug", "a", "b")]
         )
-        clock.advance(scoring.EVERY)
+        clock.advance(node_scores.EVERY)
         chain.plan(scene.workload(), scene.translated(), known.snapshot(), now=clock.wall())
         manager = behind.carried.value
         assert isinstance(manager, Manager)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import columns
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.columns import Coded, NodeColumns
 from slurm_bridge.cluster.columns.coded import units_given, units_left
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.translate import resources
 from tests import wait

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.columns import NodeColumns
-from slurm_bridge.cluster.columns.following import Follower
+from slurm_bridge.cluster.columns.follow import Follower
 from slurm_bridge.cluster.columns.table import Past, Table
 from slurm_bridge.cluster.facts import Amounts, NodeFacts
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.slurmnode import SlurmNode

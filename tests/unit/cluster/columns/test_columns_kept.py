@@ -6,9 +6,9 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.columns import Kept, NodeColumns, Whole
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.translate import resources
 from tests.examples import examples
 from tests.unit.hooks.builders import node, pod

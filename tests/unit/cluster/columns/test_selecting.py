@@ -6,10 +6,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.keeper import Keeper
 from slurm_bridge.cluster.rules import affinity
 from slurm_bridge.translate import resources
 from tests.unit.hooks.builders import node, pod
@@ -42,7 +42,7 @@ def test_as_the_rules_say(labels: list[dict[str, str]], selector: dict[str, str]
     columns = NodeColumns.of({name: _facts(name, one) for name, one in nodes.items()})
     terms = None if required is None else {"requiredDuringSchedulingIgnoredDuringExecution": required}
     asking = pod(node_selector=selector, affinity=None if terms is None else {"nodeAffinity": terms})
-    accepted = columns.nodes(selecting.accepting(columns, asking))
+    accepted = columns.nodes(selection.accepting(columns, asking))
     assert accepted == {name for name, one in nodes.items() if affinity.accepts(asking, one)}
 
 
@@ -57,7 +57,7 @@ def test_holes_meet_nothing(operator: str) -> None:
     holed = whole.after({"a": _facts("a", node("a"))}, frozenset("a"), ["b"])
     for rows in ("matchExpressions", "matchFields"):
         term = {rows: [{"key": "metadata.name", "operator": operator, "values": ["x"]}]}
-        assert not selecting.selected(holed, {"nodeSelectorTerms": [term]})[1]
+        assert not selection.selected(holed, {"nodeSelectorTerms": [term]})[1]
 
 
 @pytest.mark.security("fairness")

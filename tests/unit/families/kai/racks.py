@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.cluster import keeper
+from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kai.hook import Kai
 from slurm_bridge.families.kai.options import KaiOptions
@@ -52,7 +52,7 @@ def cluster(
     **slurm: Any,
 ) -> ClusterSnapshot:
     """These machines; `used` are cpus that Slurm has given to others."""
-    made = keeper.Keeper(resources.requests_of)
+    made = cluster_cache.Keeper(resources.requests_of)
     for name, place in places.items():
         labels = dict(zip(levels, place, strict=True))
         made.on_node(None, node(name, labels=labels, allocatable={"cpu": str(cpus)}))

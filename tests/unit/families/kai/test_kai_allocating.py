@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.families.kai import allocating, fairshare
-from slurm_bridge.families.kai.allocating import Group
+from slurm_bridge.families.kai import allocation, fairshare
+from slurm_bridge.families.kai.allocation import Group
 from slurm_bridge.families.kai.bench import Bench, Machine, Task
 from slurm_bridge.families.kai.fairshare import Claim
 from slurm_bridge.families.kai.topology import Constraint, Job, Topology
@@ -53,7 +53,7 @@ class TestAllocating:
         """Every task has its room in one set, or the bench is as it was."""
         bench = Bench(cluster, [RACKS])
         before = rooms(bench)
-        done = allocating.allocate(bench, JOB, Group(constraint=constraint, tasks=tasks(*gpus)))
+        done = allocation.allocate(bench, JOB, Group(constraint=constraint, tasks=tasks(*gpus)))
         if done.nodes is None:
             assert (rooms(bench), bench.placement, done.placement) == (before, {}, {})
             return
@@ -67,7 +67,7 @@ class TestAllocating:
         """All nodes of the placement share it, and all levels above it."""
         bench = Bench(cluster, [RACKS])
         group = Group(constraint=Constraint(topology="racks", required=level), tasks=tasks(*gpus))
-        used = set(allocating.allocate(bench, JOB, group).placement.values())
+        used = set(allocation.allocate(bench, JOB, group).placement.values())
         domains = [tuple(one.labels.values())[: RACKS.depth(level)] for one in cluster if one.name in used]
         assert len(set(domains)) <= 1
 
@@ -83,7 +83,7 @@ class TestAllocating:
             for name in ("one", "other")
         )
         group = Group(constraint=Constraint(topology="racks", required="zone"), groups=parts)
-        done = allocating.allocate(Bench(nodes, [RACKS]), JOB, group)
+        done = allocation.allocate(Bench(nodes, [RACKS]), JOB, group)
         assert set(done.placement.values()) <= {"n2", "n3"}
 
     def test_what_a_group_is_short_of_is_told_once(self) -> None:
@@ -91,7 +91,7 @@ class TestAllocating:
         nodes = [machine("n1", ("a", "1"), 2), machine("n2", ("b", "1"), 2)]
         inner = Group(name="inner", constraint=Constraint(topology="racks", required="floor"), tasks=tasks(1))
         group = Group(constraint=Constraint(topology="racks", preferred="zone"), groups=(inner,))
-        done = allocating.allocate(Bench(nodes, [RACKS]), JOB, group)
+        done = allocation.allocate(Bench(nodes, [RACKS]), JOB, group)
         assert done.tried == 3
         assert [error.partition(" as ")[0] for error in done.errors] == [
             "topology constraint error: sub-group inner specified 'floor'"
@@ -112,8 +112,8 @@ class TestAllocating:
         """What is placed is no longer free for the next group."""
         bench = Bench([machine("n1"), machine("n2", ("b", "1"))], [RACKS])
         group = Group(constraint=Constraint(topology="racks", required="rack"), tasks=tasks(3))
-        one = allocating.allocate(bench, JOB, group)
-        other = allocating.allocate(bench, JOB, Group(constraint=group.constraint, tasks=(tasks(0, 0, 3)[2],)))
+        one = allocation.allocate(bench, JOB, group)
+        other = allocation.allocate(bench, JOB, Group(constraint=group.constraint, tasks=(tasks(0, 0, 3)[2],)))
         assert (one.placement, other.placement) == ({"t0": "n1"}, {"t0": "n1", "t2": "n2"})
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.families.kai import fitting, ordering, scoring, topology
-from slurm_bridge.families.kai.fitting import Demand, Room, Scope
-from slurm_bridge.families.kai.ordering import Branch
-from slurm_bridge.families.kai.scoring import Has
+from slurm_bridge.families.kai import domain_order, fit, scores, topology
+from slurm_bridge.families.kai.domain_order import Branch
+from slurm_bridge.families.kai.fit import Demand, Room, Scope
+from slurm_bridge.families.kai.scores import Has
 from slurm_bridge.families.kai.topology import Constraint, Domain, InvalidConstraint, Topology
 
 RACKS = Topology(name="racks", levels=("zone", "rack"))
@@ -71,14 +71,14 @@ class TestFitting:
         def free(kind: str) -> np.ndarray:
             return np.array([node.get(kind, 0) for node in nodes], np.int64)
 
-        for node, copies in zip(nodes, fitting.copies(demand, free, None, len(nodes)).tolist(), strict=True):
+        for node, copies in zip(nodes, fit.copies(demand, free, None, len(nodes)).tolist(), strict=True):
             room = {kind: max(0, node.get(kind, 0)) for kind in demand.largest}
             assert all(amount * copies <= room[kind] for kind, amount in demand.largest.items())
             assert any(amount * (copies + 1) > room[kind] for kind, amount in demand.largest.items()) or not room
 
     def test_tasks_that_ask_for_nothing_need_their_slots(self) -> None:
         """A node takes all of them, but no more than it has slots for pods; fewer than none are none."""
-        copies = fitting.copies(Demand.of([{}] * 4), dict[str, fitting.Whole]().__getitem__, np.array([9, 3, -1]), 3)
+        copies = fit.copies(Demand.of([{}] * 4), dict[str, fit.Whole]().__getitem__, np.array([9, 3, -1]), 3)
         assert copies.tolist() == [4, 3, 0]
 
     def test_exactly_full_fits(self) -> None:
@@ -91,24 +91,24 @@ class TestFitting:
     def test_large_amounts_stay_exact(self) -> None:
         """Bytes of a whole cluster are more than a float can tell apart when they are added up."""
         free = np.array([2**60 + 1])
-        assert fitting.copies(Demand.of([{"memory": 1}]), lambda _: free, None, 1).tolist() == [2**60 + 1]
+        assert fit.copies(Demand.of([{"memory": 1}]), lambda _: free, None, 1).tolist() == [2**60 + 1]
 
     def test_running_pods_bind_only_where_a_level_is_required(self) -> None:
         """With a preference alone the rest may go elsewhere."""
         where = [(("a", "1"), ("n1",)), (("b", "1"), ("n2",))]
         preferred, required = Constraint(preferred="rack"), Constraint(required="zone")
-        assert fitting.binding(RACKS, preferred, where, ["n1"]) is None
-        assert fitting.binding(RACKS, required, where, []) is None
-        assert fitting.binding(RACKS, required, where, ["n1"]) == {("a",)}
-        assert fitting.binding(RACKS, required, where, ["nowhere"]) == frozenset()
+        assert fit.binding(RACKS, preferred, where, ["n1"]) is None
+        assert fit.binding(RACKS, required, where, []) is None
+        assert fit.binding(RACKS, required, where, ["n1"]) == {("a",)}
+        assert fit.binding(RACKS, required, where, ["nowhere"]) == frozenset()
 
     def test_bound_domains_are_the_only_ones(self) -> None:
         """Also in the messages."""
         scope = Scope(topology=RACKS, levels=("zone",), held=frozenset({("b",)}))
         room = Room(number=2, free={}, pods=np.array([5, 1]))
         demand = Demand(count=2, requested={})
-        assert fitting.candidates(scope, [("a",), ("b",)], [True, True]) == (("b",),)
-        assert fitting.shortages(scope, [("a",), ("b",)], room, demand) == (
+        assert fit.candidates(scope, [("a",), ("b",)], [True, True]) == (("b",),)
+        assert fit.shortages(scope, [("a",), ("b",)], room, demand) == (
             "node-group b can allocate only 1 of 2 required pods",
         )
 
@@ -124,29 +124,29 @@ class TestOrdering:
     def test_sorting_keeps_all_domains(self, shape: tuple[int, ...], dice: random.Random) -> None:
         """Each below the one that it was below, and levels below their parents'."""
         tree = grown(shape)
-        found = ordering.sort_tree(tree, lambda _: dice.random(), "1")
-        order = [one.domain for one in ordering.reverse_level_order(found)]
-        assert sorted(order) == sorted(one.domain for one in ordering.reverse_level_order(tree))
+        found = domain_order.sort_tree(tree, lambda _: dice.random(), "1")
+        order = [one.domain for one in domain_order.reverse_level_order(found)]
+        assert sorted(order) == sorted(one.domain for one in domain_order.reverse_level_order(tree))
         assert [len(domain) for domain in order] == sorted((len(domain) for domain in order), reverse=True)
 
     @given(st.integers(1, 40))
     def test_scores_rise_with_room(self, count: int) -> None:
         """In whole steps; the last domain has all ten."""
-        scores = [*ordering.domain_scores(renumbered(count), "1").values()]
+        scores = [*domain_order.domain_scores(renumbered(count), "1").values()]
         assert scores == sorted(scores)
         assert scores[-1] == 100_000
-        assert all(score % ordering.STEP == 0 for score in scores)
+        assert all(score % domain_order.STEP == 0 for score in scores)
 
     def test_a_level_that_is_not_there_has_no_scores(self) -> None:
         """Nor has a tree that is not there."""
-        assert ordering.domain_scores(grown((2,)), "7") == {}
-        assert ordering.domain_scores(None, "1") == {}
+        assert domain_order.domain_scores(grown((2,)), "7") == {}
+        assert domain_order.domain_scores(None, "1") == {}
 
     def test_only_domains_with_something_are_kept(self) -> None:
         """With all that is above them; the root stays without any."""
         tree = grown((2, 1))
-        assert ordering.kept(tree, lambda _: False).children == ()
-        assert [one.domain for one in ordering.kept(tree, lambda one: one.domain[0] == "1").children] == [("1",)]
+        assert domain_order.kept(tree, lambda _: False).children == ()
+        assert [one.domain for one in domain_order.kept(tree, lambda one: one.domain[0] == "1").children] == [("1",)]
 
 
 def renumbered(count: int) -> Branch:
@@ -159,11 +159,11 @@ class TestScoring:
     @given(st.dictionaries(st.text(), st.builds(Has, total=st.integers(0, 64), free=st.integers(0, 64))))
     def test_one_origin_never_reaches_the_next(self, nodes: dict[str, Has]) -> None:
         """Packing gives 0 to 9, and a resource type 10."""
-        assert all(0 <= score <= scoring.PACKING for score in scoring.pack(nodes).values())
-        assert scoring.resource_type(task_uses_gpu=False, node_has_gpu=False) > scoring.PACKING
+        assert all(0 <= score <= scores.PACKING for score in scores.pack(nodes).values())
+        assert scores.resource_type(task_uses_gpu=False, node_has_gpu=False) > scores.PACKING
 
     def test_origins_have_steps(self) -> None:
         """Each is above the sum of all before it."""
-        steps = [scoring.PACKING, scoring.RESOURCE_TYPE, scoring.AVAILABILITY, scoring.GPU_SHARING, scoring.TOPOLOGY]
+        steps = [scores.PACKING, scores.RESOURCE_TYPE, scores.AVAILABILITY, scores.GPU_SHARING, scores.TOPOLOGY]
         assert all(step > sum(steps[:place]) for place, step in enumerate(steps) if place)
-        assert scoring.NOMINATED > scoring.PREDICATES
+        assert scores.NOMINATED > scores.PREDICATES

@@ -9,7 +9,7 @@ import pydantic
 import pytest
 import yaml
 
-from slurm_bridge.cluster import keeper
+from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kai import files, sources
 from slurm_bridge.families.kai.copies import BadCopy
@@ -54,7 +54,7 @@ SOURCES: Mapping[str, Mapping[str, Any]] = {
 @pytest.fixture(scope="module")
 def everywhere() -> ClusterSnapshot:
     """Racks as labels, as annotations, and as Slurm tells them, of nodes with other names in Slurm."""
-    made = keeper.Keeper(resources.requests_of)
+    made = cluster_cache.Keeper(resources.requests_of)
     known = []
     for name, (zone, rack) in PLACES.items():
         labels = {ZONE: zone, RACK: rack, names.LABEL_SLURM_NODE_NAME: f"s-{name}"}

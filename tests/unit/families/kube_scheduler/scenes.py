@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.rules.volumes import Storage
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler import filtering, scene
+from slurm_bridge.families.kube_scheduler import filters, scene
 from slurm_bridge.families.kube_scheduler.predicates import standard
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
 from slurm_bridge.model.meta import Condition, ObjectMeta
@@ -88,7 +88,7 @@ def seen(subject: Pod, nodes: Iterable[Node], pods: Iterable[Pod] = (), **others
 
 def said(name: str, at: Scene, **args: Any) -> dict[str, tuple[str, ...]]:
     """The nodes that one predicate denies, with its reasons."""
-    return dict(filtering.evaluate(at, {name: standard.build(name, args, {})}))
+    return dict(filters.evaluate(at, {name: standard.build(name, args, {})}))
 
 
 def near(kind: str, *terms: Mapping[str, Any]) -> dict[str, Any]:

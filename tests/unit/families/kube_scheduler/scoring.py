@@ -4,12 +4,12 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler import scene
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.priorities import table
-from slurm_bridge.families.kube_scheduler.prioritizing import Prioritizer
+from slurm_bridge.families.kube_scheduler.priority_chain import Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup
 from slurm_bridge.hooks.calls import Caller, Unobserved
 from slurm_bridge.hooks.pass_context import Layers

@@ -15,12 +15,12 @@ from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.parties import Victims, alone
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler.extenders import asking as extending
 from slurm_bridge.families.kube_scheduler.extenders import desk, wire
-from slurm_bridge.families.kube_scheduler.extenders.asking import Said
+from slurm_bridge.families.kube_scheduler.extenders import verdicts as extending
 from slurm_bridge.families.kube_scheduler.extenders.desk import ExtenderDesk
+from slurm_bridge.families.kube_scheduler.extenders.verdicts import Said
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
-from slurm_bridge.families.kube_scheduler.prioritizing import Extended
+from slurm_bridge.families.kube_scheduler.priority_chain import Extended
 from slurm_bridge.hooks import services
 from slurm_bridge.hooks.services import HookServices, NotAnswered, Target
 from slurm_bridge.model.pod import Container, ResourceNeeds

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from slurm_bridge.cluster.nominating import Nominations
-from slurm_bridge.families.kube_scheduler import filtering, fiterror
+from slurm_bridge.cluster.nominations import Nominations
+from slurm_bridge.families.kube_scheduler import filters, fiterror
 from slurm_bridge.families.kube_scheduler.fiterror import FitError
 from slurm_bridge.families.kube_scheduler.predicates import standard
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Predicate
@@ -27,13 +27,13 @@ PREDICATES = {"one": saying("ab", "x", "y"), "two": saying("bc", "z"), "three": 
 
 def test_a_node_is_out_with_the_first_predicate_that_fails() -> None:
     """It has all reasons of that one, and none of those after it."""
-    found = filtering.evaluate(seen(pod(), THREE), PREDICATES)
+    found = filters.evaluate(seen(pod(), THREE), PREDICATES)
     assert dict(found) == {"a": ("x", "y"), "b": ("x", "y"), "c": ("z",)}
 
 
 def test_all_reasons_when_all_are_asked() -> None:
     """In the order of the predicates."""
-    found = filtering.evaluate(seen(pod(), THREE), PREDICATES, always_check_all=True)
+    found = filters.evaluate(seen(pod(), THREE), PREDICATES, always_check_all=True)
     assert dict(found) == {"a": ("x", "y"), "b": ("x", "y", "z"), "c": ("z",)}
 
 
@@ -43,20 +43,20 @@ def test_nobody_is_asked_when_nothing_is_left() -> None:
     def unwanted(_scene: Scene) -> Failures:
         raise AssertionError("was asked")
 
-    found = filtering.evaluate(seen(pod(), THREE), {"all": saying("abc", "x"), "later": unwanted})
+    found = filters.evaluate(seen(pod(), THREE), {"all": saying("abc", "x"), "later": unwanted})
     assert found.counts() == {"x": 3}
 
 
 def test_order_is_for_configuration_to_say() -> None:
     """Names that there is no predicate for are passed over."""
-    chosen = filtering.in_order(PREDICATES, ["two", "missing", "one"])
-    assert filtering.reasons_at(seen(pod(), THREE), "b", chosen) == ("z",)
+    chosen = filters.in_order(PREDICATES, ["two", "missing", "one"])
+    assert filters.reasons_at(seen(pod(), THREE), "b", chosen) == ("z",)
 
 
 def test_a_node_that_is_not_judged_has_no_reasons() -> None:
     """Nobody has looked at it."""
     at = seen(pod(), THREE)
-    assert filtering.reasons_at(at, "gone", PREDICATES) == filtering.check(at, "gone", PREDICATES) == ()
+    assert filters.reasons_at(at, "gone", PREDICATES) == filters.check(at, "gone", PREDICATES) == ()
 
 
 FITS = {"PodFitsResources": standard.build("PodFitsResources", {}, {})}
@@ -67,23 +67,23 @@ PROMISED = pod("promised", requests={"cpu": 6}, priority=5)
 def test_room_for_whoever_was_promised_the_node(priority: int, denied: bool) -> None:
     """Pods of the same or higher priority count as if they were there; lower ones have to look elsewhere."""
     at = seen(pod(requests={"cpu": 3}, priority=priority), THREE)
-    found = filtering.evaluate(at, FITS, nominated={"a": (PROMISED,), "gone": (PROMISED,)})
+    found = filters.evaluate(at, FITS, nominated={"a": (PROMISED,), "gone": (PROMISED,)})
     assert dict(found) == ({"a": ("Insufficient cpu",)} if denied else {})
-    assert bool(filtering.check(at, "a", FITS, nominated={"a": (PROMISED,)})) is denied
+    assert bool(filters.check(at, "a", FITS, nominated={"a": (PROMISED,)})) is denied
 
 
 def test_a_promise_does_not_stand_in_its_own_way() -> None:
     """The pod that was promised the node may have it."""
     at = seen(PROMISED, THREE)
-    assert filtering.evaluate(at, FITS, nominated={"a": (PROMISED,)}).counts() == {}
+    assert filters.evaluate(at, FITS, nominated={"a": (PROMISED,)}).counts() == {}
 
 
 def test_the_promised_may_not_come() -> None:
     """A pod that only fits with them there does not fit."""
     alone = {"needs company": lambda at: ((at.columns.pods.count(at.columns.pods.present) == 0, "lonely"),)}
     at = seen(pod(), THREE)
-    assert dict(filtering.evaluate(at, alone, nominated={"a": (PROMISED,)}))["a"] == ("lonely",)
-    assert filtering.check(at, "a", alone, nominated={"a": (PROMISED,)}) == ("lonely",)
+    assert dict(filters.evaluate(at, alone, nominated={"a": (PROMISED,)}))["a"] == ("lonely",)
+    assert filters.check(at, "a", alone, nominated={"a": (PROMISED,)}) == ("lonely",)
 
 
 def test_promises_are_in_the_snapshot() -> None:
@@ -122,7 +122,7 @@ def test_a_node_with_other_pods() -> None:
 
 def test_a_fit_error_counts_reasons_over_all_nodes() -> None:
     """Sorted as text, over all nodes, whether anybody looked at them or not."""
-    found = filtering.evaluate(seen(pod(), THREE), PREDICATES)
+    found = filters.evaluate(seen(pod(), THREE), PREDICATES)
     assert FitError(nodes=12, reasons=found).message == "0/12 nodes are available: 1 z, 2 x, 2 y."
     assert fiterror.message(3, {"a": ("x", "x")}) == "0/3 nodes are available: 2 x."
     assert fiterror.message(3, {}) == "0/3 nodes are available: ."
@@ -131,5 +131,5 @@ def test_a_fit_error_counts_reasons_over_all_nodes() -> None:
 def test_a_reason_can_be_said_twice() -> None:
     """Two predicates with one word for it: the node counts twice, as in kube-scheduler."""
     twice = {"one": saying("a", "x"), "two": saying("a", "x")}
-    found = filtering.evaluate(seen(pod(), THREE), twice, always_check_all=True)
+    found = filters.evaluate(seen(pod(), THREE), twice, always_check_all=True)
     assert FitError(nodes=3, reasons=found).message == "0/3 nodes are available: 2 x."

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster.rules import neighbours as rules
-from slurm_bridge.families.kube_scheduler import hearing
+from slurm_bridge.families.kube_scheduler import neighbour_terms
 from slurm_bridge.families.kube_scheduler.predicates import reasons
 from slurm_bridge.families.kube_scheduler.priorities import interpod
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -111,7 +111,7 @@ def test_of_many_keys_those_of_the_own_namespace_come_first() -> None:
     with Work() as work:
         assert said(NAME, at).keys() == {"a", "b"}
     # Once for each key, and once for each pod.
-    assert work.calls["_shunned"] == hearing.MOST_KEYS + 2
+    assert work.calls["_shunned"] == neighbour_terms.MOST_KEYS + 2
 
 
 def test_what_was_read_is_not_read_again() -> None:
@@ -126,7 +126,7 @@ def test_what_was_read_is_not_read_again() -> None:
 
 def test_of_a_text_that_is_too_long_those_terms_are_read_that_fit() -> None:
     """In the order in which they are written."""
-    long, short = term(HOST, {"app": "x" * hearing.MOST_TEXT}), term(HOST, WEB)
+    long, short = term(HOST, {"app": "x" * neighbour_terms.MOST_TEXT}), term(HOST, WEB)
     for terms, denied in (([short, long], {"n0"}), ([long, short], set())):
         at = seen(pod(labels=WEB), NODES, [shunning(terms, namespace="team")])
         assert said(NAME, at).keys() == denied

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.families.kube_scheduler import scene
 from slurm_bridge.families.kube_scheduler.kept import Kept, Rate
 from slurm_bridge.families.kube_scheduler.priorities import table

@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.rules import affinity, neighbours
-from slurm_bridge.families.kube_scheduler.predicates import matching
+from slurm_bridge.families.kube_scheduler.predicates import matches
 from slurm_bridge.model.selectors import Requirement
 from tests.unit.families.kube_scheduler.scenes import node, pod, seen, term
 
@@ -42,7 +42,7 @@ def test_node_selectors(chosen: list[dict[str, Any]]) -> None:
     """Terms, expressions and fields mean over all nodes what they mean on one."""
     selector = {"nodeSelectorTerms": chosen}
     expected = [affinity.selects(selector, one) for one in MANY]
-    assert selecting.selected(COLUMNS, selector).tolist() == expected
+    assert selection.selected(COLUMNS, selector).tolist() == expected
 
 
 @given(
@@ -53,7 +53,7 @@ def test_pods_on_nodes(selector: dict[str, str], chosen: list[dict[str, Any]] | 
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": chosen}}
     subject = pod(node_selector=selector, affinity=None if chosen is None else {"nodeAffinity": required})
     expected = [affinity.accepts(subject, one) for one in MANY]
-    assert selecting.accepting(COLUMNS, subject).tolist() == expected
+    assert selection.accepting(COLUMNS, subject).tolist() == expected
 
 
 @given(rows)
@@ -61,7 +61,7 @@ def test_requirements(row: dict[str, Any]) -> None:
     """Each operator, for labels of few values and of many."""
     wanted = Requirement(row["key"], row["operator"], tuple(row["values"]))
     expected = [wanted.holds(one.metadata.labels) for one in MANY]
-    assert selecting.all_met(COLUMNS, [wanted]).tolist() == expected
+    assert selection.all_met(COLUMNS, [wanted]).tolist() == expected
 
 
 RUNNING = [
@@ -85,6 +85,6 @@ def test_affinity_terms(labels: dict[str, str] | None, named: list[str], among: 
     written |= {} if among is None else {"namespaceSelector": {"matchLabels": among}}
     one = neighbours.term(written, "team")
     pods = seen(pod(), MANY, RUNNING).columns.pods
-    found = matching.meant(pods, one, NAMESPACES.get)
+    found = matches.meant(pods, one, NAMESPACES.get)
     expected = {each.metadata.name for each in RUNNING if one.selects(each, NAMESPACES.get)}
     assert {each.metadata.name for each, meant in zip(pods.pods, found, strict=True) if meant and each} == expected

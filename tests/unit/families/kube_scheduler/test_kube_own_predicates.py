@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.families.kube_scheduler import filtering
+from slurm_bridge.families.kube_scheduler import filters
 from slurm_bridge.families.kube_scheduler.predicates import own, standard
 from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Failures
 from slurm_bridge.families.kube_scheduler.predicates.own import PredicateFailed
@@ -81,14 +81,14 @@ def test_a_function_of_a_scene() -> None:
     """It denies with its own words, and is asked again whenever anything moved."""
     rules = built("loud")
     at = seen(pod(), TWO)
-    assert dict(filtering.evaluate(at, rules)) == {"a": ("node(s) are too loud",)}
+    assert dict(filters.evaluate(at, rules)) == {"a": ("node(s) are too loud",)}
     assert rules["mine"].own
     assert rules["mine"].moving(at)
 
 
 def test_a_function_of_one_node() -> None:
     """Asked for each node in turn."""
-    assert dict(filtering.evaluate(seen(pod("a"), TWO), built("named"))) == {"b": ("node(s) have another name",)}
+    assert dict(filters.evaluate(seen(pod("a"), TWO), built("named"))) == {"b": ("node(s) have another name",)}
 
 
 def test_what_it_has_to_see() -> None:
@@ -113,7 +113,7 @@ def test_what_it_honours() -> None:
 def test_a_defect_names_the_predicate(what: str, told: str) -> None:
     """The hook's own handling of errors follows."""
     with pytest.raises(PredicateFailed, match=told):
-        filtering.evaluate(seen(pod(), TWO), built(what))
+        filters.evaluate(seen(pod(), TWO), built(what))
 
 
 @pytest.mark.parametrize(

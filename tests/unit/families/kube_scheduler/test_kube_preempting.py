@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import imagining, parties
+from slurm_bridge.cluster import hypothetical, parties
 from slurm_bridge.cluster.parties import Party, Victims
 from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.rules.budgets import Budget
 from slurm_bridge.cluster.snapshot import ClusterSnapshot, NodeFacts
-from slurm_bridge.families.kube_scheduler.preempting import choosing, proposing, room
+from slurm_bridge.families.kube_scheduler.preempting import choice, proposal, room
 from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
 from slurm_bridge.hooks.evictions import Site
 from slurm_bridge.hooks.services import HookServices, NotAnswered
@@ -96,14 +96,14 @@ def test_a_party_is_as_important_as_its_most_important_member() -> None:
 def test_a_node_that_nobody_has_to_leave_wins() -> None:
     """Before any that costs something, however little."""
     cheap = Victims(parties=parties.alone([pod("a", -1000)]))
-    assert choosing.pick({"n1": cheap, "n2": Victims()}) == "n2"
+    assert choice.pick({"n1": cheap, "n2": Victims()}) == "n2"
 
 
 def test_broken_budgets_count_most() -> None:
     """A broken one outweighs any priority."""
     guarded = Victims(parties=parties.alone([pod("a", 0)]), violations=1)
     other = Victims(parties=parties.alone([pod("b", 900), pod("c", 900)]))
-    assert choosing.pick({"n1": guarded, "n2": other}) == "n2"
+    assert choice.pick({"n1": guarded, "n2": other}) == "n2"
 
 
 def test_an_extender_sees_what_the_one_before_it_left() -> None:
@@ -114,8 +114,8 @@ def test_an_extender_sees_what_the_one_before_it_left() -> None:
         asked.append(list(candidates))
         return dict(list(candidates.items())[1:])
 
-    every = [choosing.Extender(name="one", ask=ask) for _ in range(3)]
-    assert choosing.extended({"n1": Victims(), "n2": Victims()}, every) == {}
+    every = [choice.Extender(name="one", ask=ask) for _ in range(3)]
+    assert choice.extended({"n1": Victims(), "n2": Victims()}, every) == {}
     assert asked == [["n1", "n2"], ["n2"]]
 
 
@@ -125,11 +125,11 @@ def test_an_extender_that_counts_and_does_not_answer_ends_it() -> None:
     def fail(_candidates: Mapping[str, Victims]) -> Mapping[str, Victims]:
         raise NotAnswered("no")
 
-    ignorable = choosing.Extender(name="one", ask=fail, ignorable=True)
-    strange = choosing.Extender(name="two", ask=fail, interested=False)
-    assert choosing.extended({"n1": Victims()}, [ignorable, strange]) == {"n1": Victims()}
+    ignorable = choice.Extender(name="one", ask=fail, ignorable=True)
+    strange = choice.Extender(name="two", ask=fail, interested=False)
+    assert choice.extended({"n1": Victims()}, [ignorable, strange]) == {"n1": Victims()}
     with pytest.raises(NotAnswered):
-        choosing.extended({"n1": Victims()}, [choosing.Extender(name="three", ask=fail)])
+        choice.extended({"n1": Victims()}, [choice.Extender(name="three", ask=fail)])
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_each_of_a_group_gets_a_place() -> None:
     """Free places are used first; several may share a node; whoever left once need not leave again."""
     sites = [site("n1", 2, pod("a", cpu=2)), site("n2", 4, pod("b", cpu=4)), site("n3", 1)]
     wanted = [pod(f"w{number}", 10) for number in range(3)]
-    found = proposing.propose(wanted, 10, sites, [])
+    found = proposal.propose(wanted, 10, sites, [])
     assert found is not None
     assert found.places == {"w0": "n3", "w1": "n1", "w2": "n1"}
     assert names(found.victims) == ["a"]
@@ -204,7 +204,7 @@ def test_each_of_a_group_gets_a_place() -> None:
 
 def test_a_group_that_does_not_fit_as_a_whole_gets_nothing() -> None:
     """Nobody goes for a part of it."""
-    assert proposing.propose([pod("a", 10), pod("b", 10)], 10, [site("n1", 1, pod("c"))], []) is None
+    assert proposal.propose([pod("a", 10), pod("b", 10)], 10, [site("n1", 1, pod("c"))], []) is None
 
 
 def test_members_elsewhere_make_room_where_they_are() -> None:
@@ -214,7 +214,7 @@ def test_members_elsewhere_make_room_where_they_are() -> None:
         site("n1", 1, Party(here=(here,), elsewhere=(there,))),
         site("n2", 1, Party(here=(there,), elsewhere=(here,))),
     ]
-    found = proposing.propose([pod("a", 10), pod("b", 10)], 10, sites, [])
+    found = proposal.propose([pod("a", 10), pod("b", 10)], 10, sites, [])
     assert found is not None
     assert found.places == {"a": "n1", "b": "n2"}
     assert names(found.victims) == ["g0", "g1"]
@@ -225,10 +225,10 @@ def test_no_budget_is_broken_by_all_victims_together() -> None:
     labels = {"app": "db"}
     sites = [site("n1", 1, pod("c", labels=labels)), site("n2", 1, pod("d", labels=labels))]
     one = Budget(namespace="default", requirements=selectors.read({"matchLabels": labels}), allowed=1)
-    first = proposing.propose([pod("a", 10)], 10, sites, [one])
+    first = proposal.propose([pod("a", 10)], 10, sites, [one])
     assert first is not None
     assert names(first.victims) == ["c"]
-    assert proposing.propose([pod("a", 10), pod("b", 10)], 10, sites, [one]) is None
+    assert proposal.propose([pod("a", 10), pod("b", 10)], 10, sites, [one]) is None
 
 
 def snapshot() -> ClusterSnapshot:
@@ -260,13 +260,13 @@ def snapshot() -> ClusterSnapshot:
 def test_a_cluster_without_some_pods_is_another_cluster() -> None:
     """Amounts and pods are less, the real one stays as it is, and no version is ever used twice."""
     real = snapshot()
-    imagined = imagining.without(real, [real.nodes["n1"].pods[1], pod("c", node_name="n9")])
+    imagined = hypothetical.without(real, [real.nodes["n1"].pods[1], pod("c", node_name="n9")])
     facts = imagined.nodes["n1"]
     assert facts.used == {"cpu": 1, "pods": 1}
     assert facts.placed["cpu"] == 0
     assert names(facts.pods) == ["a"]
     assert real.nodes["n1"].used == {"cpu": 3, "pods": 2}
-    again = imagining.without(real, [])
+    again = hypothetical.without(real, [])
     assert len({real.version, imagined.version, again.version, imagined.use_version, again.use_version}) == 3
     assert imagined.columns.names.tolist() == ["n1"]
 

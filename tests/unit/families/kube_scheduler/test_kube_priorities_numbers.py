@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.families.kube_scheduler import matrix, selecting
+from slurm_bridge.families.kube_scheduler import matrix, selection
 from slurm_bridge.families.kube_scheduler.priorities import allocation, numbers, shape
 from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriority
-from slurm_bridge.families.kube_scheduler.selecting import Turns
+from slurm_bridge.families.kube_scheduler.selection import Turns
 
 RAW = st.lists(st.integers(0, 10**6), min_size=1, max_size=20)
 SCALE = st.sampled_from([10, 100])
@@ -119,7 +119,7 @@ def test_the_combined_row_is_the_weighted_sum(rows: list[tuple[list[int], int, b
 @given(st.integers(-5, 130), st.integers(0, 20000))
 def test_enough_nodes_are_between_100_and_all(percentage: int, number: int) -> None:
     """A small cluster is searched wholly."""
-    enough = selecting.num_feasible_nodes(percentage, number)
+    enough = selection.num_feasible_nodes(percentage, number)
     assert min(number, 100) <= enough <= number
 
 
@@ -127,14 +127,14 @@ def test_enough_nodes_are_between_100_and_all(percentage: int, number: int) -> N
 def test_some_nodes_are_feasible_ones(feasible: list[bool], number: int, data: st.DataObject) -> None:
     """As many as are wanted and there are."""
     start = data.draw(st.integers(0, len(feasible)))
-    chosen = selecting.some(np.array(feasible), number, start)
+    chosen = selection.some(np.array(feasible), number, start)
     assert not (chosen & ~np.array(feasible)).any()
     assert chosen.sum() == min(number, sum(feasible))
 
 
 def test_where_the_search_starts_decides_who_is_searched() -> None:
     """From that row on, and around."""
-    assert selecting.some(np.array([True, False, True, True]), 2, 3).tolist() == [True, False, False, True]
+    assert selection.some(np.array([True, False, True, True]), 2, 3).tolist() == [True, False, False, True]
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(0, 1000))
@@ -143,7 +143,7 @@ def test_turns_take_all_best_nodes_equally_often(scores: list[int], start: int) 
     scored = [HostPriority(f"n{number}", score) for number, score in enumerate(scores)]
     best = {one.host for one in scored if one.score == max(scores)}
     turns = Turns(start)
-    taken = collections.Counter(selecting.select_host(scored, turns) for _ in range(3 * len(best)))
+    taken = collections.Counter(selection.select_host(scored, turns) for _ in range(3 * len(best)))
     assert taken == dict.fromkeys(best, 3)
 
 
@@ -151,14 +151,14 @@ def test_turns_take_all_best_nodes_equally_often(scores: list[int], start: int) 
 def test_dice_take_one_of_the_best(scores: list[int], dice: object) -> None:
     """Whatever they show."""
     scored = [HostPriority(f"n{number}", score) for number, score in enumerate(scores)]
-    host = selecting.select_host(scored, dice.randrange)  # type: ignore[attr-defined]
+    host = selection.select_host(scored, dice.randrange)  # type: ignore[attr-defined]
     assert scored[int(host[1:])].score == max(scores)
 
 
 def test_nothing_can_be_chosen_from_nothing() -> None:
     """In kube-scheduler's words."""
-    with pytest.raises(selecting.NothingToSelect, match="empty priority list"):
-        selecting.select_host([], Turns())
+    with pytest.raises(selection.NothingToSelect, match="empty priority list"):
+        selection.select_host([], Turns())
 
 
 @given(st.integers(1, 2**50), st.integers(0, 10), st.integers(-2, 2))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.families.kube_scheduler import scene
 from slurm_bridge.families.kube_scheduler.priorities import images, interpod, table
-from slurm_bridge.families.kube_scheduler.prioritizing import Prioritizer
+from slurm_bridge.families.kube_scheduler.priority_chain import Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup
 from slurm_bridge.model.meta import OwnerReference
 from slurm_bridge.model.node import Taint

@@ -3,7 +3,7 @@
 import pytest
 
 from slurm_bridge.families.kube_scheduler.priorities import table
-from slurm_bridge.families.kube_scheduler.prioritizing import Prioritizer
+from slurm_bridge.families.kube_scheduler.priority_chain import Prioritizer
 from slurm_bridge.model.slurmnode import SlurmNode
 from tests.unit.families.kube_scheduler.scoring import asking, by_name, machine, run, there
 

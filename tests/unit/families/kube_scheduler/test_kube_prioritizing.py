@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.families.kube_scheduler import prioritizing
+from slurm_bridge.families.kube_scheduler import priority_chain
 from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions, PriorityOptions
 from slurm_bridge.families.kube_scheduler.priorities import numbers, table
 from slurm_bridge.families.kube_scheduler.priorities.rule import (
@@ -21,7 +21,7 @@ from slurm_bridge.families.kube_scheduler.priorities.rule import (
     PriorityConfig,
     Style,
 )
-from slurm_bridge.families.kube_scheduler.prioritizing import Extended, PrioritiesFailed, Prioritizer
+from slurm_bridge.families.kube_scheduler.priority_chain import Extended, PrioritiesFailed, Prioritizer
 from slurm_bridge.hooks.base import Session
 from slurm_bridge.model.pod import Pod
 from tests.unit.families.kube_scheduler.scoring import asking, by_name, machine, machines, run, there
@@ -361,13 +361,13 @@ def test_all_that_is_wrong_in_a_configuration_is_told_at_once() -> None:
     """Not one mistake after the other."""
     options = KubeSchedulerOptions(priorities=(PriorityOptions(name="Nope"), PriorityOptions(name="NodeLabel")))
     with pytest.raises(BadPriority) as bad:
-        prioritizing.of(options)
+        priority_chain.of(options)
     assert len(str(bad.value).splitlines()) == 2
 
 
 def test_the_standard_set_is_built_with_its_weights() -> None:
     """And needs to see what its owners select by; nothing of it is somebody else's code."""
-    made = prioritizing.of(KubeSchedulerOptions())
+    made = priority_chain.of(KubeSchedulerOptions())
     assert {config.name: config.weight for config in made.configs}["NodePreferAvoidPods"] == 10000
     assert {need.value for need in made.needs} == {"services", "replicasets", "statefulsets", "namespaces"}
     assert not made.foreign

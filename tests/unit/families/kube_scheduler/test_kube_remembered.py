@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.cluster.keeper import Keeper
+from slurm_bridge.cluster.cluster_cache import Keeper
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.options import STANDARD_PRIORITIES
 from slurm_bridge.hooks.chain import Chain, asked

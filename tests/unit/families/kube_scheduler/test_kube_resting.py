@@ -3,8 +3,8 @@
 import collections
 
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Rule, always
-from slurm_bridge.families.kube_scheduler.resting import Barred, Known, Resting
 from slurm_bridge.families.kube_scheduler.scene import Scene
+from slurm_bridge.families.kube_scheduler.verdict_cache import Barred, Known, Resting
 from tests.unit.families.kube_scheduler.scenes import node, pod, seen
 
 AT = seen(pod(), [node("a"), node("b")])

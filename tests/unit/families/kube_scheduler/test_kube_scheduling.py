@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler import scene, scheduling
+from slurm_bridge.families.kube_scheduler import cycle, scene
+from slurm_bridge.families.kube_scheduler.cycle import Algorithm, Scheduled, Unscheduled
 from slurm_bridge.families.kube_scheduler.fiterror import FitError
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Predicate
 from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriority, PriorityConfig
-from slurm_bridge.families.kube_scheduler.prioritizing import Prioritizer
+from slurm_bridge.families.kube_scheduler.priority_chain import Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
-from slurm_bridge.families.kube_scheduler.scheduling import Algorithm, Scheduled, Unscheduled
-from slurm_bridge.families.kube_scheduler.selecting import Turns
+from slurm_bridge.families.kube_scheduler.selection import Turns
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import Claim
@@ -45,7 +45,7 @@ def scheduled(
 ) -> Scheduled | Unscheduled | FitError:
     """Where a pod goes."""
     seen = scene.scene(snapshot, pod or asking(), lookup=lookup or Lookup())
-    return scheduling.schedule(seen, a_pass(snapshot), algorithm)
+    return cycle.schedule(seen, a_pass(snapshot), algorithm)
 
 
 def host(found: Scheduled | Unscheduled | FitError) -> str:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
+from slurm_bridge.families.kube_scheduler import allocation_check, scene
 from slurm_bridge.families.kube_scheduler import hook as hooks
-from slurm_bridge.families.kube_scheduler import scene, verifying
+from slurm_bridge.families.kube_scheduler.allocation_check import Standing
 from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions
-from slurm_bridge.families.kube_scheduler.verifying import Standing
 from slurm_bridge.hooks.base import Deny
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
@@ -66,7 +66,7 @@ comers = st.lists(st.tuples(st.sampled_from((*NAMES, "gone")), amounts, labels, 
 def wrong(snapshot: ClusterSnapshot, pods: Sequence[Pod], nodes: Mapping[str, str]) -> Mapping[str, Any]:
     """What a close look says."""
     seen = scene.scene(snapshot, pods[0], capacity="free")
-    return verifying.wrong(seen, snapshot.nodes, pods, nodes, RULES)
+    return allocation_check.wrong(seen, snapshot.nodes, pods, nodes, RULES)
 
 
 def stands(snapshot: ClusterSnapshot, pods: Sequence[Pod], nodes: Mapping[str, str]) -> bool:
@@ -79,7 +79,7 @@ def stands(snapshot: ClusterSnapshot, pods: Sequence[Pod], nodes: Mapping[str, s
         return Standing(frozenset(name for mask in denied for name in seen.columns.nodes(mask)), moving)
 
     seen = scene.scene(snapshot, pods[0], capacity="free")
-    return verifying.stands(seen, snapshot.nodes, pods, nodes, standing)
+    return allocation_check.stands(seen, snapshot.nodes, pods, nodes, standing)
 
 
 @given(machines, others, comers, st.booleans())

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.families.vela import commit, loop, scoring, smart
+from slurm_bridge.families.vela import commit, loop, smart
+from slurm_bridge.families.vela import scores as scoring
 from slurm_bridge.families.vela.dice import Places
 from slurm_bridge.families.vela.loop import Status
-from slurm_bridge.families.vela.scoring import Weighted
+from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.smart import Failure
 from tests.unit.families.vela.support_vela import response, scripted, whole
 

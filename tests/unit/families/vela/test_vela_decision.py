@@ -6,7 +6,7 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import keeper
+from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.families.vela import candidates, conflict, decision, smart
 from slurm_bridge.families.vela.counts import WORDS
 from slurm_bridge.families.vela.decision import Decider, Decision
@@ -115,7 +115,7 @@ class TestCandidates:
 class TestConflicts:
     def check(self, *pods: Pod, there: tuple[Pod, ...] = (), uids: dict[str, str] | None = None) -> dict[str, str]:
         """All of them on node n, beside those that are there."""
-        made = keeper.Keeper(resources.requests_of)
+        made = cluster_cache.Keeper(resources.requests_of)
         made.on_node(None, node("n", allocatable={"cpu": "4"}))
         for one in there:
             made.on_pod(None, one)

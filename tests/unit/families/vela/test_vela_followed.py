@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import keeper
+from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.columns import Mask, NodeColumns
-from slurm_bridge.families.vela import dice, loop, scoring
+from slurm_bridge.families.vela import dice, loop
+from slurm_bridge.families.vela import scores as scoring
 from slurm_bridge.families.vela.idle import Idle
+from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.plugins import fit
 from slurm_bridge.families.vela.plugins.fit import FitOptions, ResourcesFit
 from slurm_bridge.families.vela.scene import Rows, Scene
-from slurm_bridge.families.vela.sifting import Sift
 from slurm_bridge.translate import resources
 from tests.unit.families.vela.support_vela import farm, limited
 from tests.unit.hooks.builders import node, pod
@@ -34,7 +35,7 @@ class Changing:
     """A keeper of nodes on which pods begin."""
 
     def __init__(self) -> None:
-        self.keeper = keeper.Keeper(resources.requests_of)
+        self.keeper = cluster_cache.Keeper(resources.requests_of)
         self._begun = 0
         for place in range(NUMBER):
             self.keeper.on_node(None, node(f"n{place:02}", allocatable=ROOM))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import keeper
+from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import catalogue
 from slurm_bridge.families.vela.catalogue import PluginOptions
@@ -28,7 +28,7 @@ _degrees = st.tuples(st.floats(-90, 90), st.floats(-180, 180))
 
 def seen(*nodes: Any, pods: tuple[Pod, ...] = ()) -> ClusterSnapshot:
     """These nodes with these pods."""
-    made = keeper.Keeper(resources.requests_of)
+    made = cluster_cache.Keeper(resources.requests_of)
     for one in nodes:
         made.on_node(None, one)
     for one in pods:

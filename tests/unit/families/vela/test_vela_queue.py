@@ -7,13 +7,13 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.families.vela import sorting
+from slurm_bridge.families.vela import sample_order
 from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
 
 
 def queue_of(*entries: Entry[int]) -> SamplingQueue[int]:
     """A queue in which these wait."""
-    queue: SamplingQueue[int] = SamplingQueue(sorting.PrioritySort())
+    queue: SamplingQueue[int] = SamplingQueue(sample_order.PrioritySort())
     for entry in entries:
         queue.enqueue(entry)
     return queue
@@ -80,20 +80,20 @@ class TestQueue:
 class TestSort:
     def test_age_sort_does_not_look_at_priorities(self):
         """Older first."""
-        sort = sorting.AgeSort()
+        sort = sample_order.AgeSort()
         assert sort.key(1, "2026-01-01") < sort.key(9, "2026-01-02")
 
     def test_two_plugins_are_an_error_that_names_both(self):
         """And says what there is."""
         with pytest.raises(ValueError, match="sort plugins PrioritySort and AgeSort: exactly one"):
-            sorting.only("sort", ("PrioritySort", "AgeSort"), sorting.SORTS)
+            sample_order.only("sort", ("PrioritySort", "AgeSort"), sample_order.SORTS)
 
     def test_none_is_an_error_too(self):
         """There is always exactly one."""
         with pytest.raises(ValueError, match="sort plugins none: exactly one"):
-            sorting.only("sort", (), sorting.SORTS)
+            sample_order.only("sort", (), sample_order.SORTS)
 
     def test_an_unknown_plugin_is_named(self):
         """With those that are known."""
         with pytest.raises(ValueError, match="'Fastest' is not known; there are PrioritySort, AgeSort"):
-            sorting.only("sort", ("Fastest",), sorting.SORTS)
+            sample_order.only("sort", ("Fastest",), sample_order.SORTS)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster import keeper
+from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import samples, shard, smart
 from slurm_bridge.families.vela.book import SPARE, Book
@@ -27,7 +27,7 @@ class Cluster:
     """A keeper with some nodes, which changes."""
 
     def __init__(self, number: int = 3) -> None:
-        self.keeper = keeper.Keeper(resources.requests_of)
+        self.keeper = cluster_cache.Keeper(resources.requests_of)
         self.nodes = {f"n{place}": node(f"n{place}") for place in range(number)}
         for one in self.nodes.values():
             self.keeper.on_node(None, one)

@@ -4,13 +4,13 @@ import threading
 
 import pytest
 
-from slurm_bridge.families.yunikorn import setup, telling
+from slurm_bridge.families.yunikorn import core_requests, setup
 from slurm_bridge.families.yunikorn.demands import Demand
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.queues.records import Eviction, News
-from slurm_bridge.families.yunikorn.restoring import Known
+from slurm_bridge.families.yunikorn.restorer import Known
 from slurm_bridge.hooks.evictions import Evicts, Recall
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import VirtualClock
@@ -196,7 +196,7 @@ def test_whoever_others_went_for_has_a_place_ahead() -> None:
 def test_nobody_goes_for_one_that_left_while_the_core_was_about_to_say_so() -> None:
     """It would go as if a maximum had been lowered, which needs nobody who asks."""
     scene = full()
-    asker, victim = (telling.id_of(scene.manager.members[uid].name) for uid in ("mine", "b4"))
+    asker, victim = (core_requests.id_of(scene.manager.members[uid].name) for uid in ("mine", "b4"))
     scene.manager.leave("mine")
     scene.manager.spared("b3")
     scene.manager.spared("b4")

@@ -12,7 +12,7 @@ from slurm_bridge.families.yunikorn.demands import Demand
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Member, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
-from slurm_bridge.families.yunikorn.restoring import Known
+from slurm_bridge.families.yunikorn.restorer import Known
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
 from tests.component.families.yunikorn.yunikorn_scenes import document, queue

@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.preempting import balance as balances
-from slurm_bridge.families.yunikorn.queues.preempting import candidates, crowded, facts, guarding, placing
+from slurm_bridge.families.yunikorn.queues.preempting import candidates, crowded, facts, guards, placements
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Key, Outcome, Planned, Reason, Refused, Scene
-from slurm_bridge.families.yunikorn.queues.preempting.placing import Placement
+from slurm_bridge.families.yunikorn.queues.preempting.placements import Placement
 from slurm_bridge.families.yunikorn.queues.preempting.trial import Trial
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts
 
@@ -81,8 +81,8 @@ def _find(asker: Asker, scene: Scene, balance: Balance) -> _Found | Reason:
         victims = crowded.further(asker, balance, victims, eligible, short) or Reason.SHORTFALL
     if isinstance(victims, Reason):
         return victims
-    after = guarding.served(asker, victims, balance)
-    if scene.guarded and not guarding.keeps_guarantees(balance, after, victims):
+    after = guards.served(asker, victims, balance)
+    if scene.guarded and not guards.keeps_guarantees(balance, after, victims):
         return Reason.BELOW_GUARANTEE
     return _Found(placement=placement, victims=victims)
 
@@ -90,7 +90,7 @@ def _find(asker: Asker, scene: Scene, balance: Balance) -> _Found | Reason:
 def _placed(asker: Asker, scene: Scene, balance: Balance, eligible: Sequence[Unit]) -> Placement | Reason:
     if not _is_entitled(asker, balance, eligible):
         return Reason.DOES_NOT_GUARANTEE
-    placement = placing.place(Trial(asker, balance, guarded=scene.guarded), scene, eligible)
+    placement = placements.place(Trial(asker, balance, guarded=scene.guarded), scene, eligible)
     if placement is None:
         return Reason.NO_NODE
     return placement
@@ -98,7 +98,7 @@ def _placed(asker: Asker, scene: Scene, balance: Balance, eligible: Sequence[Uni
 
 def _has_place(asker: Asker, scene: Scene, balance: Balance, placement: Placement) -> bool:
     """Nobody has to go for its nodes, or for a maximum above it."""
-    return scene.guarded and guarding.has_place(asker, placement.nodes, (), balance)
+    return scene.guarded and guards.has_place(asker, placement.nodes, (), balance)
 
 
 def _chosen(
@@ -131,7 +131,7 @@ def _is_entitled(asker: Asker, balance: Balance, eligible: Sequence[Unit]) -> bo
     left = balance.remaining(asker.queue)
     if left is not None and amounts.fit_in_actual(asker.total, left):
         return True
-    without = guarding.served(asker, eligible, balance) if eligible else balance
+    without = guards.served(asker, eligible, balance) if eligible else balance
     left = without.remaining(asker.queue)
     return bool(eligible) and left is not None and balances.is_under(asker.resource, left)
 
@@ -141,13 +141,13 @@ def _further(trial: Trial, placement: Placement, eligible: Iterable[Unit]) -> li
     for unit in placement.victims:
         trial.remove(unit)
     taken: list[Unit] = []
-    over = trial.guarded and guarding.is_over(trial.asker.queue, trial.balance)
+    over = trial.guarded and guards.is_over(trial.asker.queue, trial.balance)
     before = trial.balance.fork() if over else trial.balance
     for unit in eligible:
         if unit in trial.gone or not trial.may_lose(unit):
             continue
         # Beyond a maximum already: more has to go than the ask is entitled to, or it does not get in.
-        lacking = over and not guarding.has_place(trial.asker, placement.nodes, taken, before)
+        lacking = over and not guards.has_place(trial.asker, placement.nodes, taken, before)
         trial.remove(unit)
         was = trial.balance.remaining(trial.asker.queue)
         share = trial.taken_over(unit)
@@ -202,21 +202,21 @@ def _least(asker: Asker, balance: Balance, placement: Placement, victims: Sequen
     enough = (
         count
         for count in range(1, len(victims) + 1)
-        if guarding.has_place(asker, placement.nodes, victims[:count], balance)
+        if guards.has_place(asker, placement.nodes, victims[:count], balance)
     )
     kept = list(victims[: next(enough, 0)])
     for unit in reversed(tuple(kept)):
         others = [other for other in kept if other is not unit]
-        if guarding.has_place(asker, placement.nodes, others, balance):
+        if guards.has_place(asker, placement.nodes, others, balance):
             kept = others
     return tuple(kept) or None
 
 
 def _is_taken_back(asker: Asker, scene: Scene, balance: Balance, found: _Found) -> bool:
     """Once the plan is carried out, the queue of a victim would have something of the asking queue preempted."""
-    later = guarding.later(asker, scene, found.placement, found.victims)
-    after = guarding.served(asker, found.victims, balance)
-    outcomes = (_find(again, later, after.seen_from(again.queue)) for again in guarding.asked_again(found.victims))
+    later = guards.later(asker, scene, found.placement, found.victims)
+    after = guards.served(asker, found.victims, balance)
+    outcomes = (_find(again, later, after.seen_from(again.queue)) for again in guards.asked_again(found.victims))
     return any(
         unit.queue is asker.queue for outcome in outcomes if isinstance(outcome, _Found) for unit in outcome.victims
     )

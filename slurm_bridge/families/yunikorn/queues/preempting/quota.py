@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
-from slurm_bridge.families.yunikorn.queues.preempting import guarding
+from slurm_bridge.families.yunikorn.queues.preempting import guards
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preempting.candidates import is_eligible
 from slurm_bridge.families.yunikorn.queues.preempting.facts import Planned, Standing
@@ -106,7 +106,7 @@ def victims(found: Iterable[Unit], preemptable: Known, maximum: Known, guarded: 
         with_it = amounts.plus(claimed, unit.total)
         fits = _within(unit.total, preemptable) and _within(with_it, preemptable)
         if fits and (
-            guarded is None or guarding.keeps_guarantees(guarded, guarding.without(guarded, (*taken, unit)), (unit,))
+            guarded is None or guards.keeps_guarantees(guarded, guards.without(guarded, (*taken, unit)), (unit,))
         ):
             taken.append(unit)
             claimed = with_it
@@ -133,7 +133,7 @@ def plan(queue: Queue, standing: Callable[[Queue], Iterable[Standing]]) -> tuple
     balance = Balance(queue)
     for leaf, part in distribute(queue, amount).items():
         claim = victims(candidates(part, standing(leaf)), part, queue.max, balance)
-        balance = guarding.without(balance, claim.victims)
+        balance = guards.without(balance, claim.victims)
         if claim.victims:
             message = f"preempted by queue {queue.path} (over its maximum)"
             plans.append(Planned(asker=None, queue=queue.path, nodes=(), victims=parts(claim.victims), message=message))

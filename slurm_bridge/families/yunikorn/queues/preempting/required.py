@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from slurm_bridge.families.yunikorn.queues import amounts
-from slurm_bridge.families.yunikorn.queues.preempting import facts, guarding
+from slurm_bridge.families.yunikorn.queues.preempting import facts, guards
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preempting.candidates import is_eligible
 from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Node, Outcome, Planned, Reason, Standing
@@ -60,8 +60,8 @@ def _borrowed(balance: Balance, found: Iterable[Unit]) -> list[Unit]:
     """Those, one after the other, that their queues can lose."""
     lost, after = list[Unit](), balance
     for unit in found:
-        without = guarding.without(after, (unit,))
-        if guarding.keeps_guarantees(balance, without, (unit,)):
+        without = guards.without(after, (unit,))
+        if guards.keeps_guarantees(balance, without, (unit,)):
             lost.append(unit)
             after = without
     return lost

@@ -3,9 +3,9 @@
 from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import tree
-from slurm_bridge.families.yunikorn.queues.config import building, checking, documents, parsing
-from slurm_bridge.families.yunikorn.queues.config.building import Plan
+from slurm_bridge.families.yunikorn.queues.config import documents, parser, tree_builder, validation
 from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.tree_builder import Plan
 
 Mapping = dict[str, Any]
 
@@ -27,7 +27,7 @@ def config(*partitions: Mapping) -> Mapping:
 
 def problems(mapping: object, *, ours: bool = True) -> list[Problem]:
     """All that is wrong with it."""
-    return list(checking.problems(parsing.parse(mapping), ours=ours))
+    return list(validation.problems(parser.parse(mapping), ours=ours))
 
 
 def codes(mapping: object, *, ours: bool = True) -> list[str]:
@@ -37,12 +37,12 @@ def codes(mapping: object, *, ours: bool = True) -> list[str]:
 
 def loaded(*queues: Mapping, **fields: Any) -> documents.Partition:
     """The one partition of a configuration without a problem."""
-    return checking.load(config(partition(*queues, **fields))).partitions[0]
+    return validation.load(config(partition(*queues, **fields))).partitions[0]
 
 
 def planned(*queues: Mapping, **fields: Any) -> Plan:
     """What holds for its queues."""
-    return building.plan(loaded(*queues, **fields))
+    return tree_builder.plan(loaded(*queues, **fields))
 
 
 def paths(root: tree.Queue) -> list[str]:

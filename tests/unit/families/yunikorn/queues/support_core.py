@@ -3,7 +3,7 @@
 from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import core, records
-from slurm_bridge.families.yunikorn.queues.config import checking
+from slurm_bridge.families.yunikorn.queues.config import validation
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
 from slurm_bridge.families.yunikorn.queues.plans import Plan
 from slurm_bridge.families.yunikorn.queues.ports import Clock
@@ -122,14 +122,14 @@ def documented(*queues: Mapping, **fields: Any) -> Document:
     """A configuration of one partition in which everybody may submit everywhere."""
     made = partition(*queues, **fields)
     made["queues"][0]["submitacl"] = "*"
-    return checking.load(config(made))
+    return validation.load(config(made))
 
 
 def several(*partitions: Mapping) -> Document:
     """A configuration of these partitions, open to everybody."""
     for one in partitions:
         one["queues"][0]["submitacl"] = "*"
-    return checking.load(config(*partitions))
+    return validation.load(config(*partitions))
 
 
 def node(name: str, vcore: int = 10_000, partition: str = "default", **fields: Any) -> Node:

@@ -12,7 +12,7 @@ from slurm_bridge.families.yunikorn.queues.preempting import crowded
 from slurm_bridge.families.yunikorn.queues.preempting.facts import Planned
 from slurm_bridge.families.yunikorn.queues.records import Mode, Node
 from slurm_bridge.families.yunikorn.queues.settings import Settings
-from slurm_bridge.families.yunikorn.queues.waiting import waits
+from slurm_bridge.families.yunikorn.queues.wait_reasons import waits
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_configs import queue
 from tests.unit.families.yunikorn.queues.support_core import ask_id

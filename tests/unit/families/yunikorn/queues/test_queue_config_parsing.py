@@ -3,7 +3,7 @@
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.families.yunikorn.queues.config import checking, parsing
+from slurm_bridge.families.yunikorn.queues.config import parser, validation
 from slurm_bridge.families.yunikorn.queues.config.documents import (
     Filter,
     Limit,
@@ -33,8 +33,8 @@ def test_every_field_of_a_queue_has_its_place_in_the_record() -> None:
         childtemplate={"maxapplications": 1, "resources": {"max": {"memory": 5}}},
         limits=[{"limit": "mine", "users": ["ann"], "groups": ["dev"], "maxapplications": 2}],
     )
-    assert parsing.parse(config(partition(written | {"queues": [queue("b", maxapplications=1)]}))).problems == ()
-    found = parsing.parse(config(partition(written))).document.partitions[0].root.queues[0]
+    assert parser.parse(config(partition(written | {"queues": [queue("b", maxapplications=1)]}))).problems == ()
+    found = parser.parse(config(partition(written))).document.partitions[0].root.queues[0]
     assert found == Queue(
         name="a",
         parent=True,
@@ -83,13 +83,13 @@ def test_preemption_is_on_and_quota_preemption_off_where_nothing_is_said() -> No
 @pytest.mark.parametrize("queues", [[queue("a")], [queue("a"), queue("b")], [queue("root"), queue("b")]])
 def test_a_root_is_put_above_queues_that_have_none(queues: list[dict[str, object]]) -> None:
     """One queue that is not called root, or several."""
-    root = parsing.parse(config({"queues": queues})).document.partitions[0].root
+    root = parser.parse(config({"queues": queues})).document.partitions[0].root
     assert (root.name, [child.name for child in root.queues]) == ("root", [one["name"] for one in queues])
 
 
 def test_the_root_is_called_root_in_any_case_and_is_a_parent() -> None:
     """Even without any queue below it: placement may make some."""
-    root = parsing.parse(config({"queues": [queue("ROOT")]})).document.partitions[0].root
+    root = parser.parse(config({"queues": [queue("ROOT")]})).document.partitions[0].root
     assert (root.name, root.leaf) == ("root", False)
 
 
@@ -101,7 +101,7 @@ def test_limits_of_the_partition_are_those_of_its_root() -> None:
 
 def test_a_partition_without_a_name_is_called_default() -> None:
     """As in YuniKorn."""
-    assert parsing.parse(config({"queues": [queue("root")]})).document.partitions[0].name == "default"
+    assert parser.parse(config({"queues": [queue("root")]})).document.partitions[0].name == "default"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_an_unknown_field_hides_no_other_problem() -> None:
 def test_loading_refuses_with_all_problems() -> None:
     """As a configuration that cannot work."""
     with pytest.raises(Refused) as refused:
-        checking.load(config(partition(queue("a$"), queue("b$"))))
+        validation.load(config(partition(queue("a$"), queue("b$"))))
     assert isinstance(refused.value, errors.BadConfiguration)
     assert [problem.code for problem in refused.value.problems] == ["queue_name", "queue_name"]
     assert str(refused.value).count("\n") == 1

@@ -4,7 +4,7 @@ from slurm_bridge.families.yunikorn.queues.preempting.facts import Standing
 from slurm_bridge.families.yunikorn.queues.preemption import MOST_ATTEMPTS
 from slurm_bridge.families.yunikorn.queues.records import Mode
 from slurm_bridge.families.yunikorn.queues.tree import Queue
-from slurm_bridge.families.yunikorn.queues.waiting import waits
+from slurm_bridge.families.yunikorn.queues.wait_reasons import waits
 from tests.unit.families.yunikorn.queues.support_configs import queue
 from tests.unit.families.yunikorn.queues.support_core import ask_id
 from tests.unit.families.yunikorn.queues.support_joined import PATIENCE, Site, two

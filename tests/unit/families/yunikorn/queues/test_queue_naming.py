@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.families.yunikorn.queues import naming, records
-from slurm_bridge.families.yunikorn.queues.naming import Names
+from slurm_bridge.families.yunikorn.queues import partition_names, records
+from slurm_bridge.families.yunikorn.queues.partition_names import Names
 
-HERE = naming.normalised("rm", "here")
+HERE = partition_names.normalised("rm", "here")
 
 
 def filled(kind: type[Any], **given: Any) -> Any:
@@ -18,7 +18,7 @@ def filled(kind: type[Any], **given: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "renamed"), [(records.Ask, naming.ask_in), (records.Application, naming.application_in)]
+    ("kind", "renamed"), [(records.Ask, partition_names.ask_in), (records.Application, partition_names.application_in)]
 )
 def test_a_renamed_record_differs_in_its_partition_only(kind: type[Any], renamed: Any) -> None:
     """Whatever else it has."""
@@ -29,7 +29,7 @@ def test_a_renamed_record_differs_in_its_partition_only(kind: type[Any], renamed
 def test_a_subject_outside_differs_in_its_partition_only() -> None:
     """Whatever else it has."""
     one = filled(records.Subject, partition=HERE)
-    assert naming.subject_outside("rm", one) == dataclasses.replace(one, partition="here")
+    assert partition_names.subject_outside("rm", one) == dataclasses.replace(one, partition="here")
 
 
 def test_a_question_outside_asks_all_that_it_asks_inside() -> None:
@@ -37,7 +37,7 @@ def test_a_question_outside_asks_all_that_it_asks_inside() -> None:
     ask, gone = filled(records.Ask, partition=HERE), filled(records.AskId, partition=HERE)
     one = filled(records.Question, ask=ask, without=(gone,))
     expected = dataclasses.replace(
-        one, ask=naming.ask_in("here", ask), without=(dataclasses.replace(gone, partition="here"),)
+        one, ask=partition_names.ask_in("here", ask), without=(dataclasses.replace(gone, partition="here"),)
     )
     assert Names("rm").question(one) == expected
 

@@ -4,11 +4,11 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.families.yunikorn.queues import allocating, nodes, records
+from slurm_bridge.families.yunikorn.queues import node_search, nodes, records
+from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing, Reserved
 from slurm_bridge.families.yunikorn.queues.applications import Waiting
 from slurm_bridge.families.yunikorn.queues.nodes import Nodes
 from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.passing import Allocated, Passing, Reserved
 from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, Mode
 from slurm_bridge.families.yunikorn.queues.rules import Rules
 from slurm_bridge.families.yunikorn.queues.settings import Settings
@@ -199,7 +199,7 @@ def test_who_holds_a_node_does_not_start_while_enough_applications_run():
 @pytest.mark.parametrize(("resource", "room", "members"), [({"x": 2}, {"x": 5}, 2), ({"x": 2}, {}, 0), ({}, {}, None)])
 def test_members_of_says_how_many_go_into_a_room(resource: dict[str, int], room: dict[str, int], members: int | None):
     """Any number of those that take nothing."""
-    assert allocating.members_of(resource, room) == members
+    assert node_search.members_of(resource, room) == members
 
 
 def test_a_gang_holds_no_more_nodes_than_it_needs():
@@ -207,6 +207,6 @@ def test_a_gang_holds_no_more_nodes_than_it_needs():
     waiting = Waiting(ask("app", "gang", 4_000, members=3), "fair")
     own = [nodes.Node(node("n0", 9_000)), nodes.Node(node("n1", 3_000))]
     waiting.on.update({"n0": 0.0, "n1": 0.0})
-    assert allocating.may_reserve(waiting, own, now=100, delay=2)
-    assert not allocating.may_reserve(waiting, [*own, nodes.Node(node("n2", 4_000))], now=100, delay=2)
-    assert not allocating.may_reserve(waiting, (), now=1, delay=2)
+    assert node_search.may_reserve(waiting, own, now=100, delay=2)
+    assert not node_search.may_reserve(waiting, [*own, nodes.Node(node("n2", 4_000))], now=100, delay=2)
+    assert not node_search.may_reserve(waiting, (), now=1, delay=2)

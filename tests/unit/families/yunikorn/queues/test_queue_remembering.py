@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 import hypothesis
 from hypothesis import strategies as st
 
-from slurm_bridge.families.yunikorn.queues import nodes, recalling
-from slurm_bridge.families.yunikorn.queues.allocating import May
+from slurm_bridge.families.yunikorn.queues import nodes, plan_execution
+from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.applications import Waiting
 from slurm_bridge.families.yunikorn.queues.config import documents
+from slurm_bridge.families.yunikorn.queues.node_search import May
 from slurm_bridge.families.yunikorn.queues.nodes import Node
 from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.passing import Allocated, Passing
 from slurm_bridge.families.yunikorn.queues.plans import Plan
 from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, Mode
 from slurm_bridge.families.yunikorn.queues.rules import Rules
@@ -166,7 +166,7 @@ def evicts(number: int, asker: str, key: str, on: str) -> Action:
     def act(world: World) -> None:
         victims = tuple(one.ask.id for one in world.allocation(number))
         plan = Plan(victims=victims, message="room", asker=ask_id(asker, key), node=on)
-        recalling.carry_out(world.partition, plan, world.now)
+        plan_execution.carry_out(world.partition, plan, world.now)
 
     return act
 

@@ -8,10 +8,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.families.yunikorn.queues import amounts, sorting
+from slurm_bridge.families.yunikorn.queues import amounts, orders
 from slurm_bridge.families.yunikorn.queues.amounts import Known
+from slurm_bridge.families.yunikorn.queues.orders import Applications, NodePolicy
 from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
-from slurm_bridge.families.yunikorn.queues.sorting import Applications, NodePolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 from tests.unit.families.yunikorn.queues.support_trees import App, amounts_of_things, apps, limits, names, policies
 
@@ -96,13 +96,13 @@ class TestQueues:
         """Stable, without those that are stopped or wait for nothing."""
         parent = _parent(children, Settings(sort_policy=policy, priority_sorting=by_priority))
         expected = sorted(_served(parent), key=functools.cmp_to_key(functools.partial(_compare, parent)))
-        assert names(sorting.sorted_queues(parent)) == names(expected)
+        assert names(orders.sorted_queues(parent)) == names(expected)
 
     @hypothesis.given(st.lists(st.tuples(st.just(_PLAIN) | _shared, _unlike), max_size=8), policies, st.booleans())
     def test_nobody_stands_before_one_that_is_ahead(self, children, policy: SortPolicy, by_priority: bool):
         """Next to each other, also where of two neither has more of everything pending."""
         parent = _parent(children, Settings(sort_policy=policy, priority_sorting=by_priority))
-        order = sorting.sorted_queues(parent)
+        order = orders.sorted_queues(parent)
         assert sorted(names(order)) == sorted(names(_served(parent)))
         assert all(_compare(parent, left, right) <= 0 for left, right in itertools.pairwise(order))
 
@@ -111,14 +111,14 @@ class TestQueues:
         """After any changes below, of the settings and of the size of the cluster."""
         parent = _parent(children, Settings(sort_policy=policy))
         for _ in range(data.draw(st.integers(0, 5))):
-            sorting.sorted_queues(parent)
+            orders.sorted_queues(parent)
             child = data.draw(st.sampled_from(list(parent.children.values())))
             data.draw(st.sampled_from(_CHANGES))(child, data.draw(amounts_of_things))
-        remembered = sorting.sorted_queues(parent)
+        remembered = orders.sorted_queues(parent)
         parent.order = None
         for child in parent.children.values():
             child.rank = None
-        assert names(sorting.sorted_queues(parent)) == names(remembered)
+        assert names(orders.sorted_queues(parent)) == names(remembered)
 
     def test_a_priority_that_changes_below_the_highest_changes_the_order(self):
         """Of three the highest stays what it was; the other two change places."""
@@ -127,23 +127,23 @@ class TestQueues:
             child = Queue(name, parent, leaf=True)
             child.add_pending({"vcore": 1})
             child.set_waiting(priority)
-        assert names(sorting.sorted_queues(parent)) == ["a", "b", "c"]
+        assert names(orders.sorted_queues(parent)) == ["a", "b", "c"]
         parent.children["c"].set_waiting(2)
-        assert names(sorting.sorted_queues(parent)) == ["a", "c", "b"]
+        assert names(orders.sorted_queues(parent)) == ["a", "c", "b"]
 
     def test_what_did_not_change_is_not_sorted_again(self):
         """The same answer until something changes below."""
         parent = _parent([(_PLAIN, {"vcore": 1})], Settings())
-        first = sorting.sorted_queues(parent)
-        assert sorting.sorted_queues(parent) is first
+        first = orders.sorted_queues(parent)
+        assert orders.sorted_queues(parent) is first
         parent.children["q0"].allocate({"vcore": 1})
-        assert sorting.sorted_queues(parent) is not first
+        assert orders.sorted_queues(parent) is not first
 
     def test_a_draining_queue_is_served(self):
         """Only nothing new is taken into it."""
         parent = _parent([(_PLAIN, {"vcore": 1})], Settings())
         parent.children["q0"].turn(State.DRAINING)
-        assert names(sorting.sorted_queues(parent)) == ["q0"]
+        assert names(orders.sorted_queues(parent)) == ["q0"]
 
 
 def _compare_apps(left: App, right: App, *, policy: SortPolicy, by_priority: bool, total: Known) -> float:
@@ -161,7 +161,7 @@ class TestApplications:
         compare = functools.partial(_compare_apps, policy=policy, by_priority=by_priority, total=total)
         waiting = [app for app in some if amounts.is_positive(app.pending)]
         expected = sorted(waiting, key=functools.cmp_to_key(compare))
-        assert sorting.sorted_applications(some, policy, by_priority=by_priority, total=total) == expected
+        assert orders.sorted_applications(some, policy, by_priority=by_priority, total=total) == expected
 
     @hypothesis.given(st.lists(apps, min_size=1, max_size=3) | st.lists(apps, min_size=15, max_size=25), st.data())
     def test_what_is_kept_is_what_sorting_all_gives(self, some: list[App], data: st.DataObject):
@@ -184,7 +184,7 @@ class TestApplications:
                 there += [] if changed in there else [changed]
             if data.draw(st.booleans()):
                 leaf.configure(Settings(sort_policy=data.draw(policies), guaranteed=data.draw(limits)))
-            expected = sorting.sorted_applications(
+            expected = orders.sorted_applications(
                 there, leaf.sort_policy, by_priority=leaf.priority_sorting, total=leaf.guaranteed
             )
             assert list(order) == expected
@@ -208,7 +208,7 @@ class TestApplications:
     def test_asks_are_tried_by_priority_then_age(self):
         """Stable."""
         asks = [_Ask("a", 0, 1.0), _Ask("b", 2, 4.0), _Ask("c", 2, 3.0), _Ask("d", -1, 0.0), _Ask("e", 2, 3.0)]
-        assert "".join(ask.name for ask in sorting.sorted_asks(asks)) == "cebad"
+        assert "".join(ask.name for ask in orders.sorted_asks(asks)) == "cebad"
 
 
 class TestNodes:
@@ -224,25 +224,25 @@ class TestNodes:
     )
     def test_an_unknown_policy_is_fair(self, text: str, policy: NodePolicy):
         """So is none."""
-        assert sorting.node_policy(text) is policy
+        assert orders.node_policy(text) is policy
 
     def test_a_score_is_the_weighted_part_that_is_used(self):
         """Types without a weight, and those of which there is none, do not count."""
         capacity, used = {"vcore": 10, "memory": 4, "gpu": 0, "disk": 1}, {"vcore": 5, "memory": 1, "disk": 1}
         weights = {"vcore": 3.0, "memory": 1.0, "gpu": 9.0, "disk": 0.0, "pods": 2.0}
-        assert sorting.node_score(capacity, used, NodePolicy.FAIR, weights) == pytest.approx((3 * 0.5 + 0.25) / 4)
-        assert sorting.node_score(capacity, used, NodePolicy.FAIR) == pytest.approx((0.5 + 0.25) / 2)
-        assert sorting.node_score(capacity, used, NodePolicy.BINPACKING, {}) == pytest.approx(1 - 0.375)
+        assert orders.node_score(capacity, used, NodePolicy.FAIR, weights) == pytest.approx((3 * 0.5 + 0.25) / 4)
+        assert orders.node_score(capacity, used, NodePolicy.FAIR) == pytest.approx((0.5 + 0.25) / 2)
+        assert orders.node_score(capacity, used, NodePolicy.BINPACKING, {}) == pytest.approx(1 - 0.375)
 
     def test_nothing_that_counts_is_nothing_used(self):
         """The emptiest node for one policy, the last choice of the other."""
-        assert sorting.node_score({}, {}, NodePolicy.FAIR) == 0
-        assert sorting.node_score({"vcore": 0}, {}, NodePolicy.BINPACKING) == 1
+        assert orders.node_score({}, {}, NodePolicy.FAIR) == 0
+        assert orders.node_score({"vcore": 0}, {}, NodePolicy.BINPACKING) == 1
 
     def test_a_node_that_shrank_to_nothing_while_in_use_is_over_full(self):
         """Fair scheduling leaves it for last."""
-        assert sorting.node_score({"vcore": 0}, {"vcore": 1}, NodePolicy.FAIR) == float("inf")
+        assert orders.node_score({"vcore": 0}, {"vcore": 1}, NodePolicy.FAIR) == float("inf")
 
     def test_scores_that_hardly_differ_leave_it_to_the_name(self):
         """Those that differ do not."""
-        assert sorting.sorted_nodes({"c": 0.3, "b": 0.1 + 0.2, "a": 0.31}) == ["b", "c", "a"]
+        assert orders.sorted_nodes({"c": 0.3, "b": 0.1 + 0.2, "a": 0.31}) == ["b", "c", "a"]

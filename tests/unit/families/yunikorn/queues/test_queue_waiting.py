@@ -1,13 +1,13 @@
 """Who waits and why, in words."""
 
-from slurm_bridge.families.yunikorn.queues import waiting
+from slurm_bridge.families.yunikorn.queues import wait_reasons
 from tests.unit.families.yunikorn.queues.support_configs import queue
 from tests.unit.families.yunikorn.queues.support_core import World, application, ask, documented, node
 
 
 def reasons(world: World) -> dict[str, str]:
     """By application."""
-    return {one.application: one.reason for one in waiting.waits(world.scheduled(), world.clock.wall())}
+    return {one.application: one.reason for one in wait_reasons.waits(world.scheduled(), world.clock.wall())}
 
 
 def world_of(*asks: tuple[str, int], **fields: object) -> World:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from slurm_bridge.cluster.parties import Victims
 from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.rules.budgets import Budget
-from slurm_bridge.families.kube_scheduler.preempting import choosing, room
-from slurm_bridge.families.kube_scheduler.preempting.choosing import Extender
+from slurm_bridge.families.kube_scheduler.preempting import choice, room
+from slurm_bridge.families.kube_scheduler.preempting.choice import Extender
 from slurm_bridge.hooks.evictions import Proposal, Site
 from slurm_bridge.model.pod import Pod
 
@@ -58,7 +58,7 @@ class _Scene:
     known: Sequence[Budget]
 
 
-def _choose(pod: Pod, priority: int, scene: _Scene, extenders: Sequence[Extender]) -> choosing.NodeChoice | None:
+def _choose(pod: Pod, priority: int, scene: _Scene, extenders: Sequence[Extender]) -> choice.NodeChoice | None:
     def fits(node: str, others: Sequence[Pod]) -> bool:
         beside = (*scene.settled[node], *others)
         return room.fits(pod, beside, scene.sites[node].has, scene.sites[node].needs_of)
@@ -70,7 +70,7 @@ def _choose(pod: Pod, priority: int, scene: _Scene, extenders: Sequence[Extender
             if not budgets.overdrawn(scene.known, (*scene.victims, *victims.pods))
         }
 
-    return choosing.preempt(
+    return choice.preempt(
         priority,
         {node: site.parties for node, site in scene.sites.items()},
         fits,

@@ -6,8 +6,8 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import Mask, Whole
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.rules import attaching, volumes
-from slurm_bridge.cluster.rules.attaching import Attachment, ClaimKey
+from slurm_bridge.cluster.rules import attachments, volumes
+from slurm_bridge.cluster.rules.attachments import Attachment, ClaimKey
 from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures, Predicate, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -25,7 +25,7 @@ def volume_count(drivers: Collection[str] = ()) -> Predicate:
     """The predicate for these drivers; without any, for all."""
 
     def exceeds(scene: Scene) -> Failures:
-        wanted = _by_driver(scene, attaching.claims(scene.pod))
+        wanted = _by_driver(scene, attachments.claims(scene.pod))
         masks = [_full(scene, driver, new) for driver, new in wanted.items() if not drivers or driver in drivers]
         return failing(np.logical_or.reduce(masks), reasons.VOLUME_COUNT) if masks else PASSED
 
@@ -33,7 +33,7 @@ def volume_count(drivers: Collection[str] = ()) -> Predicate:
 
 
 def _by_driver(scene: Scene, keys: Iterable[ClaimKey]) -> Mapping[str, frozenset[Attachment]]:
-    found = {one for key in keys if (one := attaching.attachment(key, scene.lookup.storage)) is not None}
+    found = {one for key in keys if (one := attachments.attachment(key, scene.lookup.storage)) is not None}
     drivers = sorted({one.driver for one in found})
     return {driver: frozenset(one for one in found if one.driver == driver) for driver in drivers}
 
@@ -48,7 +48,7 @@ def _full(scene: Scene, driver: str, new: frozenset[Attachment]) -> Mask:
     full = np.zeros(len(scene.columns), np.bool_)
     for row in np.flatnonzero(there + len(new) > limits).tolist():
         facts = scene.columns.facts[row]
-        keys = (key for pod in (facts.pods if facts is not None else ()) for key in attaching.claims(pod))
+        keys = (key for pod in (facts.pods if facts is not None else ()) for key in attachments.claims(pod))
         full[row] = len(_by_driver(scene, keys).get(driver, frozenset()) | new) > limits[row]
     return full
 
@@ -69,5 +69,5 @@ def _limits(scene: Scene, driver: str) -> Whole:
 
 
 def _said(facts: NodeFacts, driver: str) -> int | None:
-    amount = facts.allocatable.get(f"{attaching.LIMIT}{driver}")
+    amount = facts.allocatable.get(f"{attachments.LIMIT}{driver}")
     return None if amount is None else int(amount)

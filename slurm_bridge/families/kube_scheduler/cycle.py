@@ -11,13 +11,13 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import Mask
 from slurm_bridge.cluster.rules import volumes
-from slurm_bridge.families.kube_scheduler import filtering, selecting
-from slurm_bridge.families.kube_scheduler.filtering import Nominated, Predicates
+from slurm_bridge.families.kube_scheduler import filters, selection
+from slurm_bridge.families.kube_scheduler.filters import Nominated, Predicates
 from slurm_bridge.families.kube_scheduler.fiterror import FitError
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
-from slurm_bridge.families.kube_scheduler.prioritizing import PrioritiesFailed, Prioritizer
+from slurm_bridge.families.kube_scheduler.priority_chain import PrioritiesFailed, Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Scene
-from slurm_bridge.families.kube_scheduler.selecting import Pick
+from slurm_bridge.families.kube_scheduler.selection import Pick
 from slurm_bridge.hooks.base import Session
 
 ALL = 100
@@ -58,7 +58,7 @@ def schedule(
         return Unscheduled(message=missing)
     if not scene.columns.present.any():
         return Unscheduled(message="no nodes available to schedule pods")
-    denied = filtering.evaluate(scene, by.predicates, always_check_all=by.always_check_all, nominated=nominated)
+    denied = filters.evaluate(scene, by.predicates, always_check_all=by.always_check_all, nominated=nominated)
     feasible = scene.columns.present & ~denied.denied
     if not feasible.any():
         return FitError(nodes=int(np.count_nonzero(scene.columns.present)), reasons=denied)
@@ -69,14 +69,14 @@ def _choose(scene: Scene, session: Session, by: Algorithm, feasible: Mask) -> Sc
     names: list[str] = scene.columns.names[feasible].tolist()
     if len(names) == 1:
         return Scheduled(host=names[0])
-    enough = selecting.num_feasible_nodes(by.percentage_of_nodes, int(np.count_nonzero(scene.columns.present)))
+    enough = selection.num_feasible_nodes(by.percentage_of_nodes, int(np.count_nonzero(scene.columns.present)))
     if len(names) > enough:
-        feasible = selecting.some(feasible, enough, by.pick(len(feasible)))
+        feasible = selection.some(feasible, enough, by.pick(len(feasible)))
     try:
         found = by.prioritizer.run(scene, session, scene.columns.nodes(feasible))
     except PrioritiesFailed as failed:
         return Unscheduled(message="priority failed", detail=str(failed))
-    return Scheduled(host=selecting.select_host(found.hosts(), by.pick), prioritized=found)
+    return Scheduled(host=selection.select_host(found.hosts(), by.pick), prioritized=found)
 
 
 def _claims(scene: Scene) -> str | None:

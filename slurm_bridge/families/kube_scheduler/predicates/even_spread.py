@@ -4,11 +4,11 @@ import functools
 
 import numpy as np
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.rules import spreading, taints
-from slurm_bridge.cluster.rules.spreading import Constraint
-from slurm_bridge.families.kube_scheduler.predicates import attributes, matching, reasons
+from slurm_bridge.cluster.rules import spread, taints
+from slurm_bridge.cluster.rules.spread import Constraint
+from slurm_bridge.families.kube_scheduler.predicates import attributes, matches, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures
 from slurm_bridge.families.kube_scheduler.predicates.topology import Domains, placed
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -18,12 +18,12 @@ from slurm_bridge.model.pod import Pod
 
 def constrained(scene: Scene) -> bool:
     """Whether the pod says how evenly it has to lie."""
-    return bool(spreading.constraints(scene.pod, hard=True))
+    return bool(spread.constraints(scene.pod, hard=True))
 
 
 def even_pods_spread(scene: Scene) -> Failures:
     """Constraints in their order: the first that a node does not meet gives the reason."""
-    constraints = spreading.constraints(scene.pod, hard=True)
+    constraints = spread.constraints(scene.pod, hard=True)
     if not constraints:
         return PASSED
     found: list[tuple[Mask, str]] = []
@@ -48,7 +48,7 @@ def _skewed(scene: Scene, one: Constraint, all_of_them: tuple[Constraint, ...]) 
         pod = scene.pod
         masks = [placed(columns, each.topology_key) for each in all_of_them]
         if one.honor_affinity:
-            masks.append(selecting.accepting(columns, pod))
+            masks.append(selection.accepting(columns, pod))
         if one.honor_taints:
             masks.append(attributes.taints(columns).where(functools.partial(_tolerated, pod)))
         return functools.reduce(np.logical_and, masks)
@@ -64,9 +64,9 @@ def _counted(pod: Pod, one: Constraint, columns: NodeColumns) -> Whole:
     if one.selector is None:
         return np.zeros(len(columns), np.int64)
     pods = columns.pods
-    here = matching.in_namespaces(pods, lambda namespace: namespace == pod.metadata.namespace)
+    here = matches.in_namespaces(pods, lambda namespace: namespace == pod.metadata.namespace)
     leaving = attributes.terminating(pods).where(bool)
-    return pods.count(here & ~leaving & selecting.all_met(pods, one.selector))
+    return pods.count(here & ~leaving & selection.all_met(pods, one.selector))
 
 
 def _tolerated(pod: Pod, found: tuple[Taint, ...]) -> bool:

@@ -4,7 +4,7 @@ import collections
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.families.yunikorn.evicting import Evictions
+from slurm_bridge.families.yunikorn.evictions import Evictions
 from slurm_bridge.families.yunikorn.members import Member
 from slurm_bridge.hooks.evictions import Recall
 from slurm_bridge.model.names import WorkloadKey

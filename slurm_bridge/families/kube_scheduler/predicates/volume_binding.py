@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.rules import provisioning, volumes
+from slurm_bridge.cluster.rules import claims, volumes
 from slurm_bridge.families.kube_scheduler.predicates import reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -29,7 +29,7 @@ def volume_binding(scene: Scene) -> Failures:
     """Volumes that are there are in reach; those that wait for their first pod can be found or made."""
     if not volumes.claimed(scene.pod):
         return PASSED
-    found = provisioning.sort(scene.pod, scene.lookup.storage)
+    found = claims.sort(scene.pod, scene.lookup.storage)
     everywhere = scene.columns.present
     if found.missing:
         return failing(everywhere, reasons.VOLUME_BIND)
@@ -49,14 +49,14 @@ def volume_zone(scene: Scene) -> Failures:
     if not volumes.claimed(scene.pod):
         return PASSED
     columns = scene.columns
-    wanted = list(_zones(provisioning.sort(scene.pod, scene.lookup.storage).bound))
+    wanted = list(_zones(claims.sort(scene.pod, scene.lookup.storage).bound))
     if not wanted:
         return PASSED
     somewhere = functools.reduce(
         np.logical_or,
-        (selecting.meets(columns.label(key), columns.present, Requirement(key, "Exists")) for key in ZONES),
+        (selection.meets(columns.label(key), columns.present, Requirement(key, "Exists")) for key in ZONES),
     )
-    met = _all(columns, (selecting.meets(columns.label(one.key), columns.present, one) for one in wanted))
+    met = _all(columns, (selection.meets(columns.label(one.key), columns.present, one) for one in wanted))
     return failing(somewhere & ~met, reasons.VOLUME_ZONE)
 
 
@@ -77,17 +77,17 @@ def _reached(columns: NodeColumns, volume: Volume) -> Mask:
     reach = volume.spec.node_affinity
     if reach is None or reach.required is None:
         return columns.present
-    return selecting.selected(columns, reach.required)
+    return selection.selected(columns, reach.required)
 
 
 def _found_or_made(scene: Scene, waiting: tuple[Claim, ...]) -> Iterator[Mask]:
     """Of claims that could take the same volumes, the one that asks for most chooses first."""
-    ordered = sorted(waiting, key=provisioning.size, reverse=True)
+    ordered = sorted(waiting, key=claims.size, reverse=True)
     before: collections.Counter[str] = collections.Counter()
     for claim in ordered:
         name = claim.spec.storage_class_name or ""
         before[name] += 1
-        free = [volume for volume in scene.lookup.all_volumes() if provisioning.takes(claim, volume)]
+        free = [volume for volume in scene.lookup.all_volumes() if claims.takes(claim, volume)]
         found = _reaching(scene.columns, free) >= before[name]
         yield found | _made(scene, claim)
 
@@ -97,7 +97,7 @@ def _reaching(columns: NodeColumns, free: Iterable[Volume]) -> Whole:
     count = np.zeros(len(columns), np.int64)
     local: dict[str, collections.Counter[str]] = {}
     for volume in free:
-        place = provisioning.place(volume)
+        place = claims.place(volume)
         if place is None:
             count += _reached(columns, volume)
         else:
@@ -113,8 +113,8 @@ def _often(often: Mapping[str, int], value: str | None) -> int:
 
 def _made(scene: Scene, claim: Claim) -> Mask:
     """Where a volume for the claim would be made."""
-    allowed = provisioning.topologies(claim, scene.lookup.storage)
+    allowed = claims.topologies(claim, scene.lookup.storage)
     if allowed is None:
         return np.zeros(len(scene.columns), np.bool_)
-    masks = [selecting.all_met(scene.columns, one) for one in allowed]
+    masks = [selection.all_met(scene.columns, one) for one in allowed]
     return functools.reduce(np.logical_or, masks) if masks else scene.columns.present

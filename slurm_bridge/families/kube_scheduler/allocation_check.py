@@ -14,8 +14,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from slurm_bridge.cluster.columns.coded import units, units_given
 from slurm_bridge.cluster.facts import NOTHING, NodeFacts
-from slurm_bridge.families.kube_scheduler import classes, filtering
-from slurm_bridge.families.kube_scheduler.filtering import Predicates, Said
+from slurm_bridge.families.kube_scheduler import classes, filters
+from slurm_bridge.families.kube_scheduler.filters import Predicates, Said
 from slurm_bridge.families.kube_scheduler.predicates import resources as room
 from slurm_bridge.families.kube_scheduler.predicates.base import Predicate
 from slurm_bridge.families.kube_scheduler.scene import Scene, with_pods
@@ -116,6 +116,6 @@ def _said(together: Scene, facts: NodeFacts | None, coming: Sequence[Pod], predi
     for pod in {classes.key(pod): pod for pod in coming}.values():
         without = with_pods(facts, (one for one in facts.pods if one.uid != pod.uid))
         alone = together.of(pod).at({facts.name: without})
-        if said := filtering.reasons_at(alone, facts.name, predicates):
+        if said := filters.reasons_at(alone, facts.name, predicates):
             return said
     return ()

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from slurm_bridge.families.yunikorn import telling
+from slurm_bridge.families.yunikorn import core_requests
 from slurm_bridge.families.yunikorn.demands import Demand
 from slurm_bridge.families.yunikorn.engine import RM
 from slurm_bridge.families.yunikorn.members import Member
@@ -51,10 +51,10 @@ def update(known: Pairs, *, nodes: tuple[Node, ...]) -> Update:
     return Update(
         rm=RM,
         nodes=nodes,
-        applications=(*map(telling.forced, kept), *map(telling.application, waiting)),
-        standing=tuple(map(telling.standing, kept)),
-        started=tuple(telling.id_of(member.name) for one, member in known if one.started and not one.waits),
-        asks=tuple(map(telling.ask, waiting)),
+        applications=(*map(core_requests.forced, kept), *map(core_requests.application, waiting)),
+        standing=tuple(map(core_requests.standing, kept)),
+        started=tuple(core_requests.id_of(member.name) for one, member in known if one.started and not one.waits),
+        asks=tuple(map(core_requests.ask, waiting)),
         evicting=_evicting(known),
     )
 
@@ -76,10 +76,12 @@ def _evicting(known: Pairs) -> tuple[Eviction, ...]:
     for asker, member in known:
         # As what they were known to the core nobody remembers: it is enough that they are not there.
         gone = [uid for uid in asker.room_made_by if uid not in pairs or pairs[uid][0].waits]
-        there = {uid: _eviction(telling.id_of(victim.name), member) for uid, victim in _victims(asker, pairs).items()}
-        found |= there | {uid: _eviction(telling.id_of(f"gone#{uid}"), member) for uid in gone}
+        there = {
+            uid: _eviction(core_requests.id_of(victim.name), member) for uid, victim in _victims(asker, pairs).items()
+        }
+        found |= there | {uid: _eviction(core_requests.id_of(f"gone#{uid}"), member) for uid in gone}
     left = [(one, member) for one, member in known if one.leaves and one.demand.uid not in found]
-    return (*found.values(), *(_eviction(telling.id_of(member.name), None) for _, member in left))
+    return (*found.values(), *(_eviction(core_requests.id_of(member.name), None) for _, member in left))
 
 
 def _victims(asker: Known, pairs: Mapping[WorkloadKey, tuple[Known, Member]]) -> Mapping[WorkloadKey, Member]:
@@ -91,4 +93,4 @@ def _victims(asker: Known, pairs: Mapping[WorkloadKey, tuple[Known, Member]]) ->
 
 def _eviction(victim: AskId, asker: Member | None) -> Eviction:
     message = "preempted by whoever asked for it before a restart"
-    return Eviction(victim=victim, asker=telling.id_of(asker.name) if asker else None, message=message)
+    return Eviction(victim=victim, asker=core_requests.id_of(asker.name) if asker else None, message=message)

@@ -14,11 +14,11 @@ import dataclasses
 import math
 from collections.abc import Iterable, Iterator
 
-from slurm_bridge.families.yunikorn.queues import allocating, amounts, crowding, sorting, tree
-from slurm_bridge.families.yunikorn.queues.allocating import May
+from slurm_bridge.families.yunikorn.queues import amounts, crowd, node_search, orders, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
 from slurm_bridge.families.yunikorn.queues.leaves import Leaf
+from slurm_bridge.families.yunikorn.queues.node_search import May
 from slurm_bridge.families.yunikorn.queues.nodes import Node
 from slurm_bridge.families.yunikorn.queues.partition import Partition
 from slurm_bridge.families.yunikorn.queues.preempting.attempts import CHECK_EVERY
@@ -52,7 +52,7 @@ class Passing:
     def __init__(self, partition: Partition, may: May | None = None) -> None:
         self._partition = partition
         self._searches = Searches(partition, alike=may is None)
-        self._may = may or allocating.anywhere
+        self._may = may or node_search.anywhere
 
     def step(self, now: float) -> Result | None:
         """One result, None where there is none to be had."""
@@ -68,7 +68,7 @@ class Passing:
     def _promised(self, now: float) -> Result | None:
         for flight in self._partition.flights:
             waiting = self._partition.waiting(flight.asker)
-            if waiting is not None and not crowding.awaits(self._partition, flight):
+            if waiting is not None and not crowd.awaits(self._partition, flight):
                 visit = Visit(self._partition.leaf(flight.queue), flight.room(), self._partition)
                 found = self._first(waiting, visit, now)
                 if found is not None:
@@ -121,7 +121,7 @@ class Passing:
         fits = amounts.fit_in_max_undefined(waiting.total, room)
         timeout = self._partition.rules.reservation_timeout
         for node, since in tuple(waiting.on.items()):
-            if allocating.overdue(fits_headroom=fits, seconds=now - since, timeout=timeout):
+            if node_search.overdue(fits_headroom=fits, seconds=now - since, timeout=timeout):
                 self._partition.unreserve(waiting, node)
         return fits
 
@@ -215,7 +215,7 @@ class Passing:
             met.other = True
             return self._required(waiting, now)
         delay, own = self._partition.rules.reservation_delay, self._own(waiting) if waiting.on else ()
-        reserving = allocating.may_reserve(waiting, own, now=now, delay=delay)
+        reserving = node_search.may_reserve(waiting, own, now=now, delay=delay)
         if self._searches.is_vain(waiting, reserving=reserving):
             met.in_vain(self._searches.key(waiting), reserving=reserving)
             return None
@@ -246,17 +246,17 @@ class Passing:
         room = tree.headroom_under(queue, above)
         if queue.leaf:
             yield self._partition.leaf(queue), room
-        for child in sorting.sorted_queues(queue) if queue.children else ():
+        for child in orders.sorted_queues(queue) if queue.children else ():
             yield from self._walk(child, room)
 
-    def _pick(self, waiting: Waiting, *, reserving: bool) -> allocating.Pick:
+    def _pick(self, waiting: Waiting, *, reserving: bool) -> node_search.Pick:
         among = self._searches.nodes(waiting, self._sort(waiting), reserving=reserving)
-        return allocating.pick(waiting, among, reserving=reserving, may=self._may, score=self._score(waiting))
+        return node_search.pick(waiting, among, reserving=reserving, may=self._may, score=self._score(waiting))
 
     def _sort(self, waiting: Waiting) -> str:
         return self._partition.applications[waiting.ask.application].node_sort
 
-    def _score(self, waiting: Waiting) -> allocating.Score:
+    def _score(self, waiting: Waiting) -> node_search.Score:
         sort, nodes = self._sort(waiting), self._partition.nodes
 
         def score(node: Node, taken: Amount) -> tuple[float, str]:
@@ -265,7 +265,7 @@ class Passing:
         return score
 
     def _placed(self, waiting: Waiting, nodes: Iterable[Node]) -> Result | None:
-        found = allocating.place(waiting, nodes, self._may, self._score(waiting))
+        found = node_search.place(waiting, nodes, self._may, self._score(waiting))
         return self._allocate(waiting, found) if found else None
 
     def _allocate(self, waiting: Waiting, nodes: tuple[str, ...]) -> Result:

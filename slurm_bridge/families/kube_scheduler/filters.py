@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from slurm_bridge.cluster.columns import Codes, Mask, Reasons
-from slurm_bridge.cluster.nominating import NOBODY, ByNode
+from slurm_bridge.cluster.nominations import NOBODY, ByNode
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Predicate
 from slurm_bridge.families.kube_scheduler.scene import Scene, with_pods
 from slurm_bridge.model.pod import Pod

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, PodColumns
 from slurm_bridge.cluster.rules.neighbours import NamespaceLabels, Term
 from slurm_bridge.families.kube_scheduler.predicates import attributes
@@ -15,7 +15,7 @@ def meant(pods: PodColumns, term: Term, labels_of: NamespaceLabels) -> Mask:
     if term.selector is None:
         return np.zeros(len(pods), np.bool_)
     here = in_namespaces(pods, lambda namespace: term.covers(namespace, labels_of))
-    return here & selecting.all_met(pods, term.selector)
+    return here & selection.all_met(pods, term.selector)
 
 
 def in_namespaces(pods: PodColumns, holds: Callable[[str], bool]) -> Mask:

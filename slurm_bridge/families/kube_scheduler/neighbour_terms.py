@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from slurm_bridge.cluster.columns import Coded, NodeColumns
-from slurm_bridge.cluster.recent import Recent
+from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.cluster.rules import neighbours
 from slurm_bridge.cluster.rules.neighbours import NamespaceLabels, Term
 from slurm_bridge.families.kube_scheduler.scene import Scene

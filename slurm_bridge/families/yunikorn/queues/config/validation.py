@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from slurm_bridge.families.yunikorn.queues.config import documents, parsing
+from slurm_bridge.families.yunikorn.queues.config import documents, parser
 from slurm_bridge.families.yunikorn.queues.config.checks import beyond, limits, resources, rules, structure
 from slurm_bridge.families.yunikorn.queues.config.problems import Problem, Refused
 
@@ -17,14 +17,14 @@ _HARMLESS = frozenset({"unknown_field", "property_unknown", "property_value"})
 
 def load(mapping: object) -> documents.Document:
     """The configuration of a plain mapping; Refused carries all that is wrong with it."""
-    parsed = parsing.parse(mapping)
+    parsed = parser.parse(mapping)
     found = tuple(problems(parsed))
     if found:
         raise Refused(found)
     return parsed.document
 
 
-def problems(parsed: parsing.Parsed, *, ours: bool = True) -> Iterator[Problem]:
+def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[Problem]:
     """What could not be read, then what YuniKorn's rules forbid, then what `ours` do.
 
     A partition of which something could not be read is not checked any further: what is missing would be missed.

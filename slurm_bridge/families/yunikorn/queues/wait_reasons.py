@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from slurm_bridge.families.yunikorn.queues import amounts, crowding, tree
+from slurm_bridge.families.yunikorn.queues import amounts, crowd, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
 from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
 from slurm_bridge.families.yunikorn.queues.partition import Partition
@@ -91,7 +91,7 @@ def _of_limits(partition: Partition, application: Application, waiting: Waiting)
 
 
 def _of_cluster(partition: Partition, application: Application, waiting: Waiting, now: float) -> str:
-    if not crowding.keeps_back(partition, waiting, application.queue, now):
+    if not crowd.keeps_back(partition, waiting, application.queue, now):
         return ""
     return "the cluster is full: room is made for what queues are guaranteed"
 

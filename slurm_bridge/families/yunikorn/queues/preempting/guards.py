@@ -8,7 +8,7 @@ from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Node, Room, Rooms, Scene, Standing
-from slurm_bridge.families.yunikorn.queues.preempting.placing import Placement
+from slurm_bridge.families.yunikorn.queues.preempting.placements import Placement
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 

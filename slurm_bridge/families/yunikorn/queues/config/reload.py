@@ -14,9 +14,9 @@ from collections.abc import Container, Iterator, Mapping
 
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.amounts import Known
-from slurm_bridge.families.yunikorn.queues.config import building
-from slurm_bridge.families.yunikorn.queues.config.building import Plan, Planned
+from slurm_bridge.families.yunikorn.queues.config import tree_builder
 from slurm_bridge.families.yunikorn.queues.config.problems import Problem, Refused
+from slurm_bridge.families.yunikorn.queues.config.tree_builder import Plan, Planned
 from slurm_bridge.families.yunikorn.queues.settings import Settings
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 
@@ -66,7 +66,7 @@ def reload(root: Queue, plan: Plan, busy: Container[str] = ()) -> tuple[Changes,
             gone.extend(_dismantle(queue))
             queue = None
         if queue is None:
-            building.add(root, one)
+            tree_builder.add(root, one)
         else:
             # Take over what is configured now; the root keeps its maximum, which is the size of the cluster.
             size = queue.max
@@ -141,7 +141,7 @@ def _leave_behind(root: Queue, plan: Plan) -> None:
         if drains != (queue.state is State.DRAINING):
             queue.turn(State.DRAINING if drains else State.ACTIVE)
         if not drains:
-            _refresh(queue, building.made_settings(plan, queue.path, leaf=queue.leaf))
+            _refresh(queue, tree_builder.made_settings(plan, queue.path, leaf=queue.leaf))
 
 
 def _refresh(queue: Queue, settings: Settings) -> None:

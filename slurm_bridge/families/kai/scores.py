@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from slurm_bridge.families.kai.ordering import STEP
+from slurm_bridge.families.kai.domain_order import STEP
 
 #: What each origin gives at most, or in one step; the sum of all before it is less.
 PACKING = 9.0

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection
 
-from slurm_bridge.families.yunikorn.queues import admitting, allocating, events, naming, placement, records
+from slurm_bridge.families.yunikorn.queues import admission, events, node_search, partition_names, placement, records
 from slurm_bridge.families.yunikorn.queues.committed import Application, Partition
-from slurm_bridge.families.yunikorn.queues.configuring import Configuring
 from slurm_bridge.families.yunikorn.queues.events import Leave
 from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Telling
 from slurm_bridge.families.yunikorn.queues.records import (
@@ -18,12 +17,13 @@ from slurm_bridge.families.yunikorn.queues.records import (
     Thing,
     Update,
 )
+from slurm_bridge.families.yunikorn.queues.registrations import Configuring
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 #: In the words of people.
 _GANG = {
-    allocating.UNSUPPORTED_SORT: "takes no gangs, because its applications are not sorted by fifo",
-    allocating.LARGER_THAN_MAX: "has a maximum, there or above, that is smaller than the gang",
+    node_search.UNSUPPORTED_SORT: "takes no gangs, because its applications are not sorted by fifo",
+    node_search.LARGER_THAN_MAX: "has a maximum, there or above, that is smaller than the gang",
 }
 
 
@@ -64,7 +64,7 @@ class Entering:
         if partition is not None and partition.origin.rm == rm:
             return partition
         known = ", ".join(sorted(one.title for one in self._ledger.of(rm))) or "none"
-        telling.reject(subject, f"partition {naming.own(rm, subject.partition)} is unknown; there are {known}")
+        telling.reject(subject, f"partition {partition_names.own(rm, subject.partition)} is unknown; there are {known}")
         return None
 
     def _node(self, rm: str, node: records.Node, telling: Telling) -> None:
@@ -72,7 +72,7 @@ class Entering:
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
-        obstacle = admitting.node_obstacle(node, partition, self._ledger.of(rm))
+        obstacle = admission.node_obstacle(node, partition, self._ledger.of(rm))
         if obstacle:
             telling.reject(subject, obstacle)
             return
@@ -95,7 +95,7 @@ class Entering:
 
     def _placed(self, partition: Partition, application: records.Application) -> Queue | str:
         """Its queue, or why it cannot enter."""
-        obstacle = admitting.application_obstacle(application, partition, self._sorts)
+        obstacle = admission.application_obstacle(application, partition, self._sorts)
         if obstacle:
             return obstacle
         candidate = placement.Candidate(
@@ -112,7 +112,7 @@ class Entering:
             leaf = placed.queue or partition.leaf(placed.path)
         except ValueError as cannot:
             return f"application {application.name}: {cannot}"
-        gang = allocating.gang_obstacle(leaf, application.placeholders)
+        gang = node_search.gang_obstacle(leaf, application.placeholders)
         if gang:
             partition.retire(leaf)
             return f"application {application.name}: queue {leaf.path} {_GANG[gang]}"
@@ -124,7 +124,7 @@ class Entering:
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
-        obstacle = admitting.standing_obstacle(allocation, partition)
+        obstacle = admission.standing_obstacle(allocation, partition)
         if obstacle:
             telling.reject(subject, obstacle)
             return
@@ -137,7 +137,7 @@ class Entering:
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
-        obstacle = admitting.ask_obstacle(ask, partition)
+        obstacle = admission.ask_obstacle(ask, partition)
         if obstacle:
             telling.reject(subject, obstacle)
             return

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from slurm_bridge.cluster import selecting
+from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Coded, Kept, Mask, PodColumns, Whole
-from slurm_bridge.families.kube_scheduler.predicates import attributes, matching
+from slurm_bridge.families.kube_scheduler.predicates import attributes, matches
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model import selectors
@@ -81,8 +81,8 @@ class Kinds:
 
 
 def _counted(pods: PodColumns, home: str, every: Selector) -> Whole:
-    here = matching.in_namespaces(pods, lambda namespace: namespace == home)
-    return pods.count(here & selecting.all_met(pods, every) & staying(pods))
+    here = matches.in_namespaces(pods, lambda namespace: namespace == home)
+    return pods.count(here & selection.all_met(pods, every) & staying(pods))
 
 
 def _alike(pods: Sequence[Pod], home: str, every: Selector) -> int:

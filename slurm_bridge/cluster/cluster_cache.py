@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 
-from slurm_bridge.cluster.columns.following import Follower
+from slurm_bridge.cluster.columns.follow import Follower
 from slurm_bridge.cluster.facts import Amounts, NodeFacts
-from slurm_bridge.cluster.holding import Hold, Holding
-from slurm_bridge.cluster.nominating import Nominations
+from slurm_bridge.cluster.holds import Hold, Holding
+from slurm_bridge.cluster.nominations import Nominations
 from slurm_bridge.cluster.overlaid import Overlaid
 from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.model import names, quantity

@@ -10,8 +10,8 @@ from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers
 from slurm_bridge.families.yunikorn.demands import MEMORY
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.config.documents import Partition
+from slurm_bridge.families.yunikorn.queues.orders import WEIGHTS, NodePolicy
 from slurm_bridge.families.yunikorn.queues.quantities import VCORE
-from slurm_bridge.families.yunikorn.queues.sorting import WEIGHTS, NodePolicy
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.slurmnode import SlurmNode
 

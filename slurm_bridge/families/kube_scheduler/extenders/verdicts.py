@@ -11,8 +11,8 @@ from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.parties import Victims
 from slurm_bridge.families.kube_scheduler.extenders import wire
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
-from slurm_bridge.families.kube_scheduler.preempting import choosing
-from slurm_bridge.families.kube_scheduler.prioritizing import Extended
+from slurm_bridge.families.kube_scheduler.preempting import choice
+from slurm_bridge.families.kube_scheduler.priority_chain import Extended
 from slurm_bridge.hooks import services
 from slurm_bridge.hooks.services import JsonClient, NotAnswered
 from slurm_bridge.model.pod import Pod
@@ -62,14 +62,14 @@ def ask(extenders: Sequence[ExtenderOptions], post: JsonClient, pod: Pod, nodes:
     return Said(denied=denied, rows=tuple(rows), passed_over=(*passed_over, *silent_ones))
 
 
-def preempting(extender: ExtenderOptions, post: JsonClient, pod: Pod) -> choosing.Extender:
+def preempting(extender: ExtenderOptions, post: JsonClient, pod: Pod) -> choice.Extender:
     """The same extender as preemption sees it."""
 
     def verb(candidates: Mapping[str, Victims]) -> Mapping[str, Victims]:
         body = wire.about_victims(extender, pod, candidates)
         return wire.victims(extender, candidates, call(extender, post, extender.preempt_verb, body))
 
-    return choosing.Extender(
+    return choice.Extender(
         name=extender.url,
         ask=verb,
         interested=bool(extender.preempt_verb) and interested(extender, pod),

@@ -7,7 +7,7 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Numbers, units
 from slurm_bridge.families.kai import wishes
-from slurm_bridge.families.kai.choosing import Asked, Task
+from slurm_bridge.families.kai.choice import Asked, Task
 from slurm_bridge.families.kai.present import TYPES
 from slurm_bridge.families.kai.stock import Stock
 from slurm_bridge.families.kai.topology import Amounts, Job
