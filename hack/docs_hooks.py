@@ -94,7 +94,7 @@ ARGUMENTS: Mapping[str, str] = {
 }
 
 #: Groups of options that are explained in tables or sentences of their own.
-APART = (catalogue.Filter, catalogue.Score, policy.Defaults)
+APART = (catalogue.Filter, catalogue.Score, policy.PolicyDefaults)
 
 
 def options(hook: str, *more: docs_options.Model) -> str:

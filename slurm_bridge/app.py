@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import slurm_bridge
 from slurm_bridge import ports
-from slurm_bridge.agents.cache import Cache
+from slurm_bridge.agents.cache import AgentCache
 from slurm_bridge.agents.json_client import JsonClient
 from slurm_bridge.agents.service import AgentService
 from slurm_bridge.checks import collector, findings, table
@@ -18,7 +18,7 @@ from slurm_bridge.checks.facts import Expectations
 from slurm_bridge.daemon import agent as daemon_agent
 from slurm_bridge.daemon import configuration as daemon_configuration
 from slurm_bridge.daemon.process import Daemon, Extras
-from slurm_bridge.daemon.reload import SettingsSource
+from slurm_bridge.daemon.reload import SettingsReader
 from slurm_bridge.explain.cluster_view import CurrentSnapshot, Servers
 from slurm_bridge.explain.context import ExplainContext
 from slurm_bridge.explain.explainer import Explainer
@@ -63,7 +63,7 @@ def daemon(configuration: Configuration) -> Iterator[Daemon]:
     with contextlib.ExitStack() as stack:
         reading = kube_client.Reading(oddities=Oddities(clock.now))
         cluster, slurm = stack.enter_context(both(settings, clock, reading))
-        source = SettingsSource(fingerprint=configuration.fingerprint, load=configuration.load)
+        source = SettingsReader(fingerprint=configuration.fingerprint, load=configuration.load)
         extras = Extras(
             check=lambda: _check(settings, cluster, slurm, clock),
             callers=_callers(stack, settings, clock) if tokens_arrive else None,
@@ -83,7 +83,7 @@ def agent(configuration: Configuration) -> Iterator[AgentService]:
         cluster = cluster_client(stack, _access(settings), clock)
         slurm = _slurm(stack, adapter_settings(settings), clock) if partition else None
         observed = metered.MeteredCluster(cluster, clock, metrics.request_to_kubernetes)
-        cache = Cache(observed, clock, dice, machines=slurm, partition=partition)
+        cache = AgentCache(observed, clock, dice, machines=slurm, partition=partition)
         sampler = daemon_agent.sampler(settings, cache.snapshot, clock, dice)
         yield AgentService(place, cache, sampler, clock, metrics)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from slurm_bridge.model.callers import Caller, Token
-from slurm_bridge.model.job import Allocation, JobRequest, JobStates, JobView, Outcome
+from slurm_bridge.model.job import JobAllocation, JobRequest, JobStates, JobView, Outcome
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.marks import Owner
@@ -103,7 +103,7 @@ class Slurm(Protocol):
     def jobs(self) -> Sequence[JobView]:
         """Every job in full, no components unless Slurm has forgotten their leader: expensive, for recovery only."""
 
-    def allocation(self, job_id: JobId) -> Allocation | None:
+    def allocation(self, job_id: JobId) -> JobAllocation | None:
         """What a running job holds, None while (or when no longer) it holds nothing."""
 
     def find(self, owner: Owner) -> Sequence[JobView]:

@@ -63,7 +63,7 @@ class Ours:
     def __init__(self, cluster: client.KubeClient, scope: ports.Scope) -> None:
         self.heard: Held = {}
         self.events = 0
-        subject = reflector.Subject(cluster=cluster, kind=kinds.PODS, scope=scope)
+        subject = reflector.ReflectorSubject(cluster=cluster, kind=kinds.PODS, scope=scope)
         self._informer = informer.Informer(subject, clock=SystemClock(), dice=random.Random(), handlers=(self._handle,))
 
     @property

@@ -8,10 +8,10 @@ from typing import Any, Final, Protocol
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.informers.informer import Informer
-from slurm_bridge.informers.reflector import Subject
+from slurm_bridge.informers.reflector import ReflectorSubject
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
@@ -35,7 +35,7 @@ class Machines(Protocol):
     def partitions(self) -> Sequence[Partition]: ...
 
 
-class Cache:
+class AgentCache:
     """Filled by watches; read by any thread. `machines` None: what Slurm says is not needed."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Cache:
     ) -> None:
         self._cluster, self._clock, self._dice = cluster, clock, dice
         self._machines, self._partition = machines, partition
-        self._keeper = Keeper(resources.requests_of)
+        self._keeper = ClusterCache(resources.requests_of)
         self._unknown = "" if machines is None else "not asked yet"
         self._informers = {
             "nodes": self._informer(kinds.NODES, ports.EVERYWHERE, self._keeper.on_node),
@@ -104,5 +104,5 @@ class Cache:
         return not self._unknown
 
     def _informer(self, kind: Kind[Any], scope: ports.Scope, handler: Callable[[Any, Any], None]) -> Informer[Any]:
-        subject = Subject(cluster=self._cluster, kind=kind, scope=scope)
+        subject = ReflectorSubject(cluster=self._cluster, kind=kind, scope=scope)
         return Informer(subject, clock=self._clock, dice=self._dice, handlers=(handler,))

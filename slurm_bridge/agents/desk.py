@@ -41,7 +41,7 @@ class Sampler(Protocol):
         """Raises NotSampled."""
 
 
-class Desk:
+class AgentHandler:
     """Answers over HTTP. `problem` says why nothing can be answered yet; empty when it can."""
 
     def __init__(
@@ -134,7 +134,7 @@ class Desk:
     def _answer(self, request: Request, strategy: str) -> Reply:
         try:
             response = self._sampler.sample(wire.read_request(request.body), strategy)
-        except (wire.Unreadable, pipeline.UnknownStrategy) as problem:
+        except (wire.UnreadableMessage, pipeline.UnknownStrategy) as problem:
             return Reply.text(f"{problem}\n", http.HTTPStatus.BAD_REQUEST)
         except pipeline.Busy as problem:
             return _later(str(problem))

@@ -15,8 +15,8 @@ from loguru import logger
 import slurm_bridge
 from slurm_bridge import errors, ports
 from slurm_bridge.agents.bearer import TokenFile
-from slurm_bridge.agents.cache import Cache
-from slurm_bridge.agents.desk import Desk, Sampler
+from slurm_bridge.agents.cache import AgentCache
+from slurm_bridge.agents.desk import AgentHandler, Sampler
 from slurm_bridge.runtime.threads import Supervisor
 from slurm_bridge.telemetry.agents import AgentMetrics
 from slurm_bridge.telemetry.health import Health
@@ -33,7 +33,7 @@ LOOK = 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ListenAddress:
     """Where an agent listens, and what one client may take."""
 
     host: str
@@ -47,7 +47,9 @@ class Place:
 class AgentService:
     """Everything joined; `run` is its whole life."""
 
-    def __init__(self, place: Place, cache: Cache, sampler: Sampler, clock: ports.Clock, metrics: AgentMetrics) -> None:
+    def __init__(
+        self, place: ListenAddress, cache: AgentCache, sampler: Sampler, clock: ports.Clock, metrics: AgentMetrics
+    ) -> None:
         self._place, self._clock, self.cache = place, clock, cache
         self.metrics, self.health = metrics, Health(clock.now)
         self.supervisor = Supervisor(_report)
@@ -55,7 +57,7 @@ class AgentService:
         # A file that holds no token ends the agent here, not at the first question.
         tokens.all()
         self._sampler = sampler
-        self.desk = Desk(sampler, tokens, clock, metrics, cache.problem)
+        self.desk = AgentHandler(sampler, tokens, clock, metrics, cache.problem)
         self.door = self._opened(place)
         for kind, numbers in self.cache.numbers().items():
             self.metrics.informer(kind, numbers)
@@ -75,7 +77,7 @@ class AgentService:
         finally:
             self.cache.stop()
 
-    def _opened(self, place: Place) -> HttpServer:
+    def _opened(self, place: ListenAddress) -> HttpServer:
         try:
             return HttpServer(place.host, place.port, self._routes(), bounds=place.bounds, files=place.files)
         except errors.BadConfiguration as problem:

@@ -34,7 +34,7 @@ _ERRORS: Final[Mapping[int, type[errors.BridgeError]]] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class TokenSource:
     """Where the token is: the first source that is given counts. No flag takes the token itself."""
 
     token_file: pathlib.Path | None = None
@@ -72,7 +72,7 @@ class AdminClient:
     """Asks the daemon at `url`. With `plain_http` the token may be sent without TLS."""
 
     url: str
-    credentials: Credentials
+    credentials: TokenSource
     ca: pathlib.Path | None = None
     plain_http: bool = False
 

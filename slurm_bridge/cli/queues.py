@@ -65,7 +65,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _client(options: argparse.Namespace) -> admin_client.AdminClient:
-    credentials = admin_client.Credentials(
+    credentials = admin_client.TokenSource(
         token_file=options.token_file, kubeconfig=options.kubeconfig, environ=os.environ
     )
     url = options.url or queue_client.URL

@@ -19,7 +19,7 @@ from slurm_bridge.model.slurmnode import Partition, SlurmNode
 RequestsOf = Callable[[Pod], Amounts]
 
 
-class Keeper:
+class ClusterCache:
     """Fed by watches and by whoever binds, read by everybody; all methods may be called from any thread."""
 
     def __init__(self, requests_of: RequestsOf) -> None:

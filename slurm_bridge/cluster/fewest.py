@@ -26,9 +26,9 @@ import numpy as np
 
 from slurm_bridge.cluster import fullness
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.columns.kept import Kept
-from slurm_bridge.cluster.columns.members import Members
-from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.columns.kept import QuestionCache
+from slurm_bridge.cluster.columns.members import NodeRows
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.outside import Nodes
 from slurm_bridge.cluster.snapshot import NOTHING, Amounts, ClusterSnapshot, NodeFacts
 from slurm_bridge.model.job import Gres, MemoryPer
@@ -65,7 +65,7 @@ class Amount:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Task:
+class TaskNeed:
     """What one task needs: in Slurm, and in Kubernetes."""
 
     needs: Needs
@@ -73,24 +73,24 @@ class Task:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Room:
+class TaskRoom:
     """For how many tasks a node has room as far as Slurm knows, and for how many it really has."""
 
     seen: int
     real: int
 
 
-_NONE = Room(0, 0)
+_NONE = TaskRoom(0, 0)
 
 
 class Fewest:
     """Used from several threads without a lock: at worst something is worked out twice."""
 
     def __init__(self) -> None:
-        self._rooms: Kept[Task] = Kept(MOST_KINDS)
-        self._inside: Memo[str, tuple[Members, Mask]] = Memo()
+        self._rooms: QuestionCache[TaskNeed] = QuestionCache(MOST_KINDS)
+        self._inside: VersionCache[str, tuple[NodeRows, Mask]] = VersionCache()
         #: By identity of the nodes, which the answers hold: to hash thousands of names takes longer than all else.
-        self._numbers: Memo[tuple[str | None, int, Task, int], tuple[Nodes, int | None]] = Memo()
+        self._numbers: VersionCache[tuple[str | None, int, TaskNeed, int], tuple[Nodes, int | None]] = VersionCache()
 
     def number(self, settled: Translated, snapshot: ClusterSnapshot, eligible: Nodes) -> int | None:
         """The node maximum to try first for this gang on these nodes, None for none."""
@@ -103,7 +103,7 @@ class Fewest:
         return self._numbers.get(snapshot.use_version, key, lambda: (eligible, work_out()))[1]
 
     def _number(
-        self, named: str | None, eligible: Nodes, task: Task, tasks: int, snapshot: ClusterSnapshot
+        self, named: str | None, eligible: Nodes, task: TaskNeed, tasks: int, snapshot: ClusterSnapshot
     ) -> int | None:
         """Of several partitions the one in which it takes the fewest."""
         partitions = list(_open(named, snapshot.partitions))
@@ -155,14 +155,14 @@ def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partit
             yield one
 
 
-def task_of(alike: Sequence[Shape]) -> Task:
+def task_of(alike: Sequence[Shape]) -> TaskNeed:
     """Of pods that differ each is asked for as the largest."""
     amounts: dict[str, Fraction] = {}
     for shape in alike:
         for name, amount in resources.requests_of(shape.pods[0]).items():
             amounts[name] = max(amount, amounts.get(name, NOTHING))
     needed = sorted((name, amount) for name, amount in amounts.items() if amount > 0)
-    return Task(shapes.bound(shapes.kinds(alike)), tuple(_amount(*pair) for pair in needed))
+    return TaskNeed(shapes.bound(shapes.kinds(alike)), tuple(_amount(*pair) for pair in needed))
 
 
 def _amount(name: str, amount: Fraction) -> Amount:
@@ -171,7 +171,7 @@ def _amount(name: str, amount: Fraction) -> Amount:
     return Amount(name, scale, amount.numerator * (scale // amount.denominator))
 
 
-def packed(task: Task, columns: NodeColumns) -> Whole:
+def packed(task: TaskNeed, columns: NodeColumns) -> Whole:
     """The room on all nodes, each in one number."""
     most = _by_slurm(task.needs, columns)
     largest = int(most.max(initial=1))
@@ -185,13 +185,13 @@ def packed(task: Task, columns: NodeColumns) -> Whole:
     return (np.maximum(seen, 0) << _BITS) | np.maximum(real, 0)
 
 
-def _packed(found: Room) -> int:
+def _packed(found: TaskRoom) -> int:
     return (found.seen << _BITS) | found.real
 
 
-def unpacked(number: int) -> Room:
+def unpacked(number: int) -> TaskRoom:
     """The room that is written so."""
-    return Room(seen=number >> _BITS, real=number & _REAL)
+    return TaskRoom(seen=number >> _BITS, real=number & _REAL)
 
 
 def _by_slurm(needs: Needs, columns: NodeColumns) -> Whole:
@@ -253,17 +253,17 @@ def _gres(name: str, kind: str, slurm: SlurmNode | None) -> int:
     return sum(one.count for one in there if one.name == name and kind in ("", one.type))
 
 
-def room(task: Task, facts: NodeFacts) -> Room:
+def room(task: TaskNeed, facts: NodeFacts) -> TaskRoom:
     """What both sides leave of a node; for all nodes at once it is `packed`."""
     slurm = facts.slurm
     if slurm is None or not takes(slurm) or slurm.cpus - slurm.used_cpus < task.needs.cpus:
         return _NONE
     most = layout.room_of_tasks(task.needs, _left(slurm))
     real = _pods(facts, facts.used, task, most)
-    return Room(seen=real if facts.placed == facts.used else _pods(facts, facts.placed, task, most), real=real)
+    return TaskRoom(seen=real if facts.placed == facts.used else _pods(facts, facts.placed, task, most), real=real)
 
 
-def _pods(facts: NodeFacts, used: Amounts, task: Task, most: int) -> int:
+def _pods(facts: NodeFacts, used: Amounts, task: TaskNeed, most: int) -> int:
     """How many of them fit beside what is used."""
     by_kube = (_free(facts, used, one) // one.parts for one in task.amounts)
     return max(0, min(most, min(by_kube, default=most)))

@@ -9,7 +9,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Memo(Generic[K, V]):
+class VersionCache(Generic[K, V]):
     """Answers for one version of the cluster; bounded by forgetting everything when it is full.
 
     Used from several threads without a lock: at worst an answer is worked out twice, or kept under a key that names

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole, units
 from slurm_bridge.cluster.columns.coded import units_given
-from slurm_bridge.cluster.columns.kept import Kept
+from slurm_bridge.cluster.columns.kept import QuestionCache
 from slurm_bridge.cluster.facts import NOTHING, NodeFacts
 from slurm_bridge.cluster.fewest import takes
 from slurm_bridge.cluster.memo import ByPod
@@ -67,11 +67,11 @@ def among(columns: NodeColumns, rows: Rows, pod: Pod, request: JobRequest) -> Ma
     return _among(columns, rows, _kind(pod, request))
 
 
-class Rooms:
+class NodeRooms:
     """The same for all nodes, of which only those that changed are looked at again; used from any thread."""
 
     def __init__(self) -> None:
-        self._kept: Kept[_Kind] = Kept(MOST_KINDS)
+        self._kept: QuestionCache[_Kind] = QuestionCache(MOST_KINDS)
         #: What was asked about some nodes only.
         self._once: Recent[_Kind, bool] = Recent(MOST_KINDS)
 

@@ -77,7 +77,7 @@ class RequestPace:
 class _Queues:
     """Implements administration.Queues on the administration desk of a hook."""
 
-    def __init__(self, desk: admin.Desk) -> None:
+    def __init__(self, desk: admin.QueueAdmin) -> None:
         self._desk = desk
 
     def may(self, name: str, groups: Sequence[str]) -> bool:
@@ -97,11 +97,11 @@ class _Queues:
     def problems(self, body: bytes) -> Sequence[str]:
         try:
             return self._desk.problems(body)
-        except files.Unreadable as problem:
+        except files.UnreadableFile as problem:
             raise administration.UnreadableConfiguration(str(problem)) from problem
 
 
-def _desks(chain: Chain) -> Iterator[admin.Desk]:
+def _desks(chain: Chain) -> Iterator[admin.QueueAdmin]:
     for hook in chain.hooks:
         if isinstance(hook.hook, Yunikorn):
             yield hook.hook.desk

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 from slurm_bridge import errors, ports
-from slurm_bridge.agents.service import Place
+from slurm_bridge.agents.service import ListenAddress
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import pipeline
 from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
@@ -16,14 +16,14 @@ from slurm_bridge.web.server import Bounds
 KEPT_SECONDS = 60.0
 
 
-def place(settings: Settings) -> Place:
+def place(settings: Settings) -> ListenAddress:
     """Where the agent listens. BadConfiguration without a token file, because no client could authenticate."""
     chosen = settings.agent
     if chosen.token_file is None:
         raise errors.BadConfiguration(
             "agent.token_file: an agent needs a file with the token that clients have to send"
         )
-    return Place(
+    return ListenAddress(
         host=chosen.host,
         port=chosen.port,
         token_file=chosen.token_file,

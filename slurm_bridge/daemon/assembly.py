@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from slurm_bridge import ports
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.daemon import configuration
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.hooks.services import ChainServices
@@ -21,7 +21,7 @@ from slurm_bridge.scheduler.context import Counters, Gather, SchedulerContext
 from slurm_bridge.scheduler.core import Core
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.pod_index import PodIndex
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.workload_pods import PLACED, AnyPod, PickedPods, PodState, WorkloadPods
 from slurm_bridge.settings.model import Settings
 from slurm_bridge.status.reporter import Sight, StatusReporter
@@ -66,9 +66,9 @@ def build(settings: Settings, inputs: CoreInputs) -> Assembly:
     pod_index = _pod_index(given, inputs)
     gather = _gatherer(given)
     order = Order(pod_index, lambda: context.config.chain, gather)
-    queue = Queue(inputs.clock, order.key, order.served, namespace=names.namespace_of)
+    queue = WorkQueue(inputs.clock, order.key, order.served, namespace=names.namespace_of)
     table = Table(lambda uid: queue.activate(uid, urgent=True))
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     around = dataclasses.replace(inputs.around, wake=queue.activate, seen=keeper.snapshot)
     config = configuration.changeable(settings, around)
     config.chain.see(inputs.views(config.chain.needs))

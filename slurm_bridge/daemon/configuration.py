@@ -123,10 +123,10 @@ def rhythm(settings: Settings) -> Rhythm:
     )
 
 
-def attempt_limits(settings: Settings) -> attempts.Limits:
+def attempt_limits(settings: Settings) -> attempts.AttemptLimits:
     """How many sets of nodes are tried, and for how long."""
     given = settings.attempts
-    return attempts.Limits(
+    return attempts.AttemptLimits(
         candidates=given.candidates,
         window_seconds=given.window_seconds,
         total=given.total,
@@ -134,10 +134,10 @@ def attempt_limits(settings: Settings) -> attempts.Limits:
     )
 
 
-def status(settings: Settings) -> reporter.Limits:
+def status(settings: Settings) -> reporter.ReporterLimits:
     """The rates at which conditions and events are written on pods."""
     given = settings.status
-    return reporter.Limits(
+    return reporter.ReporterLimits(
         conditions_per_second=given.conditions_per_second,
         events_per_second=given.events_per_second,
         patience_seconds=given.patience_seconds,

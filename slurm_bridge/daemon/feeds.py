@@ -11,7 +11,7 @@ from slurm_bridge import errors, ports
 from slurm_bridge.hooks import needs as needs_table
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.informers.informer import Informer
-from slurm_bridge.informers.reflector import Subject
+from slurm_bridge.informers.reflector import ReflectorSubject
 from slurm_bridge.informers.source import Changed as PodChanged
 from slurm_bridge.informers.source import PodSource
 from slurm_bridge.informers.store import Store
@@ -68,7 +68,7 @@ class Feeds:
         return made
 
     def _made(self, kind: Kind[Any], scope: ports.Scope, *handlers: Callable[[Any, Any], None]) -> Informer[Any]:
-        subject = Subject(cluster=self._cluster, kind=kind, scope=scope)
+        subject = ReflectorSubject(cluster=self._cluster, kind=kind, scope=scope)
         indexes = kind_table.INDEXES.get(kind)
         return Informer(subject, clock=self._clock, dice=self._dice, handlers=handlers, indexes=indexes)
 

@@ -33,7 +33,7 @@ from slurm_bridge.daemon import (
 )
 from slurm_bridge.daemon.feeds import Feeds
 from slurm_bridge.daemon.loops import LOOK, Loops, WorkerPool
-from slurm_bridge.daemon.reload import Reload, SettingsSource, Use
+from slurm_bridge.daemon.reload import Reload, SettingsReader, Use
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import OPTIONAL, Need, View
 from slurm_bridge.informers.source import PodSource
@@ -80,7 +80,7 @@ class Daemon:
         cluster: ports.Cluster,
         slurm: ports.Slurm,
         clock: ports.Clock,
-        source: SettingsSource | None = None,
+        source: SettingsReader | None = None,
         extras: Extras | None = None,
     ) -> None:
         extras = extras or Extras()
@@ -261,7 +261,7 @@ class Daemon:
             if self.core.context.config.chain.abandoned >= MOST_ABANDONED:
                 raise errors.BridgeError(f"{MOST_ABANDONED} hooks never returned")
 
-    def _reload(self, source: SettingsSource) -> Reload:
+    def _reload(self, source: SettingsReader) -> Reload:
         use = Use(
             apply=self._apply, told=self._report_reload, stored=lambda: admin_api.stored(self.core.context.config.chain)
         )

@@ -21,7 +21,7 @@ PERIOD = 2.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsSource:
+class SettingsReader:
     """Reads the settings, and a fingerprint that changes with them."""
 
     fingerprint: Callable[[], str]
@@ -57,7 +57,7 @@ class Use:
 class Reload:
     """Follows one file and the files of hooks. Thread-safe."""
 
-    def __init__(self, settings: Settings, source: SettingsSource, use: Use, clock: ports.Clock) -> None:
+    def __init__(self, settings: Settings, source: SettingsReader, use: Use, clock: ports.Clock) -> None:
         self._settings, self._source, self._use, self._clock = settings, source, use, clock
         self._lock = threading.Lock()
         self._refusal: RefusedConfiguration | None = None

@@ -19,7 +19,7 @@ class SlurmFit:
     def __init__(self, *, components: bool = True) -> None:
         self._components = components
         self._facts: tuple[Mapping[str, object], object, limits.SlurmFacts] | None = None
-        self._within: memo.Memo[tuple[frozenset[str], ...], limits.Within] = memo.Memo()
+        self._within: memo.VersionCache[tuple[frozenset[str], ...], limits.Within] = memo.VersionCache()
 
     def __call__(
         self, translated: Translated, snapshot: ClusterSnapshot, eligible: tuple[frozenset[str], ...]

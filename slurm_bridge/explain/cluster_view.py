@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from slurm_bridge import errors, ports
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.snapshot import EMPTY, ClusterSnapshot
 from slurm_bridge.hooks import needs as needs_table
 from slurm_bridge.hooks.needs import Need, View
@@ -71,7 +71,7 @@ class CurrentSnapshot:
 class ClusterView:
     """Nodes of both servers and what pods use of them, at one moment; `bound` are the pods that have a node."""
 
-    keeper: Keeper
+    keeper: ClusterCache
     bound: Sequence[Pod]
 
     @property
@@ -82,7 +82,7 @@ class ClusterView:
 
 def scene(servers: Servers) -> ClusterView:
     """Read the current state."""
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for node in servers.cluster.list(kinds.NODES).items:
         keeper.on_node(None, node)
     bound = servers.cluster.list(kinds.PODS, ports.Scope(fields="spec.nodeName!=")).items

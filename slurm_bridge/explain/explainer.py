@@ -12,7 +12,7 @@ from slurm_bridge.explain.subjects import OwnerLookup
 from slurm_bridge.explain.usage import OtherWorkloads
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest
-from slurm_bridge.workloads.known import NOTHING, Asked, Options
+from slurm_bridge.workloads.known import NOTHING, DirectObjects, Options
 
 
 class Explainer:
@@ -51,7 +51,7 @@ class Explainer:
         cluster = self._servers.cluster if self._servers is not None else None
         return OwnerLookup(
             clock=self._means.clock,
-            known=CachedKnown(Asked(cluster)) if cluster is not None else NOTHING,
+            known=CachedKnown(DirectObjects(cluster)) if cluster is not None else NOTHING,
             server=cluster,
             options=self._options,
             more=self._more,

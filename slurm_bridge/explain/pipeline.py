@@ -13,7 +13,7 @@ from slurm_bridge.explain.slots import Slot
 from slurm_bridge.explain.usage import OtherWorkloads
 from slurm_bridge.hooks import chain as chains
 from slurm_bridge.hooks import usable_nodes
-from slurm_bridge.hooks.base import Audience, Mode, Phase
+from slurm_bridge.hooks.base import Audience, HookPhase, Mode
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.explain import UNSCHEDULABLE, Line
 from slurm_bridge.hooks.pass_context import Stopped
@@ -50,7 +50,7 @@ def offline(inquiry: Inquiry) -> PipelineResult:
     for hook in means.chain.hooks:
         with Chain((hook,), means.around).session(EMPTY, now=means.clock.wall(), mode=Mode.SIMULATED) as session:
             try:
-                session.pass_gate(Phase.ADMIT, ask)
+                session.pass_gate(HookPhase.ADMIT, ask)
                 ask = session.express(ask)
             except Stopped as stopped:
                 if not hook.needs or stopped.obstacle.reason != "HookFailed":
@@ -124,7 +124,7 @@ def holders(lines: Sequence[Line], obstacle: Obstacle) -> tuple[str, ...]:
     said = [one.hook for one in lines[-1:] if one.reason == obstacle.message]
     if said or obstacle.reason != UNSCHEDULABLE:
         return tuple(said)
-    filters = (one for one in lines if one.phase is Phase.FILTER and one.audience is Audience.USER)
+    filters = (one for one in lines if one.phase is HookPhase.FILTER and one.audience is Audience.USER)
     return tuple(dict.fromkeys(one.hook for one in filters if one.nodes_out < one.nodes_in))
 
 
@@ -163,9 +163,9 @@ def _pass(
     found = tuple[FilterResult, ...]()
     # The plan has stopped at the same obstacle, and reports it.
     with session, contextlib.suppress(Stopped):
-        session.pass_gate(Phase.ADMIT, ask)
+        session.pass_gate(HookPhase.ADMIT, ask)
         session.pass_demands(ask)
-        session.pass_gate(Phase.CAPACITY, ask)
+        session.pass_gate(HookPhase.CAPACITY, ask)
         found = usable_nodes.filter_nodes(session, ask, {})
         if further and usable_nodes.nowhere(session, found) is None:
             eligible = usable_nodes.union(found)

@@ -17,7 +17,7 @@ import pydantic
 from slurm_bridge.cluster import facts, selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Reasons, Ruling, units
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules import affinity, taints, volumes
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Session
 from slurm_bridge.hooks.needs import Need
@@ -97,7 +97,7 @@ class Eligibility:
         self._options = options
         self._managed = selectors.parse(options.node_selector)
         self._standing_name = f"standing where {options.node_selector} is managed"
-        self._denied: Memo[bytes, Denied] = Memo()
+        self._denied: VersionCache[bytes, Denied] = VersionCache()
         self.needs = frozenset({Need.PVCS, Need.PVS, Need.STORAGECLASSES}) if options.volumes else frozenset()
 
     def admit(self, session: Session, ask: Ask) -> Admit | Wait | Reject:

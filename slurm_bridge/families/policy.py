@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import pydantic
 
-from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.hooks.base import GO, Admit, Ask, Fields, Mode, Session
 from slurm_bridge.model import texts
 from slurm_bridge.model.slurmnode import Partition
@@ -80,7 +80,7 @@ _Name = Annotated[str | None, _form(forms.NAME)]
 _Person = Annotated[str | None, _form(forms.PERSON)]
 
 
-class Defaults(pydantic.BaseModel, frozen=True, extra="forbid", coerce_numbers_to_str=True):
+class PolicyDefaults(pydantic.BaseModel, frozen=True, extra="forbid", coerce_numbers_to_str=True):
     """What the request gets where the user has said nothing; the forms are those of the annotations."""
 
     partition: Annotated[str | None, _form(forms.NAMES)] = None
@@ -94,7 +94,7 @@ class Defaults(pydantic.BaseModel, frozen=True, extra="forbid", coerce_numbers_t
     group: _Person = None
 
 
-class Rule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+class PolicyRule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """For whom, what they may, and what they get."""
 
     namespaces: tuple[_Glob, ...] = ("*",)
@@ -103,7 +103,7 @@ class Rule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     """Patterns of the service accounts that pods run under."""
     allow: Mapping[Key, AtMost | AnyOf] = {}
     """By annotation, the patterns of values that may be set; for `priority` also `{max: 1000}`."""
-    defaults: Defaults = Defaults()
+    defaults: PolicyDefaults = PolicyDefaults()
     """Values for workloads whose users have said nothing."""
 
     @pydantic.field_validator("allow")
@@ -131,7 +131,7 @@ class Whom(NamedTuple):
 class PolicyOptions(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """The rules; given, they replace the shipped one, with which the shipped example runs."""
 
-    rules: tuple[Rule, ...] = (Rule(namespaces=("slurm-bridge",), allow={"account": AnyOf(("schedmd",))}),)
+    rules: tuple[PolicyRule, ...] = (PolicyRule(namespaces=("slurm-bridge",), allow={"account": AnyOf(("schedmd",))}),)
     """All that match a namespace and a service account count together."""
 
 
@@ -142,7 +142,7 @@ class Policy:
 
     def __init__(self, options: PolicyOptions) -> None:
         self._rules = options.rules
-        self._fields: Memo[Whom, Mapping[str, str]] = Memo()
+        self._fields: VersionCache[Whom, Mapping[str, str]] = VersionCache()
 
     def admit(self, session: Session, ask: Ask) -> Admit | Reject | Wait:
         """Every refusal at once, so that nobody mends them one by one."""
@@ -199,7 +199,7 @@ class Policy:
                     words = "is RootOnly in Slurm, and no rule of the policy names it"
                     yield f"{value.source}: partition {name!r} {words} for {whom}"
 
-    def _of(self, whom: Whom) -> Iterator[Rule]:
+    def _of(self, whom: Whom) -> Iterator[PolicyRule]:
         return (rule for rule in self._rules if rule.matches(whom))
 
     def _refusal(self, whom: Whom, value: Value) -> str | None:

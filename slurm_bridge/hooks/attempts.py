@@ -37,7 +37,7 @@ class Then(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class AttemptLimits:
     """How many candidate sets of one node set, how long each, how many attempts in all, and the last step."""
 
     candidates: int = 3
@@ -46,7 +46,7 @@ class Limits:
     then: Then = Then.WIDEN
 
 
-DEFAULTS = Limits()
+DEFAULTS = AttemptLimits()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ def course(
     sets: Iterable[NodeSet],
     ranking: Ranking,
     reached: Reached,
-    limits: Limits = DEFAULTS,
+    limits: AttemptLimits = DEFAULTS,
     previous: PlanState | None = None,
 ) -> Course:
     """The attempts for these node sets, best first, and where scores tell their nodes apart, the best of them first."""
@@ -185,7 +185,7 @@ def _whole(one: NodeSet) -> tuple[Attempt, ...]:
     return (Attempt(nodes=one.nodes, within=one.nodes, name=one.name, parts=one.parts),)
 
 
-def _tiered(one: NodeSet, ranking: Ranking, reached: Reached, limits: Limits) -> tuple[Attempt, ...]:
+def _tiered(one: NodeSet, ranking: Ranking, reached: Reached, limits: AttemptLimits) -> tuple[Attempt, ...]:
     """How many there are depends on the configuration: neither a node that comes nor scores start the course anew.
 
     A tier on which the job could never start is the next one that will do, and takes no time.
@@ -212,7 +212,7 @@ def _course(
     candidates: Iterable[tuple[Attempt, ...]],
     chosen: tuple[NodeSet, ...],
     reached: Reached,
-    limits: Limits,
+    limits: AttemptLimits,
     before: str | None,
 ) -> Course:
     """A set that is all there is ends it, unless it was chosen from a part of all, or the course runs already."""
@@ -230,7 +230,7 @@ def _course(
     return whole if stays or len(less) == len(found) else _made(less, limits, required=required)
 
 
-def _made(found: list[Attempt], limits: Limits, *, required: bool) -> Course:
+def _made(found: list[Attempt], limits: AttemptLimits, *, required: bool) -> Course:
     if not found:
         return PLAIN
     stay = required or limits.then is Then.STAY
@@ -244,12 +244,12 @@ def _same(nodes: Nodes | None, every: Nodes) -> bool:
     return nodes is every or nodes == every
 
 
-def _widening(found: list[Attempt], limits: Limits) -> tuple[Attempt, ...]:
+def _widening(found: list[Attempt], limits: AttemptLimits) -> tuple[Attempt, ...]:
     tried = [_timed(one, limits) for one in found[:-1]]
     return (*tried, _timed(found[-1], limits, Then.WIDEN), Attempt(name="any"))
 
 
-def _staying(found: list[Attempt], limits: Limits) -> tuple[Attempt, ...]:
+def _staying(found: list[Attempt], limits: AttemptLimits) -> tuple[Attempt, ...]:
     """Through all of them, and then through the whole sets again; the last one is for good, and so a whole set too."""
     wholes = [one for one in found if one.window_seconds is None] or found[-1:]
     again = itertools.cycle(wholes) if len(wholes) > 1 else ()
@@ -258,7 +258,7 @@ def _staying(found: list[Attempt], limits: Limits) -> tuple[Attempt, ...]:
     return (*tried[:-1], last)
 
 
-def _timed(one: Attempt, limits: Limits, then: Then = Then.NEXT) -> Attempt:
+def _timed(one: Attempt, limits: AttemptLimits, then: Then = Then.NEXT) -> Attempt:
     window = limits.window_seconds if one.window_seconds is None else one.window_seconds
     return rewritten(one, window, then, one.most)
 

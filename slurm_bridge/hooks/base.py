@@ -18,7 +18,7 @@ from slurm_bridge.cluster.columns import NodeColumns, Reasons
 from slurm_bridge.cluster.outside import Outside
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.needs import Need, View
-from slurm_bridge.model.features import Demand
+from slurm_bridge.model.features import FeatureDemand
 from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
@@ -28,7 +28,7 @@ from slurm_bridge.translate.translator import Value
 Nodes = frozenset[str]
 
 
-class Phase(enum.StrEnum):
+class HookPhase(enum.StrEnum):
     """What a hook is asked, in the order in which the chain asks: each is the name of its method."""
 
     ADMIT = "admit"
@@ -83,7 +83,7 @@ class Ask:
     values: tuple[Value, ...] = ()
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
-    demands: tuple[Demand, ...] = ()
+    demands: tuple[FeatureDemand, ...] = ()
 
     def value(self, field: str) -> Value | None:
         """Where a field of the request comes from; None when nobody set it."""

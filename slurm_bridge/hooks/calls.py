@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from slurm_bridge import ports
 from slurm_bridge.hooks import answer_checks, base
-from slurm_bridge.hooks.base import Phase
+from slurm_bridge.hooks.base import HookPhase
 from slurm_bridge.hooks.lifecycle import ActiveUsage, Capabilities
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.features import Feature
@@ -57,7 +57,7 @@ class Unobserved:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shape:
+class PhaseShape:
     """What registration and calls check of a phase: the number of arguments, the answers, one hook only."""
 
     arguments: int
@@ -65,24 +65,24 @@ class Shape:
     alone: bool = False
 
 
-SHAPES: Mapping[Phase, Shape] = {
-    Phase.ADMIT: Shape(2, (base.Admit, Wait, Reject)),
-    Phase.ORDER: Shape(1, (base.Rank,), alone=True),
-    Phase.CAPACITY: Shape(2, (base.Admit, Wait, Reject)),
-    Phase.SAMPLE: Shape(3, (base.Sample, Wait), alone=True),
-    Phase.FILTER: Shape(3, (base.Denied, Wait)),
-    Phase.SCORE: Shape(3, (base.Scores,)),
-    Phase.SUBSET: Shape(4, (base.Subsets,)),
-    Phase.EXPRESS: Shape(2, (base.Fields,)),
-    Phase.COMMIT: Shape(2, (base.Admit, Wait, Reject)),
-    Phase.VERIFY: Shape(3, (base.Admit, base.Deny, Wait, Reject)),
+SHAPES: Mapping[HookPhase, PhaseShape] = {
+    HookPhase.ADMIT: PhaseShape(2, (base.Admit, Wait, Reject)),
+    HookPhase.ORDER: PhaseShape(1, (base.Rank,), alone=True),
+    HookPhase.CAPACITY: PhaseShape(2, (base.Admit, Wait, Reject)),
+    HookPhase.SAMPLE: PhaseShape(3, (base.Sample, Wait), alone=True),
+    HookPhase.FILTER: PhaseShape(3, (base.Denied, Wait)),
+    HookPhase.SCORE: PhaseShape(3, (base.Scores,)),
+    HookPhase.SUBSET: PhaseShape(4, (base.Subsets,)),
+    HookPhase.EXPRESS: PhaseShape(2, (base.Fields,)),
+    HookPhase.COMMIT: PhaseShape(2, (base.Admit, Wait, Reject)),
+    HookPhase.VERIFY: PhaseShape(3, (base.Admit, base.Deny, Wait, Reject)),
 }
 
 
 class HookFailed(Exception):
     """A hook raised, answered nonsense or took too long; `hook` says which, the message what happened."""
 
-    def __init__(self, hook: "Hook", phase: Phase, message: str, outcome: Outcome) -> None:
+    def __init__(self, hook: "Hook", phase: HookPhase, message: str, outcome: Outcome) -> None:
         super().__init__(message)
         self.hook = hook
         self.phase = phase
@@ -110,9 +110,9 @@ class Hook:
         object.__setattr__(self, "can", Capabilities.of(self.hook, foreign=self.worker is not None))
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def phases(self) -> tuple[HookPhase, ...]:
         """Those that it has a method for."""
-        return tuple(phase for phase in Phase if callable(getattr(self.hook, phase.value, None)))
+        return tuple(phase for phase in HookPhase if callable(getattr(self.hook, phase.value, None)))
 
     def forget(self, workload: WorkloadKey) -> None:
         """No pod of the workload with this root waits any more."""
@@ -145,7 +145,7 @@ class Hook:
                 self.worker.close()
 
 
-class Answer(NamedTuple):
+class HookAnswer(NamedTuple):
     """What a hook said, and how long it took."""
 
     value: Any
@@ -153,13 +153,13 @@ class Answer(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Caller:
+class HookCaller:
     """Calls hooks, and tells the observer."""
 
     clock: ports.Clock
     observer: Observer
 
-    def call(self, hook: Hook, phase: Phase, *arguments: object) -> Answer:
+    def call(self, hook: Hook, phase: HookPhase, *arguments: object) -> HookAnswer:
         """The answer, of a type that the phase allows; HookFailed otherwise."""
         method = getattr(hook.hook, phase)
         began = self.clock.now()
@@ -173,10 +173,10 @@ class Caller:
             raise HookFailed(hook, phase, str(error) if own else f"{type(error).__name__}: {error}", outcome) from error
         seconds = self.clock.now() - began
         self.observer.called(hook.name, phase, Outcome.SLOW if seconds > hook.budget_seconds else Outcome.OK, seconds)
-        return Answer(value, seconds)
+        return HookAnswer(value, seconds)
 
     @staticmethod
-    def _check(value: object, phase: Phase) -> None:
+    def _check(value: object, phase: HookPhase) -> None:
         answers = SHAPES[phase].answers
         if not isinstance(value, answers):
             allowed = " or ".join(answer.__name__ for answer in answers)

@@ -18,12 +18,12 @@ from typing import Any
 
 from slurm_bridge.cluster import fewest
 from slurm_bridge.cluster.fewest import Fewest
-from slurm_bridge.cluster.room import Rooms
+from slurm_bridge.cluster.room import NodeRooms
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import attempts, base, emitter, explain, honoured_demands, plans, usable_nodes
 from slurm_bridge.hooks.attempts import Course, PlanState
-from slurm_bridge.hooks.base import Ask, Deny, Mode, Phase
-from slurm_bridge.hooks.calls import Caller, Hook, HookFailed
+from slurm_bridge.hooks.base import Ask, Deny, HookPhase, Mode
+from slurm_bridge.hooks.calls import Hook, HookCaller, HookFailed
 from slurm_bridge.hooks.evictions import Evicts, Preempts
 from slurm_bridge.hooks.lifecycle import ActiveUsage, Reserves
 from slurm_bridge.hooks.needs import Need, View
@@ -45,14 +45,14 @@ class Chain:
     def __init__(self, hooks: Iterable[Hook], around: ChainServices) -> None:
         self.hooks = tuple(hooks)
         self._around = around
-        self._caller = Caller(around.clock, around.observer)
+        self._caller = HookCaller(around.clock, around.observer)
         self._layers = Layers(
             self.hooks, self._caller, around.logs, around.dice, around.shows_scores, strict=around.strict
         )
         self._emitter = emitter.Emitter()
         self._fewest = Fewest()
-        self._rooms = Rooms()
-        self._order = next(iter(self._layers.by_phase[Phase.ORDER]), None)
+        self._rooms = NodeRooms()
+        self._order = next(iter(self._layers.by_phase[HookPhase.ORDER]), None)
         self._emits = getattr(self._order.hook, "emit", "order") if self._order else "none"
         #: The hook that says which workloads have to leave; None where there is none.
         self.evicts: Evicts | None = next((one.can.evicts for one in self.hooks if one.can.evicts), None)
@@ -164,12 +164,12 @@ class Chain:
 
     def commit(self, workload: Workload, plan: Plan, snapshot: ClusterSnapshot) -> Obstacle | None:
         """The last question before the submission."""
-        if not self._layers.by_phase[Phase.COMMIT]:
+        if not self._layers.by_phase[HookPhase.COMMIT]:
             return None
         ask = Ask(workload=workload, request=plan.request, values=plan.values, hints=plan.hints, shapes=plan.shapes)
         with self.session(snapshot, now=self._around.clock.wall()) as session:
             try:
-                session.pass_gate(Phase.COMMIT, ask)
+                session.pass_gate(HookPhase.COMMIT, ask)
             except Stopped as stopped:
                 return stopped.obstacle
         return None
@@ -193,7 +193,7 @@ class Chain:
         if self._order is None:
             return None
         try:
-            rank: base.Rank = self._caller.call(self._order, Phase.ORDER, workload).value
+            rank: base.Rank = self._caller.call(self._order, HookPhase.ORDER, workload).value
         except HookFailed as failed:
             self._layers.own_log.warning(f"hook {self._order.name} failed in phase order: {failed}")
             return None
@@ -202,9 +202,9 @@ class Chain:
     def _plan(
         self, session: Session, ask: Ask, translated: Translated, previous: PlanState | None, avoid: Avoid
     ) -> Plan:
-        session.pass_gate(Phase.ADMIT, ask)
+        session.pass_gate(HookPhase.ADMIT, ask)
         ignored = session.pass_demands(ask)
-        session.pass_gate(Phase.CAPACITY, ask)
+        session.pass_gate(HookPhase.CAPACITY, ask)
         found = usable_nodes.filter_nodes(session, ask, avoid)
         if obstacle := usable_nodes.nowhere(session, found):
             raise Stopped(obstacle)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns.coded import Mask
-from slurm_bridge.cluster.columns.members import MOST_SETS, Members
-from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.columns.members import MOST_SETS, NodeRows
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.model.job import JobRequest
@@ -49,7 +49,7 @@ class Territory:
     without a look at each name. `by_row` are the same names by row.
     """
 
-    members: Members
+    members: NodeRows
     inside: Mask
     rows: NDArray[np.intp]
     slurm_names: NDArray[np.object_]
@@ -97,10 +97,10 @@ class Emitter:
     """Names are written once for each set of nodes, snapshot and partition, not for each workload."""
 
     def __init__(self) -> None:
-        self._territories: Memo[str, Territory] = Memo()
+        self._territories: VersionCache[str, Territory] = VersionCache()
         #: By identity of the sets, which the answers hold: to hash thousands of names takes longer than all else.
-        self._within: Memo[tuple[str, int], tuple[Nodes, Nodes]] = Memo(MOST_SETS)
-        self._without: Memo[tuple[str, int], tuple[Nodes, _Names]] = Memo(MOST_SETS)
+        self._within: VersionCache[tuple[str, int], tuple[Nodes, Nodes]] = VersionCache(MOST_SETS)
+        self._without: VersionCache[tuple[str, int], tuple[Nodes, _Names]] = VersionCache(MOST_SETS)
 
     def reach(self, request: JobRequest, snapshot: ClusterSnapshot, nodes: Nodes) -> Nodes:
         """Those of these nodes that the request's partitions have."""

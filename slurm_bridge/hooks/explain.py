@@ -4,7 +4,7 @@ import collections
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from slurm_bridge.hooks.base import Audience, Denied, Nodes, Phase
+from slurm_bridge.hooks.base import Audience, Denied, HookPhase, Nodes
 
 #: The reason under which a workload without any node waits; the message is kube-scheduler's.
 UNSCHEDULABLE = "Unschedulable"
@@ -17,7 +17,7 @@ class Line(NamedTuple):
     """One hook in one phase: nodes in, nodes out, why, and how long it took; `members` where it was about some only."""
 
     hook: str
-    phase: Phase
+    phase: HookPhase
     nodes_in: int
     nodes_out: int
     reason: str = ""

@@ -6,7 +6,7 @@ from typing import Final
 
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.devices import DeviceClass
-from slurm_bridge.model.features import Demand, Feature
+from slurm_bridge.model.features import Feature, FeatureDemand
 from slurm_bridge.model.storage import SOLE, Claim
 from slurm_bridge.model.verdict import Wait
 
@@ -49,22 +49,22 @@ NEVER_IGNORED: Final = frozenset({Feature.RESOURCE_CLAIMS})
 
 
 def missing(
-    demands: Iterable[Demand],
+    demands: Iterable[FeatureDemand],
     honoured: Collection[Feature],
     views: Mapping[Need, View],
     given: Callable[[str], bool] = lambda _resource: True,
-) -> tuple[Demand, ...]:
+) -> tuple[FeatureDemand, ...]:
     """The demands that no hook honours; `given` says whether some node has any of an extended resource."""
     return tuple(one for one in demands if one.feature not in honoured and _holds(one, views, given))
 
 
-def obstacle(lacking: Sequence[Demand], *, strict: bool) -> Wait | None:
+def obstacle(lacking: Sequence[FeatureDemand], *, strict: bool) -> Wait | None:
     """Why they wait; None where what is lacking may be ignored."""
     held = [one for one in lacking if strict or one.feature in NEVER_IGNORED]
     return Wait(reason=REASON, message=_told(held), warning=True) if held else None
 
 
-def ignored(lacking: Sequence[Demand]) -> str:
+def ignored(lacking: Sequence[FeatureDemand]) -> str:
     """For the owner of a pod that goes on all the same; "" where nothing is ignored."""
     if not lacking:
         return ""
@@ -74,12 +74,12 @@ def ignored(lacking: Sequence[Demand]) -> str:
     )
 
 
-def _told(held: Sequence[Demand]) -> str:
+def _told(held: Sequence[FeatureDemand]) -> str:
     """`Pod a/b: FIELD needs hook X, which is not part of this cluster's chain; …`."""
     return "; ".join(_said(one) for one in held[:MOST_NAMED]) + _more(held)
 
 
-def _said(one: Demand) -> str:
+def _said(one: FeatureDemand) -> str:
     advice = ADVICE[one.feature]
     if not advice.hook:
         return f"{one.subject}: {one.field} is honoured by no hook of this version; {advice.otherwise}"
@@ -87,11 +87,11 @@ def _said(one: Demand) -> str:
     return f"{one.subject}: {one.field} {where}; operators add it to `hooks`, or {advice.otherwise}"
 
 
-def _more(lacking: Sequence[Demand]) -> str:
+def _more(lacking: Sequence[FeatureDemand]) -> str:
     return f"; and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
 
 
-def _holds(one: Demand, views: Mapping[Need, View], given: Callable[[str], bool]) -> bool:
+def _holds(one: FeatureDemand, views: Mapping[Need, View], given: Callable[[str], bool]) -> bool:
     """The demand counts. What is wrong with an unknown claim, or a resource that no node has, eligibility says."""
     if one.claim is not None:
         known = views.get(Need.PVCS)

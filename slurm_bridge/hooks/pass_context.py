@@ -7,10 +7,10 @@ from typing import Self
 
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.columns.members import MOST_SETS
-from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks.base import Denied, Log, Mode, Nodes, Phase
-from slurm_bridge.hooks.calls import Caller, Hook
+from slurm_bridge.hooks.base import Denied, HookPhase, Log, Mode, Nodes
+from slurm_bridge.hooks.calls import Hook, HookCaller
 from slurm_bridge.hooks.needs import Need, View
 from slurm_bridge.model.features import Feature
 from slurm_bridge.model.verdict import Obstacle
@@ -36,7 +36,7 @@ class Layers:
     def __init__(
         self,
         hooks: tuple[Hook, ...],
-        caller: Caller,
+        caller: HookCaller,
         logs: LogOf,
         dice: random.Random,
         shows_scores: Callable[[], bool] = lambda: True,
@@ -54,10 +54,10 @@ class Layers:
         self.honoured = frozenset[Feature]().union(*(hook.honours for hook in hooks))
         self.own_log = logs("chain")
         self.logs = {hook.name: logs(hook.name) for hook in hooks}
-        self.by_phase = {phase: tuple(hook for hook in hooks if phase in hook.phases) for phase in Phase}
+        self.by_phase = {phase: tuple(hook for hook in hooks if phase in hook.phases) for phase in HookPhase}
         #: By identity: to hash a set of thousands takes longer than most of what is asked about it.
-        self.left: Memo[tuple[int, Denied], tuple[Nodes, Nodes]] = Memo(MOST_SETS)
-        self.said: Memo[Denied, str] = Memo()
+        self.left: VersionCache[tuple[int, Denied], tuple[Nodes, Nodes]] = VersionCache(MOST_SETS)
+        self.said: VersionCache[Denied, str] = VersionCache()
 
 
 class Pass:

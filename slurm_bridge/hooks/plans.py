@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Callable, Mapping
 
-from slurm_bridge.cluster.room import Rooms
+from slurm_bridge.cluster.room import NodeRooms
 from slurm_bridge.hooks.attempts import PLAIN, Attempt, Course, PlanState, Then, rewritten
 from slurm_bridge.hooks.base import Ask, Matrix, Nodes, Scores
 from slurm_bridge.hooks.combined import Ranking
@@ -99,7 +99,7 @@ def limited(settled: Translated, attempt: Attempt) -> Translated:
     return numbered(settled, numbers)
 
 
-def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores, rooms: Rooms) -> Ranking:
+def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores, rooms: NodeRooms) -> Ranking:
     """By these scores, among the nodes that have room now for the first of its pods."""
     workload = ask.workload
     # Who asks for a single tier wants the scores shown, and not followed.

@@ -15,7 +15,7 @@ import pydantic
 
 from slurm_bridge import errors
 from slurm_bridge.hooks import lifecycle
-from slurm_bridge.hooks.base import Phase
+from slurm_bridge.hooks.base import HookPhase
 from slurm_bridge.hooks.calls import SHAPES, Hook, OnError, Worker
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need
@@ -154,9 +154,9 @@ def _place(where: Iterable[int | str]) -> str:
 
 def _check(name: str, hook: object) -> None:
     """Some phase, and each phase's method with the arguments that it will be called with."""
-    methods = {phase: method for phase in Phase if (method := getattr(hook, phase.value, None)) is not None}
+    methods = {phase: method for phase in HookPhase if (method := getattr(hook, phase.value, None)) is not None}
     if not methods:
-        phases = ", ".join(phase.value for phase in Phase)
+        phases = ", ".join(phase.value for phase in HookPhase)
         raise Unusable(f"hook {name}: has no phase; a hook has one or more of the methods {phases}")
     for phase, method in methods.items():
         if not callable(method) or inspect.iscoroutinefunction(method):

@@ -127,7 +127,7 @@ class ChainServices:
     dice: random.Random = dataclasses.field(default_factory=random.Random)
     observer: calls.Observer = dataclasses.field(default_factory=calls.Unobserved)
     logs: LogOf = lambda _: Silent()
-    limits: attempts.Limits = attempts.DEFAULTS
+    limits: attempts.AttemptLimits = attempts.DEFAULTS
     settle: Settle | None = None
     #: Whether pods wait that ask for what no hook honours; else that is told, and they go on without it.
     strict: bool = True

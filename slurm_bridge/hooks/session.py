@@ -5,18 +5,8 @@ from collections.abc import Mapping
 from slurm_bridge.cluster.outside import Outside
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks import base, combined, explain, honoured_demands
-from slurm_bridge.hooks.base import (
-    Ask,
-    Audience,
-    Denied,
-    Matrix,
-    Mode,
-    Nodes,
-    NodeSet,
-    Phase,
-    Scores,
-)
-from slurm_bridge.hooks.calls import Answer, Hook, HookFailed, OnError
+from slurm_bridge.hooks.base import Ask, Audience, Denied, HookPhase, Matrix, Mode, Nodes, NodeSet, Scores
+from slurm_bridge.hooks.calls import Hook, HookAnswer, HookFailed, OnError
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.hooks.pass_context import Layers, Pass, Stopped
 from slurm_bridge.model.pod import Pod
@@ -66,7 +56,7 @@ class Session(Pass):
         """What runs on the nodes is part of why some of them are denied, or of which sets are tried first."""
         return self.shifting or any(one.moving for one in self.denied)
 
-    def pass_gate(self, phase: Phase, ask: Ask) -> None:
+    def pass_gate(self, phase: HookPhase, ask: Ask) -> None:
         """Admit, capacity or commit: every hook has to let the workload go on."""
         for hook in self._layers.by_phase[phase]:
             answer = self._ask(hook, phase, ask)
@@ -82,7 +72,7 @@ class Session(Pass):
         )
         obstacle = honoured_demands.obstacle(lacking, strict=layers.strict)
         if obstacle is not None:
-            self._line("chain", Phase.ADMIT, obstacle.message, Audience.USER)
+            self._line("chain", HookPhase.ADMIT, obstacle.message, Audience.USER)
             raise Stopped(obstacle)
         return honoured_demands.ignored(lacking)
 
@@ -92,11 +82,11 @@ class Session(Pass):
 
     def sample_nodes(self, ask: Ask, nodes: Nodes) -> Nodes:
         """The nodes that are looked at in this pass."""
-        for hook in self._layers.by_phase[Phase.SAMPLE]:
-            answer = self._ask(hook, Phase.SAMPLE, ask, nodes)
+        for hook in self._layers.by_phase[HookPhase.SAMPLE]:
+            answer = self._ask(hook, HookPhase.SAMPLE, ask, nodes)
             if answer is not None:
                 sampled = nodes if answer.value.nodes is nodes else self._both(nodes, answer.value.nodes)
-                self._say(hook, Phase.SAMPLE, answer, (len(nodes), len(sampled)), audience=Audience.OPERATOR)
+                self._say(hook, HookPhase.SAMPLE, answer, (len(nodes), len(sampled)), audience=Audience.OPERATOR)
                 if len(sampled) < len(nodes):
                     self.partial, self.retry_after = True, answer.value.retry_after
                     self.denied.append(Denied(nodes=Outside(nodes, sampled, NOT_SAMPLED)))
@@ -112,8 +102,8 @@ class Session(Pass):
 
     def filter_nodes(self, ask: Ask, nodes: Nodes) -> Nodes:
         self._alive()
-        for hook in self._layers.by_phase[Phase.FILTER]:
-            answer = self._ask(hook, Phase.FILTER, ask, nodes)
+        for hook in self._layers.by_phase[HookPhase.FILTER]:
+            answer = self._ask(hook, HookPhase.FILTER, ask, nodes)
             if answer is not None:
                 nodes = self._deny(hook, answer, nodes)
         return nodes
@@ -128,13 +118,13 @@ class Session(Pass):
         """
         self._alive()
         said: list[Scores] = []
-        for hook in self._layers.by_phase[Phase.SCORE]:
+        for hook in self._layers.by_phase[HookPhase.SCORE]:
             if combined.single_tier(said) and not self._layers.shows_scores():
                 break
-            answer = self._ask(hook, Phase.SCORE, ask, nodes)
+            answer = self._ask(hook, HookPhase.SCORE, ask, nodes)
             if answer is not None:
                 said.append(answer.value)
-                self._say(hook, Phase.SCORE, answer, (len(nodes), len(nodes)), audience=Audience.OPERATOR)
+                self._say(hook, HookPhase.SCORE, answer, (len(nodes), len(nodes)), audience=Audience.OPERATOR)
                 if answer.value.matrix is not None:
                     self.matrices[hook.name] = answer.value.matrix
         return combined.added(said, nodes)
@@ -143,7 +133,7 @@ class Session(Pass):
         self._alive()
         whole = NodeSet(nodes=nodes)
         sets: tuple[NodeSet, ...] = (whole,)
-        for hook in self._layers.by_phase[Phase.SUBSET]:
+        for hook in self._layers.by_phase[HookPhase.SUBSET]:
             divided = self._divide(hook, ask, tasks, sets)
             if divided is None:
                 return (whole,)
@@ -152,22 +142,22 @@ class Session(Pass):
 
     def express(self, ask: Ask) -> Ask:
         """The request with the fields that hooks give it, each layer seeing what the one before made of it."""
-        for hook in self._layers.by_phase[Phase.EXPRESS]:
-            answer = self._ask(hook, Phase.EXPRESS, ask)
+        for hook in self._layers.by_phase[HookPhase.EXPRESS]:
+            answer = self._ask(hook, HookPhase.EXPRESS, ask)
             if answer is not None and (given := answer.value.given()):
                 ask = combined.merge(ask, given, answer.value.source or f"hook {hook.name}")
                 said = ", ".join(f"{field}={value}" for field, value in given.items())
-                self._say(hook, Phase.EXPRESS, answer, audience=Audience.OPERATOR, reason=said)
+                self._say(hook, HookPhase.EXPRESS, answer, audience=Audience.OPERATOR, reason=said)
         return ask
 
     def verify(self, workload: Workload, nodes: Mapping[str, str]) -> base.Deny | None:
         """The first denial of an allocation."""
-        for hook in self._layers.by_phase[Phase.VERIFY]:
-            answer = self._ask(hook, Phase.VERIFY, workload, nodes)
+        for hook in self._layers.by_phase[HookPhase.VERIFY]:
+            answer = self._ask(hook, HookPhase.VERIFY, workload, nodes)
             if answer is not None:
                 if isinstance(answer.value, base.Deny):
                     return answer.value
-                self._note(hook, Phase.VERIFY, answer)
+                self._note(hook, HookPhase.VERIFY, answer)
         return None
 
     def deny(self, name: str, denied: Denied, nodes: Nodes) -> Nodes:
@@ -175,10 +165,10 @@ class Session(Pass):
         left = denied.left(nodes)
         self.denied.append(denied)
         reason = explain.summary(explain.counted(denied, nodes, len(nodes) - len(left)))
-        self._line(name, Phase.FILTER, reason, Audience.USER, (len(nodes), len(left)))
+        self._line(name, HookPhase.FILTER, reason, Audience.USER, (len(nodes), len(left)))
         return left
 
-    def _ask(self, hook: Hook, phase: Phase, *arguments: object) -> Answer | None:
+    def _ask(self, hook: Hook, phase: HookPhase, *arguments: object) -> HookAnswer | None:
         """The hook's answer; None when it failed and may be skipped. An obstacle ends the pass."""
         self._alive()
         before, self._running = self._running, hook
@@ -205,7 +195,7 @@ class Session(Pass):
         if failed.hook.on_error is OnError.REJECT:
             raise Stopped(Reject(reason="HookFailed", message=message)) from failed
 
-    def _deny(self, hook: Hook, answer: Answer, nodes: Nodes) -> Nodes:
+    def _deny(self, hook: Hook, answer: HookAnswer, nodes: Nodes) -> Nodes:
         denied: Denied = answer.value
         version = self._snapshot.version
         # The answer holds the set that it is about, so that no other one can have its number meanwhile.
@@ -213,7 +203,7 @@ class Session(Pass):
         if len(left) < len(nodes):
             self.denied.append(denied)
         said = self._layers.said.get(version, denied, lambda: explain.summary(denied.counts()))
-        self._say(hook, Phase.FILTER, answer, (len(nodes), len(left)), audience=denied.audience, reason=said)
+        self._say(hook, HookPhase.FILTER, answer, (len(nodes), len(left)), audience=denied.audience, reason=said)
         return left
 
     def _divide(
@@ -224,7 +214,7 @@ class Session(Pass):
         log.debug(f"Performing {name} logic")
         found: list[NodeSet] = []
         for outer in sets:
-            answer = self._ask(hook, Phase.SUBSET, ask, tasks, outer.nodes)
+            answer = self._ask(hook, HookPhase.SUBSET, ask, tasks, outer.nodes)
             if answer is None:
                 return None
             if not answer.value.relevant:
@@ -233,7 +223,7 @@ class Session(Pass):
             self._keep(name, answer.value)
             self._say(
                 hook,
-                Phase.SUBSET,
+                HookPhase.SUBSET,
                 answer,
                 (len(outer.nodes), combined.covered(outer, inner)),
                 audience=Audience.OPERATOR,
@@ -251,14 +241,14 @@ class Session(Pass):
         self.wanted.update(dict.fromkeys(said.wanted))
         self.shifting = self.shifting or said.moving
 
-    def _note(self, hook: Hook, phase: Phase, answer: Answer) -> None:
+    def _note(self, hook: Hook, phase: HookPhase, answer: HookAnswer) -> None:
         self._say(hook, phase, answer, audience=answer.value.audience)
 
     def _say(
         self,
         hook: Hook,
-        phase: Phase,
-        answer: Answer,
+        phase: HookPhase,
+        answer: HookAnswer,
         counts: tuple[int, int] = (0, 0),
         *,
         audience: Audience = Audience.USER,
@@ -270,7 +260,7 @@ class Session(Pass):
     def _line(
         self,
         name: str,
-        phase: Phase,
+        phase: HookPhase,
         reason: str,
         audience: Audience,
         counts: tuple[int, int] = (0, 0),

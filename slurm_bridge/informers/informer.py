@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from slurm_bridge import ports
-from slurm_bridge.informers.reflector import Handler, Reflector, Subject, WatchCounters
+from slurm_bridge.informers.reflector import Handler, Reflector, ReflectorSubject, WatchCounters
 from slurm_bridge.informers.store import Index, Store
 from slurm_bridge.model.meta import Object
 from slurm_bridge.telemetry.collectors import InformerNumbers
@@ -23,7 +23,7 @@ class Informer(Generic[T]):
 
     def __init__(
         self,
-        subject: Subject[T],
+        subject: ReflectorSubject[T],
         *,
         clock: ports.Clock,
         dice: random.Random,

@@ -46,7 +46,7 @@ class WatchCounters:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Subject(Generic[T]):
+class ReflectorSubject(Generic[T]):
     """What to reflect, and where from."""
 
     cluster: ports.Cluster
@@ -59,7 +59,7 @@ class Reflector(Generic[T]):
 
     def __init__(
         self,
-        subject: Subject[T],
+        subject: ReflectorSubject[T],
         store: Store[T],
         *,
         handler: Handler[T],

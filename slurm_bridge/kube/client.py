@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from slurm_bridge import errors, ports
 from slurm_bridge.kube import codec, events, lease, leniency, status, transport, watch
-from slurm_bridge.kube.kept import Kept
+from slurm_bridge.kube.kept import KeptFields
 from slurm_bridge.model import kinds
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
@@ -38,7 +38,7 @@ class Reading:
     """Which annotations of objects are kept, and where it is told what cannot be read."""
 
     oddities: Oddities
-    kept: Kept = dataclasses.field(default_factory=Kept)
+    kept: KeptFields = dataclasses.field(default_factory=KeptFields)
 
 
 class KubeClient:
@@ -175,7 +175,7 @@ class KubeClient:
         items: list[T] = []
         unreadable: set[tuple[str, str]] = set()
 
-        def odd(one: leniency.Unreadable) -> None:
+        def odd(one: leniency.UnreadableObject) -> None:
             unreadable.add(one.key)
             self._met(kind, one)
 
@@ -189,7 +189,7 @@ class KubeClient:
                 return ports.Listing(items=tuple(items), resource_version=version, unreadable=frozenset(unreadable))
             query["continue"] = page.metadata.continue_
 
-    def _met(self, kind: Kind[T], one: leniency.Unreadable) -> None:
+    def _met(self, kind: Kind[T], one: leniency.UnreadableObject) -> None:
         self._oddities.met("Kubernetes", kind.kind, "/".join(filter(None, one.key)), one.why)
 
     def _write(

@@ -13,7 +13,7 @@ import msgspec
 
 from slurm_bridge import errors, ports
 from slurm_bridge.kube import leniency, status
-from slurm_bridge.kube.kept import Kept
+from slurm_bridge.kube.kept import KeptFields
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.meta import Manifest, Object, ObjectMeta
 from slurm_bridge.runtime import json_decoder
@@ -69,7 +69,7 @@ class APIResourceList(msgspec.Struct, frozen=True):
 
 
 #: Told of each object that cannot be read.
-Met = Callable[[leniency.Unreadable], None]
+Met = Callable[[leniency.UnreadableObject], None]
 
 
 class _RawPage(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class Codec(Generic[T]):
     """Reads one kind's lists, objects and watch lines; of annotations only what is `kept`."""
 
     def __init__(self, record: type[T]) -> None:
-        self._kept = Kept()
+        self._kept = KeptFields()
         # The types are put together at run time, which is beyond what a type checker follows.
         self._page: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(_generic(Page, record))
         self._one: msgspec.json.Decoder[T] = msgspec.json.Decoder(record)
@@ -95,7 +95,7 @@ class Codec(Generic[T]):
         self._lines: msgspec.json.Decoder[Any] = msgspec.json.Decoder(changes)
         self._record = record
 
-    def keeping(self, kept: Kept) -> "Codec[T]":
+    def keeping(self, kept: KeptFields) -> "Codec[T]":
         """The same decoders, which keep this of annotations."""
         other = copy.copy(self)
         other._kept = kept  # noqa: SLF001 - its own class
@@ -166,7 +166,7 @@ class Codec(Generic[T]):
             else:
                 yield _change(self._kept, event)
 
-    def _unknown(self, met: leniency.Unreadable) -> ports.Gone[T] | ports.Bookmark:
+    def _unknown(self, met: leniency.UnreadableObject) -> ports.Gone[T] | ports.Bookmark:
         """What cannot be read any more is no reason to forget what it was; that it is gone is one."""
         namespace, name = met.key
         if not met.deleted:
@@ -175,7 +175,7 @@ class Codec(Generic[T]):
         return ports.Gone(self._record(metadata=metadata))
 
 
-def codec(kind: Kind[T], kept: Kept | None = None) -> Codec[T]:
+def codec(kind: Kind[T], kept: KeptFields | None = None) -> Codec[T]:
     """The reader of this kind; decoders are costly to make and free to share."""
     made = _made(kind.record)
     return made if kept is None else made.keeping(kept)
@@ -207,7 +207,7 @@ def resources(body: bytes) -> frozenset[str]:
         _unreadable("resource list", error)
 
 
-def _change(kept: Kept, event: Any) -> ports.Put[Any] | ports.Gone[Any] | ports.Bookmark:
+def _change(kept: KeptFields, event: Any) -> ports.Put[Any] | ports.Gone[Any] | ports.Bookmark:
     match event:
         case _Added() | _Modified():
             annotations = event.object.metadata.annotations

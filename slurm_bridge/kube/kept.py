@@ -37,7 +37,7 @@ _DOMAINS: Final = frozenset(
 )
 
 
-class Kept:
+class KeptFields:
     """One for each client; hooks declare what they read before anything is listed."""
 
     def __init__(self, declared: Iterable[str] = ()) -> None:

@@ -32,7 +32,7 @@ class Decoder(Protocol[T_co]):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableObject:
     """An object that cannot be read: its namespace and name as far as they can be, and why."""
 
     key: tuple[str, str]
@@ -81,16 +81,16 @@ def shallow(body: bytes) -> bytes:
     return b"".join([*kept, body[at:] if depth <= _DEEPEST else b""])
 
 
-def item(body: Any, error: Exception) -> Unreadable:
+def item(body: Any, error: Exception) -> UnreadableObject:
     """One object of a list."""
     try:
         meta = decode(_named, body).metadata
     except ODD:
         meta = _Meta()
-    return Unreadable((meta.namespace, meta.name), str(error)[:_MOST_WORDS])
+    return UnreadableObject((meta.namespace, meta.name), str(error)[:_MOST_WORDS])
 
 
-def line(body: bytes, error: Exception) -> Unreadable | None:
+def line(body: bytes, error: Exception) -> UnreadableObject | None:
     """One line of a watch; None where it does not even tell how far the watch has come."""
     try:
         found = decode(_line, body)
@@ -99,4 +99,4 @@ def line(body: bytes, error: Exception) -> Unreadable | None:
     meta, deleted = found.object.metadata, found.type == "DELETED"
     if found.type not in ("ADDED", "MODIFIED", "DELETED") or not (meta.name and meta.resource_version):
         return None
-    return Unreadable((meta.namespace, meta.name), str(error)[:_MOST_WORDS], meta.resource_version, deleted)
+    return UnreadableObject((meta.namespace, meta.name), str(error)[:_MOST_WORDS], meta.resource_version, deleted)

@@ -16,7 +16,7 @@ class Feature(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class FeatureDemand:
     """One field of one pod that asks for a feature, named for the pod's owner.
 
     `claim`: only where this PersistentVolumeClaim (namespace and name) is for one pod alone. `resource`: only where a

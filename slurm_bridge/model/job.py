@@ -258,7 +258,7 @@ class NodeShare:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Allocation:
+class JobAllocation:
     """What a running job holds, in Slurm's node order."""
 
     job_id: JobId

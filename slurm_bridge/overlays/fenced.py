@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from slurm_bridge import errors, ports
-from slurm_bridge.model.job import Allocation, JobRequest, JobStates, JobView, Outcome
+from slurm_bridge.model.job import JobAllocation, JobRequest, JobStates, JobView, Outcome
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.marks import Owner
@@ -89,7 +89,7 @@ class FencedSlurm:
     def jobs(self) -> Sequence[JobView]:
         return self._inner.jobs()
 
-    def allocation(self, job_id: JobId) -> Allocation | None:
+    def allocation(self, job_id: JobId) -> JobAllocation | None:
         return self._inner.allocation(job_id)
 
     def find(self, owner: Owner) -> Sequence[JobView]:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model.callers import Caller, Token
-from slurm_bridge.model.job import Allocation, Done, JobRequest, JobStates, JobView, Outcome, Refused
+from slurm_bridge.model.job import Done, JobAllocation, JobRequest, JobStates, JobView, Outcome, Refused
 from slurm_bridge.model.kinds import Kind
 from slurm_bridge.model.lease import Lease
 from slurm_bridge.model.marks import Owner
@@ -120,7 +120,7 @@ class MeteredSlurm:
         with self._meter.reading("jobs"):
             return self._inner.jobs()
 
-    def allocation(self, job_id: JobId) -> Allocation | None:
+    def allocation(self, job_id: JobId) -> JobAllocation | None:
         with self._meter.reading("allocation"):
             return self._inner.allocation(job_id)
 

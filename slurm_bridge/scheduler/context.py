@@ -76,7 +76,7 @@ class Crowd(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Waiting:
+class LookedAtMembers:
     """The members of one workload, as they were when it was looked at."""
 
     pods: tuple[Pod, ...]
@@ -141,7 +141,7 @@ class SchedulerContext:
     clock: ports.Clock
     table: Table
     mirror: Mirror
-    keeper: cluster_cache.Keeper
+    keeper: cluster_cache.ClusterCache
     pod_index: PodIndex
     status: StatusReporter
     counters: Counters
@@ -200,7 +200,9 @@ class SchedulerContext:
         if workload.gang is None:
             self.status.waiting(workload.lead, reason, message, key=key)
         else:
-            self.status.waiting_together(workload.root, Waiting(workload.pods), reason, message, key=key or message)
+            self.status.waiting_together(
+                workload.root, LookedAtMembers(workload.pods), reason, message, key=key or message
+            )
 
     def back_off(self, uid: WorkloadKey) -> Filed:
         """Look at this workload again later, and later each time in a row that something goes wrong with it."""

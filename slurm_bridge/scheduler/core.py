@@ -24,7 +24,7 @@ from slurm_bridge.scheduler.effects.look_up import root_of
 from slurm_bridge.scheduler.eviction.controller import EvictionController
 from slurm_bridge.scheduler.leftovers import Leftovers
 from slurm_bridge.scheduler.pod_index import PodIndex
-from slurm_bridge.scheduler.queue import Filed, Queue
+from slurm_bridge.scheduler.queue import Filed, WorkQueue
 from slurm_bridge.scheduler.reservations.controller import ReservationController
 from slurm_bridge.scheduler.resizes import Resizes
 from slurm_bridge.scheduler.shares import Shares
@@ -43,7 +43,7 @@ DISAGREED = 1.0
 class Core:
     """Feeds may be called by any thread; of each step one thread at a time."""
 
-    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: Queue) -> None:
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue) -> None:
         self.context, self.pod_index, self.queue = context, pod_index, queue
         self.cycle = Cycle(context, self._activate)
         self.evictions = EvictionController(context, pod_index, queue)

@@ -20,7 +20,7 @@ from slurm_bridge.scheduler import actions, timers
 from slurm_bridge.scheduler import facts as reading
 from slurm_bridge.scheduler.actions import Act
 from slurm_bridge.scheduler.context import SchedulerContext
-from slurm_bridge.scheduler.decide import Facts, View, decide, view
+from slurm_bridge.scheduler.decide import DecisionTable, Facts, decide, view
 from slurm_bridge.scheduler.facts import Subject
 from slurm_bridge.scheduler.queue import AT_ONCE, Filed
 from slurm_bridge.scheduler.workload_pods import PLACED, PodState, WorkloadPods
@@ -40,7 +40,7 @@ class Cycle:
         stands = reading.to_gather(facts)
         if stands:
             gathered = self._gather(subject.pods, *stands, one=facts.lost)
-            if gathered is None and view(facts) is not View.PLACED:
+            if gathered is None and view(facts) is not DecisionTable.PLACED:
                 return AT_ONCE
             subject.gathered = gathered
             facts = self._with_members(reading.of_members(self._context, facts, subject), subject)
@@ -60,7 +60,7 @@ class Cycle:
 
     def _with_members(self, facts: Facts, subject: Subject) -> Facts:
         """Pods that wait: members that may still come, and a job that was cancelled while members are missing."""
-        if view(facts) is not View.WAITING:
+        if view(facts) is not DecisionTable.WAITING:
             return facts
         if reading.may_be_cancelled(subject):
             some = self._gather(subject.pods, PodState.WANTING, *PLACED)

@@ -43,7 +43,7 @@ class Pods(enum.Enum):
     OVER = "finished, deleted, deleted before they had nodes, or bound by another scheduler"
 
 
-class Job(enum.Enum):
+class PlaceholderFact(enum.Enum):
     """The placeholder, in one word."""
 
     NONE = "there is none"
@@ -58,9 +58,17 @@ class Job(enum.Enum):
 
 
 #: A cancel would end something.
-CANCELLABLE: Final = frozenset({Job.MAYBE, Job.PENDING, Job.STARTING, Job.RUNNING, Job.STOPPED})
+CANCELLABLE: Final = frozenset(
+    {
+        PlaceholderFact.MAYBE,
+        PlaceholderFact.PENDING,
+        PlaceholderFact.STARTING,
+        PlaceholderFact.RUNNING,
+        PlaceholderFact.STOPPED,
+    }
+)
 #: It has not ended, as far as the bridge knows.
-ALIVE: Final = CANCELLABLE | {Job.UNKNOWN}
+ALIVE: Final = CANCELLABLE | {PlaceholderFact.UNKNOWN}
 
 
 class Stray(enum.Enum):
@@ -71,7 +79,7 @@ class Stray(enum.Enum):
     OTHER = "something that a later version of the bridge makes"
 
 
-class Members(enum.Enum):
+class MembersFact(enum.Enum):
     """The workload as gathered from its pods and owners."""
 
     UNREAD = "not asked for"
@@ -82,7 +90,7 @@ class Members(enum.Enum):
     REJECTED = "the request cannot be met as it is"
 
 
-class View(enum.Enum):
+class DecisionTable(enum.Enum):
     """The table that a workload is looked up in."""
 
     OVER = "no pod needs the job any more"
@@ -143,7 +151,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     pods: Pods
-    job: Job
+    job: PlaceholderFact
     # The workload as a whole.
     unanswered: bool = False
     surplus: bool = False
@@ -171,7 +179,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     on_job: bool = True
     same_request: bool = True
     # Pods without nodes.
-    members: Members = Members.UNREAD
+    members: MembersFact = MembersFact.UNREAD
     obstacle: str = ""
     retry_left: float | None = None
     never_started: bool = False
@@ -198,7 +206,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     after: float | None = None
 
 
-class Row(NamedTuple):
+class DecisionRow(NamedTuple):
     """One line of the table: in words, as a condition, and what follows. `why` and `after` are taken from the facts."""
 
     says: str
@@ -223,7 +231,9 @@ def _why_stopped(facts: Facts) -> str:
 
 def _asks(facts: Facts) -> bool:
     """A job may be submitted: there is none, or it is known why the last one ended."""
-    return facts.job in (Job.NONE, Job.MAYBE) or (facts.job in (Job.ENDED, Job.GONE) and facts.explained)
+    return facts.job in (PlaceholderFact.NONE, PlaceholderFact.MAYBE) or (
+        facts.job in (PlaceholderFact.ENDED, PlaceholderFact.GONE) and facts.explained
+    )
 
 
 def _is_cancellable(facts: Facts) -> bool:
@@ -231,29 +241,29 @@ def _is_cancellable(facts: Facts) -> bool:
 
 
 def _lacks_members(facts: Facts) -> bool:
-    return facts.members in (Members.MISSING, Members.UNREADABLE)
+    return facts.members in (MembersFact.MISSING, MembersFact.UNREADABLE)
 
 
 def _is_incomplete(facts: Facts) -> bool:
     """A job is there for members that are missing."""
-    return facts.members is Members.MISSING and facts.job in ALIVE
+    return facts.members is MembersFact.MISSING and facts.job in ALIVE
 
 
 def _is_spoilt(facts: Facts) -> bool:
     """A job holds nodes for pods that cannot be bound as they are."""
-    return facts.members is Members.REJECTED and facts.job is Job.RUNNING
+    return facts.members is MembersFact.REJECTED and facts.job is PlaceholderFact.RUNNING
 
 
 A = Action
 #: Before any view.
 FIRST: Final = (
-    Row("a submit was not answered", lambda f: f.unanswered, A.SEARCH),
-    Row(
+    DecisionRow("a submit was not answered", lambda f: f.unanswered, A.SEARCH),
+    DecisionRow(
         "several jobs live",
         lambda f: f.surplus and f.pods is not Pods.OVER,
         A.CANCEL_SURPLUS,
     ),
-    Row(
+    DecisionRow(
         "the watch has not reported a binding",
         lambda f: f.watch_left is not None and f.pods is not Pods.OVER,
         A.AWAIT_WATCH,
@@ -261,136 +271,148 @@ FIRST: Final = (
     ),
 )
 _OVER: Final = (
-    Row("the job stands for something of a later version", lambda f: f.stray is Stray.OTHER, A.IGNORE),
-    Row(
+    DecisionRow("the job stands for something of a later version", lambda f: f.stray is Stray.OTHER, A.IGNORE),
+    DecisionRow(
         "a check is under way",
         lambda f: f.stray is Stray.CHECK and f.job in ALIVE and f.check_left > 0,
         A.REST,
         after=lambda f: f.check_left,
     ),
-    Row("a check was interrupted, and its job lives", lambda f: f.stray is Stray.CHECK and f.job in ALIVE, A.WITHDRAW),
-    Row("a check was interrupted", lambda f: f.stray is Stray.CHECK, A.FORGET),
-    Row(
+    DecisionRow(
+        "a check was interrupted, and its job lives", lambda f: f.stray is Stray.CHECK and f.job in ALIVE, A.WITHDRAW
+    ),
+    DecisionRow("a check was interrupted", lambda f: f.stray is Stray.CHECK, A.FORGET),
+    DecisionRow(
         "the job lives, and its pod belongs to another workload",
         lambda f: _is_cancellable(f) and f.elsewhere,
         A.REPLACE,
         why=lambda _: ELSEWHERE,
     ),
-    Row("the job, or a component of it, lives", _is_cancellable, A.WITHDRAW),
-    Row("otherwise", lambda _: True, A.FORGET),
+    DecisionRow("the job, or a component of it, lives", _is_cancellable, A.WITHDRAW),
+    DecisionRow("otherwise", lambda _: True, A.FORGET),
 )
 _PLACED: Final = (
-    Row("the job is not known", lambda f: f.job in (Job.NONE, Job.MAYBE), A.LOOK_UP),
-    Row("all pods with nodes are being deleted", lambda f: not f.bound, A.LEAVE),
-    Row("the job has ended", lambda f: f.job is Job.ENDED, A.END),
-    Row("Slurm has forgotten the job, and ids can be chosen", lambda f: f.job is Job.GONE and f.restorable, A.RESTORE),
-    Row("Slurm does not know the job", lambda f: f.job is Job.GONE, A.DOUBT),
-    Row("the job pends again", lambda f: f.job is Job.PENDING, A.REGAIN),
-    Row("the job no longer holds all nodes of its pods", lambda f: f.shrunk, A.END_SHRUNK),
-    Row("other members have no node", lambda f: f.wanting, A.REST),
-    Row("a member was lost, and the group restarts", lambda f: f.lost and f.restarts, A.RESTART),
-    Row("the group's object has not been told", lambda f: f.unannounced and not f.lost, A.ANNOUNCE),
-    Row("otherwise", lambda _: True, A.REST),
+    DecisionRow("the job is not known", lambda f: f.job in (PlaceholderFact.NONE, PlaceholderFact.MAYBE), A.LOOK_UP),
+    DecisionRow("all pods with nodes are being deleted", lambda f: not f.bound, A.LEAVE),
+    DecisionRow("the job has ended", lambda f: f.job is PlaceholderFact.ENDED, A.END),
+    DecisionRow(
+        "Slurm has forgotten the job, and ids can be chosen",
+        lambda f: f.job is PlaceholderFact.GONE and f.restorable,
+        A.RESTORE,
+    ),
+    DecisionRow("Slurm does not know the job", lambda f: f.job is PlaceholderFact.GONE, A.DOUBT),
+    DecisionRow("the job pends again", lambda f: f.job is PlaceholderFact.PENDING, A.REGAIN),
+    DecisionRow("the job no longer holds all nodes of its pods", lambda f: f.shrunk, A.END_SHRUNK),
+    DecisionRow("other members have no node", lambda f: f.wanting, A.REST),
+    DecisionRow("a member was lost, and the group restarts", lambda f: f.lost and f.restarts, A.RESTART),
+    DecisionRow("the group's object has not been told", lambda f: f.unannounced and not f.lost, A.ANNOUNCE),
+    DecisionRow("otherwise", lambda _: True, A.REST),
 )
 _JOINING: Final = (
-    Row("the job no longer holds all nodes of its pods", lambda f: f.shrunk, A.END_SHRUNK),
-    Row("the start takes too long", lambda f: f.start_left is not None and f.start_left <= 0, A.UNDO_START),
-    Row("something keeps the members from being bound", lambda f: f.members is not Members.COMPLETE, A.TELL_MEMBERS),
-    Row("all members are new, and the group starts anew", lambda f: f.anew, A.REPLACE, why=lambda _: ANEW),
-    Row(
+    DecisionRow("the job no longer holds all nodes of its pods", lambda f: f.shrunk, A.END_SHRUNK),
+    DecisionRow("the start takes too long", lambda f: f.start_left is not None and f.start_left <= 0, A.UNDO_START),
+    DecisionRow(
+        "something keeps the members from being bound", lambda f: f.members is not MembersFact.COMPLETE, A.TELL_MEMBERS
+    ),
+    DecisionRow("all members are new, and the group starts anew", lambda f: f.anew, A.REPLACE, why=lambda _: ANEW),
+    DecisionRow(
         "no member is on the job, and the members ask for something else",
         lambda f: not f.on_job and not f.same_request,
         A.REPLACE,
         why=lambda _: OTHER_REQUEST,
     ),
-    Row("the workload is a single pod", lambda f: f.policy is None, A.REST),
-    Row("the start is under way", lambda f: f.starting, A.FINISH_START),
-    Row("members may be replaced one by one", lambda f: f.policy is MemberLost.KEEP or not f.lost, A.JOIN),
-    Row("a member was lost, and the group restarts", lambda f: f.policy is MemberLost.RESTART, A.RESTART),
-    Row("otherwise", lambda _: True, A.AWAIT_GROUP),
+    DecisionRow("the workload is a single pod", lambda f: f.policy is None, A.REST),
+    DecisionRow("the start is under way", lambda f: f.starting, A.FINISH_START),
+    DecisionRow("members may be replaced one by one", lambda f: f.policy is MemberLost.KEEP or not f.lost, A.JOIN),
+    DecisionRow("a member was lost, and the group restarts", lambda f: f.policy is MemberLost.RESTART, A.RESTART),
+    DecisionRow("otherwise", lambda _: True, A.AWAIT_GROUP),
 )
 _WAITING: Final = (
-    Row("more members may come", lambda f: f.settle_left is not None, A.SETTLE, after=lambda f: f.settle_left),
-    Row(
+    DecisionRow("more members may come", lambda f: f.settle_left is not None, A.SETTLE, after=lambda f: f.settle_left),
+    DecisionRow(
         "a component has ended, and pods have run on the job or cannot be gathered",
         lambda f: f.torn and not f.never_started,
         A.REPLACE,
         why=lambda _: TORN,
     ),
-    Row(
+    DecisionRow(
         "members are missing, and the job was cancelled",
         lambda f: _lacks_members(f) and f.cancelled,
         A.ASK_WHY,
         after=lambda f: f.retry_left,
     ),
-    Row(
+    DecisionRow(
         "members have been missing for too long, and there is a job",
         lambda f: _is_incomplete(f) and f.incomplete_left <= 0,
         A.TELL_AND_REPLACE,
         why=lambda f: f.obstacle,
     ),
-    Row("members are missing, and there is a job", _is_incomplete, A.TELL_FOR_A_WHILE, after=_sooner),
-    Row(
+    DecisionRow("members are missing, and there is a job", _is_incomplete, A.TELL_FOR_A_WHILE, after=_sooner),
+    DecisionRow(
         "the pods have kept the nodes of the job unused for too long",
         lambda f: _is_spoilt(f) and f.incomplete_left <= 0,
         A.TELL_AND_REPLACE,
         why=lambda f: f.obstacle,
     ),
-    Row("the pods cannot use the nodes of the job", _is_spoilt, A.TELL_FOR_A_WHILE, after=lambda f: f.incomplete_left),
-    Row("something keeps the pods from a job", lambda f: f.members is not Members.COMPLETE, A.TELL),
-    Row(
+    DecisionRow(
+        "the pods cannot use the nodes of the job", _is_spoilt, A.TELL_FOR_A_WHILE, after=lambda f: f.incomplete_left
+    ),
+    DecisionRow("something keeps the pods from a job", lambda f: f.members is not MembersFact.COMPLETE, A.TELL),
+    DecisionRow(
         "the pods may not have a job, and part of it lives",
         lambda f: _stops(f) and f.torn,
         A.REPLACE,
         why=lambda _: TORN,
     ),
-    Row("some pods lack the note", lambda f: f.parked and not f.suspended and f.unspread, A.SPREAD_NOTE),
-    Row("the pods may not have a job", lambda f: _stops(f) and f.job in CANCELLABLE, A.REPLACE, why=_why_stopped),
-    Row("the pods are suspended or parked", _stops, A.TELL_PARKED),
-    Row("the user of the job is a system account", lambda f: f.improper_user and f.job in ALIVE, A.REFUSE_USER),
-    Row(
+    DecisionRow("some pods lack the note", lambda f: f.parked and not f.suspended and f.unspread, A.SPREAD_NOTE),
+    DecisionRow(
+        "the pods may not have a job", lambda f: _stops(f) and f.job in CANCELLABLE, A.REPLACE, why=_why_stopped
+    ),
+    DecisionRow("the pods are suspended or parked", _stops, A.TELL_PARKED),
+    DecisionRow("the user of the job is a system account", lambda f: f.improper_user and f.job in ALIVE, A.REFUSE_USER),
+    DecisionRow(
         "the job has to make way",
         lambda f: bool(f.taken_back) and f.job in CANCELLABLE,
         A.REPLACE,
         why=lambda f: f.taken_back,
     ),
-    Row(
+    DecisionRow(
         "the controller is held after a time limit",
         lambda f: _asks(f) and bool(f.held) and not f.noted,
         A.PARK,
         why=lambda f: f.held,
     ),
-    Row("it is not the turn of the workload", lambda f: _asks(f) and not f.turn, A.LINE_UP),
-    Row("it is the turn of the workload", _asks, A.SUBMIT),
-    Row("the job has ended", lambda f: f.job in (Job.ENDED, Job.GONE), A.ASK_WHY),
-    Row(
+    DecisionRow("it is not the turn of the workload", lambda f: _asks(f) and not f.turn, A.LINE_UP),
+    DecisionRow("it is the turn of the workload", _asks, A.SUBMIT),
+    DecisionRow("the job has ended", lambda f: f.job in (PlaceholderFact.ENDED, PlaceholderFact.GONE), A.ASK_WHY),
+    DecisionRow(
         "the job runs, and the group starts anew",
-        lambda f: f.job is Job.RUNNING and f.anew,
+        lambda f: f.job is PlaceholderFact.RUNNING and f.anew,
         A.REPLACE,
         why=lambda _: ANEW,
     ),
-    Row("the job runs", lambda f: f.job is Job.RUNNING, A.BIND),
-    Row("the job pends", lambda f: f.job is Job.PENDING, A.KEEP),
-    Row("otherwise", lambda _: True, A.AWAIT_SLURM),
+    DecisionRow("the job runs", lambda f: f.job is PlaceholderFact.RUNNING, A.BIND),
+    DecisionRow("the job pends", lambda f: f.job is PlaceholderFact.PENDING, A.KEEP),
+    DecisionRow("otherwise", lambda _: True, A.AWAIT_SLURM),
 )
-ROWS: Final[Mapping[View, Sequence[Row]]] = {
-    View.OVER: _OVER,
-    View.PLACED: _PLACED,
-    View.JOINING: _JOINING,
-    View.WAITING: _WAITING,
+ROWS: Final[Mapping[DecisionTable, Sequence[DecisionRow]]] = {
+    DecisionTable.OVER: _OVER,
+    DecisionTable.PLACED: _PLACED,
+    DecisionTable.JOINING: _JOINING,
+    DecisionTable.WAITING: _WAITING,
 }
 
 
-def view(facts: Facts) -> View:
+def view(facts: Facts) -> DecisionTable:
     """The table in which the facts are looked up."""
     if facts.pods is Pods.OVER:
-        return View.OVER
+        return DecisionTable.OVER
     if facts.pods is Pods.WAITING:
-        return View.JOINING if facts.outlived else View.WAITING
+        return DecisionTable.JOINING if facts.outlived else DecisionTable.WAITING
     if facts.pods is Pods.JOINING and facts.left_behind:
-        return View.WAITING
-    joining = facts.pods is Pods.JOINING and facts.bound and facts.job is Job.RUNNING
-    return View.JOINING if joining else View.PLACED
+        return DecisionTable.WAITING
+    joining = facts.pods is Pods.JOINING and facts.bound and facts.job is PlaceholderFact.RUNNING
+    return DecisionTable.JOINING if joining else DecisionTable.PLACED
 
 
 def decide(facts: Facts) -> Decision:
@@ -400,12 +422,12 @@ def decide(facts: Facts) -> Decision:
 
 
 _PHASES = {
-    Phase.PENDING: Job.PENDING,
-    Phase.STARTING: Job.STARTING,
-    Phase.RUNNING: Job.RUNNING,
-    Phase.STOPPED: Job.STOPPED,
-    Phase.ENDED: Job.ENDED,
-    Phase.UNKNOWN: Job.UNKNOWN,
+    Phase.PENDING: PlaceholderFact.PENDING,
+    Phase.STARTING: PlaceholderFact.STARTING,
+    Phase.RUNNING: PlaceholderFact.RUNNING,
+    Phase.STOPPED: PlaceholderFact.STOPPED,
+    Phase.ENDED: PlaceholderFact.ENDED,
+    Phase.UNKNOWN: PlaceholderFact.UNKNOWN,
 }
 
 
@@ -420,10 +442,10 @@ def pods_of(workload_pods: WorkloadPods | None) -> Pods:
     return Pods.WAITING if workload_pods.count(PodState.WANTING) else Pods.OVER
 
 
-def job_of(placeholder: Placeholder | None) -> Job:
+def job_of(placeholder: Placeholder | None) -> PlaceholderFact:
     """A placeholder, in one word."""
     if placeholder is None:
-        return Job.NONE
+        return PlaceholderFact.NONE
     if placeholder.certainty is Certainty.SEEN:
-        return Job.ENDED if placeholder.torn else _PHASES[placeholder.phase]
-    return Job.MAYBE if placeholder.certainty is Certainty.MAYBE else Job.GONE
+        return PlaceholderFact.ENDED if placeholder.torn else _PHASES[placeholder.phase]
+    return PlaceholderFact.MAYBE if placeholder.certainty is Certainty.MAYBE else PlaceholderFact.GONE

@@ -17,7 +17,7 @@ from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.model.workload import MemberLost, Workload
 from slurm_bridge.scheduler import current_job, decide, desired_job, records, timers
 from slurm_bridge.scheduler.context import SchedulerContext
-from slurm_bridge.scheduler.decide import Facts, Job, Members, Pods, Stray, View
+from slurm_bridge.scheduler.decide import DecisionTable, Facts, MembersFact, PlaceholderFact, Pods, Stray
 from slurm_bridge.scheduler.effects import bind, job_users
 from slurm_bridge.scheduler.state import DesiredJob
 from slurm_bridge.scheduler.workload_pods import ENDED, PLACED, PodState, WorkloadPods, job_id_of
@@ -109,11 +109,11 @@ def glance(ctx: SchedulerContext, subject: Subject) -> Facts:
         outlived=pods is Pods.WAITING and known is not None and _outlived(ctx, workload_pods, known),
     )
     match decide.view(facts):
-        case View.PLACED if known is not None:
+        case DecisionTable.PLACED if known is not None:
             return _of_placed(ctx, facts, workload_pods, known)
-        case View.JOINING if known is not None:
+        case DecisionTable.JOINING if known is not None:
             return _of_joining(ctx, facts, workload_pods, known)
-        case View.WAITING:
+        case DecisionTable.WAITING:
             return _of_waiting(ctx, facts, workload_pods, known)
     return facts
 
@@ -166,9 +166,12 @@ def _undone(ctx: SchedulerContext, workload_pods: WorkloadPods, known: Placehold
 
 
 def _of_placed(ctx: SchedulerContext, facts: Facts, workload_pods: WorkloadPods, known: Placeholder) -> Facts:
-    if facts.job is Job.GONE:
+    if facts.job is PlaceholderFact.GONE:
         return msgspec.structs.replace(facts, restorable=facts.bound and _can_be_restored(ctx, known))
-    if facts.job in (Job.NONE, Job.MAYBE, Job.ENDED, Job.PENDING) or not facts.bound:
+    if (
+        facts.job in (PlaceholderFact.NONE, PlaceholderFact.MAYBE, PlaceholderFact.ENDED, PlaceholderFact.PENDING)
+        or not facts.bound
+    ):
         return facts
     shrunk = bool(current_job.shrunk(workload_pods, known))
     if shrunk or facts.wanting:
@@ -198,7 +201,7 @@ def _of_waiting(ctx: SchedulerContext, facts: Facts, workload_pods: WorkloadPods
 def of_members(ctx: SchedulerContext, facts: Facts, subject: Subject) -> Facts:
     """The same facts, and what the members that were gathered tell."""
     gathered, where = subject.gathered, decide.view(facts)
-    if where is View.PLACED and facts.job is not Job.GONE:
+    if where is DecisionTable.PLACED and facts.job is not PlaceholderFact.GONE:
         gang = gathered.gang if isinstance(gathered, Workload) else None
         return msgspec.structs.replace(facts, restarts=gang is not None and gang.member_lost is MemberLost.RESTART)
     read = desired_job.read(gathered, ctx) if isinstance(gathered, Workload) else gathered
@@ -206,9 +209,9 @@ def of_members(ctx: SchedulerContext, facts: Facts, subject: Subject) -> Facts:
         subject.desired = read
     else:
         subject.obstacle = read
-    if where is View.PLACED:
+    if where is DecisionTable.PLACED:
         return msgspec.structs.replace(facts, restorable=subject.desired is not None)
-    if where is View.JOINING:
+    if where is DecisionTable.JOINING:
         return _members_joining(ctx, facts, subject)
     return _members_waiting(ctx, facts, subject)
 
@@ -225,7 +228,7 @@ def _members_joining(ctx: SchedulerContext, facts: Facts, subject: Subject) -> F
     begun = facts.start_left is not None and (policy is MemberLost.KEEP or not lost)
     return msgspec.structs.replace(
         facts,
-        members=Members.COMPLETE,
+        members=MembersFact.COMPLETE,
         policy=policy,
         lost=lost,
         anew=_anew(ctx, desired.workload, workload_pods, known),
@@ -250,7 +253,7 @@ def _members_waiting(ctx: SchedulerContext, facts: Facts, subject: Subject) -> F
             never_started=never_started,
             incomplete_left=timers.incomplete_left(leadership, context.clock.now(), context.limits),
         )
-    facts = msgspec.structs.replace(facts, members=Members.COMPLETE, never_started=never_started)
+    facts = msgspec.structs.replace(facts, members=MembersFact.COMPLETE, never_started=never_started)
     return _of_wish(ctx, facts, subject, desired)
 
 
@@ -276,7 +279,7 @@ def _of_wish(ctx: SchedulerContext, facts: Facts, subject: Subject, desired: Des
     if known is not None and facts.job in decide.ALIVE:
         return _of_living(ctx, facts, subject, desired, known)
     explained = known is not None and not facts.torn
-    if known is not None and explained and facts.job in (Job.ENDED, Job.GONE):
+    if known is not None and explained and facts.job in (PlaceholderFact.ENDED, PlaceholderFact.GONE):
         explained = desired_job.answered(desired, known) or not current_job.is_unexplained(desired, known)
     return msgspec.structs.replace(
         facts, explained=explained, held=_held(ctx, workload), noted=desired_job.noted(desired)
@@ -287,13 +290,13 @@ def _of_living(ctx: SchedulerContext, facts: Facts, subject: Subject, desired: D
     improper = job_users.improper(known)
     may_be_cancelled = not improper and facts.job in decide.CANCELLABLE
     taken_back = _taken_back(ctx, desired, known) if may_be_cancelled else ""
-    if facts.job is Job.MAYBE and not taken_back:
+    if facts.job is PlaceholderFact.MAYBE and not taken_back:
         return msgspec.structs.replace(facts, held=_held(ctx, desired.workload), noted=desired_job.noted(desired))
     return msgspec.structs.replace(
         facts,
         improper_user=improper,
         taken_back=taken_back,
-        anew=facts.job is Job.RUNNING and _anew(ctx, desired.workload, subject.pods, known),
+        anew=facts.job is PlaceholderFact.RUNNING and _anew(ctx, desired.workload, subject.pods, known),
     )
 
 
@@ -337,24 +340,24 @@ def to_gather(facts: Facts) -> tuple[PodState, ...]:
     if facts.unanswered or facts.pods is Pods.OVER or facts.surplus or facts.watch_left is not None:
         return ()
     match decide.view(facts):
-        case View.WAITING:
+        case DecisionTable.WAITING:
             return (PodState.WANTING,) if facts.settle_left is None else ()
-        case View.JOINING:
+        case DecisionTable.JOINING:
             overdue = facts.start_left is not None and facts.start_left <= 0
             return () if facts.shrunk or overdue else (PodState.WANTING, *PLACED)
     return (PodState.BOUND,) if facts.restorable or facts.lost or facts.unannounced else ()
 
 
-def _members(subject: Subject) -> Members:
+def _members(subject: Subject) -> MembersFact:
     """What keeps the members from a job, in one word."""
     obstacle, workload_pods = subject.obstacle, subject.pods
     if obstacle is None:
-        return Members.COMPLETE
+        return MembersFact.COMPLETE
     if isinstance(obstacle, Reject):
-        return Members.REJECTED
+        return MembersFact.REJECTED
     if workload_pods.root.kind == kinds.PODS.kind:
-        return Members.BLOCKED
-    return Members.UNREADABLE if obstacle.reason == UNREADABLE else Members.MISSING
+        return MembersFact.BLOCKED
+    return MembersFact.UNREADABLE if obstacle.reason == UNREADABLE else MembersFact.MISSING
 
 
 def _lost(workload_pods: WorkloadPods, known: Placeholder) -> bool:

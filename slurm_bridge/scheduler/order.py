@@ -15,7 +15,7 @@ from slurm_bridge.scheduler.queue import Key
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 
 
-class Turns:
+class NamespaceTurns:
     """Start tags of fair queueing: whoever floods a namespace waits behind those of its own, not before all others."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Order:
 
     def __init__(self, pod_index: PodIndex, chain: Callable[[], Chain], gather: Gather) -> None:
         self._pod_index, self._chain, self._gather = pod_index, chain, gather
-        self._turns = Turns()
+        self._turns = NamespaceTurns()
 
     def key(self, uid: WorkloadKey) -> Key:
         """Sorts this workload among the others; keys of one configuration compare with each other."""

@@ -58,7 +58,7 @@ def everybody(_namespace: str) -> bool:
     return True
 
 
-class Queue:
+class WorkQueue:
     """Thread-safe; `order` is asked for the key of a workload when it joins those that want to be submitted.
 
     `served` is told the key of each whose turn has come; `namespace` says whose a workload is, from memory.

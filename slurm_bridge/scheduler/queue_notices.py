@@ -5,7 +5,7 @@ from collections.abc import Callable
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.context import StatusReporter
 from slurm_bridge.scheduler.pod_index import PodIndex
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.workload_pods import PodState
 
 #: A reason for machines and a message for people.
@@ -38,7 +38,7 @@ def leftover(jobs: int) -> Why:
 class Waiters:
     """Who was told what."""
 
-    def __init__(self, status: StatusReporter, pod_index: PodIndex, queue: Queue) -> None:
+    def __init__(self, status: StatusReporter, pod_index: PodIndex, queue: WorkQueue) -> None:
         self._voice, self._pod_index, self._queue = status, pod_index, queue
         self._told: dict[WorkloadKey, str] = {}
 

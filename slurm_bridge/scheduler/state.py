@@ -37,7 +37,7 @@ class Untranslatable:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedRequest:
     """What Slurm, or a rule, refused, and until when just the same is not asked again."""
 
     what: str
@@ -91,8 +91,8 @@ class WorkloadState:
     #: At which attempt of its plan it is, where that is not what the record of its job says.
     plan: PlanState | None = None
     #: The request that Slurm refused, the intent whose user was refused, and the change of a pending job likewise.
-    declined: Refusal | None = None
-    user_refused: Refusal | None = None
+    declined: RefusedRequest | None = None
+    user_refused: RefusedRequest | None = None
     update_refused: str = ""
     #: Slurm may have a job that no table knows.
     search: Search | None = None

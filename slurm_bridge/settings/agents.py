@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from slurm_bridge.families.vela.options import PipelineOptions
 from slurm_bridge.model import selectors
 from slurm_bridge.settings import kinds
-from slurm_bridge.settings.kinds import File, Group, Label, Name, Seconds
+from slurm_bridge.settings.kinds import File, Label, Name, Seconds, SettingsGroup
 
 
 def _selector(text: str) -> str:
@@ -27,7 +27,7 @@ def _pipelines(written: Mapping[str, Any]) -> Mapping[str, Any]:
     return written
 
 
-class Shard(Group):
+class ShardSettings(SettingsGroup):
     """Which nodes an agent knows: those that meet all that is given here; all nodes where nothing is."""
 
     partition: Name | None = None
@@ -38,7 +38,7 @@ class Shard(Group):
     """The nodes whose label `topology.kubernetes.io/zone` is this."""
 
 
-class Agent(Group):
+class AgentSettings(SettingsGroup):
     """What `slurm-bridge agent` serves. The daemon does not read these keys."""
 
     name: Label | None = None
@@ -54,7 +54,7 @@ is read again when it changes. An agent does not start without one."""
     """A certificate, for https. Both files are read again when they change."""
     key: Annotated[File | None, kinds.together_with("cert")] = None
     """Its key, where it is not in the same file."""
-    shard: Shard = Shard()
+    shard: ShardSettings = ShardSettings()
     sampling: Annotated[Mapping[str, Any], AfterValidator(_pipelines)] = {}
     """Strategies, plugins, pipelines, rounds and time limits: the keys of `sampling` of the hook `vela`."""
     drain_seconds: Seconds = 10.0

@@ -10,7 +10,19 @@ from pydantic import AfterValidator, Field
 
 from slurm_bridge import errors
 from slurm_bridge.settings import kinds
-from slurm_bridge.settings.kinds import Count, File, Group, JobNumber, Label, Name, Names, Quantity, Rate, Seconds, User
+from slurm_bridge.settings.kinds import (
+    Count,
+    File,
+    JobNumber,
+    Label,
+    Name,
+    Names,
+    Quantity,
+    Rate,
+    Seconds,
+    SettingsGroup,
+    User,
+)
 from slurm_bridge.slurm import settings as adapter
 from slurm_bridge.slurm import versions
 
@@ -41,7 +53,7 @@ def _private(plain: bool, group: pydantic.ValidationInfo) -> bool:
     return plain
 
 
-class JobIds(Group):
+class JobIds(SettingsGroup):
     """A range of job ids that belongs to this bridge alone."""
 
     first: JobNumber = 50_000_000
@@ -50,7 +62,7 @@ class JobIds(Group):
     """The highest one."""
 
 
-class Slurm(Group):
+class SlurmAccess(SettingsGroup):
     """How slurmrestd is reached."""
 
     url: Annotated[str, AfterValidator(_address)]
@@ -91,14 +103,14 @@ trust the token."""
 `null`: Slurm counts, and the bridge looks for an earlier placeholder instead."""
 
 
-class Kubernetes(Group):
+class Kubernetes(SettingsGroup):
     """How the API server is reached."""
 
     kubeconfig: File | None = None
     """A kubeconfig file; `null` is the service account of the pod that the bridge runs in."""
 
 
-class Defaults(Group):
+class DefaultsSettings(SettingsGroup):
     """What a pod gets that does not say. Its own requests and annotations win."""
 
     partition: Names | None = None
@@ -129,7 +141,7 @@ system: jobs of users with a number below 1000 are withdrawn."""
     """That user's group; left out, the primary one."""
 
 
-class Hook(Group):
+class HookSettings(SettingsGroup):
     """One hook of the chain."""
 
     name: Name
@@ -142,7 +154,7 @@ class Hook(Group):
     """How long one call of it may take."""
 
 
-class Workloads(Group):
+class Workloads(SettingsGroup):
     """What is one workload where the objects themselves do not say, and how groups are treated."""
 
     job: Literal["pod", "gang"] = "pod"
@@ -165,7 +177,7 @@ given."""
     """How long the binding of a gang may stay half done before it is rolled back."""
 
 
-class Attempts(Group):
+class Attempts(SettingsGroup):
     """Which nodes are tried, how long, and what then, where a hook prefers some."""
 
     candidates: Annotated[int, Field(ge=1, le=10)] = 3
@@ -178,7 +190,7 @@ class Attempts(Group):
     """The last step: any eligible node, or the last candidate set for good."""
 
 
-class Scheduling(Group):
+class Scheduling(SettingsGroup):
     """How much is done at once."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 8
@@ -195,7 +207,7 @@ class Scheduling(Group):
     """The longest pause."""
 
 
-class Mirror(Group):
+class MirrorSettings(SettingsGroup):
     """How Slurm is watched."""
 
     fastest_seconds: Seconds = 0.2
@@ -222,7 +234,7 @@ def _with_default(rules: Mapping[str, AfterTimeout]) -> Mapping[str, AfterTimeou
     return {"default": "resubmit", **rules}
 
 
-class Ends(Group):
+class EndsSettings(SettingsGroup):
     """What follows when a placeholder or a pod ends."""
 
     after_timeout: Annotated[Mapping[str, AfterTimeout], AfterValidator(_with_default)] = {"default": "resubmit"}
@@ -232,7 +244,7 @@ its time limit is submitted again, or held until the user changes something."""
     """How long a deleted pod may take to end on a node that does not answer before its placeholder is cancelled."""
 
 
-class Status(Group):
+class StatusSettings(SettingsGroup):
     """How much is written on pods."""
 
     conditions_per_second: Rate = 20.0
@@ -243,7 +255,7 @@ class Status(Group):
     """A pod that starts within this time gets no word about its waiting."""
 
 
-class LeaderElection(Group):
+class LeaderElection(SettingsGroup):
     """Of several replicas one acts."""
 
     enabled: bool = True
@@ -260,7 +272,7 @@ class LeaderElection(Group):
     """The time between two tries."""
 
 
-class OwnerKind(Group):
+class OwnerKind(SettingsGroup):
     """A kind of object that may own pods."""
 
     api_version: Name
@@ -271,7 +283,7 @@ class OwnerKind(Group):
     """The word in its address, for example `statefulsets`."""
 
 
-class Log(Group):
+class LogSettings(SettingsGroup):
     """What is logged to standard error."""
 
     verbosity: Annotated[int, Field(ge=0, le=10)] = 0

@@ -11,7 +11,7 @@ import pydantic
 from pydantic.fields import FieldInfo
 
 from slurm_bridge.settings import kinds, model
-from slurm_bridge.settings.kinds import Group
+from slurm_bridge.settings.kinds import SettingsGroup
 from slurm_bridge.settings.trees import Path
 
 _ANY_ITEM = "[]"
@@ -35,7 +35,7 @@ def every() -> Iterator[Key]:
 
 def named(path: Path) -> Mapping[str, FieldInfo] | None:
     """The keys that may stand at this place, None where any may."""
-    group: type[Group] | None = model.Settings
+    group: type[SettingsGroup] | None = model.Settings
     for step in path:
         field = _fields(group).get(str(step)) if isinstance(step, str) and group else None
         if isinstance(step, str):
@@ -56,7 +56,7 @@ def reloadable(top: str) -> bool:
     return _reloadable(_fields(model.Settings)[top])
 
 
-def _keys(group: type[Group], *, prefix: str, reloadable: bool) -> Iterator[Key]:
+def _keys(group: type[SettingsGroup], *, prefix: str, reloadable: bool) -> Iterator[Key]:
     for name, field in _fields(group).items():
         soon = reloadable or _reloadable(field)
         inner = _group_in(field.annotation)
@@ -77,7 +77,7 @@ def _key(name: str, field: FieldInfo, *, reloadable: bool) -> Key:
     )
 
 
-def _fields(group: type[Group]) -> Mapping[str, FieldInfo]:
+def _fields(group: type[SettingsGroup]) -> Mapping[str, FieldInfo]:
     return {field.alias or name: field for name, field in group.model_fields.items()}
 
 
@@ -85,9 +85,9 @@ def _reloadable(field: FieldInfo) -> bool:
     return field.json_schema_extra == kinds.RELOADABLE
 
 
-def _group_in(annotation: Any) -> type[Group] | None:
+def _group_in(annotation: Any) -> type[SettingsGroup] | None:
     """The group that a field holds: itself, perhaps, or many of it."""
-    if isinstance(annotation, type) and issubclass(annotation, Group):
+    if isinstance(annotation, type) and issubclass(annotation, SettingsGroup):
         return annotation
     return next((group for inner in typing.get_args(annotation) if (group := _group_in(inner))), None)
 
@@ -127,7 +127,7 @@ def _type(annotation: Any) -> str:
 
 def _default(value: Any) -> str:
     plain = pydantic.TypeAdapter(Any).dump_python(value, mode="json", by_alias=True)
-    if isinstance(value, tuple) and value and isinstance(value[0], Group):
+    if isinstance(value, tuple) and value and isinstance(value[0], SettingsGroup):
         return ", ".join(f"`{item['name']}`" for item in plain)
     if isinstance(plain, Mapping):
         return ", ".join(f"`{key}: {item}`" for key, item in plain.items()) or "none"

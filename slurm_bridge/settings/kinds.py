@@ -19,7 +19,7 @@ _NOT_A_USER = ("root", "0", "99")
 _TOKEN_BEGINS = ("SLURM_JWT=", "eyJ")
 
 
-class Group(pydantic.BaseModel):
+class SettingsGroup(pydantic.BaseModel):
     """A group of keys. The text below a field is its line in the reference."""
 
     model_config = pydantic.ConfigDict(

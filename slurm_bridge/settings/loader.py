@@ -10,7 +10,7 @@ import pydantic
 from slurm_bridge import errors
 from slurm_bridge.settings import keys, sources
 from slurm_bridge.settings.model import Settings
-from slurm_bridge.settings.sources import Problem, SettingsSource
+from slurm_bridge.settings.sources import ConfigurationProblem, SettingsSource
 from slurm_bridge.settings.trees import Path
 
 #: Values under these keys are never repeated: an address may hold a password, a path may be a token by mistake.
@@ -32,7 +32,7 @@ def load(path: pathlib.Path | None, environ: Mapping[str, str], overrides: Itera
     return settings
 
 
-def _words(problems: Sequence[Problem]) -> str:
+def _words(problems: Sequence[ConfigurationProblem]) -> str:
     lines = sorted({(_order(problem.place), str(problem)) for problem in problems})
     head = "the configuration has a problem" if len(lines) == 1 else f"the configuration has {len(lines)} problems"
     return "\n".join([f"{head}:", *(f"  {line}" for _, line in lines)])
@@ -44,11 +44,11 @@ def _order(place: str) -> tuple[str, int]:
     return (name, int(line)) if colon and line.isdigit() else (place, 0)
 
 
-def _problem(given: Sequence[SettingsSource], error: Any) -> Problem:
+def _problem(given: Sequence[SettingsSource], error: Any) -> ConfigurationProblem:
     path = tuple(step for step in error["loc"] if step != "[key]")
     message, place, key = _SAID.get(error["type"], _said)(error, path), sources.place(given, path), _spelled(path)
     # A flag's place is its key already.
-    return Problem(place=place, message=message if place.endswith(f" {key}") else f"{key}: {message}")
+    return ConfigurationProblem(place=place, message=message if place.endswith(f" {key}") else f"{key}: {message}")
 
 
 def _spelled(path: Path) -> str:

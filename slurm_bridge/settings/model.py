@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from slurm_bridge.model import names
 from slurm_bridge.settings import agents, groups, kinds
 from slurm_bridge.settings import web as doors
-from slurm_bridge.settings.kinds import Group, Label, Name, SchedulerName
+from slurm_bridge.settings.kinds import Label, Name, SchedulerName, SettingsGroup
 
 _Reloadable = Field(json_schema_extra=kinds.RELOADABLE)
 
@@ -17,7 +17,7 @@ _Reloadable = Field(json_schema_extra=kinds.RELOADABLE)
 _GPUS = {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"}
 
 
-class Settings(Group, BaseSettings):  # type: ignore[misc]  # two kinds of model_config
+class Settings(SettingsGroup, BaseSettings):  # type: ignore[misc]  # two kinds of model_config
     """The configuration of one bridge: made of `sources`, or of the values given. The process's environment is none."""
 
     cluster_id: Label
@@ -30,15 +30,15 @@ change while placeholders exist."""
 scheduled wherever it is."""
     managed_namespace_selector: Annotated[str | None, _Reloadable, kinds.instead_of("managed_namespaces")] = None
     """Instead of a list: a label selector for those namespaces."""
-    slurm: groups.Slurm
+    slurm: groups.SlurmAccess
     kubernetes: groups.Kubernetes = groups.Kubernetes()
-    defaults: Annotated[groups.Defaults, _Reloadable] = groups.Defaults()
+    defaults: Annotated[groups.DefaultsSettings, _Reloadable] = groups.DefaultsSettings()
     gres: Annotated[Mapping[str, Name], _Reloadable] = _GPUS
     """Extended resources of pods, and the generic resource (`name` or `name:type`) that stands for each in Slurm. \
 Given, it replaces the whole table."""
-    hooks: Annotated[tuple[groups.Hook, ...], _Reloadable] = (
-        groups.Hook(name="policy"),
-        groups.Hook(name="eligibility"),
+    hooks: Annotated[tuple[groups.HookSettings, ...], _Reloadable] = (
+        groups.HookSettings(name="policy"),
+        groups.HookSettings(name="eligibility"),
     )
     """The chain, in order."""
     unhonoured: Annotated[Literal["wait", "ignore"], _Reloadable] = "wait"
@@ -48,15 +48,15 @@ claim waits in any case."""
     attempts: Annotated[groups.Attempts, _Reloadable] = groups.Attempts()
     workloads: groups.Workloads = groups.Workloads()
     scheduling: groups.Scheduling = groups.Scheduling()
-    mirror: groups.Mirror = groups.Mirror()
-    ends: Annotated[groups.Ends, _Reloadable] = groups.Ends()
-    status: Annotated[groups.Status, _Reloadable] = groups.Status()
+    mirror: groups.MirrorSettings = groups.MirrorSettings()
+    ends: Annotated[groups.EndsSettings, _Reloadable] = groups.EndsSettings()
+    status: Annotated[groups.StatusSettings, _Reloadable] = groups.StatusSettings()
     leader_election: groups.LeaderElection = groups.LeaderElection()
     web: doors.Web = doors.Web()
-    agent: agents.Agent = agents.Agent()
+    agent: agents.AgentSettings = agents.AgentSettings()
     owners: tuple[groups.OwnerKind, ...] = ()
     """Further kinds of objects whose annotations are read as a pod's owner. The bridge needs permission to get them."""
-    log: groups.Log = groups.Log()
+    log: groups.LogSettings = groups.LogSettings()
 
     @classmethod
     def settings_customise_sources(

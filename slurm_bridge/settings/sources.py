@@ -17,14 +17,14 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from slurm_bridge import errors
 from slurm_bridge.runtime import safe_yaml
 from slurm_bridge.settings import keys, trees
-from slurm_bridge.settings.trees import Assignment, Path, Tree
+from slurm_bridge.settings.trees import Assignment, Path, SettingsTree
 
 #: `SLURM_BRIDGE__SLURM__URL` is `slurm.url`. Two underscores: Kubernetes itself sets variables with one.
 PREFIX = "SLURM_BRIDGE__"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class ConfigurationProblem:
     """Something that cannot work, and where it was written."""
 
     place: str
@@ -37,7 +37,7 @@ class Problem:
 class SettingsSource(PydanticBaseSettingsSource):
     """Values with their places, and what is wrong with them so far."""
 
-    def __init__(self, tree: Tree, problems: Sequence[Problem]) -> None:
+    def __init__(self, tree: SettingsTree, problems: Sequence[ConfigurationProblem]) -> None:
         super().__init__(BaseSettings)
         self.tree, self.problems = tree, problems
 
@@ -57,7 +57,7 @@ def given(
     return (
         flags(overrides),
         environment(environ),
-        file(path) if path else SettingsSource(Tree(values={}, places={}), ()),
+        file(path) if path else SettingsSource(SettingsTree(values={}, places={}), ()),
     )
 
 
@@ -69,7 +69,7 @@ def place(given: Sequence[SettingsSource], path: Path) -> str:
 
 def file(path: pathlib.Path) -> SettingsSource:
     """What the file says; one that cannot be read at all is an error by itself."""
-    nothing = Tree(values={}, places={(): str(path)})
+    nothing = SettingsTree(values={}, places={(): str(path)})
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -78,15 +78,19 @@ def file(path: pathlib.Path) -> SettingsSource:
         node, values = safe_yaml.composed(text)
     except safe_yaml.NotYaml as error:
         place = str(path) if error.line is None else f"{path}:{error.line}"
-        return SettingsSource(nothing, [Problem(place=place, message=f"is not YAML: {error.what}")])
+        return SettingsSource(nothing, [ConfigurationProblem(place=place, message=f"is not YAML: {error.what}")])
     if node is None:
         return SettingsSource(nothing, ())
     problems = list(_repeated(node, path))
     if not isinstance(values, dict):
         return SettingsSource(
-            nothing, [*problems, Problem(place=_mark(path, node.start_mark), message="has to hold keys and values")]
+            nothing,
+            [
+                *problems,
+                ConfigurationProblem(place=_mark(path, node.start_mark), message="has to hold keys and values"),
+            ],
         )
-    return SettingsSource(Tree(values=values, places={**dict(_places(node, path)), (): str(path)}), problems)
+    return SettingsSource(SettingsTree(values=values, places={**dict(_places(node, path)), (): str(path)}), problems)
 
 
 def fingerprint(path: pathlib.Path) -> str:
@@ -106,21 +110,27 @@ def environment(environ: Mapping[str, str]) -> SettingsSource:
 def flags(overrides: Iterable[str]) -> SettingsSource:
     """What `--set key=value` says, in the order given."""
     pairs = [override.partition("=") for override in overrides]
-    wrong = [Problem(place=f"--set {key}", message="has to be key=value") for key, equals, _ in pairs if not equals]
+    wrong = [
+        ConfigurationProblem(place=f"--set {key}", message="has to be key=value")
+        for key, equals, _ in pairs
+        if not equals
+    ]
     written = ((f"--set {key}", tuple(key.strip().split(".")), text) for key, equals, text in pairs if equals)
     return _assigned(written, wrong)
 
 
-def _assigned(written: Iterable[tuple[str, Path, str]], wrong: Sequence[Problem] = ()) -> SettingsSource:
-    tree, problems = Tree(values={}, places={}), [*wrong]
+def _assigned(written: Iterable[tuple[str, Path, str]], wrong: Sequence[ConfigurationProblem] = ()) -> SettingsSource:
+    tree, problems = SettingsTree(values={}, places={}), [*wrong]
     for place, path, text in written:
         if not all(path):
-            problems.append(Problem(place=place, message="names no key"))
+            problems.append(ConfigurationProblem(place=place, message="names no key"))
             continue
         try:
             tree = trees.assign(tree, Assignment(path=path, value=safe_yaml.load(text), place=place))
         except safe_yaml.NotYaml:
-            problems.append(Problem(place=place, message="its value is not YAML; put quotes around special characters"))
+            problems.append(
+                ConfigurationProblem(place=place, message="its value is not YAML; put quotes around special characters")
+            )
     return SettingsSource(tree, problems)
 
 
@@ -148,13 +158,15 @@ def _places(node: yaml.Node, path: pathlib.Path, way: Path = ()) -> Iterator[tup
             yield from _places(item, path, (*way, number))
 
 
-def _repeated(node: yaml.Node, path: pathlib.Path) -> Iterator[Problem]:
+def _repeated(node: yaml.Node, path: pathlib.Path) -> Iterator[ConfigurationProblem]:
     """YAML would silently take the last of two equal keys."""
     if isinstance(node, yaml.MappingNode):
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         for position, (key, value) in enumerate(node.value):
             if key.value in names[:position]:
-                yield Problem(place=_mark(path, key.start_mark), message=f"{key.value}: stands here a second time")
+                yield ConfigurationProblem(
+                    place=_mark(path, key.start_mark), message=f"{key.value}: stands here a second time"
+                )
             yield from _repeated(value, path)
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:

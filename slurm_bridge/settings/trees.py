@@ -9,7 +9,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class SettingsTree:
     """Values and their places, in words such as `bridge.yaml:12` or `--set web.port`; the empty path is the file."""
 
     values: Mapping[str, Any]
@@ -42,12 +42,12 @@ class Assignment:
     place: str
 
 
-def assign(tree: Tree, given: Assignment) -> Tree:
+def assign(tree: SettingsTree, given: Assignment) -> SettingsTree:
     """The tree with this value in it: groups are merged key by key, anything else is replaced."""
     for leaf in _leaves(given):
         gone = _replaced(tree.values, leaf.path)
         kept = {path: place for path, place in tree.places.items() if path[: len(gone)] != gone}
-        tree = Tree(values=_put(tree.values, leaf.path, leaf.value), places={**kept, leaf.path: leaf.place})
+        tree = SettingsTree(values=_put(tree.values, leaf.path, leaf.value), places={**kept, leaf.path: leaf.place})
     return tree
 
 

@@ -6,10 +6,10 @@ import pydantic
 from pydantic import AfterValidator, Field
 
 from slurm_bridge.settings import kinds
-from slurm_bridge.settings.kinds import Count, File, Group, Seconds
+from slurm_bridge.settings.kinds import Count, File, Seconds, SettingsGroup
 
 
-class Tls(Group):
+class Tls(SettingsGroup):
     """The certificate of the HTTP door."""
 
     cert: File
@@ -18,7 +18,7 @@ class Tls(Group):
     """Its key, where it is not in the same file."""
 
 
-class Submission(Group):
+class Submission(SettingsGroup):
     """`POST /pods`: pods that are handed in over HTTP and created with the rights of their users."""
 
     enabled: bool = False
@@ -34,7 +34,7 @@ ends TLS."""
     """How large a manifest may be."""
 
 
-class Administration(Group):
+class Administration(SettingsGroup):
     """`/queues/config`, `/queues/validate` and `/queues/reload`, for administrators of the queues of `yunikorn`."""
 
     enabled: bool = False
@@ -61,7 +61,7 @@ def _private(wanted: _Tokens, group: pydantic.ValidationInfo) -> _Tokens:
     return wanted
 
 
-class Web(Group):
+class Web(SettingsGroup):
     """The HTTP door for probes and metrics, and for those with tokens where they are let in."""
 
     host: str = "127.0.0.1"

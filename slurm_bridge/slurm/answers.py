@@ -7,9 +7,9 @@ from typing import Final
 
 from slurm_bridge.model import hostlist, marks
 from slurm_bridge.model.job import (
-    Allocation,
     Component,
     Gres,
+    JobAllocation,
     JobState,
     JobStates,
     JobView,
@@ -170,7 +170,7 @@ def hosts(text: str | None) -> tuple[str, ...] | None:
         return None
 
 
-def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mapping[str, int]) -> Allocation | None:
+def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mapping[str, int]) -> JobAllocation | None:
     """From `resources/{id}`, which counts cores: a job always holds all threads of its cores."""
     shares = tuple(
         NodeShare(
@@ -181,7 +181,7 @@ def allocation(job_id: JobId, rows: Iterable[shapes.ResourceRow], threads: Mappi
         )
         for row in rows
     )
-    return Allocation(job_id=job_id, shares=shares) if shares else None
+    return JobAllocation(job_id=job_id, shares=shares) if shares else None
 
 
 def _cores(bitmap: str | None) -> int:
@@ -191,7 +191,7 @@ def _cores(bitmap: str | None) -> int:
     return int(bitmap or "0", 16).bit_count()
 
 
-def allocation_of_job(row: shapes.JobRow) -> Allocation | None:
+def allocation_of_job(row: shapes.JobRow) -> JobAllocation | None:
     """From the full record."""
     nodes = (row.job_resources.nodes.allocation if row.job_resources and row.job_resources.nodes else None) or ()
     details = [gres_text.read(text or "") for text in row.gres_detail or ()]
@@ -200,7 +200,7 @@ def allocation_of_job(row: shapes.JobRow) -> Allocation | None:
         NodeShare(node=node.name, cpus=node.cpus.count, memory_mib=node.memory.allocated, gres=_plausible(gres))
         for node, gres in zip(nodes, details, strict=False)
     )
-    return Allocation(job_id=JobId(row.job_id), shares=shares) if shares else None
+    return JobAllocation(job_id=JobId(row.job_id), shares=shares) if shares else None
 
 
 def node(row: shapes.NodeRow) -> SlurmNode:

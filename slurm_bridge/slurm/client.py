@@ -9,8 +9,8 @@ from typing import Self, TypeVar
 from slurm_bridge import errors, ports
 from slurm_bridge.model import marks
 from slurm_bridge.model.job import (
-    Allocation,
     Done,
+    JobAllocation,
     JobRequest,
     JobStates,
     JobView,
@@ -174,7 +174,7 @@ class SlurmClient:
     def find(self, owner: Owner) -> Sequence[JobView]:
         return [view for view in self.jobs() if view.owner is not None and view.owner.same_workload(owner)]
 
-    def allocation(self, job_id: JobId) -> Allocation | None:
+    def allocation(self, job_id: JobId) -> JobAllocation | None:
         if not self._dialogue.wire().resources:
             row = self._row(job_id, shares=True)
             holding = row is not None and answers.state(row).phase not in (Phase.PENDING, Phase.ENDED)
@@ -247,7 +247,7 @@ class SlurmClient:
     def _read(self, call: HttpRequest, shape: type[T]) -> T:
         return self._ask(call, shape)[0]
 
-    def _ask(self, call: HttpRequest, shape: type[T]) -> tuple[T, tuple[rows.Unreadable, ...]]:
+    def _ask(self, call: HttpRequest, shape: type[T]) -> tuple[T, tuple[rows.UnreadableRow, ...]]:
         """The answer, and the rows of it that cannot be read; others have nothing to do with them."""
         return self._known(
             retries.read(
@@ -255,7 +255,7 @@ class SlurmClient:
             )
         )
 
-    def _known(self, found: tuple[F, tuple[rows.Unreadable, ...]]) -> tuple[F, tuple[rows.Unreadable, ...]]:
+    def _known(self, found: tuple[F, tuple[rows.UnreadableRow, ...]]) -> tuple[F, tuple[rows.UnreadableRow, ...]]:
         for one in found[1]:
             self._oddities.met("Slurm", one.kind, one.name, one.why)
         return found

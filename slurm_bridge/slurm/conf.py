@@ -8,7 +8,7 @@ from slurm_bridge.slurm import calls, shapes
 CALL = calls.read("/conf")
 
 
-class ConfRow(shapes.Shape, frozen=True, gc=False, rename="pascal"):
+class ConfRow(shapes.WireShape, frozen=True, gc=False, rename="pascal"):
     """The lines that are read."""
 
     select_type: str | None = None

@@ -14,7 +14,7 @@ from typing import Final
 from slurm_bridge.model.job import JobView, Phase, least_far
 from slurm_bridge.model.names import NO_JOB, JobId
 from slurm_bridge.slurm import answers, shapes
-from slurm_bridge.slurm.rows import Unreadable
+from slurm_bridge.slurm.rows import UnreadableRow
 from slurm_bridge.slurm.shapes import number
 
 #: The first release in which a placeholder can have components.
@@ -52,7 +52,7 @@ def component(view: JobView, leader: Sequence[shapes.JobRow]) -> JobView:
     return view if leader else _orphan(view)
 
 
-def jobs(rows: Iterable[shapes.JobRow], odd: Collection[Unreadable] = ()) -> list[JobView]:
+def jobs(rows: Iterable[shapes.JobRow], odd: Collection[UnreadableRow] = ()) -> list[JobView]:
     """From a list of all: no components, unless their leader is not there any more.
 
     A job of which a row is `odd` is unreadable as a whole: without it, it would look as if it had lost a component. A

@@ -7,7 +7,7 @@ import msgspec
 from slurm_bridge import errors
 from slurm_bridge.runtime.http.messages import HttpAnswer
 from slurm_bridge.slurm import error_numbers, rows, shapes
-from slurm_bridge.slurm.rows import Unreadable
+from slurm_bridge.slurm.rows import UnreadableRow
 
 T = TypeVar("T", bound=shapes.Envelope)
 
@@ -15,7 +15,7 @@ T = TypeVar("T", bound=shapes.Envelope)
 _MOST_WORDS = 300
 
 
-def read(answer: HttpAnswer, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]]:
+def read(answer: HttpAnswer, shape: type[T]) -> tuple[T, tuple[UnreadableRow, ...]]:
     """What a read returned, and the rows of it that cannot be read.
 
     Whatever is not a whole and error-free answer is raised.

@@ -27,7 +27,7 @@ _MOST_WORDS: Final = 200
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class UnreadableRow:
     """A row that cannot be read. `ids` are its own id and its leader's, as far as they can be."""
 
     kind: str
@@ -39,26 +39,26 @@ class Unreadable:
         return f"{self.kind} {self.name or 'without a readable name'}: {self.why}"
 
 
-class _Family(shapes.Shape, frozen=True, gc=False):
+class _Family(shapes.WireShape, frozen=True, gc=False):
     """What names a job, and the whole that it may be a part of."""
 
     job_id: int
     het_job_id: shapes.MaybeNumber = None
 
 
-class _Alone(shapes.Shape, frozen=True, gc=False):
+class _Alone(shapes.WireShape, frozen=True, gc=False):
     """The least that names a job."""
 
     job_id: int
 
 
-class _Name(shapes.Shape, frozen=True, gc=False):
+class _Name(shapes.WireShape, frozen=True, gc=False):
     """What names anything else."""
 
     name: str
 
 
-def decode(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]] | None:
+def decode(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[UnreadableRow, ...]] | None:
     """The body in this shape without the rows that cannot be read; None when it is something else altogether."""
     try:
         return json_decoder.decoder(shape).decode(body), ()
@@ -74,7 +74,7 @@ def anyhow(body: bytes | bytearray | msgspec.Raw, shape: type[M]) -> M:
         return json_decoder.decoder(shape).decode(bytes(body).decode("utf-8", "replace"))
 
 
-def _leniently(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unreadable, ...]] | None:
+def _leniently(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[UnreadableRow, ...]] | None:
     field = shapes.LISTS.get(shape)
     try:
         if field is None:
@@ -87,10 +87,10 @@ def _leniently(body: bytes | bytearray, shape: type[T]) -> tuple[T, tuple[Unread
         return None
 
 
-def _sorted(raws: Iterable[msgspec.Raw], field: shapes.Listed) -> tuple[list[Any], tuple[Unreadable, ...]]:
+def _sorted(raws: Iterable[msgspec.Raw], field: shapes.Listed) -> tuple[list[Any], tuple[UnreadableRow, ...]]:
     """Rows that are equal to the byte are the same thing: a list that is full of one of them costs one look at it."""
     kept: list[Any] = []
-    odd: dict[bytes, Unreadable] = {}
+    odd: dict[bytes, UnreadableRow] = {}
     for raw in map(bytes, raws):
         if raw in odd:
             continue
@@ -101,7 +101,7 @@ def _sorted(raws: Iterable[msgspec.Raw], field: shapes.Listed) -> tuple[list[Any
     return kept, tuple(odd.values())
 
 
-def made(rows: Iterable[R], make: Callable[[R], M], kind: str) -> tuple[list[M], tuple[Unreadable, ...]]:
+def made(rows: Iterable[R], make: Callable[[R], M], kind: str) -> tuple[list[M], tuple[UnreadableRow, ...]]:
     """Each row made into something else; a row whose values cannot be is left out and named likewise."""
     kept, odd = [], []
     for row in rows:
@@ -112,14 +112,14 @@ def made(rows: Iterable[R], make: Callable[[R], M], kind: str) -> tuple[list[M],
     return kept, tuple(odd)
 
 
-def _named(raw: bytes | msgspec.Raw, kind: str, error: Exception) -> Unreadable:
+def _named(raw: bytes | msgspec.Raw, kind: str, error: Exception) -> UnreadableRow:
     """As much of a name as can be read."""
     family = _maybe(raw, _Family)
     alone = family or _maybe(raw, _Alone)
     called = _maybe(raw, _Name)
     ids = dict.fromkeys(one for one in (alone and alone.job_id, family and shapes.number(family.het_job_id)) if one)
     name = str(alone.job_id) if alone else called.name[:_MOST_WORDS] if called else ""
-    return Unreadable(kind=kind, why=str(error)[:_MOST_WORDS], name=name, ids=tuple(ids))
+    return UnreadableRow(kind=kind, why=str(error)[:_MOST_WORDS], name=name, ids=tuple(ids))
 
 
 def _maybe(raw: bytes | msgspec.Raw, shape: type[M]) -> M | None:

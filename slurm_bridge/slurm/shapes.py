@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 
 
-class Shape(msgspec.Struct, frozen=True, gc=False):
+class WireShape(msgspec.Struct, frozen=True, gc=False):
     """Base of all answers."""
 
 
-class Number(Shape, frozen=True, gc=False):
+class Number(WireShape, frozen=True, gc=False):
     """A number that may be absent or without end."""
 
     set: bool = False
@@ -27,7 +27,7 @@ class Number(Shape, frozen=True, gc=False):
 MaybeNumber = Number | int | float | None
 
 
-class Problem(Shape, frozen=True, gc=False):
+class Problem(WireShape, frozen=True, gc=False):
     """One entry of `errors` or `warnings`."""
 
     description: str | None = None
@@ -36,7 +36,7 @@ class Problem(Shape, frozen=True, gc=False):
     source: str | None = None
 
 
-class Envelope(Shape, frozen=True, gc=False):
+class Envelope(WireShape, frozen=True, gc=False):
     """What every answer of slurmrestd has around its content."""
 
     errors: list[Problem] | None = None
@@ -49,14 +49,14 @@ class Submitted(Envelope, frozen=True, gc=False):
     job_id: MaybeNumber = None
 
 
-class KillError(Shape, frozen=True, gc=False):
+class KillError(WireShape, frozen=True, gc=False):
     """Why one job was not ended."""
 
     code: int = 0
     message: str | None = None
 
 
-class Killed(Shape, frozen=True, gc=False):
+class Killed(WireShape, frozen=True, gc=False):
     """One job that was not simply ended; `step_id` is the id that was asked for."""
 
     error: KillError | None = None
@@ -69,7 +69,7 @@ class Kills(Envelope, frozen=True, gc=False, kw_only=True):
     status: list[Killed] | None
 
 
-class UpdateResult(Shape, frozen=True, gc=False):
+class UpdateResult(WireShape, frozen=True, gc=False):
     """One of several records that an update touched."""
 
     error_code: MaybeNumber = None
@@ -82,7 +82,7 @@ class Updated(Envelope, frozen=True, gc=False, kw_only=True):
     results: list[UpdateResult] | None
 
 
-class StateRow(Shape, frozen=True, gc=False):
+class StateRow(WireShape, frozen=True, gc=False):
     """One job in jobs/state; a component of a heterogeneous job calls itself `235+0`."""
 
     job_id: str | int
@@ -95,25 +95,25 @@ class States(Envelope, frozen=True, gc=False, kw_only=True):
     jobs: list[StateRow]
 
 
-class StepId(Shape, frozen=True, gc=False):
+class StepId(WireShape, frozen=True, gc=False):
     """Carries the only identity of a job that is never issued twice."""
 
     sluid: str | None = None
 
 
-class CpuCount(Shape, frozen=True, gc=False):
+class CpuCount(WireShape, frozen=True, gc=False):
     """Cpus of one node of an allocation."""
 
     count: int = 0
 
 
-class MemoryCount(Shape, frozen=True, gc=False):
+class MemoryCount(WireShape, frozen=True, gc=False):
     """Memory of one node of an allocation, MiB."""
 
     allocated: int = 0
 
 
-class AllocatedNode(Shape, frozen=True, gc=False):
+class AllocatedNode(WireShape, frozen=True, gc=False):
     """One node of `job_resources`."""
 
     name: str
@@ -121,19 +121,19 @@ class AllocatedNode(Shape, frozen=True, gc=False):
     memory: MemoryCount = MemoryCount()
 
 
-class AllocatedNodes(Shape, frozen=True, gc=False):
+class AllocatedNodes(WireShape, frozen=True, gc=False):
     """The nodes of `job_resources`."""
 
     allocation: list[AllocatedNode] | None = None
 
 
-class JobResources(Shape, frozen=True, gc=False):
+class JobResources(WireShape, frozen=True, gc=False):
     """What a running job holds, inside its full record."""
 
     nodes: AllocatedNodes | None = None
 
 
-class JobRow(Shape, frozen=True, gc=False, kw_only=True):
+class JobRow(WireShape, frozen=True, gc=False, kw_only=True):
     """One full job record."""
 
     job_id: int
@@ -188,7 +188,7 @@ class Jobs(Envelope, frozen=True, gc=False, kw_only=True):
     jobs: list[JobRow]
 
 
-class ResourceGres(Shape, frozen=True, gc=False):
+class ResourceGres(WireShape, frozen=True, gc=False):
     """A generic resource of one node in resources/{id}."""
 
     name: str
@@ -196,7 +196,7 @@ class ResourceGres(Shape, frozen=True, gc=False):
     count: int = 0
 
 
-class ResourceRow(Shape, frozen=True, gc=False):
+class ResourceRow(WireShape, frozen=True, gc=False):
     """One node in resources/{id}. The bitmap counts cores, not threads."""
 
     node: str
@@ -211,7 +211,7 @@ class Resources(Envelope, frozen=True, gc=False, kw_only=True):
     nodes: list[ResourceRow]
 
 
-class NodeRow(Shape, frozen=True, gc=False):
+class NodeRow(WireShape, frozen=True, gc=False):
     """One node."""
 
     name: str
@@ -235,27 +235,27 @@ class Nodes(Envelope, frozen=True, gc=False, kw_only=True):
     nodes: list[NodeRow]
 
 
-class PartitionNodes(Shape, frozen=True, gc=False):
+class PartitionNodes(WireShape, frozen=True, gc=False):
     """Members of a partition, as a hostlist."""
 
     configured: str | None = None
 
 
-class PartitionLimits(Shape, frozen=True, gc=False):
+class PartitionLimits(WireShape, frozen=True, gc=False):
     """`defaults` and `maximums`; before v0.0.45 zero `shares` among the maximums mean that jobs get whole nodes."""
 
     time: MaybeNumber = None
     shares: int = 1
 
 
-class PartitionState(Shape, frozen=True, gc=False):
+class PartitionState(WireShape, frozen=True, gc=False):
     """`partition`; only v0.0.45 has a word for exclusive."""
 
     state: list[str] | None = None
     exclusive: str | None = None
 
 
-class PartitionRow(Shape, frozen=True, gc=False):
+class PartitionRow(WireShape, frozen=True, gc=False):
     """One partition."""
 
     name: str
@@ -274,7 +274,7 @@ class Partitions(Envelope, frozen=True, gc=False, kw_only=True):
     partitions: list[PartitionRow]
 
 
-class ReservationRow(Shape, frozen=True, gc=False):
+class ReservationRow(WireShape, frozen=True, gc=False):
     """One reservation."""
 
     name: str
@@ -289,7 +289,7 @@ class Reservations(Envelope, frozen=True, gc=False, kw_only=True):
     reservations: list[ReservationRow]
 
 
-class PingRow(Shape, frozen=True, gc=False):
+class PingRow(WireShape, frozen=True, gc=False):
     """One controller."""
 
     hostname: str | None = None
@@ -297,13 +297,13 @@ class PingRow(Shape, frozen=True, gc=False):
     status: str | None = None
 
 
-class Release(Shape, frozen=True, gc=False):
+class Release(WireShape, frozen=True, gc=False):
     """Part of `meta`."""
 
     release: str | None = None
 
 
-class Meta(Shape, frozen=True, gc=False):
+class Meta(WireShape, frozen=True, gc=False):
     """The server that answered."""
 
     slurm: Release | None = None

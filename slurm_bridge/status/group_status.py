@@ -20,13 +20,13 @@ from slurm_bridge.status.write_backoff import WriteBackoff
 T = TypeVar("T", bound=Object)
 
 
-class Objects(Protocol):
+class GroupObjects(Protocol):
     """Objects as last delivered by watches."""
 
     def find(self, kind: Kind[T], namespace: str, name: str, /) -> T | None: ...
 
 
-class NoObjects:
+class NoGroupObjects:
     """Implements Objects where nothing is watched."""
 
     def find(self, kind: Kind[T], namespace: str, name: str, /) -> T | None:
@@ -48,7 +48,13 @@ class GroupStatusWriter:
     """Filled from any thread, emptied by one thread."""
 
     def __init__(
-        self, cluster: ports.Cluster, known: Objects, backoff: WriteBackoff, announcements: Announcements, *, most: int
+        self,
+        cluster: ports.Cluster,
+        known: GroupObjects,
+        backoff: WriteBackoff,
+        announcements: Announcements,
+        *,
+        most: int,
     ) -> None:
         self._cluster, self._known, self._backoff = cluster, known, backoff
         self._announcements = announcements

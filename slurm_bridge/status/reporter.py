@@ -22,7 +22,7 @@ from slurm_bridge.status.condition_queue import ConditionQueue, PendingCondition
 from slurm_bridge.status.condition_writer import ConditionWriter
 from slurm_bridge.status.event_queue import EventQueue
 from slurm_bridge.status.group_conditions import GroupCondition, GroupConditions, WaitingMembers
-from slurm_bridge.status.group_status import GroupStatusWriter, NoObjects, Objects
+from slurm_bridge.status.group_status import GroupObjects, GroupStatusWriter, NoGroupObjects
 from slurm_bridge.status.token_bucket import TokenBucket
 from slurm_bridge.status.write_backoff import Count, WriteBackoff
 
@@ -34,7 +34,7 @@ _RESTLESS: Final = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReporterLimits:
     """How much may be written, and how much may wait to be written.
 
     `patience_seconds`: a pod that is bound or forgotten sooner than this costs no write.
@@ -57,7 +57,7 @@ class Sight:
     """
 
     current: Callable[[Pod], Pod | None] = lambda pod: pod
-    known: Objects = dataclasses.field(default_factory=NoObjects)
+    known: GroupObjects = dataclasses.field(default_factory=NoGroupObjects)
     announcements: Announcements = dataclasses.field(default_factory=dict)
 
 
@@ -70,13 +70,13 @@ class StatusReporter:
         clock: ports.Clock,
         *,
         dice: random.Random,
-        limits: Limits | None = None,
+        limits: ReporterLimits | None = None,
         sight: Sight | None = None,
         count: Count = lambda _what, _outcome: None,
     ) -> None:
         self._cluster, self._clock = cluster, clock
         sight = sight or Sight()
-        self._limits = limits = limits or Limits()
+        self._limits = limits = limits or ReporterLimits()
         self._backoff = WriteBackoff(clock, dice, count)
         self._condition_queue = ConditionQueue(most=limits.most_conditions)
         self._writer = ConditionWriter(cluster, clock, self._backoff, self._condition_queue, sight.current)
@@ -95,7 +95,7 @@ class StatusReporter:
         """How many conditions and events are still to be written."""
         return len(self._condition_queue) + len(self._groups), len(self._event_queue)
 
-    def configure(self, limits: Limits) -> None:
+    def configure(self, limits: ReporterLimits) -> None:
         """Changes the rates and the patience; how much may wait stays as it was."""
         self._limits = limits
         self._condition_tokens = _bucket(limits.conditions_per_second, self._clock.now())

@@ -7,7 +7,7 @@ the name of a claim or of a resource is a demand depends on the object, which `h
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from slurm_bridge.model.features import Demand, Feature
+from slurm_bridge.model.features import Feature, FeatureDemand
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import apart
@@ -24,9 +24,9 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _LONGEST: Final = 64
 
 
-def of(workload: Workload) -> tuple[Demand, ...]:
+def of(workload: Workload) -> tuple[FeatureDemand, ...]:
     """The demands of all pods that have no node yet, each once."""
-    found: dict[tuple[Feature, tuple[str, str] | None, str], Demand] = {}
+    found: dict[tuple[Feature, tuple[str, str] | None, str], FeatureDemand] = {}
     for pod in workload.pods:
         for find in () if pod.bound else _TABLE:
             for one in find(pod, workload):
@@ -34,26 +34,26 @@ def of(workload: Workload) -> tuple[Demand, ...]:
     return tuple(found.values())
 
 
-def _spread(pod: Pod, _workload: Workload) -> Iterator[Demand]:
+def _spread(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
     for number, one in enumerate(pod.spec.topology_spread_constraints):
         if one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
             where = f"spec.topologySpreadConstraints[{number}] ({_word(one.get('topologyKey'))}, DoNotSchedule)"
-            yield Demand(feature=Feature.TOPOLOGY_SPREAD, subject=subject(pod), field=where)
+            yield FeatureDemand(feature=Feature.TOPOLOGY_SPREAD, subject=subject(pod), field=where)
 
 
-def _near(pod: Pod, _workload: Workload) -> Iterator[Demand]:
+def _near(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
     for where, _ in _required(pod, "podAffinity"):
-        yield Demand(feature=Feature.POD_AFFINITY, subject=subject(pod), field=where)
+        yield FeatureDemand(feature=Feature.POD_AFFINITY, subject=subject(pod), field=where)
 
 
-def _away(pod: Pod, workload: Workload) -> Iterator[Demand]:
+def _away(pod: Pod, workload: Workload) -> Iterator[FeatureDemand]:
     """Required anti-affinity, except between the members of a gang: Slurm is asked for one pod on each node."""
     for where, term in _required(pod, "podAntiAffinity"):
         if workload.gang is None or not apart.means_its_like(term, pod):
-            yield Demand(feature=Feature.POD_ANTI_AFFINITY, subject=subject(pod), field=where)
+            yield FeatureDemand(feature=Feature.POD_ANTI_AFFINITY, subject=subject(pod), field=where)
 
 
-def _ports(pod: Pod, _workload: Workload) -> Iterator[Demand]:
+def _ports(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
     """Ports of the host, except those of init containers that end before the others start."""
     spec = pod.spec
     rows = [("containers", number, one) for number, one in enumerate(spec.containers)]
@@ -66,10 +66,10 @@ def _ports(pod: Pod, _workload: Workload) -> Iterator[Demand]:
         for place, port in enumerate(container.ports):
             if port.host_port > 0:
                 field = f"spec.{where}[{number}].ports[{place}].hostPort ({port.host_port})"
-                yield Demand(feature=Feature.HOST_PORTS, subject=subject(pod), field=field)
+                yield FeatureDemand(feature=Feature.HOST_PORTS, subject=subject(pod), field=field)
 
 
-def _claimed(pod: Pod, _workload: Workload) -> Iterator[Demand]:
+def _claimed(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
     """Claims by name. An ephemeral claim is made for its pod, and used by no other."""
     for number, one in enumerate(pod.spec.volumes):
         used = one.get("persistentVolumeClaim")
@@ -77,24 +77,33 @@ def _claimed(pod: Pod, _workload: Workload) -> Iterator[Demand]:
             name = str(used.get("claimName", ""))
             field = f"spec.volumes[{number}] (PersistentVolumeClaim {_word(name)}, ReadWriteOncePod)"
             claim = (pod.metadata.namespace, name)
-            yield Demand(feature=Feature.SOLE_CLAIMS, subject=subject(pod), field=field, claim=claim)
+            yield FeatureDemand(feature=Feature.SOLE_CLAIMS, subject=subject(pod), field=field, claim=claim)
 
 
-def _devices(pod: Pod, _workload: Workload) -> Iterator[Demand]:
+def _devices(pod: Pod, _workload: Workload) -> Iterator[FeatureDemand]:
     feature, called = Feature.RESOURCE_CLAIMS, subject(pod)
     for number, one in enumerate(pod.spec.resource_claims):
-        yield Demand(feature=feature, subject=called, field=f"spec.resourceClaims[{number}] ({_word(one.get('name'))})")
+        yield FeatureDemand(
+            feature=feature, subject=called, field=f"spec.resourceClaims[{number}] ({_word(one.get('name'))})"
+        )
     for where, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
         for number, container in enumerate(containers):
             for name in (*container.resources.limits, *container.resources.requests):
                 if "/" in name and (name.startswith(DEVICE_CLASS) or _NATIVE not in name):
                     field = f"spec.{where}[{number}].resources ({_word(name)})"
                     behind = "" if name.startswith(DEVICE_CLASS) else name
-                    yield Demand(feature=feature, subject=called, field=field, resource=behind)
+                    yield FeatureDemand(feature=feature, subject=called, field=field, resource=behind)
 
 
 #: A further feature that only some hooks honour is one more row here, and one more member of `model.features.Feature`.
-_TABLE: Sequence[Callable[[Pod, Workload], Iterator[Demand]]] = (_spread, _near, _away, _ports, _claimed, _devices)
+_TABLE: Sequence[Callable[[Pod, Workload], Iterator[FeatureDemand]]] = (
+    _spread,
+    _near,
+    _away,
+    _ports,
+    _claimed,
+    _devices,
+)
 
 
 def _required(pod: Pod, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from slurm_bridge.model import marks, quantity
-from slurm_bridge.model.features import Demand
+from slurm_bridge.model.features import FeatureDemand
 from slurm_bridge.model.job import Gres, JobRequest, Memory
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Workload
@@ -52,7 +52,7 @@ class Translated:
     told: str = ""
     one_per_node: bool = False
     node_memory_mib: int | None = None
-    demands: tuple[Demand, ...] = ()
+    demands: tuple[FeatureDemand, ...] = ()
 
 
 def translate(workload: Workload, rules: Rules) -> Translated | Reject:

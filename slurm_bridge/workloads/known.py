@@ -82,7 +82,7 @@ class Stores:
         return store.where(BY_RUN, f"{namespace}/{run}") if store is not None else ()
 
 
-class Asked:
+class DirectObjects:
     """Reads from the API server each time: for commands that run once."""
 
     def __init__(self, cluster: ports.Cluster) -> None:

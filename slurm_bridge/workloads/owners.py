@@ -42,7 +42,7 @@ class Reader(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class OwnerLimits:
     """How long an answer about an owner is kept, and how many.
 
     An edited annotation of an owner that is not watched is seen after `found` seconds; an owner that was missing or
@@ -100,11 +100,11 @@ class Owners:
         *,
         known: Known,
         more: tuple[Kind[Object], ...] = (),
-        limits: Limits | None = None,
+        limits: OwnerLimits | None = None,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._limits = limits or Limits()
+        self._limits = limits or OwnerLimits()
         owners = (*kind_table.OWNERS, *more)
         self._kinds: Mapping[tuple[str, str], Kind[Any]] = {(kind.group, kind.kind): kind for kind in owners}
         self._reads = NamespaceBudget(at_once=self._limits.reads_at_once, per_second=self._limits.reads_per_second)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.families.kai import allocation, fairshare
-from slurm_bridge.families.kai.allocation import Group
-from slurm_bridge.families.kai.bench import Bench, Machine, Task
-from slurm_bridge.families.kai.fairshare import Claim, Divided
+from slurm_bridge.families.kai.allocation import TaskGroup
+from slurm_bridge.families.kai.bench import Bench, Machine, TaskRequest
+from slurm_bridge.families.kai.fairshare import Divided, QueueClaim
 from slurm_bridge.families.kai.topology import GPU, WHOLE
 from slurm_bridge.hooks.base import Ask, NodeSet, Subsets
-from slurm_bridge.hooks.calls import Caller, Hook, Unobserved
+from slurm_bridge.hooks.calls import Hook, HookCaller, Unobserved
 from slurm_bridge.hooks.pass_context import Layers, Stopped
 from slurm_bridge.hooks.services import Silent
 from slurm_bridge.hooks.session import Session
@@ -150,7 +150,7 @@ def _hook(given: Fields, every: Names, labels: Labels) -> object:
 
 
 def _session(hooks: tuple[Hook, ...], names: Names) -> Session:
-    caller = Caller(VirtualClock(), Unobserved())
+    caller = HookCaller(VirtualClock(), Unobserved())
     layers = Layers(hooks, caller, lambda _: Silent(), random.Random(0))
     return Session(layers, kube_records.named(names), now=0.0)
 
@@ -163,7 +163,7 @@ def _attempt(given: Fields) -> Result:
     free = given.mapping("free")
     bench = Bench([Machine(name=name, total={GPU: amount}) for name, amount in free.items()])
     tasks = [
-        Task(name=one.text("name"), resources={GPU: one.whole("gpus")}, only=_only(one))
+        TaskRequest(name=one.text("name"), resources={GPU: one.whole("gpus")}, only=_only(one))
         for one in given.records("tasks")
     ]
     tried = allocation.attempt(bench, given.list("sets"), lambda nodes: allocation.seat_all(bench, tasks, nodes))
@@ -204,9 +204,9 @@ def _machine(given: Fields) -> Machine:
     )
 
 
-def _group(given: Fields, name: str) -> Group:
+def _group(given: Fields, name: str) -> TaskGroup:
     asked = given.fields("constraint", None)
-    return Group(
+    return TaskGroup(
         name=name,
         constraint=None if asked is None else constraint(asked),
         tasks=tuple(_task(one) for one in given.records("tasks", ())),
@@ -214,15 +214,17 @@ def _group(given: Fields, name: str) -> Group:
     )
 
 
-def _task(given: Fields) -> Task:
-    return Task(name=given.text("name"), resources=given.mapping("resources"), selector=given.mapping("selector", {}))
+def _task(given: Fields) -> TaskRequest:
+    return TaskRequest(
+        name=given.text("name"), resources=given.mapping("resources"), selector=given.mapping("selector", {})
+    )
 
 
 # -- fair_share_division ---------------------------------------------------------------------------------------------
 
 
-def _claim(given: Fields) -> Claim:
-    return Claim(
+def _claim(given: Fields) -> QueueClaim:
+    return QueueClaim(
         request=given.number("request"),
         deserved=given.number("deserved", None),
         weight=given.number("weight"),
@@ -234,7 +236,7 @@ def _claim(given: Fields) -> Claim:
     )
 
 
-_DIVISIONS: Mapping[str, Callable[[float, Mapping[str, Claim], float], Divided]] = {
+_DIVISIONS: Mapping[str, Callable[[float, Mapping[str, QueueClaim], float], Divided]] = {
     "divide": fairshare.divide,
     "over_quota": fairshare.over_quota,
 }

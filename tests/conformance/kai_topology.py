@@ -8,11 +8,19 @@ import numpy as np
 from slurm_bridge.cluster.columns import Whole
 from slurm_bridge.families.kai import domain_order, fit, nodesets, scores, topology
 from slurm_bridge.families.kai.domain_order import Branch
-from slurm_bridge.families.kai.fit import Demand, Room, Scope
-from slurm_bridge.families.kai.nodesets import Question
+from slurm_bridge.families.kai.fit import DomainRoom, DomainScope, TaskDemand
+from slurm_bridge.families.kai.nodesets import NodeSetQuestion
 from slurm_bridge.families.kai.scores import Has
-from slurm_bridge.families.kai.stock import Node, Nodes
-from slurm_bridge.families.kai.topology import WHOLE, Amounts, Constraint, Domain, InvalidConstraint, Job, Topology
+from slurm_bridge.families.kai.stock import StockNode, StockNodes
+from slurm_bridge.families.kai.topology import (
+    WHOLE,
+    Amounts,
+    Domain,
+    InvalidConstraint,
+    TaskOwner,
+    Topology,
+    TopologyConstraint,
+)
 from slurm_bridge.families.kai.tree import Tree
 from tests.conformance.fields import Fields
 
@@ -20,18 +28,18 @@ Result = Mapping[str, Any]
 Operation = Callable[[Fields], Result]
 
 
-def constraint(given: Fields) -> Constraint:
+def constraint(given: Fields) -> TopologyConstraint:
     """What is asked of a topology."""
-    return Constraint(
+    return TopologyConstraint(
         topology=given.text("topology", None),
         required=given.text("required", None),
         preferred=given.text("preferred", None),
     )
 
 
-def job(given: Fields) -> Job:
+def job(given: Fields) -> TaskOwner:
     """Whose tasks they are."""
-    return Job(namespace=given.text("namespace"), name=given.text("name"))
+    return TaskOwner(namespace=given.text("namespace"), name=given.text("name"))
 
 
 def topologies(given: Fields) -> list[Topology]:
@@ -44,8 +52,8 @@ def _topology(given: Fields) -> Topology:
     return Topology(name=given.text("topology", ""), levels=given.texts("levels"))
 
 
-def _node(given: Fields) -> Node:
-    return Node(
+def _node(given: Fields) -> StockNode:
+    return StockNode(
         name=given.text("name"),
         labels=given.mapping("labels"),
         idle=given.mapping("idle"),
@@ -67,8 +75,8 @@ def _amounts(given: Fields) -> Amounts:
 
 def _lowest_common_domain(given: Fields) -> Result:
     where = _topology(given)
-    nodes = [Node(name=name, labels=_labels(one), idle={}) for name, one in given.named("nodes").items()]
-    tree = Tree.of(where, Nodes.of(nodes))
+    nodes = [StockNode(name=name, labels=_labels(one), idle={}) for name, one in given.named("nodes").items()]
+    tree = Tree.of(where, StockNodes.of(nodes))
     cut = tree.cut(tree.stock.members.every, len(where.levels))
     domain = topology.lowest_common_domain(where, cut.ends(), constraint(given))
     return {"domain": domain, "level": where.level(domain), "nodes": sorted(cut.nodes(0))}
@@ -83,21 +91,21 @@ def _relevant_levels(given: Fields) -> Result:
 
 
 def _accounting(given: Fields) -> Result:
-    return {"mode": "pods" if Demand.of(_tasks(given)).by_pods else "sums"}
+    return {"mode": "pods" if TaskDemand.of(_tasks(given)).by_pods else "sums"}
 
 
 def _allocatable_pods(given: Fields) -> Result:
-    tree = Tree.of(_topology(given), Nodes.of(map(_node, given.records("nodes"))))
+    tree = Tree.of(_topology(given), StockNodes.of(map(_node, given.records("nodes"))))
     cut = tree.cut(tree.stock.members.every, len(tree.topology.levels))
-    room = nodesets.room_in(tree, cut, Demand.of(_tasks(given)))
+    room = nodesets.room_in(tree, cut, TaskDemand.of(_tasks(given)))
     assert room.pods is not None
     names = ("/".join(domain) or topology.ROOT for domain in cut.outline.domains)
     return {"pods": dict(zip(names, room.pods.tolist(), strict=True))}
 
 
 def _ratio(given: Fields) -> Result:
-    demand = Demand(count=0, requested=given.mapping("requested"), by_pods=False)
-    room = Room(free=_columns(demand.requested, [given.mapping("free")]), number=1)
+    demand = TaskDemand(count=0, requested=given.mapping("requested"), by_pods=False)
+    room = DomainRoom(free=_columns(demand.requested, [given.mapping("free")]), number=1)
     return {"ratio": room.ratios(demand.requested)[0], "fits": bool(room.fits(demand)[0])}
 
 
@@ -107,31 +115,31 @@ def _columns(requested: Amounts, free: Sequence[Amounts]) -> dict[str, Whole]:
 
 def _candidates(given: Fields) -> Result:
     where, asked, subgroup = _topology(given), constraint(given), given.text("subgroup", WHOLE)
-    question = Question(job=job(given.fields("job")), tasks=(), constraint=asked, subgroup=subgroup)
-    demand = Demand(count=given.whole("task_count"), requested=given.mapping("requested", {}))
+    question = NodeSetQuestion(job=job(given.fields("job")), tasks=(), constraint=asked, subgroup=subgroup)
+    demand = TaskDemand(count=given.whole("task_count"), requested=given.mapping("requested", {}))
     written, active = given.records("domains"), given.texts("active_nodes", ())
     domains: list[Domain] = [one.texts("domain") for one in written]
     room = _room(written, demand)
     nodes = list(zip(domains, [one.texts("nodes", ()) for one in written], strict=True))
     levels = topology.relevant_levels(where, asked, subgroup)
-    scope = Scope(topology=where, levels=levels, held=fit.binding(where, asked, nodes, active))
+    scope = DomainScope(topology=where, levels=levels, held=fit.binding(where, asked, nodes, active))
     found = fit.candidates(scope, domains, room.fits(demand).tolist())
     lines = fit.shortages(scope, domains, room, demand)
     return {"domains": found, "errors": nodesets.no_room(where, question, lines)}
 
 
-def _room(written: Sequence[Fields], demand: Demand) -> Room:
+def _room(written: Sequence[Fields], demand: TaskDemand) -> DomainRoom:
     if all(one.has("pods") for one in written):
-        return Room(free={}, pods=np.array([one.whole("pods") for one in written], np.int64), number=len(written))
+        return DomainRoom(free={}, pods=np.array([one.whole("pods") for one in written], np.int64), number=len(written))
     free = [one.mapping("free") for one in written]
-    return Room(free=_columns(demand.requested, free), number=len(written))
+    return DomainRoom(free=_columns(demand.requested, free), number=len(written))
 
 
 def _node_sets(given: Fields) -> Result:
-    stock = Nodes.of(map(_node, given.records("nodes")))
+    stock = StockNodes.of(map(_node, given.records("nodes")))
     trees = {one.name: Tree.of(one, stock) for one in topologies(given)}
     asked = given.fields("constraint", None)
-    question = Question(
+    question = NodeSetQuestion(
         job=job(given.fields("job")),
         tasks=_tasks(given),
         constraint=None if asked is None else constraint(asked),
@@ -174,7 +182,7 @@ def _shown(tree: Branch | None) -> Any:
 
 def _sort_tree(given: Fields) -> Result:
     drawn, requested = _Drawn(given.fields("tree", None)), given.mapping("requested")
-    room = Room(free=_columns(requested, drawn.free), number=len(drawn.free))
+    room = DomainRoom(free=_columns(requested, drawn.free), number=len(drawn.free))
     ratios = room.ratios(requested).tolist()
     lowest = given.text("max_depth", None)
     return {"tree": _shown(domain_order.sort_tree(drawn.tree, lambda one: ratios[one.number], lowest))}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.families.kube_scheduler import filters, fiterror, scene
 from slurm_bridge.families.kube_scheduler.predicates import resources as fitting
 from slurm_bridge.families.kube_scheduler.predicates import standard
@@ -29,7 +29,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 def _scene(node: Node, pod: Pod, running: Iterable[Pod] = ()) -> Scene:
     """A cluster of one node, on which some pods run."""
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     keeper.on_node(None, node)
     for one in running:
         keeper.on_pod(None, one)

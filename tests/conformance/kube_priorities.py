@@ -18,7 +18,7 @@ from slurm_bridge.families.kube_scheduler.priorities import allocation, images, 
 from slurm_bridge.families.kube_scheduler.priorities.rule import BadPriority, HostPriority, PriorityConfig
 from slurm_bridge.families.kube_scheduler.priority_chain import PrioritiesFailed, Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
-from slurm_bridge.families.kube_scheduler.selection import NothingToSelect, Turns
+from slurm_bridge.families.kube_scheduler.selection import HostTurns, NothingToSelect
 from slurm_bridge.hooks.services import JsonClient, NotAnswered, Target
 from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.pod import Pod
@@ -125,7 +125,7 @@ def _num_feasible(given: Fields) -> Result:
 
 def _select_host(given: Fields) -> Result:
     scored = [HostPriority(host, score) for host, score in given.list("priority_list")]
-    turns = Turns(given.whole("counter", 0))
+    turns = HostTurns(given.whole("counter", 0))
     try:
         return {"hosts": [selection.select_host(scored, turns) for _ in range(given.whole("calls", 1))]}
     except NothingToSelect as nothing:
@@ -286,7 +286,7 @@ def _schedule(given: Fields) -> Result:
     by = cycle.Algorithm(
         predicates=_predicates(given, pod),
         prioritizer=Prioritizer(rated),
-        pick=Turns(),
+        pick=HostTurns(),
         always_check_all=given.flag("always_check_all", False),
     )
     seen = scene.scene(snapshot, pod, lookup=Lookup(storage=storage))

@@ -5,9 +5,9 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks.calls import Caller, Unobserved
+from slurm_bridge.hooks.calls import HookCaller, Unobserved
 from slurm_bridge.hooks.pass_context import Layers
 from slurm_bridge.hooks.services import Silent
 from slurm_bridge.hooks.session import Session
@@ -32,7 +32,7 @@ Term = dict[str, Any]
 
 def cluster(nodes: Iterable[Fields], pods: Iterable[Fields]) -> ClusterSnapshot:
     """These nodes with these pods on them."""
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for given in nodes:
         keeper.on_node(None, _node(given))
         for attached in _attached(given):
@@ -44,7 +44,7 @@ def cluster(nodes: Iterable[Fields], pods: Iterable[Fields]) -> ClusterSnapshot:
 
 def named(names: Iterable[str]) -> ClusterSnapshot:
     """Nodes of which only the names matter."""
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for name in names:
         keeper.on_node(None, Node(metadata=ObjectMeta(name=name, uid=f"uid-{name}")))
     return keeper.snapshot()
@@ -66,7 +66,7 @@ def claims(written: Mapping[str, Fields]) -> dict[str, Claim]:
 
 def session(snapshot: ClusterSnapshot) -> Session:
     """A pass over a chain without hooks."""
-    caller = Caller(VirtualClock(), Unobserved())
+    caller = HookCaller(VirtualClock(), Unobserved())
     return Session(Layers((), caller, lambda _: Silent(), random.Random(0)), snapshot, now=0.0)
 
 

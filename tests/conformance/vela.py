@@ -14,9 +14,9 @@ from slurm_bridge.families.vela.dice import Places
 from slurm_bridge.families.vela.plugins import battery, fit, geo, recency
 from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
 from slurm_bridge.families.vela.samples import SamplingResponse
-from slurm_bridge.families.vela.scene import Scene
+from slurm_bridge.families.vela.scene import SamplingScene
 from slurm_bridge.families.vela.scores import Weighted
-from slurm_bridge.families.vela.smart import Failure
+from slurm_bridge.families.vela.smart import AgentFailure
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Container, Pod, PodSpec, ResourceNeeds
 from tests.conformance.fields import Fields
@@ -180,9 +180,9 @@ def _sampling_loop_counts(given: Fields) -> Result:
     return {"asked": list(found.asked), "eligible": len(found.found), "status": found.status.value}
 
 
-def _answer(cluster: str, answer: Fields) -> SamplingResponse | Failure:
+def _answer(cluster: str, answer: Fields) -> SamplingResponse | AgentFailure:
     if answer.has("error"):
-        return Failure(why=answer.text("error"))
+        return AgentFailure(why=answer.text("error"))
     nodes = answer.texts("nodes")
     none: Whole = np.zeros(len(nodes), np.int64)
     return SamplingResponse(cluster=cluster, nodes=nodes, uids=[""] * len(nodes), accumulated=none, plugins=none)
@@ -256,7 +256,7 @@ def _written(amounts: Mapping[str, int]) -> dict[str, str | int | float]:
 
 
 def _limits(given: Fields) -> Mapping[str, int]:
-    return Scene(_pod(given.fields("pod")), NodeColumns.of({}), 0.0).limits
+    return SamplingScene(_pod(given.fields("pod")), NodeColumns.of({}), 0.0).limits
 
 
 def _amounts(amounts: Mapping[str, int]) -> fit.Amounts:
@@ -278,7 +278,7 @@ def _resources_fit_score(given: Fields) -> Result:
 
 def _geo(given: Fields) -> Result:
     pod, node = given.fields("pod"), given.fields("node")
-    target = geo.Place(*pod.numbers("target")) if pod.has("target") and not pod.null("target") else None
+    target = geo.Coordinates(*pod.numbers("target")) if pod.has("target") and not pod.null("target") else None
     unknown = (np.nan, np.nan)
     latitude, longitude = unknown if node.null("location") else node.numbers("location", unknown)
     question = (target, np.array([latitude]), np.array([longitude]), pod.number("max_distance_km", geo.MAX_DISTANCE_KM))
@@ -312,7 +312,7 @@ def _multibind(given: Fields) -> Result:
 
 
 def _node_commit(given: Fields) -> Result:
-    ledger = commit.Ledger(given.fields("node").mapping("available"))
+    ledger = commit.NodeLedger(given.fields("node").mapping("available"))
     results = [
         ledger.commit(request.mapping("limits"), readable=not request.flag("fetch_error", default=False)).value
         for request in given.records("requests")

@@ -6,12 +6,12 @@ from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import node_search, nodes, records, tree
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Passing
-from slurm_bridge.families.yunikorn.queues.applications import Waiting
-from slurm_bridge.families.yunikorn.queues.nodes import Nodes
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode
-from slurm_bridge.families.yunikorn.queues.rules import Rules
-from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
+from slurm_bridge.families.yunikorn.queues.nodes import NodesOfPartition
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId, NodeMode
+from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.conformance.fields import Fields, Malformed
 
@@ -24,18 +24,18 @@ class _World:
     """One partition and its clock."""
 
     def __init__(self, given: Fields) -> None:
-        rules = Rules(
+        rules = AllocationRules(
             node_sort=given.text("node_sort", "fair"),
             reservation_delay=given.number("reservation_delay", 2),
         )
-        self.partition = Partition(_tree(given.fields("tree"), None), nodes.sorts(), rules)
+        self.partition = QueuePartition(_tree(given.fields("tree"), None), nodes.sorts(), rules)
         self.passing = Passing(self.partition)
         self.now = 0.0
         self.nodes = [_node(one) for one in given.records("nodes")]
         for node in self.nodes:
             self.partition.put_node(node)
 
-    def add(self, application: records.Application, queue: str, asks: list[Callable[[float], Ask]]) -> None:
+    def add(self, application: records.Application, queue: str, asks: list[Callable[[float], AllocationAsk]]) -> None:
         if application.name not in self.partition.applications:
             leaf = tree.find(self.partition.root, queue)
             assert leaf is not None, queue
@@ -53,7 +53,7 @@ class _World:
     def make_schedulable(self, name: str) -> None:
         record = next(one for one in self.nodes if one.name == name)
         self.partition.put_node(
-            records.Node(name=name, partition=_PARTITION, capacity=record.capacity, schedulable=True)
+            records.NodeReport(name=name, partition=_PARTITION, capacity=record.capacity, schedulable=True)
         )
 
     def release(self, name: str) -> None:
@@ -80,7 +80,7 @@ class _World:
 
 def _tree(given: Fields, parent: Queue | None) -> Queue:
     children = given.records("children", ())
-    settings = Settings(
+    settings = QueueSettings(
         guaranteed=given.mapping("guaranteed", None),
         max=given.mapping("max", None),
         sort_policy=given.choice("app_sort", _SORTS) if given.has("app_sort") else None,
@@ -91,8 +91,8 @@ def _tree(given: Fields, parent: Queue | None) -> Queue:
     return queue
 
 
-def _node(given: Fields) -> records.Node:
-    return records.Node(
+def _node(given: Fields) -> records.NodeReport:
+    return records.NodeReport(
         name=given.text("name"),
         partition=_PARTITION,
         capacity=given.mapping("capacity"),
@@ -100,12 +100,12 @@ def _node(given: Fields) -> records.Node:
     )
 
 
-def _asks(given: Fields, application: str) -> list[Callable[[float], Ask]]:
+def _asks(given: Fields, application: str) -> list[Callable[[float], AllocationAsk]]:
     """Asks that are as old as they say, or as the moment in which they come."""
     created = given.number("created", None)
     key, count = given.text("key"), given.whole("count", None)
     ask = functools.partial(
-        Ask,
+        AllocationAsk,
         application=application,
         partition=_PARTITION,
         resource=given.mapping("resource"),
@@ -116,7 +116,7 @@ def _asks(given: Fields, application: str) -> list[Callable[[float], Ask]]:
     return [functools.partial(_created, functools.partial(ask, key=one), created) for one in keys]
 
 
-def _created(ask: Callable[..., Ask], created: float | None, now: float) -> Ask:
+def _created(ask: Callable[..., AllocationAsk], created: float | None, now: float) -> AllocationAsk:
     return ask(created=now if created is None else created)
 
 
@@ -174,21 +174,21 @@ def _simulate(given: Fields) -> Mapping[str, Any]:
 
 
 def _pick_node(given: Fields) -> Mapping[str, Any]:
-    book = Nodes(nodes.sorts(), Mode.FREE)
+    book = NodesOfPartition(nodes.sorts(), NodeMode.FREE)
     for one in given.records("nodes"):
         _in_use(one, book)
     wanted = given.fields("ask")
-    ask = Ask(
+    ask = AllocationAsk(
         key="ask", application="app", partition=_PARTITION, resource=wanted.mapping("resource"),
         created=-wanted.number("age"),
     )  # fmt: skip
-    waiting = Waiting(ask, "fair")
+    waiting = PendingAsk(ask, "fair")
     if wanted.flag("reserved", False):
         waiting.on["elsewhere"] = 0.0
     found = node_search.pick(
         waiting,
         book,
-        reserving=node_search.may_reserve(waiting, (), now=0.0, delay=Rules().reservation_delay),
+        reserving=node_search.may_reserve(waiting, (), now=0.0, delay=AllocationRules().reservation_delay),
         may=node_search.anywhere,
         score=functools.partial(book.score, "fair"),
     )
@@ -196,10 +196,10 @@ def _pick_node(given: Fields) -> Mapping[str, Any]:
     return {"result": "allocate" if found.nodes else "reserve" if found.reserve else "none", "node": node or None}
 
 
-def _in_use(given: Fields, book: Nodes) -> None:
+def _in_use(given: Fields, book: NodesOfPartition) -> None:
     node = _node(given)
     book.put(node)
-    taken = Ask(key=node.name, application="other", partition=_PARTITION, resource=given.mapping("allocated"))
+    taken = AllocationAsk(key=node.name, application="other", partition=_PARTITION, resource=given.mapping("allocated"))
     book.add(Allocation(ask=taken, nodes=(node.name,)))
     if given.flag("reserved", False):
         book.hold(node.name, _OTHER, 0.0)
@@ -210,7 +210,7 @@ def _timeout(given: Fields) -> Mapping[str, Any]:
         "cancelled": node_search.overdue(
             fits_headroom=given.flag("fits_headroom"),
             seconds=60 * given.number("reserved_minutes_ago"),
-            timeout=Rules().reservation_timeout,
+            timeout=AllocationRules().reservation_timeout,
         )
     }
 
@@ -219,7 +219,7 @@ def _gang(given: Fields) -> Mapping[str, Any]:
     path = given.records("queues")
     queue: Queue | None = None
     for depth, one in enumerate(path):
-        settings = Settings(
+        settings = QueueSettings(
             max=one.mapping("max", None),
             sort_policy=one.choice("app_sort", _SORTS) if one.has("app_sort") else None,
         )

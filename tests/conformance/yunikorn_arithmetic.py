@@ -6,7 +6,7 @@ from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import amounts, orders, quantities
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
-from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 from tests.conformance.fields import Fields
 
@@ -86,9 +86,11 @@ def _quantities(given: Fields, expect: Fields) -> None:
 # -- orders ----------------------------------------------------------------------------------------------------------
 
 
-def _settings(given: Fields, guaranteed: Known = None) -> Settings:
+def _settings(given: Fields, guaranteed: Known = None) -> QueueSettings:
     by_priority = given.flag("priority_enabled")
-    return Settings(guaranteed=guaranteed, sort_policy=given.choice("policy", _POLICIES), priority_sorting=by_priority)
+    return QueueSettings(
+        guaranteed=guaranteed, sort_policy=given.choice("policy", _POLICIES), priority_sorting=by_priority
+    )
 
 
 def _queue_sorting(given: Fields, expect: Fields) -> None:
@@ -99,7 +101,7 @@ def _queue_sorting(given: Fields, expect: Fields) -> None:
 
 
 def _child(parent: Queue, written: Fields) -> None:
-    settings = Settings(guaranteed=written.mapping("guaranteed", None))
+    settings = QueueSettings(guaranteed=written.mapping("guaranteed", None))
     queue = Queue(written.text("name"), parent, leaf=True, settings=settings)
     queue.fair_max = written.mapping("fair_max", None)
     queue.allocate(written.mapping("allocated", None))

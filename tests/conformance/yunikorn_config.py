@@ -5,7 +5,7 @@ from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import acl, placement, tree
 from slurm_bridge.families.yunikorn.queues.config import documents, parser, validation
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from tests.conformance.fields import Fields, Malformed
 
 Result = Mapping[str, Any]
@@ -39,7 +39,7 @@ def _placed(result: placement.Placed | placement.Rejected) -> Result:
 
 def _queue(record: Fields, parent: tree.Queue | None) -> tree.Queue:
     children = record.records("children", ())
-    settings = Settings(
+    settings = QueueSettings(
         submit_acl=acl.parse(record.text("submitacl", "")), admin_acl=acl.parse(record.text("adminacl", ""))
     )
     leaf = not (record.flag("parent", default=False) or children)
@@ -51,25 +51,25 @@ def _queue(record: Fields, parent: tree.Queue | None) -> tree.Queue:
     return queue
 
 
-def _rule(record: Fields) -> documents.Rule:
+def _rule(record: Fields) -> documents.PlacementRule:
     parent, chosen = record.fields("parent", None), record.fields("filter", None)
-    return documents.Rule(
+    return documents.PlacementRule(
         name=record.text("name"),
         value=record.text("value", ""),
         create=record.flag("create", default=False),
         parent=_rule(parent) if parent else None,
-        filter=_filter(chosen) if chosen else documents.Filter(),
+        filter=_filter(chosen) if chosen else documents.UserFilter(),
     )
 
 
-def _filter(record: Fields) -> documents.Filter:
-    return documents.Filter(
+def _filter(record: Fields) -> documents.UserFilter:
+    return documents.UserFilter(
         kind=record.text("type", ""), users=record.texts("users", ()), groups=record.texts("groups", ())
     )
 
 
-def _candidate(record: Fields) -> placement.Candidate:
-    return placement.Candidate(
+def _candidate(record: Fields) -> placement.ApplicationCandidate:
+    return placement.ApplicationCandidate(
         user=record.text("user", ""),
         groups=record.texts("groups", ()),
         queue=record.text("queue", ""),

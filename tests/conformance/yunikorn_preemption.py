@@ -18,9 +18,16 @@ from slurm_bridge.families.yunikorn.queues.preempting import (
     units,
 )
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Planned, Refused, Rooms, Scene, Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+    Asker,
+    AttemptAllocation,
+    AttemptRefused,
+    AttemptScene,
+    ImaginedNodes,
+    Planned,
+)
 from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
-from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, Settings
+from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.conformance.fields import Fields
 
@@ -34,9 +41,9 @@ _PREEMPTIONS = {policy.value: policy for policy in PreemptionPolicy}
 # -- records ---------------------------------------------------------------------------------------------------------
 
 
-def _settings(written: Fields) -> Settings:
+def _settings(written: Fields) -> QueueSettings:
     fenced, ruled = written.has("priority_policy"), written.has("preemption_policy")
-    return Settings(
+    return QueueSettings(
         max=written.mapping("max", None),
         guaranteed=written.mapping("guaranteed", None),
         offset=written.whole("offset", 0),
@@ -68,7 +75,7 @@ def _found(root: Queue, path: str) -> Queue:
     return queue
 
 
-def _tree(given: Fields) -> tuple[Queue, list[Standing]]:
+def _tree(given: Fields) -> tuple[Queue, list[AttemptAllocation]]:
     written = given.fields("tree")
     root = _grown(written)
     standing = [_standing(one, _found(root, one.text("queue"))) for one in given.records("allocations", ())]
@@ -78,8 +85,8 @@ def _tree(given: Fields) -> tuple[Queue, list[Standing]]:
     return root, standing
 
 
-def _standing(written: Fields, queue: Queue, node: str = "") -> Standing:
-    return Standing(
+def _standing(written: Fields, queue: Queue, node: str = "") -> AttemptAllocation:
+    return AttemptAllocation(
         key=written.text("key"),
         queue=queue,
         resource=written.mapping("resource", {}),
@@ -108,11 +115,11 @@ def _alone() -> Queue:
     return Queue("root", leaf=True)
 
 
-def _of(standing: Iterable[Standing]) -> Callable[[Queue], list[Standing]]:
+def _of(standing: Iterable[AttemptAllocation]) -> Callable[[Queue], list[AttemptAllocation]]:
     return lambda queue: [one for one in standing if one.queue is queue]
 
 
-def _keys(found: Iterable[Standing]) -> list[Any]:
+def _keys(found: Iterable[AttemptAllocation]) -> list[Any]:
     return [one.key for one in found]
 
 
@@ -178,21 +185,21 @@ def _try_preemption(given: Fields) -> Result:
     nodes = given.records("nodes")
     reserved = {node.text("name"): node.flag("reserved", default=False) for node in nodes}
     acceptable = given.texts("acceptable_nodes", tuple(reserved))
-    scene = Scene(
+    scene = AttemptScene(
         standing=_of(standing),
-        nodes=Rooms(_room(node, standing) for node in nodes),
+        nodes=ImaginedNodes(_room(node, standing) for node in nodes),
         acceptable=lambda node, _victims: node in acceptable,
         held=reserved.__getitem__,
         nodes_tried=given.flag("nodes_tried", default=False),
         guarded=False,
     )
     outcome = attempts.confirm(asker, attempts.try_preemption(asker, scene), ended.__contains__)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, AttemptRefused):
         return {"result": "none", "reason": outcome.reason.value, "victims": []}
     return {"result": "preempt", "node": outcome.nodes[0], "victims": sorted(_keys(outcome.victims))}
 
 
-def _room(node: Fields, standing: Iterable[Standing]) -> facts.Room:
+def _room(node: Fields, standing: Iterable[AttemptAllocation]) -> facts.ImaginedNode:
     schedulable = node.flag("schedulable", default=True)
     return facts.room(node.text("name"), node.mapping("capacity"), standing, schedulable=schedulable)
 
@@ -225,7 +232,7 @@ def _distribute(given: Fields) -> Result:
     return {"leaves": {leaf.path: amount for leaf, amount in leaves.items()}}
 
 
-def _standing_alone(given: Fields) -> list[Standing]:
+def _standing_alone(given: Fields) -> list[AttemptAllocation]:
     queue = _alone()
     return [_standing(one, queue) for one in given.records("allocations")]
 

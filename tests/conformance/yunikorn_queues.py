@@ -8,13 +8,13 @@ from slurm_bridge.errors import BadConfiguration
 from slurm_bridge.families.yunikorn.queues import acl, priorities, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.conformance.fields import Fields
 
 Result = Mapping[str, Any]
 Operation = Callable[[Fields], Result]
-Configured = Callable[[Fields], Settings]
+Configured = Callable[[Fields], QueueSettings]
 Filled = Callable[[Queue, Fields], None]
 
 
@@ -37,8 +37,8 @@ def _found(root: Queue, path: str) -> Queue:
 # -- headroom --------------------------------------------------------------------------------------------------------
 
 
-def _limits(written: Fields) -> Settings:
-    return Settings(max=written.mapping("max", None), max_applications=written.whole("max_applications", 0))
+def _limits(written: Fields) -> QueueSettings:
+    return QueueSettings(max=written.mapping("max", None), max_applications=written.whole("max_applications", 0))
 
 
 def _usage(queue: Queue, written: Fields) -> None:
@@ -76,10 +76,10 @@ HEADROOM: Mapping[str, Operation] = {
 _POLICIES = {policy.value: policy for policy in PriorityPolicy}
 
 
-def _offset(written: Fields) -> Settings:
+def _offset(written: Fields) -> QueueSettings:
     fenced = written.has("priority_policy")
     policy = written.choice("priority_policy", _POLICIES) if fenced else PriorityPolicy.DEFAULT
-    return Settings(offset=written.whole("offset", 0), priority_policy=policy)
+    return QueueSettings(offset=written.whole("offset", 0), priority_policy=policy)
 
 
 def _asked(queue: Queue, written: Fields) -> None:
@@ -109,9 +109,9 @@ def _check(given: Fields) -> Result:
     return {"allowed": acl.parse(given.text("acl")).allows(given.text("user"), given.texts("groups"))}
 
 
-def _guarded(written: Fields) -> Settings:
+def _guarded(written: Fields) -> QueueSettings:
     submit, admin = (acl.parse(written.text(key, "")) for key in ("submitacl", "adminacl"))
-    return Settings(submit_acl=submit, admin_acl=admin)
+    return QueueSettings(submit_acl=submit, admin_acl=admin)
 
 
 def _may(allowed: Callable[[Queue, str, tuple[str, ...]], bool]) -> Operation:

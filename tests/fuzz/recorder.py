@@ -7,9 +7,9 @@ import msgspec
 
 from slurm_bridge import errors, ports
 from slurm_bridge.model.job import (
-    Allocation,
     Component,
     Done,
+    JobAllocation,
     JobRequest,
     JobState,
     JobStates,
@@ -97,7 +97,7 @@ class Slurm:
     def jobs(self) -> Sequence[JobView]:
         return tuple(self._views.values())
 
-    def allocation(self, _job_id: JobId) -> Allocation | None:
+    def allocation(self, _job_id: JobId) -> JobAllocation | None:
         return None
 
     def find(self, owner: Owner) -> Sequence[JobView]:

@@ -158,7 +158,7 @@ class RealBrain:
         self._site, self._dreamers = site, list[families.Dreamer]()
         self._reload = reload.Reload(
             site.variant.settings,
-            reload.SettingsSource(fingerprint=lambda: repr(site.variant), load=lambda: site.variant.settings),
+            reload.SettingsReader(fingerprint=lambda: repr(site.variant), load=lambda: site.variant.settings),
             reload.Use(apply=self._apply, told=lambda _result, _text: None),
             clock,
         )

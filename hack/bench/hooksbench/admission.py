@@ -13,17 +13,17 @@ from hooksbench.queues import APPLICATIONS, PARTITION, QUEUES
 from slurm_bridge.families.yunikorn.queues import records
 from slurm_bridge.families.yunikorn.queues.config import validation
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
-from slurm_bridge.families.yunikorn.queues.core import Core
+from slurm_bridge.families.yunikorn.queues.core import QueueCore
 from slurm_bridge.families.yunikorn.queues.records import (
     Allocation,
-    Ask,
+    AllocationAsk,
+    AllocationRelease,
     AskId,
-    Mode,
+    FitQuestion,
     Named,
     News,
-    Question,
+    NodeMode,
     Registration,
-    Release,
     Update,
 )
 
@@ -72,7 +72,7 @@ class Manager:
             raise Broken(f"{one.subject}: {one.reason}")
         self.new.extend(news.new)
 
-    def predicate(self, _question: Question) -> str:
+    def predicate(self, _question: FitQuestion) -> str:
         return ""
 
 
@@ -93,14 +93,14 @@ class Gate:
 
     def __init__(self, nodes: int, queues: int = QUEUES, behind: int = APPLICATIONS) -> None:
         self.behind = behind
-        self._core = Core(_Clock(), _failed)
+        self._core = QueueCore(_Clock(), _failed)
         self.manager = Manager()
         self.queues = [f"root.p{place % _PARENTS}.q{place}" for place in range(queues)]
-        registration = Registration(rm=_RM, configuration=_document(queues), mode=Mode.ALLOCATABLE, predicates=True)
+        registration = Registration(rm=_RM, configuration=_document(queues), mode=NodeMode.ALLOCATABLE, predicates=True)
         self._core.register_resource_manager(registration, self.manager)
         capacity = {"vcore": 64_000, "memory": 256 << 30, "pods": 110}
         names = (f"node-{number:05}" for number in range(nodes))
-        self.told(nodes=tuple(records.Node(name=name, partition=PARTITION, capacity=capacity) for name in names))
+        self.told(nodes=tuple(records.NodeReport(name=name, partition=PARTITION, capacity=capacity) for name in names))
 
     def told(self, **fields: Any) -> None:
         """Send an update and let it come to rest."""
@@ -121,7 +121,7 @@ class Gate:
         )
         now = time.time()
         asks = tuple(
-            Ask(key=_KEY, application=one.name, partition=PARTITION, resource=_UNIT, created=now, shape="one")
+            AllocationAsk(key=_KEY, application=one.name, partition=PARTITION, resource=_UNIT, created=now, shape="one")
             for one in applications
         )
         self.told(applications=applications, asks=asks)
@@ -130,7 +130,7 @@ class Gate:
         """Their applications are over."""
         ids = [AskId(partition=PARTITION, application=one.ask.application, key=_KEY) for one in over]
         named = tuple(Named(partition=PARTITION, name=one.application) for one in ids)
-        self.told(releases=tuple(Release(id=one) for one in ids), removed_applications=named)
+        self.told(releases=tuple(AllocationRelease(id=one) for one in ids), removed_applications=named)
 
 
 def _document(queues: int) -> Document:

@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from slurm_bridge.families.yunikorn.queues import amounts, records
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
-from slurm_bridge.families.yunikorn.queues.applications import Waiting
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.node_search import May
-from slurm_bridge.families.yunikorn.queues.nodes import Node, sorts
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode
-from slurm_bridge.families.yunikorn.queues.rules import Rules
-from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode, sorts
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId, NodeMode
+from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 #: What there is of each on every cluster.
@@ -39,17 +39,17 @@ class Shortage:
     """What all workloads wait for, and how much room a node has then."""
 
     name: str
-    mode: Mode
+    mode: NodeMode
     may: May | None
 
 
-def _anywhere(_waiting: Waiting, _node: Node, _reserving: bool) -> bool:
+def _anywhere(_waiting: PendingAsk, _node: PartitionNode, _reserving: bool) -> bool:
     return True
 
 
 #: As the daemon has it (Slurm queues behind the core, which asks about every node), and as a scheduler of its own.
-QUOTAS = Shortage(name="quotas", mode=Mode.ALLOCATABLE, may=_anywhere)
-NODES = Shortage(name="nodes", mode=Mode.FREE, may=None)
+QUOTAS = Shortage(name="quotas", mode=NodeMode.ALLOCATABLE, may=_anywhere)
+NODES = Shortage(name="nodes", mode=NodeMode.FREE, may=None)
 SHORTAGES = (QUOTAS, NODES)
 
 
@@ -82,18 +82,18 @@ class Crowd:
         queues: int = QUEUES,
         applications: int = APPLICATIONS,
     ) -> None:
-        root, self.leaves = grown(queues, Settings(guaranteed=amounts.times(_UNIT, 10), sort_policy=policy))
+        root, self.leaves = grown(queues, QueueSettings(guaranteed=amounts.times(_UNIT, 10), sort_policy=policy))
         # What waits is never old enough to keep a node: that is another case than a pass in which none gets one.
-        rules = Rules(mode=shortage.mode, reservation_delay=2 * _NOW)
-        self.partition = Partition(root, sorts(), rules)
+        rules = AllocationRules(mode=shortage.mode, reservation_delay=2 * _NOW)
+        self.partition = QueuePartition(root, sorts(), rules)
         self.passing = Passing(self.partition, shortage.may)
         self._names = [f"node-{number:05}" for number in range(nodes)]
         self._turn = itertools.cycle(self._names)
         for name in self._names:
-            self.partition.put_node(records.Node(name=name, partition=PARTITION, capacity=_PLENTY))
+            self.partition.put_node(records.NodeReport(name=name, partition=PARTITION, capacity=_PLENTY))
         for number in range(applications):
             self._submit(number, self.leaves[number * _MOST % queues])
-        if shortage.mode is Mode.FREE:
+        if shortage.mode is NodeMode.FREE:
             self._fill()
         else:
             for leaf in self.leaves:
@@ -105,11 +105,13 @@ class Crowd:
             records.Application(name=name, partition=PARTITION, queue=leaf.path, submitted=float(number)), leaf
         )
         if number % _MOST:
-            has = Ask(key="has", application=name, partition=PARTITION, resource=_UNIT, members=number % _MOST)
+            has = AllocationAsk(
+                key="has", application=name, partition=PARTITION, resource=_UNIT, members=number % _MOST
+            )
             nodes = tuple(itertools.islice(self._turn, has.members))
             self.partition.adopt(Allocation(ask=has, nodes=nodes))
         units = 1 + number % _LARGEST
-        wants = Ask(
+        wants = AllocationAsk(
             key="wants",
             application=name,
             partition=PARTITION,
@@ -124,7 +126,7 @@ class Crowd:
         """Every node has as much as is on it."""
         for node in tuple(self.partition.nodes):
             capacity = dict(node.allocated) or _UNIT
-            self.partition.put_node(records.Node(name=node.name, partition=PARTITION, capacity=capacity))
+            self.partition.put_node(records.NodeReport(name=node.name, partition=PARTITION, capacity=capacity))
 
     def tried(self) -> int:
         """A whole pass; how many allocations it gave."""
@@ -134,14 +136,14 @@ class Crowd:
         """The queues are configured otherwise: nothing that was put in order before is of any use."""
         for leaf in self.leaves:
             leaf.configure(dataclasses.replace(leaf.settings, priority_sorting=not leaf.priority_sorting))
-        self.partition.follow(self.partition.rules, sorts(), documents.Queue(name=documents.ROOT))
+        self.partition.follow(self.partition.rules, sorts(), documents.QueueDocument(name=documents.ROOT))
 
     def end_one(self, number: int) -> None:
         """An application gives up what it had from the beginning."""
         self.partition.release(AskId(partition=PARTITION, application=f"application-{number:05}", key="has"))
 
 
-def grown(queues: int, settings: Settings) -> tuple[Queue, list[Queue]]:
+def grown(queues: int, settings: QueueSettings) -> tuple[Queue, list[Queue]]:
     """The root of a tree of two levels below it, and the leaves."""
     root = Queue("root")
     parents = [Queue(f"p{place}", root) for place in range(-(-queues // _SIBLINGS))]

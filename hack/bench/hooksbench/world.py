@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.cluster import facts
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.model.meta import Condition, ObjectMeta
 from slurm_bridge.model.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
 from slurm_bridge.model.pod import Container, Pod, PodSpec, PodStatus, ResourceNeeds
@@ -34,7 +34,7 @@ class World:
     """A cluster that changes with every workload that is placed."""
 
     def __init__(self, size: int) -> None:
-        self.keeper = Keeper(resources.requests_of)
+        self.keeper = ClusterCache(resources.requests_of)
         self.names = tuple(f"node-{number:05}" for number in range(size))
         for number, name in enumerate(self.names):
             self.keeper.on_node(None, _node(number, name))

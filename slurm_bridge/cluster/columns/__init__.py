@@ -7,18 +7,18 @@ any rule about placement. Arrays that are given out are shared: nobody writes in
 from slurm_bridge.cluster.columns.answers import Numbers, Reasons
 from slurm_bridge.cluster.columns.coded import Coded, Codes, Mask, Whole, units
 from slurm_bridge.cluster.columns.denials import Ruling
-from slurm_bridge.cluster.columns.kept import Kept
+from slurm_bridge.cluster.columns.kept import QuestionCache
 from slurm_bridge.cluster.columns.nodes import NodeColumns
 from slurm_bridge.cluster.columns.pods import PodColumns
 
 __all__ = [
     "Coded",
     "Codes",
-    "Kept",
     "Mask",
     "NodeColumns",
     "Numbers",
     "PodColumns",
+    "QuestionCache",
     "Reasons",
     "Ruling",
     "Whole",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns.coded import Codes, Mask
-from slurm_bridge.cluster.columns.members import Members
+from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.cluster.columns.nodes import NodeColumns
 
 Nodes = frozenset[str]
@@ -18,8 +18,8 @@ class Reasons(Mapping[str, tuple[str, ...]]):
 
     __slots__ = ("_codes", "_reasons", "denied", "members")
 
-    def __init__(self, columns: NodeColumns | Members, codes: Codes, reasons: tuple[tuple[str, ...], ...]) -> None:
-        self.members = columns if isinstance(columns, Members) else columns.members
+    def __init__(self, columns: NodeColumns | NodeRows, codes: Codes, reasons: tuple[tuple[str, ...], ...]) -> None:
+        self.members = columns if isinstance(columns, NodeRows) else columns.members
         #: The rows that are denied.
         self.denied: Mask = (codes > 0) & self.members.present
         self._codes = codes

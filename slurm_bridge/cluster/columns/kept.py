@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 _FEW = 128
 
 
-class Kept(Generic[K]):
+class QuestionCache(Generic[K]):
     """The last answer to each of so many questions; used from any thread.
 
     A question has to stand for all that its answer depends on beside the node itself.

@@ -18,7 +18,7 @@ MOST_SETS = 64
 _MANY = 16
 
 
-class Members:
+class NodeRows:
     """Nodes by row. Equal masks give the same frozenset again, so that whoever remembers by sets of nodes is fast."""
 
     def __init__(self, names: Sequence[str], every: frozenset[str]) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from slurm_bridge.cluster.columns.coded import Coded, Mask, Whole, units, units_given
-from slurm_bridge.cluster.columns.members import Members
+from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.cluster.columns.pods import PodColumns
 from slurm_bridge.cluster.columns.records import Records
-from slurm_bridge.cluster.columns.table import Past, Strand, Table
+from slurm_bridge.cluster.columns.table import Past, RecordTable, Strand
 from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
 from slurm_bridge.model.node import Node
 from slurm_bridge.model.pod import Pod
@@ -67,11 +67,11 @@ class Sides:
         return Sides(self.kube.after(kube), self.slurm.after(slurm), self.pods.after(pods), self.before)
 
 
-class NodeColumns(Table[NodeFacts]):
+class NodeColumns(RecordTable[NodeFacts]):
     """Columns over the nodes of one snapshot. Rows stay where they are while nodes come and go."""
 
     def __init__(
-        self, records: Records[NodeFacts | None], members: Members, past: Past, step: int, sides: Sides
+        self, records: Records[NodeFacts | None], members: NodeRows, past: Past, step: int, sides: Sides
     ) -> None:
         super().__init__(records, past, step)
         self.members = members
@@ -87,7 +87,7 @@ class NodeColumns(Table[NodeFacts]):
     def of(cls, nodes: Facts, names: frozenset[str] | None = None) -> "NodeColumns":
         """From scratch, in the order of the mapping."""
         every = frozenset(nodes) if names is None else names
-        return cls(Records.of(nodes.values()), Members(list(nodes), every), Past(), 0, Sides.new())
+        return cls(Records.of(nodes.values()), NodeRows(list(nodes), every), Past(), 0, Sides.new())
 
     @property
     def sides(self) -> Sides:
@@ -209,7 +209,7 @@ class NodeColumns(Table[NodeFacts]):
         records = self._facts.replaced(now, len(members), None)
         return NodeColumns(records, members, self.past, self.past.step(list(now)), sides)
 
-    def _moved(self, moved: Sequence[str], nodes: Facts, names: frozenset[str]) -> Members:
+    def _moved(self, moved: Sequence[str], nodes: Facts, names: frozenset[str]) -> NodeRows:
         """Nodes that went leave holes; those that came fill holes first."""
         found: list[str] = self.members.names.tolist()
         for name in moved:
@@ -221,7 +221,7 @@ class NodeColumns(Table[NodeFacts]):
                 found[holes.pop()] = name
             elif name in nodes:
                 found.append(name)
-        return Members(found, names)
+        return NodeRows(found, names)
 
     def _pods_now(self) -> PodColumns:
         """Under the lock: another thread may have made them meanwhile."""

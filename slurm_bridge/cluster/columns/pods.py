@@ -8,7 +8,7 @@ import numpy as np
 from slurm_bridge.cluster.columns.carried import Rows
 from slurm_bridge.cluster.columns.coded import Coded, Codes, Mask, Whole
 from slurm_bridge.cluster.columns.records import Records
-from slurm_bridge.cluster.columns.table import Past, Table, frozen
+from slurm_bridge.cluster.columns.table import Past, RecordTable, frozen
 from slurm_bridge.model.pod import Pod
 
 
@@ -25,7 +25,7 @@ class Places:
     nodes: int
 
 
-class PodColumns(Table[Pod]):
+class PodColumns(RecordTable[Pod]):
     """Columns over the pods on the nodes of one snapshot."""
 
     def __init__(self, records: Records[Pod | None], places: Places, past: Past, step: int) -> None:

@@ -134,7 +134,7 @@ class Strand:
         return made
 
 
-class Table(Generic[F]):
+class RecordTable(Generic[F]):
     """Records by row. A row keeps its record's place for as long as that is there; then it is a hole, to be filled."""
 
     def __init__(self, records: Sequence[F | None], past: Past, step: int) -> None:
@@ -146,7 +146,7 @@ class Table(Generic[F]):
         self._length = len(records)
         self._strand = Strand(past, step)
 
-    def since(self, before: "Table[F]") -> Rows | None:
+    def since(self, before: "RecordTable[F]") -> Rows | None:
         """The rows in which this may differ from another table; None when nobody remembers."""
         return self.past.between(before.step, self.step) if before.past is self.past else None
 

@@ -12,7 +12,7 @@ HARD = "DoNotSchedule"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint:
+class SpreadConstraint:
     """One constraint; a selector of None counts no pod.
 
     `minimum_domains`: with fewer domains than this the emptiest one counts as empty. `honor_affinity`, `honor_taints`:
@@ -32,14 +32,14 @@ class Constraint:
         return self.selector is not None and selectors.all_hold(self.selector, labels)
 
 
-def constraints(pod: Pod, *, hard: bool) -> tuple[Constraint, ...]:
+def constraints(pod: Pod, *, hard: bool) -> tuple[SpreadConstraint, ...]:
     """Those that must hold, or those that are wishes."""
     every = (_constraint(written, pod) for written in pod.spec.topology_spread_constraints)
     return tuple(one for one in every if one.hard is hard)
 
 
-def _constraint(written: Mapping[str, Any], pod: Pod) -> Constraint:
-    return Constraint(
+def _constraint(written: Mapping[str, Any], pod: Pod) -> SpreadConstraint:
+    return SpreadConstraint(
         topology_key=written.get("topologyKey", ""),
         max_skew=int(written.get("maxSkew", 1)),
         hard=written.get("whenUnsatisfiable", HARD) == HARD,

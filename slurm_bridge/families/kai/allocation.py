@@ -8,21 +8,21 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from slurm_bridge.families.kai import nodesets
-from slurm_bridge.families.kai.bench import Bench, Task
-from slurm_bridge.families.kai.nodesets import Found, Question
-from slurm_bridge.families.kai.topology import WHOLE, Amounts, Constraint, InvalidConstraint, Job
+from slurm_bridge.families.kai.bench import Bench, TaskRequest
+from slurm_bridge.families.kai.nodesets import Found, NodeSetQuestion
+from slurm_bridge.families.kai.topology import WHOLE, Amounts, InvalidConstraint, TaskOwner, TopologyConstraint
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class TaskGroup:
     """Tasks that belong together, or groups of them, in the order in which they are placed."""
 
     name: str = WHOLE
-    constraint: Constraint | None = None
-    tasks: tuple[Task, ...] = ()
-    groups: tuple["Group", ...] = ()
+    constraint: TopologyConstraint | None = None
+    tasks: tuple[TaskRequest, ...] = ()
+    groups: tuple["TaskGroup", ...] = ()
 
-    def every(self) -> Iterator[Task]:
+    def every(self) -> Iterator[TaskRequest]:
         """Its own tasks, and those of all groups within."""
         yield from self.tasks
         for one in self.groups:
@@ -38,7 +38,7 @@ class Tried:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Allocated:
+class GroupAllocation:
     """Where a workload went, or why it is pending; without a placement there is none of any task."""
 
     tried: int
@@ -57,31 +57,31 @@ def attempt(bench: Bench, sets: Sequence[Collection[str]], fill: Callable[[Colle
     return Tried(tried=len(sets))
 
 
-def seat_all(bench: Bench, tasks: Sequence[Task], nodes: Collection[str]) -> bool:
+def seat_all(bench: Bench, tasks: Sequence[TaskRequest], nodes: Collection[str]) -> bool:
     """Each task on the first node by name that takes it."""
     return all(bench.seat(task, nodes, {}) for task in tasks)
 
 
-def allocate(bench: Bench, job: Job, group: Group) -> Allocated:
+def allocate(bench: Bench, job: TaskOwner, group: TaskGroup) -> GroupAllocation:
     """Place a workload; what does not work out leaves the bench as it was."""
     allocation = _Allocation(bench, job)
     tried, nodes = allocation.place(group, bench.names, {})
     if nodes is None:
-        return Allocated(tried=tried, errors=tuple(allocation.errors))
-    return Allocated(tried=tried, nodes=nodes, placement=bench.placement)
+        return GroupAllocation(tried=tried, errors=tuple(allocation.errors))
+    return GroupAllocation(tried=tried, nodes=nodes, placement=bench.placement)
 
 
 class _Allocation:
     """One workload on one bench."""
 
-    def __init__(self, bench: Bench, job: Job) -> None:
+    def __init__(self, bench: Bench, job: TaskOwner) -> None:
         self._bench = bench
         self._job = job
         #: In the order in which they came up, without repeats.
         self.errors: dict[str, None] = {}
 
     def place(
-        self, group: Group, nodes: frozenset[str], above: Mapping[str, int]
+        self, group: TaskGroup, nodes: frozenset[str], above: Mapping[str, int]
     ) -> tuple[int, Collection[str] | None]:
         """How many sets were tried, and the one that took the group; `above` are the scores of the group around it."""
         try:
@@ -96,16 +96,16 @@ class _Allocation:
         tried = attempt(self._bench, sets, lambda within: self._fill(group, frozenset(within), scores))
         return tried.tried, None if tried.committed is None else sets[tried.committed]
 
-    def _sets(self, group: Group, nodes: frozenset[str]) -> Found:
+    def _sets(self, group: TaskGroup, nodes: frozenset[str]) -> Found:
         tasks: tuple[Amounts, ...] = tuple(task.resources for task in group.every())
-        question = Question(job=self._job, tasks=tasks, constraint=group.constraint, subgroup=group.name)
+        question = NodeSetQuestion(job=self._job, tasks=tasks, constraint=group.constraint, subgroup=group.name)
         return nodesets.node_sets(self._bench.trees(), question, nodes)
 
-    def _fill(self, group: Group, nodes: frozenset[str], scores: Mapping[str, int]) -> bool:
+    def _fill(self, group: TaskGroup, nodes: frozenset[str], scores: Mapping[str, int]) -> bool:
         if any(self.place(one, nodes, scores)[1] is None for one in group.groups):
             return False
         return all(self._seat(task, nodes, scores) for task in group.tasks)
 
-    def _seat(self, task: Task, nodes: frozenset[str], scores: Mapping[str, int]) -> bool:
+    def _seat(self, task: TaskRequest, nodes: frozenset[str], scores: Mapping[str, int]) -> bool:
         packed = self._bench.pack(task.kind, nodes)
         return self._bench.seat(task, nodes, {name: packed[name] + scores.get(name, 0) for name in nodes})

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from slurm_bridge.families.kai import scores
 from slurm_bridge.families.kai.scores import Has
-from slurm_bridge.families.kai.stock import Node, Nodes
+from slurm_bridge.families.kai.stock import StockNode, StockNodes
 from slurm_bridge.families.kai.topology import CPU, GPU, Amounts, Topology
 from slurm_bridge.families.kai.tree import Tree
 
@@ -21,7 +21,7 @@ class Machine:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class TaskRequest:
     """What one pod asks for; `only` are the nodes that it may use, where that is known."""
 
     name: str
@@ -49,8 +49,8 @@ class Bench:
             name: {kind: amount - one.used.get(kind, 0) for kind, amount in one.total.items()}
             for name, one in self._machines.items()
         }
-        self._placed: list[tuple[Task, str]] = []
-        self._stock = Nodes.of(map(self._node, self._machines))
+        self._placed: list[tuple[TaskRequest, str]] = []
+        self._stock = StockNodes.of(map(self._node, self._machines))
         self._moved: set[str] = set()
         self._trees = {topology.name: Tree.of(topology, self._stock) for topology in topologies}
 
@@ -87,7 +87,7 @@ class Bench:
             {name: Has(total=self._machines[name].total.get(kind, 0), free=self.free(name, kind)) for name in nodes}
         )
 
-    def seat(self, task: Task, nodes: Iterable[str], scores: Mapping[str, float]) -> bool:
+    def seat(self, task: TaskRequest, nodes: Iterable[str], scores: Mapping[str, float]) -> bool:
         """Place it on the best node that takes it, of equal ones on the first by name; False when none does."""
         able = [name for name in nodes if task.allows(self._machines[name]) and self._has_room(task, name)]
         best = min(able, key=lambda name: (-scores.get(name, 0.0), name), default=None)
@@ -103,14 +103,14 @@ class Bench:
             task, name = self._placed.pop()
             self._move(task, name, 1)
 
-    def _has_room(self, task: Task, name: str) -> bool:
+    def _has_room(self, task: TaskRequest, name: str) -> bool:
         return all(amount <= self.free(name, kind) for kind, amount in task.resources.items() if amount > 0)
 
-    def _move(self, task: Task, name: str, sign: int) -> None:
+    def _move(self, task: TaskRequest, name: str, sign: int) -> None:
         free = self._free[name]
         for kind, amount in task.resources.items():
             free[kind] = free.get(kind, 0) + sign * amount
         self._moved.add(name)
 
-    def _node(self, name: str) -> Node:
-        return Node(name=name, labels=self._machines[name].labels, idle=dict(self._free[name]))
+    def _node(self, name: str) -> StockNode:
+        return StockNode(name=name, labels=self._machines[name].labels, idle=dict(self._free[name]))

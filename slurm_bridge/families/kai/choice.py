@@ -15,9 +15,9 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from slurm_bridge.families.kai import wishes
-from slurm_bridge.families.kai.nodesets import Candidate, Found, Question, node_sets
+from slurm_bridge.families.kai.nodesets import DomainCandidate, Found, NodeSetQuestion, node_sets
 from slurm_bridge.families.kai.present import Trees
-from slurm_bridge.families.kai.topology import Amounts, Domain, Job, Topology
+from slurm_bridge.families.kai.topology import Amounts, Domain, TaskOwner, Topology
 from slurm_bridge.families.kai.wishes import Wish, Wishes
 from slurm_bridge.hooks.base import Nodes
 
@@ -54,10 +54,10 @@ class Chosen:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PlacementQuery:
     """What is to be placed. On `active` nodes others of it run; `components`: its job may have one for each shape."""
 
-    job: Job
+    job: TaskOwner
     tasks: tuple[Task, ...]
     active: Nodes = frozenset()
     components: bool = False
@@ -66,7 +66,7 @@ class Asked:
 class Chooser:
     """For one workload at one moment. `most` is how many domains of a preferred level are tried."""
 
-    def __init__(self, trees: Trees, asked: Asked, most: int) -> None:
+    def __init__(self, trees: Trees, asked: PlacementQuery, most: int) -> None:
         self._trees, self._asked, self._most = trees, asked, most
         self._tasks = asked.tasks
         self._errors: list[str] = []
@@ -161,7 +161,7 @@ class Chooser:
         return chosen if required else [*chosen, Choice(nodes=nodes, name="", roomy=True)]
 
     def _ask(self, wish: Wish, tasks: Sequence[Task], nodes: Nodes, *, whole: bool) -> Found:
-        question = Question(
+        question = NodeSetQuestion(
             job=self._asked.job,
             subgroup=wish.part,
             constraint=wish.constraint,
@@ -181,12 +181,12 @@ class Chooser:
         return self._trees.free[wish.constraint.topology or ""].topology
 
 
-def _is_set(one: Candidate, required: str | None) -> bool:
+def _is_set(one: DomainCandidate, required: str | None) -> bool:
     """Who only prefers may have any node in the end, also those outside the topology."""
     return bool(one.nodes) and (required is not None or bool(one.domain))
 
 
-def _first_of_each(found: Sequence[Candidate], top: int, most: int) -> list[Candidate]:
+def _first_of_each(found: Sequence[DomainCandidate], top: int, most: int) -> list[DomainCandidate]:
     """A few of each level, and of the required one as many as can be tried."""
     counts: dict[int, int] = {}
     kept = []
@@ -198,7 +198,7 @@ def _first_of_each(found: Sequence[Candidate], top: int, most: int) -> list[Cand
     return kept
 
 
-def _choice(wish: Wish, one: Candidate, *, roomy: bool) -> Choice:
+def _choice(wish: Wish, one: DomainCandidate, *, roomy: bool) -> Choice:
     return Choice(nodes=one.nodes, name=_named(wish, one.domain), roomy=roomy)
 
 

@@ -7,21 +7,21 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Numbers, units
 from slurm_bridge.families.kai import wishes
-from slurm_bridge.families.kai.choice import Asked, Task
+from slurm_bridge.families.kai.choice import PlacementQuery, Task
 from slurm_bridge.families.kai.present import TYPES
 from slurm_bridge.families.kai.stock import Stock
-from slurm_bridge.families.kai.topology import Amounts, Job
+from slurm_bridge.families.kai.topology import Amounts, TaskOwner
 from slurm_bridge.hooks.base import Ask, Nodes
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
 from slurm_bridge.translate import resources
 
 
-def asked(columns: NodeColumns, ask: Ask, pods: Sequence[Pod]) -> Asked:
+def asked(columns: NodeColumns, ask: Ask, pods: Sequence[Pod]) -> PlacementQuery:
     """Of these pods, which are those of the workload, and in a simulation maybe others."""
     root = ask.workload.root
-    return Asked(
-        job=Job(namespace=root.namespace, name=root.name),
+    return PlacementQuery(
+        job=TaskOwner(namespace=root.namespace, name=root.name),
         tasks=_tasks(ask, pods),
         active=_active(columns, ask.workload),
         components=len(ask.shapes) > 1,
@@ -36,7 +36,7 @@ def by_row(columns: NodeColumns, scores: Mapping[str, int]) -> Numbers:
     return Numbers(columns, lambda: (values, mask))
 
 
-def enough(columns: NodeColumns, stock: Stock, scores: Numbers, asked: Asked) -> int:
+def enough(columns: NodeColumns, stock: Stock, scores: Numbers, asked: PlacementQuery) -> int:
     """How many of the best nodes have room for all tasks together, as amounts; domains are not cut."""
     points = scores.values_of(columns)
     chosen = np.argsort(-points, kind="stable")[: len(scores)]

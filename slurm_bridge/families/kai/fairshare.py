@@ -15,7 +15,7 @@ _UNIT = Fraction(1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class QueueClaim:
     """What a queue asks for; None is without a limit. `usage` is its part of the cluster in the past, `share` its own.
 
     `weight` is that over its quota; of two queues the one with the smaller `created` is older.
@@ -44,7 +44,7 @@ class Divided:
     remaining: float
 
 
-def divide(total: float, queues: Mapping[str, Claim], k_value: float = 0) -> Divided:
+def divide(total: float, queues: Mapping[str, QueueClaim], k_value: float = 0) -> Divided:
     """All three steps."""
     every = _exact(total)
     deserved = {name: every if one.deserved is None else _exact(one.deserved) for name, one in queues.items()}
@@ -53,7 +53,7 @@ def divide(total: float, queues: Mapping[str, Claim], k_value: float = 0) -> Div
     return _Round(queues, shares, remaining, _exact(k_value)).divided()
 
 
-def over_quota(total: float, queues: Mapping[str, Claim], k_value: float = 0) -> Divided:
+def over_quota(total: float, queues: Mapping[str, QueueClaim], k_value: float = 0) -> Divided:
     """Steps 2 and 3: so much is left to give beside what the queues have."""
     shares = {name: _exact(one.share) for name, one in queues.items()}
     return _Round(queues, shares, _exact(total), _exact(k_value)).divided()
@@ -63,7 +63,7 @@ class _Round:
     """Shares as they grow."""
 
     def __init__(
-        self, queues: Mapping[str, Claim], shares: dict[str, Fraction], remaining: Fraction, k_value: Fraction
+        self, queues: Mapping[str, QueueClaim], shares: dict[str, Fraction], remaining: Fraction, k_value: Fraction
     ) -> None:
         self._queues = queues
         self._shares = shares

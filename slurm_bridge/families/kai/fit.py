@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, Whole
-from slurm_bridge.families.kai.topology import CPU, GPU, MEMORY, Amounts, Constraint, Domain, Topology, spelled
+from slurm_bridge.families.kai.topology import CPU, GPU, MEMORY, Amounts, Domain, Topology, TopologyConstraint, spelled
 
 Ratios = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ _WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class TaskDemand:
     """What tasks ask for: their number, the sum, and the largest value per type over all of them.
 
     `by_pods`: they are alike enough to count how many of them fit; else amounts are compared, which says less.
@@ -34,7 +34,7 @@ class Demand:
     by_pods: bool = True
 
     @classmethod
-    def of(cls, tasks: Sequence[Amounts]) -> "Demand":
+    def of(cls, tasks: Sequence[Amounts]) -> "TaskDemand":
         """Of all of these."""
         kinds = sorted({kind for task in tasks for kind, amount in task.items() if amount > 0})
         columns = {kind: [max(0, task.get(kind, 0)) for task in tasks] for kind in kinds}
@@ -47,17 +47,17 @@ class Demand:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Room:
+class DomainRoom:
     """What is free in each of so many domains, and how many tasks they take where that is counted."""
 
     number: int
     free: Mapping[str, Whole]
     pods: Whole | None = None
 
-    def of(self, places: Sequence[int]) -> "Room":
+    def of(self, places: Sequence[int]) -> "DomainRoom":
         """The same of some of them, in this order."""
         pods = None if self.pods is None else self.pods[places]
-        return Room(number=len(places), free={kind: free[places] for kind, free in self.free.items()}, pods=pods)
+        return DomainRoom(number=len(places), free={kind: free[places] for kind, free in self.free.items()}, pods=pods)
 
     def ratios(self, requested: Amounts) -> Ratios:
         """The largest part of what is free that is requested of any type; what fits is not above 1."""
@@ -68,13 +68,13 @@ class Room:
                 ratios = np.maximum(ratios, np.where(free > 0, amount / np.maximum(free, 1), NOTHING_FREE))
         return ratios
 
-    def fits(self, demand: Demand) -> Mask:
+    def fits(self, demand: TaskDemand) -> Mask:
         """Which of them have room for all tasks."""
         fits: Mask = self.ratios(demand.requested) <= 1 if self.pods is None else self.pods >= demand.count
         return fits
 
 
-def copies(demand: Demand, free: Callable[[str], Whole], free_pods: Whole | None, rows: int) -> Whole:
+def copies(demand: TaskDemand, free: Callable[[str], Whole], free_pods: Whole | None, rows: int) -> Whole:
     """How many copies of the largest task each node takes; all tasks where they ask for nothing."""
     found: Whole = np.full(rows, demand.count, np.int64)
     if demand.largest:
@@ -83,7 +83,7 @@ def copies(demand: Demand, free: Callable[[str], Whole], free_pods: Whole | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class DomainScope:
     """Where candidates are looked for: on the relevant levels, finest first, and inside `held` where that is set."""
 
     topology: Topology
@@ -103,7 +103,7 @@ class Scope:
 
 def binding(
     topology: Topology,
-    constraint: Constraint,
+    constraint: TopologyConstraint,
     nodes: Iterable[tuple[Domain, Collection[str]]],
     active: Collection[str],
 ) -> frozenset[Domain] | None:
@@ -118,19 +118,19 @@ def binding(
     return frozenset(domain[:depth] for domain in holding)
 
 
-def candidates(scope: Scope, domains: Sequence[Domain], fits: Sequence[bool]) -> tuple[Domain, ...]:
+def candidates(scope: DomainScope, domains: Sequence[Domain], fits: Sequence[bool]) -> tuple[Domain, ...]:
     """The domains that take the tasks, those of the finest level first."""
     found = (domain for domain, fit in zip(domains, fits, strict=True) if fit and scope.covers(domain))
     return tuple(sorted(found, key=lambda domain: (-len(domain), domain)))
 
 
-def shortages(scope: Scope, domains: Sequence[Domain], room: Room, demand: Demand) -> tuple[str, ...]:
+def shortages(scope: DomainScope, domains: Sequence[Domain], room: DomainRoom, demand: TaskDemand) -> tuple[str, ...]:
     """What each domain of the coarsest relevant level is short of."""
     top = sorted((domain, place) for place, domain in enumerate(domains) if len(domain) == scope.top)
     return tuple(line for domain, place in top if scope.covers(domain) for line in _short(domain, place, room, demand))
 
 
-def _short(domain: Domain, place: int, room: Room, demand: Demand) -> Iterator[str]:
+def _short(domain: Domain, place: int, room: DomainRoom, demand: TaskDemand) -> Iterator[str]:
     if room.pods is not None:
         able = int(room.pods[place])
         yield f"node-group {spelled(domain)} can allocate only {able} of {demand.count} required pods"

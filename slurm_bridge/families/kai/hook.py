@@ -8,10 +8,10 @@ from slurm_bridge.cluster.columns import NodeColumns, Numbers
 from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kai import demands, files, memo, wishes
 from slurm_bridge.families.kai.choice import Choice, Chooser
-from slurm_bridge.families.kai.memo import Memo
+from slurm_bridge.families.kai.memo import WishMemo
 from slurm_bridge.families.kai.nodesets import Found
 from slurm_bridge.families.kai.options import KaiOptions
-from slurm_bridge.families.kai.present import Forest, Place, Trees
+from slurm_bridge.families.kai.present import Forest, PresentTopology, Trees
 from slurm_bridge.families.kai.wishes import Wishes
 from slurm_bridge.hooks.base import GO, Admit, Ask, Mode, Nodes, NodeSet, Scores, Session, Subsets, Tiers
 from slurm_bridge.model.pod import Pod
@@ -39,7 +39,7 @@ class Kai:
 
     def __init__(self, options: KaiOptions) -> None:
         self._options = options
-        places = [Place.of(one, files.copy_of(one)) for one in options.topologies]
+        places = [PresentTopology.of(one, files.copy_of(one)) for one in options.topologies]
         self._topologies = {one.topology.name: one.topology for one in places}
         self._forest = Forest(places)
         self._read: Recent[str, tuple[Workload, Wishes]] = Recent(MOST_READ)
@@ -74,7 +74,7 @@ class Kai:
         asked = demands.asked(session.columns, ask, tasks)
         chooser = Chooser(self._trees(session), asked, self._options.candidates)
         tag = memo.tag([repr(one.constraint) for one in wished.every])
-        before = Memo.parse(session.memo, tag) if session.placed and session.mode is Mode.REAL else None
+        before = WishMemo.parse(session.memo, tag) if session.placed and session.mode is Mode.REAL else None
         found = chooser.fresh(wished, nodes)
         for error in found.errors:
             session.log.debug(error)
@@ -111,23 +111,23 @@ class Kai:
         return self._forest.at(session.columns, keep=session.mode is Mode.REAL)
 
 
-def _followed(chooser: Chooser, wished: Wishes, nodes: Nodes, before: Memo) -> tuple[Choice, ...]:
+def _followed(chooser: Chooser, wished: Wishes, nodes: Nodes, before: WishMemo) -> tuple[Choice, ...]:
     """The sets of the plan that is carried out, those that could still take the workload."""
     wanted = set(before.keys)
     there = {key: one for one in chooser.every(wished, nodes) if (key := _key(one)) in wanted}
     return tuple(there[key] for key in before.keys if key in there)
 
 
-def _another(before: Memo, now: Sequence[Choice], attempt: int) -> bool:
+def _another(before: WishMemo, now: Sequence[Choice], attempt: int) -> bool:
     """All sets were tried, and there is room in one that had none then."""
     tried = set(before.keys[: before.roomy])
     return attempt >= len(before.keys) and any(one.roomy and one.name and _key(one) not in tried for one in now)
 
 
-def _noted(tag: str, chosen: Sequence[Choice], before: Memo | None) -> Memo:
+def _noted(tag: str, chosen: Sequence[Choice], before: WishMemo | None) -> WishMemo:
     roomy = sum(one.roomy for one in chosen)
     turn = before.turn + 1 if before is not None else 0
-    return Memo(tag=tag, keys=tuple(map(_key, chosen)), roomy=roomy, turn=turn)
+    return WishMemo(tag=tag, keys=tuple(map(_key, chosen)), roomy=roomy, turn=turn)
 
 
 def _key(one: Choice) -> str:

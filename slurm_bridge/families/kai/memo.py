@@ -16,7 +16,7 @@ _WIDTH = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Memo:
+class WishMemo:
     """`tag` is of the wish, `roomy` of the sets had room, `turn` counts how often they were ordered anew."""
 
     tag: str
@@ -30,7 +30,7 @@ class Memo:
         return f"{self.tag}-{self.roomy}-{self.turn}-{''.join(self.keys)}"
 
     @classmethod
-    def parse(cls, text: str, tag: str) -> "Memo | None":
+    def parse(cls, text: str, tag: str) -> "WishMemo | None":
         """What `text` wrote for this wish; None for anything else."""
         found = _MEMO.fullmatch(text)
         if found is None or found[1] != tag:

@@ -11,24 +11,24 @@ from collections.abc import Hashable, Mapping
 
 from slurm_bridge.families.kai import domain_order, fit, topology
 from slurm_bridge.families.kai.domain_order import Branch
-from slurm_bridge.families.kai.fit import Demand, Room, Scope
-from slurm_bridge.families.kai.topology import WHOLE, Amounts, Constraint, Domain, Job, Topology
-from slurm_bridge.families.kai.tree import Cut, Tree
+from slurm_bridge.families.kai.fit import DomainRoom, DomainScope, TaskDemand
+from slurm_bridge.families.kai.topology import WHOLE, Amounts, Domain, TaskOwner, Topology, TopologyConstraint
+from slurm_bridge.families.kai.tree import Tree, TreePart
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class NodeSetQuestion:
     """Tasks of a workload, or of one of its subgroups; on `active_nodes` others of it run already."""
 
-    job: Job
+    job: TaskOwner
     tasks: tuple[Amounts, ...]
-    constraint: Constraint | None = None
+    constraint: TopologyConstraint | None = None
     subgroup: str = WHOLE
     active_nodes: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class DomainCandidate:
     """A domain that has room for all tasks."""
 
     domain: Domain
@@ -43,10 +43,10 @@ class Found:
     """
 
     relevant: bool
-    sets: tuple[Candidate, ...] = ()
+    sets: tuple[DomainCandidate, ...] = ()
     errors: tuple[str, ...] = ()
     tree: Branch | None = None
-    cut: Cut | None = None
+    cut: TreePart | None = None
 
     def scores(self, preferred: str) -> Mapping[str, int]:
         """The roomiest domain of the preferred level first, by node."""
@@ -56,7 +56,7 @@ class Found:
         return {name: score for number, score in scores.items() for name in self.cut.nodes(number)}
 
 
-def node_sets(trees: Mapping[str, Tree], question: Question, incoming: frozenset[str]) -> Found:
+def node_sets(trees: Mapping[str, Tree], question: NodeSetQuestion, incoming: frozenset[str]) -> Found:
     """The sets of one workload within the incoming one."""
     constraint = question.constraint
     if constraint is None or not constraint.topology:
@@ -69,10 +69,10 @@ def node_sets(trees: Mapping[str, Tree], question: Question, incoming: frozenset
     levels = topology.relevant_levels(tree.topology, constraint, question.subgroup)
     active = [(domain, (name,)) for name in question.active_nodes if (domain := tree.domain(name)) is not None]
     held = fit.binding(tree.topology, constraint, active, question.active_nodes)
-    scope = Scope(topology=tree.topology, levels=levels, held=held)
+    scope = DomainScope(topology=tree.topology, levels=levels, held=held)
     cut = tree.cut(incoming, tree.topology.depth(levels[0]))
     # As it was given to an equal question about the same nodes.
-    asked = _Asked(constraint=constraint, scope=scope, demand=Demand.of(question.tasks))
+    asked = _Asked(constraint=constraint, scope=scope, demand=TaskDemand.of(question.tasks))
     key = asked.key
     known: _Answer | None = cut.answers.get(key)
     if known is None:
@@ -84,7 +84,7 @@ def node_sets(trees: Mapping[str, Tree], question: Question, incoming: frozenset
 
 
 def no_room(
-    where: Topology, question: Question, lines: tuple[str, ...] = (), full: Domain | None = None
+    where: Topology, question: NodeSetQuestion, lines: tuple[str, ...] = (), full: Domain | None = None
 ) -> tuple[str, ...]:
     """Why no domain takes the tasks: what each is short of, or that all of them together (`full`) are."""
     required = question.constraint.required if question.constraint else None
@@ -95,23 +95,23 @@ def no_room(
     return (*lines, said if question.subgroup == WHOLE else f"{said}, subgroup {question.subgroup}")
 
 
-def room_in(tree: Tree, cut: Cut, demand: Demand) -> Room:
+def room_in(tree: Tree, cut: TreePart, demand: TaskDemand) -> DomainRoom:
     """What the nodes of each domain have free, and how many of the tasks they take where that can be counted."""
     stock = tree.stock
     free = {kind: cut.sums(stock.free(kind)) for kind in demand.requested}
     if not demand.by_pods:
-        return Room(number=len(cut.counts), free=free)
+        return DomainRoom(number=len(cut.counts), free=free)
     copies = fit.copies(demand, stock.free, stock.free_pods(), len(cut.leaf))
-    return Room(number=len(cut.counts), free=free, pods=cut.sums(copies))
+    return DomainRoom(number=len(cut.counts), free=free, pods=cut.sums(copies))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     """All that an answer depends on, but for names that are only in messages."""
 
-    constraint: Constraint
-    scope: Scope
-    demand: Demand
+    constraint: TopologyConstraint
+    scope: DomainScope
+    demand: TaskDemand
 
     @property
     def key(self) -> Hashable:
@@ -125,17 +125,17 @@ class _Asked:
 class _Answer:
     """The sets; without any, the domain that is too full as a whole, or what the domains are short of."""
 
-    sets: tuple[Candidate, ...] = ()
+    sets: tuple[DomainCandidate, ...] = ()
     tree: Branch | None = None
     full: Domain | None = None
     lines: tuple[str, ...] = ()
 
 
 def _whole(incoming: frozenset[str]) -> Found:
-    return Found(relevant=False, sets=(Candidate(domain=(), nodes=incoming),))
+    return Found(relevant=False, sets=(DomainCandidate(domain=(), nodes=incoming),))
 
 
-def _work_out(tree: Tree, cut: Cut, asked: _Asked) -> _Answer:
+def _work_out(tree: Tree, cut: TreePart, asked: _Asked) -> _Answer:
     scope, demand, outline = asked.scope, asked.demand, cut.outline
     room = room_in(tree, cut, demand)
     fits = room.fits(demand).tolist()
@@ -148,11 +148,11 @@ def _work_out(tree: Tree, cut: Cut, asked: _Asked) -> _Answer:
     if not taking:
         numbers = [one.number for one in order]
         return _Answer(lines=fit.shortages(scope, [one.domain for one in order], room.of(numbers), demand))
-    sets = (Candidate(domain=one.domain, nodes=cut.nodes(one.number)) for one in order if one.domain in taking)
+    sets = (DomainCandidate(domain=one.domain, nodes=cut.nodes(one.number)) for one in order if one.domain in taking)
     return _Answer(sets=tuple(sets), tree=within)
 
 
-def _within(cut: Cut, start: Domain) -> Branch:
+def _within(cut: TreePart, start: Domain) -> Branch:
     """The domains with nodes below the start, which itself is there without any."""
     branch = cut.outline.branch
     for end in range(1, len(start) + 1):
@@ -160,6 +160,6 @@ def _within(cut: Cut, start: Domain) -> Branch:
     return branch if cut.counts.all() else domain_order.kept(branch, lambda one: bool(cut.counts[one.number]))
 
 
-def _sorted(branch: Branch, room: Room, asked: _Asked) -> Branch | None:
+def _sorted(branch: Branch, room: DomainRoom, asked: _Asked) -> Branch | None:
     ratios = room.ratios(asked.demand.requested).tolist()
     return domain_order.sort_tree(branch, lambda one: ratios[one.number], asked.constraint.finest)

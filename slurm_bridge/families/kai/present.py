@@ -13,7 +13,7 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import Coded, NodeColumns, Whole
 from slurm_bridge.cluster.columns.carried import Rows
-from slurm_bridge.cluster.columns.members import Members
+from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.cluster.fewest import takes
 from slurm_bridge.families.kai.copies import Copy
 from slurm_bridge.families.kai.options import TopologyOptions
@@ -31,7 +31,7 @@ _GRES: Mapping[str, str] = {"nvidia.com/gpu": "gpu"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PresentTopology:
     """One topology and its source. `column` tells columns of different configurations apart."""
 
     topology: Topology
@@ -39,7 +39,7 @@ class Place:
     column: str
 
     @classmethod
-    def of(cls, options: TopologyOptions, copy: Copy | None) -> "Place":
+    def of(cls, options: TopologyOptions, copy: Copy | None) -> "PresentTopology":
         """As configured."""
         written = hashlib.blake2s(repr((options, copy)).encode(), digest_size=8).hexdigest()
         topology = Topology(name=options.name, levels=options.levels)
@@ -49,11 +49,11 @@ class Place:
 class Present:
     """A stock (see `stock.Stock`) of a snapshot's nodes. `whole`: all that they have counts as free."""
 
-    def __init__(self, columns: NodeColumns, places: Mapping[str, Place], *, whole: bool) -> None:
+    def __init__(self, columns: NodeColumns, places: Mapping[str, PresentTopology], *, whole: bool) -> None:
         self._columns, self._places, self._whole = columns, places, whole
 
     @property
-    def members(self) -> Members:
+    def members(self) -> NodeRows:
         return self._columns.members
 
     def domains(self, topology: Topology) -> Coded[Domain | None]:
@@ -99,7 +99,7 @@ class Trees:
 class Forest:
     """The trees of the last real snapshot, from which those of the next one are made."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
+    def __init__(self, places: Sequence[PresentTopology]) -> None:
         self._places = {one.topology.name: one for one in places}
         self._lock = threading.Lock()
         self._last: Trees | None = None

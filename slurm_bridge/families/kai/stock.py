@@ -7,13 +7,13 @@ from typing import Protocol, Self
 
 from slurm_bridge.cluster.columns import Coded, Whole
 from slurm_bridge.cluster.columns.carried import Rows
-from slurm_bridge.cluster.columns.members import Members
-from slurm_bridge.cluster.columns.table import Past, Table
+from slurm_bridge.cluster.columns.members import NodeRows
+from slurm_bridge.cluster.columns.table import Past, RecordTable
 from slurm_bridge.families.kai.topology import Amounts, Domain, Topology
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class StockNode:
     """A node. What pods that end still hold (`releasing`) is as good as free."""
 
     name: str
@@ -31,7 +31,7 @@ class Stock(Protocol):
     """The nodes at one moment, by row; arrays are shared, and nobody writes into them."""
 
     @property
-    def members(self) -> Members:
+    def members(self) -> NodeRows:
         """Which row is which node."""
 
     def domains(self, topology: Topology) -> Coded[Domain | None]:
@@ -51,21 +51,21 @@ class Stock(Protocol):
 _ANY_NUMBER = 2**31
 
 
-class Nodes:
+class StockNodes:
     """A stock of records. One that follows another costs what has changed."""
 
-    def __init__(self, table: Table[Node], members: Members) -> None:
+    def __init__(self, table: RecordTable[StockNode], members: NodeRows) -> None:
         self._table = table
         self.members = members
 
     @classmethod
-    def of(cls, nodes: Iterable[Node]) -> "Nodes":
+    def of(cls, nodes: Iterable[StockNode]) -> "StockNodes":
         """From scratch, in this order."""
         records = tuple(nodes)
         names = [node.name for node in records]
-        return cls(Table(records, Past(), 0), Members(names, frozenset(names)))
+        return cls(RecordTable(records, Past(), 0), NodeRows(names, frozenset(names)))
 
-    def after(self, changed: Iterable[Node], gone: Iterable[str] = ()) -> "Nodes":
+    def after(self, changed: Iterable[StockNode], gone: Iterable[str] = ()) -> "StockNodes":
         """With these nodes as they are now, known or new, and without those that are gone."""
         told = {node.name: node for node in changed}
         index = self.members.index
@@ -74,11 +74,11 @@ class Nodes:
         members = self._moved(left, new) if left or new else self.members
         records = [*self._table.records, *itertools.repeat(None, len(members) - len(self._table))]
         touched = {members.index[name]: node for name, node in told.items()}
-        rows: dict[int, Node | None] = dict.fromkeys((index[name] for name in left), None) | touched
+        rows: dict[int, StockNode | None] = dict.fromkeys((index[name] for name in left), None) | touched
         for row, node in rows.items():
             records[row] = node
         past = self._table.past
-        return Nodes(Table(records, past, past.step(list(rows))), members)
+        return StockNodes(RecordTable(records, past, past.step(list(rows))), members)
 
     def domains(self, topology: Topology) -> Coded[Domain | None]:
         return self._table.attribute(f"domain {topology.name}", lambda node: topology.domain(node.labels))
@@ -89,10 +89,10 @@ class Nodes:
     def free_pods(self) -> Whole:
         return self._table.whole("free pods", _room_for_pods)
 
-    def since(self, before: "Nodes") -> Rows | None:
+    def since(self, before: "StockNodes") -> Rows | None:
         return self._table.since(before._table)  # noqa: SLF001 - another one of this class
 
-    def _moved(self, left: Sequence[str], new: Sequence[str]) -> Members:
+    def _moved(self, left: Sequence[str], new: Sequence[str]) -> NodeRows:
         """Nodes that went leave holes; those that came fill holes first."""
         names: list[str] = self.members.names.tolist()
         for name in left:
@@ -101,8 +101,8 @@ class Nodes:
         for row, name in zip(holes, new, strict=False):
             names[row] = name
         names += new[len(holes) :]
-        return Members(names, (self.members.every | frozenset(new)) - frozenset(left))
+        return NodeRows(names, (self.members.every | frozenset(new)) - frozenset(left))
 
 
-def _room_for_pods(node: Node) -> int:
+def _room_for_pods(node: StockNode) -> int:
     return _ANY_NUMBER if node.free_pods is None else node.free_pods

@@ -55,7 +55,7 @@ class Topology:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint:
+class TopologyConstraint:
     """One domain of the `required` level takes all tasks; one of the `preferred` level, where that can be had."""
 
     topology: str | None = None
@@ -69,7 +69,7 @@ class Constraint:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class TaskOwner:
     """Whose tasks they are, for messages."""
 
     namespace: str
@@ -79,7 +79,7 @@ class Job:
         return f"<{self.namespace}/{self.name}>"
 
 
-def relevant_levels(topology: Topology, constraint: Constraint, subgroup: str) -> tuple[str, ...]:
+def relevant_levels(topology: Topology, constraint: TopologyConstraint, subgroup: str) -> tuple[str, ...]:
     """The levels in whose domains the tasks are tried, finest first; InvalidConstraint where there are none."""
     required, preferred, levels = constraint.required, constraint.preferred, topology.levels
     if not (required or preferred):
@@ -95,7 +95,7 @@ def relevant_levels(topology: Topology, constraint: Constraint, subgroup: str) -
     return tuple(((ROOT, *levels)[top : bottom + 1])[::-1])
 
 
-def lowest_common_domain(topology: Topology, domains: Iterable[Domain], constraint: Constraint) -> Domain:
+def lowest_common_domain(topology: Topology, domains: Iterable[Domain], constraint: TopologyConstraint) -> Domain:
     """The smallest domain around all of these, though none below the finest level that is asked for."""
     every = tuple(domains)
     if not every:

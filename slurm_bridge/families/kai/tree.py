@@ -28,10 +28,10 @@ MOST_CUTS = 8
 MOST_ANSWERS = 64
 
 
-class Cut:
+class TreePart:
     """The nodes of a tree that are also in an incoming set, by domain."""
 
-    def __init__(self, floor: Floor, incoming: frozenset[str], before: "Cut | None") -> None:
+    def __init__(self, floor: Floor, incoming: frozenset[str], before: "TreePart | None") -> None:
         self.outline = floor.outline
         self.members = floor.stock.members
         self.incoming = incoming
@@ -86,7 +86,7 @@ class Cut:
         return frozenset(names[ends[first] : ends[end]])
 
 
-def _carried(before: Cut, now: Cut) -> dict[Domain, frozenset[str]]:
+def _carried(before: TreePart, now: TreePart) -> dict[Domain, frozenset[str]]:
     """The sets of those domains in which nothing came, went or moved."""
     if before.outline is not now.outline:
         return {}
@@ -109,8 +109,8 @@ class _Shared:
     __slots__ = ("_cuts", "_floors", "_latest")
 
     def __init__(self) -> None:
-        self._cuts: Recent[tuple[int, int], Cut] = Recent(MOST_CUTS)
-        self._latest: dict[int, Cut] = {}
+        self._cuts: Recent[tuple[int, int], TreePart] = Recent(MOST_CUTS)
+        self._latest: dict[int, TreePart] = {}
         self._floors: dict[int, Floor] = {}
 
     def floor(self, topology: Topology, depth: int, stock: Stock) -> Floor:
@@ -119,12 +119,12 @@ class _Shared:
         made = self._floors[depth] = Floor.of(topology, depth, stock) if before is None else before.after(stock)
         return made
 
-    def cut(self, floor: Floor, incoming: frozenset[str]) -> Cut:
+    def cut(self, floor: Floor, incoming: frozenset[str]) -> TreePart:
         """Made from the one for this set, else from the latest: much of it can be carried over."""
         key = (id(incoming), floor.depth)
         known = self._cuts.get(key)
         before = known if known is not None and known.incoming is incoming else self._latest.get(floor.depth)
-        made = self._latest[floor.depth] = Cut(floor, incoming, before)
+        made = self._latest[floor.depth] = TreePart(floor, incoming, before)
         self._cuts.put(key, made)
         return made
 
@@ -137,7 +137,7 @@ class Tree:
         self.stock = stock
         self._shared = shared
         self._floors: dict[int, Floor] = {}
-        self._cuts: Recent[tuple[int, int], Cut] = Recent(MOST_CUTS)
+        self._cuts: Recent[tuple[int, int], TreePart] = Recent(MOST_CUTS)
 
     @classmethod
     def of(cls, topology: Topology, stock: Stock) -> "Tree":
@@ -150,7 +150,7 @@ class Tree:
         same = rows is not None and not len(rows) and stock.members is self.stock.members
         return self if same else Tree(self.topology, stock, self._shared)
 
-    def cut(self, incoming: frozenset[str], depth: int) -> Cut:
+    def cut(self, incoming: frozenset[str], depth: int) -> TreePart:
         """The part of it that is in this set of names, told apart down to this depth."""
         key = (id(incoming), depth)
         known = self._cuts.get(key)

@@ -12,7 +12,7 @@ leader or the workers of a LeaderWorkerSet.
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from slurm_bridge.families.kai.topology import Constraint, Topology
+from slurm_bridge.families.kai.topology import Topology, TopologyConstraint
 from slurm_bridge.model import names, texts
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Workload
@@ -36,7 +36,7 @@ Topologies = Mapping[str, Topology]
 class Wish:
     """One constraint, for these pods, with the object that says so; `part` is "default" where it is for all."""
 
-    constraint: Constraint
+    constraint: TopologyConstraint
     pods: tuple[Pod, ...]
     subject: str
     part: str = DEFAULT
@@ -167,7 +167,7 @@ class _Reader:
         topology = self._topology(voices, [one for one in (required, preferred) if one])
         if topology is None or not self._levels(topology, required, preferred):
             return None
-        constraint = Constraint(
+        constraint = TopologyConstraint(
             topology=topology.name,
             required=required.value if required else None,
             preferred=preferred.value if preferred else None,

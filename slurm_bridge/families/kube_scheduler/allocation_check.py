@@ -28,7 +28,7 @@ _Facts = Mapping[str, NodeFacts]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Standing:
+class PodStanding:
     """What holds of such a pod: the nodes that it is denied whatever runs, and the rules to be asked all the same."""
 
     denied: Container[str]
@@ -36,13 +36,13 @@ class Standing:
 
 
 #: None: nothing holds that could be built upon.
-StandingOf = Callable[[Pod], Standing | None]
+StandingOf = Callable[[Pod], PodStanding | None]
 
 
 def stands(seen: Scene, facts: _Facts, pods: Iterable[Pod], nodes: Mapping[str, str], standing: StandingOf) -> bool:
     """Nothing is wrong, as can be seen at a glance; where it cannot, `wrong` has to look. `seen` is the same there."""
     pods = tuple(pods)
-    coming, known = _coming(pods, nodes), dict[bytes, Standing | None]()
+    coming, known = _coming(pods, nodes), dict[bytes, PodStanding | None]()
     asked: dict[str, Predicate] = {}
     for name, there in coming.items():
         if name not in facts:

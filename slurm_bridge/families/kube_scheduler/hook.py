@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from slurm_bridge.cluster.columns import Reasons
-from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.recent_answers import Recent
 from slurm_bridge.families.kube_scheduler import allocation_check, classes, filters, priority_chain, selection
-from slurm_bridge.families.kube_scheduler.allocation_check import Standing
+from slurm_bridge.families.kube_scheduler.allocation_check import PodStanding
 from slurm_bridge.families.kube_scheduler.extenders.desk import ExtenderDesk
 from slurm_bridge.families.kube_scheduler.lookup import Looking
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.options import Capacity, KubeSchedulerOptions
 from slurm_bridge.families.kube_scheduler.predicates import own, standard
-from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Failures, Rule
+from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Failures, PredicateRule
 from slurm_bridge.families.kube_scheduler.scene import Scene, scene
 from slurm_bridge.families.kube_scheduler.verdict_cache import Barred, Known, Resting, Restless
 from slurm_bridge.hooks.base import GO, Admit, Ask, Denied, Deny, Nodes, Scores, Session, Tiers
@@ -52,8 +52,8 @@ class KubeScheduler:
         self._tiers = Tiers(count=options.tiers, first=options.first_tier, widen_after=options.widen_after_seconds)
         self._latest: Recent[bytes, tuple[int, Nodes, float, Prioritized]] = Recent(MOST_LATEST)
         self._resting = Resting(self._rules)
-        self._still: Memo[Known, Denied] = Memo()
-        self._moving: Memo[Known, Denied] = Memo()
+        self._still: VersionCache[Known, Denied] = VersionCache()
+        self._moving: VersionCache[Known, Denied] = VersionCache()
 
     def filter(self, session: Session, ask: Ask, nodes: Nodes) -> Denied | Wait:
         """Predicates, and then what extenders say of the nodes that these leave."""
@@ -140,7 +140,7 @@ class KubeScheduler:
         restless = self._restless(session, pod, known)
         return self._moved(session, pod, known, restless) if restless else self._settled(session, pod, known)
 
-    def _standing(self, session: Session, pod: Pod) -> Standing | None:
+    def _standing(self, session: Session, pod: Pod) -> PodStanding | None:
         """What such a pod is denied whatever runs, and who has to be asked again; None where that is everybody."""
         if self._own or self._options.capacity == "free":
             return None
@@ -149,10 +149,10 @@ class KubeScheduler:
         if restless.rivals:
             return None
         if not restless:
-            return Standing(self._settled(session, pod, known).nodes, {})
+            return PodStanding(self._settled(session, pod, known).nodes, {})
         said = self._said(session, pod, known, restless)
         asked = {name: rule for name, rule in self._rules.items() if name in restless.rules}
-        return Standing(Barred(session.columns, said.values()), asked)
+        return PodStanding(Barred(session.columns, said.values()), asked)
 
     def _known(self, session: Session, pod: Pod) -> Known:
         return (
@@ -214,9 +214,9 @@ def _first(ask: Ask) -> Pod:
     return max((shape.pods for shape in ask.shapes), key=len, default=ask.workload.pods)[0]
 
 
-def rules(options: KubeSchedulerOptions) -> Mapping[str, Rule]:
+def rules(options: KubeSchedulerOptions) -> Mapping[str, PredicateRule]:
     """The predicates as configured; raises BadPredicate with all that is wrong."""
-    offered, found, problems = packages.offered(own.GROUP), dict[str, Rule](), list[str]()
+    offered, found, problems = packages.offered(own.GROUP), dict[str, PredicateRule](), list[str]()
     for one in options.predicates:
         try:
             found[one.name] = standard.build(one.name, one.args, offered)

@@ -24,7 +24,7 @@ class _Before:
     raws: Mapping[str, Whole | None]
 
 
-class Kept:
+class ScoreCache:
     """The raw scores of so many shapes; used from any thread."""
 
     def __init__(self, most: int) -> None:

@@ -4,7 +4,7 @@ import collections
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.families.kube_scheduler.scene import Labels, Lookup
 from slurm_bridge.hooks.base import Session
@@ -33,9 +33,9 @@ class Looking:
         #: What is looked up for pods without claims, and for those with.
         self._plain = tuple(need for need in Need if need in needs - {Need.PODS, *STORAGE})
         self._claiming = tuple(need for need in Need if need in needs - {Need.PODS})
-        self._services: Memo[Need, Mapping[str, Sequence[Labels]]] = Memo()
-        self._controllers: Memo[Need, Mapping[str, Sequence[tuple[Requirement, ...]]]] = Memo()
-        self._limits: Memo[Need, _Limits] = Memo()
+        self._services: VersionCache[Need, Mapping[str, Sequence[Labels]]] = VersionCache()
+        self._controllers: VersionCache[Need, Mapping[str, Sequence[tuple[Requirement, ...]]]] = VersionCache()
+        self._limits: VersionCache[Need, _Limits] = VersionCache()
 
     def at(self, session: Session) -> Lookup:
         """For one pass; what is looked up is read when somebody asks."""

@@ -4,15 +4,15 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from slurm_bridge.cluster.columns import Mask
-from slurm_bridge.cluster.memo import Memo
+from slurm_bridge.cluster.memo import VersionCache
 from slurm_bridge.families.kube_scheduler import matrix, single
-from slurm_bridge.families.kube_scheduler.kept import Carried, Kept
+from slurm_bridge.families.kube_scheduler.kept import Carried, ScoreCache
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized, Scored
 from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions
 from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.rule import BadPriority, PriorityConfig
 from slurm_bridge.families.kube_scheduler.scene import Scene
-from slurm_bridge.families.kube_scheduler.single import Failure
+from slurm_bridge.families.kube_scheduler.single import PriorityFailure
 from slurm_bridge.hooks.base import Nodes, Session
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.runtime import packages
@@ -35,7 +35,7 @@ Finest = Callable[[Callable[[], Iterator[str]]], None]
 class PrioritiesFailed(Exception):
     """Everything that went wrong in one run, each with its priority and its node."""
 
-    def __init__(self, failures: Sequence[Failure]) -> None:
+    def __init__(self, failures: Sequence[PriorityFailure]) -> None:
         more = [f"and {len(failures) - MOST_NAMED} more"] if len(failures) > MOST_NAMED else []
         super().__init__("; ".join([*map(str, failures[:MOST_NAMED]), *more]))
         self.failures = tuple(failures)
@@ -66,8 +66,8 @@ class Prioritizer:
         self._shipped = tuple(config for config in self.configs if config.over_columns)
         self._own = tuple(config for config in self.configs if not config.over_columns)
         #: By identity of the sets, which the answers hold.
-        self._known: Memo[tuple[bytes, int], tuple[Nodes, Prioritized]] = Memo(MOST_SHAPES)
-        self._kept = Kept(MOST_KEPT)
+        self._known: VersionCache[tuple[bytes, int], tuple[Nodes, Prioritized]] = VersionCache(MOST_SHAPES)
+        self._kept = ScoreCache(MOST_KEPT)
         _unique(self.configs)
 
     @property
@@ -121,7 +121,7 @@ class Prioritizer:
     def _with_own(self, scene: Scene, session: Session, nodes: Nodes, key: bytes | None) -> Prioritized:
         """Both kinds, in the configured order; whatever failed of both is told together."""
         rows: list[Scored] = []
-        failures: list[Failure] = []
+        failures: list[PriorityFailure] = []
         mask = scene.columns.mask(nodes)
         for ask in (
             lambda: self._remembered(scene, session, nodes, key).rows,

@@ -21,7 +21,7 @@ class NothingToSelect(ValueError):
     """There is no node to choose from."""
 
 
-class Turns:
+class HostTurns:
     """Of several equally good ones each in turn."""
 
     def __init__(self, start: int = 0) -> None:

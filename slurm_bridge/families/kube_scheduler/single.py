@@ -33,7 +33,7 @@ _MOST = 2**31
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
-class Failure:
+class PriorityFailure:
     """A priority that raised or answered nonsense; `node` is empty where it is not about one."""
 
     priority: str
@@ -54,7 +54,7 @@ class Run:
         self._carried = carried
         self._parallelism = parallelism
         self._lock = threading.Lock()
-        self.failures: list[Failure] = []
+        self.failures: list[PriorityFailure] = []
         self.values: dict[str, Whole | None] = {}
 
     @functools.cached_property
@@ -135,7 +135,7 @@ class Run:
 
     def _fail(self, config: PriorityConfig, node: str, error: Exception) -> None:
         with self._lock:
-            self.failures.append(Failure(config.name, node, f"{type(error).__name__}: {error}"))
+            self.failures.append(PriorityFailure(config.name, node, f"{type(error).__name__}: {error}"))
 
 
 def column(columns: NodeColumns, scores: HostPriorityList, nodes: Mask) -> Whole:

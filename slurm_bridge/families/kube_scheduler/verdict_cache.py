@@ -8,9 +8,9 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.cluster.columns import NodeColumns
-from slurm_bridge.cluster.columns.members import Members
-from slurm_bridge.cluster.memo import Memo
-from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Rule
+from slurm_bridge.cluster.columns.members import NodeRows
+from slurm_bridge.cluster.memo import VersionCache
+from slurm_bridge.families.kube_scheduler.predicates.base import Failures, PredicateRule
 from slurm_bridge.families.kube_scheduler.scene import Scene
 
 #: The class of a pod, itself where it was promised a node, and the versions of what is looked up for it.
@@ -46,10 +46,10 @@ class Barred:
 class Resting:
     """Answers of the rules that are at rest."""
 
-    def __init__(self, rules: Mapping[str, Rule]) -> None:
+    def __init__(self, rules: Mapping[str, PredicateRule]) -> None:
         self._rules = rules
-        self._restless: Memo[Known, Restless] = Memo()
-        self._answers: Memo[tuple[Known, Members], dict[str, Failures]] = Memo(MOST_CLASSES)
+        self._restless: VersionCache[Known, Restless] = VersionCache()
+        self._answers: VersionCache[tuple[Known, NodeRows], dict[str, Failures]] = VersionCache(MOST_CLASSES)
 
     def restless(self, version: int, known: Known, look: Callable[[], tuple[Scene, bool]]) -> Restless:
         """Who is not, in this `company_version`. `look` gives a pod of the class in its scene, and if it has rivals."""

@@ -9,7 +9,7 @@ from slurm_bridge.families.vela import wire
 from slurm_bridge.families.vela.options import AgentOptions
 from slurm_bridge.families.vela.pipeline import NotSampled
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
-from slurm_bridge.families.vela.smart import Failure
+from slurm_bridge.families.vela.smart import AgentFailure
 from slurm_bridge.hooks.services import JsonClient, NotAnswered, Target
 
 
@@ -37,11 +37,11 @@ class RemoteAgent:
         try:
             answer = self._post(self._target, wire.path(strategy), body, seconds=self._seconds)
             return wire.response_of(answer, self.cluster)
-        except (NotAnswered, wire.Unreadable) as error:
+        except (NotAnswered, wire.UnreadableMessage) as error:
             raise NotSampled(str(error)) from error
 
 
-class Member:
+class AgentMember:
     """One agent, and how it has done lately.
 
     After `failures` in a row it is left out for `pause_seconds`: whoever hangs would else keep every other caller's
@@ -61,15 +61,15 @@ class Member:
         self.remote = bool(options.url)
         self.seconds = options.timeout_seconds
 
-    def ask(self, request: SamplingRequest, strategy: str) -> SamplingResponse | Failure:
+    def ask(self, request: SamplingRequest, strategy: str) -> SamplingResponse | AgentFailure:
         """Its answer, or why there is none."""
         if (left := self._paused()) > 0:
-            return Failure(why=f"failed {self._failed} times in a row and is left out for another {left:.0f} s")
+            return AgentFailure(why=f"failed {self._failed} times in a row and is left out for another {left:.0f} s")
         try:
             answer = self._agent.sample(request, strategy)
         except NotSampled as error:
             self._count(failed=True)
-            return Failure(why=str(error))
+            return AgentFailure(why=str(error))
         self._count(failed=False)
         return answer
 
@@ -77,9 +77,9 @@ class Member:
         """It is not left out at this moment."""
         return self._paused() <= 0
 
-    def late(self) -> Failure:
+    def late(self) -> AgentFailure:
         """It has not answered in time; its call ends by its own deadline, and counts as what it then is."""
-        return Failure(why=f"did not answer within {self.seconds:g} s")
+        return AgentFailure(why=f"did not answer within {self.seconds:g} s")
 
     def _paused(self) -> float:
         if not self.remote:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Coded, NodeColumns
-from slurm_bridge.cluster.columns.members import Members
+from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.families.vela import samples
 from slurm_bridge.families.vela.samples import Picked
 from slurm_bridge.families.vela.scene import Rows
@@ -40,7 +40,7 @@ class Book:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._page = _Page()
-        self._of: tuple[Members, Coded[str]] | None = None
+        self._of: tuple[NodeRows, Coded[str]] | None = None
         self._numbers: NDArray[np.int32] = np.empty(0, np.int32)
 
     def written(self, nodes: NodeColumns, rows: Rows) -> tuple[Picked, Picked]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.families.vela import commit, samples
-from slurm_bridge.families.vela.decision import Decision
+from slurm_bridge.families.vela.decision import SamplingDecision
 from slurm_bridge.families.vela.office import Nowhere, Outcome
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.runtime import backoff
@@ -86,9 +86,9 @@ class Turn:
     roomy: Mask | None = None
 
     @property
-    def decision(self) -> Decision | None:
+    def decision(self) -> SamplingDecision | None:
         """What was decided, if it was."""
-        return self.outcome if isinstance(self.outcome, Decision) else None
+        return self.outcome if isinstance(self.outcome, SamplingDecision) else None
 
     def again(self, now: float, seen: Seen) -> bool:
         """It is worth another try."""
@@ -96,7 +96,7 @@ class Turn:
 
 
 @dataclasses.dataclass(slots=True)
-class Case:
+class SamplingCase:
     """One workload. `retries` are tries that found no node, `troubles` those for which no agent answered.
 
     While it is `placed`, which is to say that Slurm has a job of it, its sample stays.
@@ -110,7 +110,7 @@ class Case:
     candidates: tuple[Nodes, ...] = ()
 
     @property
-    def decisions(self) -> list[Decision]:
+    def decisions(self) -> list[SamplingDecision]:
         """Of all shapes that have one, the last one last."""
         return [decision for turn in self.turns.values() if (decision := turn.decision) is not None]
 
@@ -163,7 +163,7 @@ class Case:
         turn.outcome, turn.since, turn.soonest = outcome, now, now + pace.first_seconds
         if isinstance(outcome, Nowhere):
             self._failed(turn, now, pace)
-        elif not isinstance(outcome, Decision):
+        elif not isinstance(outcome, SamplingDecision):
             self.troubles += 1
             turn.due = now + pace.after(self.troubles)
 
@@ -207,21 +207,21 @@ class Cases:
         self._most_nodes = most_nodes
         #: At most so many are kept; what was replaced since they were last counted counts twice.
         self._nodes = 0
-        self._known: dict[WorkloadKey, Case] = {}
+        self._known: dict[WorkloadKey, SamplingCase] = {}
         #: Held by whoever looks at a case, or changes one.
         self.lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, workload: WorkloadKey) -> Case | None:
+    def get(self, workload: WorkloadKey) -> SamplingCase | None:
         """What is known of it."""
         return self._known.get(workload)
 
-    def of(self, workload: WorkloadKey) -> Case:
+    def of(self, workload: WorkloadKey) -> SamplingCase:
         """Likewise; a new one where nothing is."""
         with self.lock:
-            case = self._known.pop(workload, None) or Case()
+            case = self._known.pop(workload, None) or SamplingCase()
             while len(self._known) >= self._most:
                 del self._known[next(iter(self._known))]
             self._known[workload] = case
@@ -245,7 +245,7 @@ class Cases:
                 self._nodes -= case.nodes
                 case.turns = {shape: turn for shape, turn in case.turns.items() if turn.decision is None}
 
-    def waiting(self, meant: Callable[[Case], bool]) -> list[WorkloadKey]:
+    def waiting(self, meant: Callable[[SamplingCase], bool]) -> list[WorkloadKey]:
         """Those of which this is true."""
         with self.lock:
             return [workload for workload, case in list(self._known.items()) if meant(case)]

@@ -56,7 +56,7 @@ class Committed(enum.Enum):
     INTERNAL_ERROR = "InternalError"
 
 
-class Ledger:
+class NodeLedger:
     """What is still available on one node while requests are committed to it, in order."""
 
     def __init__(self, available: Mapping[str, int]) -> None:

@@ -6,7 +6,7 @@ from slurm_bridge.cluster import room
 from slurm_bridge.cluster.columns.coded import units_left
 from slurm_bridge.cluster.facts import NOTHING, NodeFacts
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.vela.commit import Committed, Ledger
+from slurm_bridge.families.vela.commit import Committed, NodeLedger
 from slurm_bridge.model.pod import Pod
 
 
@@ -20,19 +20,19 @@ def conflicts(
     """
     placed = [(pod, name, room.requested(pod)) for pod in pods if (name := nodes.get(pod.uid)) is not None]
     needed = frozenset().union(*(needs for _, _, needs in placed))
-    ledgers: dict[str, Ledger | None] = {}
+    ledgers: dict[str, NodeLedger | None] = {}
     wrong: dict[str, str] = {}
     for pod, name, needs in placed:
         facts = seen.nodes.get(name)
         if name not in ledgers:
-            ledgers[name] = Ledger(_available(facts, needed)) if facts is not None else None
+            ledgers[name] = NodeLedger(_available(facts, needed)) if facts is not None else None
         if problem := _problem(pod, needs, facts, ledgers[name], uids.get(name, "")):
             wrong.setdefault(name, problem)
     return wrong
 
 
 def _problem(
-    pod: Pod, needs: Mapping[str, int], facts: NodeFacts | None, ledger: Ledger | None, uid: str
+    pod: Pod, needs: Mapping[str, int], facts: NodeFacts | None, ledger: NodeLedger | None, uid: str
 ) -> str | None:
     if facts is None or ledger is None:
         return "its state cannot be read: it is gone from Kubernetes"

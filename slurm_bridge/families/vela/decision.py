@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.cluster.columns.members import Members
+from slurm_bridge.cluster.columns.members import NodeRows
 from slurm_bridge.families.vela import catalogue, dice, samples, scores
 from slurm_bridge.families.vela.book import Book
 from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.options import DecisionOptions
 from slurm_bridge.families.vela.samples import Picked
-from slurm_bridge.families.vela.scene import Rows, Scene
+from slurm_bridge.families.vela.scene import Rows, SamplingScene
 from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.smart import Merged
 from slurm_bridge.model.slurmnode import SlurmNode
@@ -41,7 +41,7 @@ _FOREIGN = -1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Decision:
+class SamplingDecision:
     """The nodes that are left, best first, with their final scores and the uids of the Kubernetes nodes, by place.
 
     `rows` is where they are in columns with these `members`, which nobody should keep who only remembers a sample.
@@ -52,7 +52,7 @@ class Decision:
     scores: Whole
     uids: Sequence[str]
     rows: Rows
-    members: weakref.ref[Members]
+    members: weakref.ref[NodeRows]
     sampled: int
     dropped: Mapping[str, int]
     answered: tuple[str, ...] = ()
@@ -83,10 +83,10 @@ class InPartition:
 
     rejects: ClassVar = "are not in the Slurm partition of its job"
 
-    def fits(self, scene: Scene, rows: Rows) -> Mask:
+    def fits(self, scene: SamplingScene, rows: Rows) -> Mask:
         return self.every(scene)[rows]
 
-    def every(self, scene: Scene) -> Mask:
+    def every(self, scene: SamplingScene) -> Mask:
         """The same of all nodes."""
         return scene.nodes.present if scene.inside is None else scene.inside
 
@@ -100,7 +100,7 @@ class Decider:
         self._sift = Sift(self._filters)
         self._book = Book()
 
-    def decide(self, merged: Merged, scene: Scene) -> Decision:
+    def decide(self, merged: Merged, scene: SamplingScene) -> SamplingDecision:
         """What is left of the sample."""
         rows, places, dropped = _resolved(merged, scene.nodes)
         stay = self._sift.of(scene).places(rows)
@@ -114,7 +114,7 @@ class Decider:
         order = scores.picked(final, len(final))
         rows = rows[order]
         names, uids = self._book.written(scene.nodes, rows)
-        return Decision(
+        return SamplingDecision(
             nodes=names,
             scores=final[order],
             uids=uids,
@@ -126,7 +126,7 @@ class Decider:
             failed=merged.failed,
         )
 
-    def reasons(self, scene: Scene) -> Mapping[str, int]:
+    def reasons(self, scene: SamplingScene) -> Mapping[str, int]:
         """How many of all nodes here are rejected, by the words of the first filter that does; "" for those by none."""
         rows: Rows = np.flatnonzero(scene.nodes.present)
         found: dict[str, int] = {}

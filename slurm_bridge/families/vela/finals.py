@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers, Whole
-from slurm_bridge.families.vela.decision import Decision
+from slurm_bridge.families.vela.decision import SamplingDecision
 from slurm_bridge.hooks.base import Scores, Tiers
 
 #: Candidates are tried as they are, and not in tiers of their own.
@@ -14,12 +14,12 @@ _WHOLE = Tiers(count=1)
 UNRATED = Scores(nodes={}, tiers=_WHOLE)
 
 
-def rated(columns: NodeColumns, decisions: Sequence[Decision]) -> Scores:
+def rated(columns: NodeColumns, decisions: Sequence[SamplingDecision]) -> Scores:
     """Of a node that several decisions have, the highest; worked out when somebody looks."""
     return Scores(nodes=Numbers(columns, lambda: _finals(columns, decisions)), tiers=_WHOLE)
 
 
-def _finals(columns: NodeColumns, decisions: Sequence[Decision]) -> tuple[Whole, Mask]:
+def _finals(columns: NodeColumns, decisions: Sequence[SamplingDecision]) -> tuple[Whole, Mask]:
     values, mask = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
     for decision in decisions:
         rows = decision.rows_in(columns)

@@ -14,13 +14,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from slurm_bridge.cluster.room import Rooms
+from slurm_bridge.cluster.room import NodeRooms
 from slurm_bridge.families.vela import candidates, commit, conflict, finals, note, sample_order, smart
 from slurm_bridge.families.vela.agents import Patience
-from slurm_bridge.families.vela.cases import Case, Cases, Follows, Pace, Seen, Turn
+from slurm_bridge.families.vela.cases import Cases, Follows, Pace, SamplingCase, Seen, Turn
 from slurm_bridge.families.vela.counts import HOOK
-from slurm_bridge.families.vela.decision import Decision
-from slurm_bridge.families.vela.office import Office, Outcome, Question, Unavailable
+from slurm_bridge.families.vela.decision import SamplingDecision
+from slurm_bridge.families.vela.office import AgentsUnavailable, Outcome, SamplingQuestion, SamplingService
 from slurm_bridge.families.vela.options import VelaOptions
 from slurm_bridge.families.vela.samplers import LocalNodesSampler, RemoteNodesSampler, SampleNodesPlugin
 from slurm_bridge.hooks.base import (
@@ -66,12 +66,12 @@ class Vela:
         )
         self._patience = Patience(options.failures, options.pause_seconds, self._came_back)
         self._sampler = self._made_sampler()
-        self._office = Office(options, services, self._sampler, self._told)
+        self._office = SamplingService(options, services, self._sampler, self._told)
         self._numbers = itertools.count(1)
         #: The number of the question that a pass asks just now, by whoever holds the lock of the cases.
         self._asking: int | None = None
         self._emitter = Emitter()
-        self._rooms = Rooms()
+        self._rooms = NodeRooms()
 
     def close(self) -> None:
         """Let all threads end."""
@@ -133,7 +133,7 @@ class Vela:
         told = "; ".join(f"{name}: {problem}" for name, problem in sorted(wrong.items()))
         return Deny(nodes=frozenset(wrong), message=f"nodes that Slurm allocated cannot be used: {told}")
 
-    def _sample(self, session: Session, case: Case, ask: Ask) -> Sample | Wait:
+    def _sample(self, session: Session, case: SamplingCase, ask: Ask) -> Sample | Wait:
         shape, now, seen = _shape(ask), session.now, (session.snapshot.version, self._patience.version)
         case.placed = session.placed
         follows = case.follows(shape, now, seen)
@@ -148,16 +148,16 @@ class Vela:
         case.withdrawn()
         return note.waiting(case, turn, now, self._pace)
 
-    def _parks(self, case: Case, ask: Ask, now: float, seen: Seen) -> bool:
+    def _parks(self, case: SamplingCase, ask: Ask, now: float, seen: Seen) -> bool:
         """What the chain had of it was in vain, and it was the last try."""
         parked = case.in_vain(_shape(ask), now, seen, self._pace)
         if parked:
             self._services.counters.happened(HOOK, "parked")
         return parked
 
-    def _ask(self, session: Session, case: Case, ask: Ask, seen: Seen) -> bool:
+    def _ask(self, session: Session, case: SamplingCase, ask: Ask, seen: Seen) -> bool:
         workload = ask.workload
-        question = Question(
+        question = SamplingQuestion(
             workload=workload.root.key,
             pod=workload.lead,
             priority=workload.priority,
@@ -175,7 +175,7 @@ class Vela:
             case.turns[_shape(ask)] = before
         return False
 
-    def _asked(self, question: Question) -> bool:
+    def _asked(self, question: SamplingQuestion) -> bool:
         """Nobody has to be woken by an answer that comes at once; one from another thread waits until this is left."""
         self._asking = question.number
         try:
@@ -183,7 +183,7 @@ class Vela:
         finally:
             self._asking = None
 
-    def _told(self, question: Question, outcome: Outcome) -> None:
+    def _told(self, question: SamplingQuestion, outcome: Outcome) -> None:
         """From any thread. An answer to an older question than the last one is not looked at."""
         with self._cases.lock:
             at_once = self._asking == question.number
@@ -191,23 +191,23 @@ class Vela:
         if not at_once:
             self._services.wake(question.workload)
 
-    def _keep(self, question: Question, outcome: Outcome) -> None:
+    def _keep(self, question: SamplingQuestion, outcome: Outcome) -> None:
         shape, case = question.pod.uid, self._cases.get(question.workload)
         turn = case.turns.get(shape) if case is not None else None
         if case is None or turn is None or turn.number != question.number:
             return
         case.told(shape, outcome, self._services.clock.wall(), self._pace)
-        self._cases.kept(len(outcome.nodes) if isinstance(outcome, Decision) else 0)
+        self._cases.kept(len(outcome.nodes) if isinstance(outcome, SamplingDecision) else 0)
         self._count(outcome, parked=case.parked)
 
     def _count(self, outcome: Outcome, *, parked: bool) -> None:
-        if not isinstance(outcome, Decision):
-            what = "agents-unavailable" if isinstance(outcome, Unavailable) else "unschedulable"
+        if not isinstance(outcome, SamplingDecision):
+            what = "agents-unavailable" if isinstance(outcome, AgentsUnavailable) else "unschedulable"
             self._services.counters.happened(HOOK, what)
         if parked:
             self._services.counters.happened(HOOK, "parked")
 
-    def _count_bound(self, case: Case | None, allocated: Nodes) -> None:
+    def _count_bound(self, case: SamplingCase | None, allocated: Nodes) -> None:
         """Which candidate it became: the first one, a later one, or none of them."""
         bound = commit.multibind(case.candidates if case else (), allocated.issubset, self._options.candidates)
         if bound.bound is None:
@@ -216,7 +216,7 @@ class Vela:
         self._services.counters.happened(HOOK, "bound-to-candidate")
         self._services.counters.happened(HOOK, "commit-retries", bound.retries)
 
-    def _candidates(self, session: Session, case: Case, ask: Ask, nodes: Nodes) -> tuple[Nodes, ...]:
+    def _candidates(self, session: Session, case: SamplingCase, ask: Ask, nodes: Nodes) -> tuple[Nodes, ...]:
         shapes = _shapes(ask)
         ranked = [
             (self._best(session, turn, decision, ask, shaped, nodes), shaped[1])
@@ -231,7 +231,7 @@ class Vela:
         return candidates.any_of(inside, len(ask.workload.pods), self._options.candidates)
 
     def _best(
-        self, session: Session, turn: Turn, decision: Decision, ask: Ask, shaped: Shaped, nodes: Nodes
+        self, session: Session, turn: Turn, decision: SamplingDecision, ask: Ask, shaped: Shaped, nodes: Nodes
     ) -> Sequence[str]:
         """The nodes for all candidates. Which of them have room is looked at until there is a job, and then stays."""
         columns, (pod, pods) = session.columns, shaped
@@ -274,6 +274,6 @@ def _shape(ask: Ask) -> str:
     return ask.workload.lead.uid
 
 
-def _uid(case: Case, name: str) -> str:
+def _uid(case: SamplingCase, name: str) -> str:
     """The uid under which a node was sampled last; "" where nobody said."""
     return next(filter(None, (decision.uid_of(name) for decision in reversed(case.decisions))), "")

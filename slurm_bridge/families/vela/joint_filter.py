@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask
 from slurm_bridge.families.vela import dice
-from slurm_bridge.families.vela.scene import FilterPlugin, Rows, Scene, WideFilter
+from slurm_bridge.families.vela.scene import FilterPlugin, Rows, SamplingScene, WideFilter
 
 
 class Sieve:
     """The filters for one question."""
 
-    def __init__(self, scene: Scene, wide: Callable[[Scene], Mask | None], others: Sequence[FilterPlugin]) -> None:
+    def __init__(
+        self, scene: SamplingScene, wide: Callable[[SamplingScene], Mask | None], others: Sequence[FilterPlugin]
+    ) -> None:
         self._scene = scene
         self._wide = wide
         self._others = others
@@ -50,11 +52,11 @@ class Sift:
         #: What they said last, and that together.
         self._last: tuple[list[Mask], Mask] | None = None
 
-    def of(self, scene: Scene) -> Sieve:
+    def of(self, scene: SamplingScene) -> Sieve:
         """For this question."""
         return Sieve(scene, self._together, self._others)
 
-    def _together(self, scene: Scene) -> Mask | None:
+    def _together(self, scene: SamplingScene) -> Mask | None:
         """They answer with the very same arrays for as long as nothing that matters to them has changed."""
         last, masks = self._last, [one.every(scene) for one in self._wide]
         if last is not None and all(map(operator.is_, last[0], masks)):

@@ -15,7 +15,7 @@ MAX_ROUNDS = 4
 NOTHING_LEFT = "no candidates left after Filter plugins"
 
 
-class Status(enum.Enum):
+class LoopStatus(enum.Enum):
     """How it ended, in the words of the wire."""
 
     SUCCESS = "Success"
@@ -32,7 +32,7 @@ class Collected:
 
     asked: tuple[int, ...]
     found: Places
-    status: Status
+    status: LoopStatus
     reason: str = ""
 
 
@@ -59,9 +59,9 @@ def collect(
             kept = keep(draw(missing)[:missing])
         except Exception as error:  # noqa: BLE001 - plugins are foreign code: the error is the answer, and names what was wrong
             wrong = f"{type(error).__name__}: {error}"
-            return Collected(asked=tuple(asked), found=_NONE, status=Status.INTERNAL_ERROR, reason=wrong)
+            return Collected(asked=tuple(asked), found=_NONE, status=LoopStatus.INTERNAL_ERROR, reason=wrong)
         if number or repeats:
             kept = dice.firsts(np.concatenate([found, kept]))
         found, number = kept, len(kept)
-    status = Status.SUCCESS if number else Status.UNSCHEDULABLE
+    status = LoopStatus.SUCCESS if number else LoopStatus.UNSCHEDULABLE
     return Collected(asked=tuple(asked), found=found, status=status, reason="" if number else NOTHING_LEFT)

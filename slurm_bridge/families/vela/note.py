@@ -1,9 +1,9 @@
 """What users and operators read of it."""
 
 from slurm_bridge.families.vela import commit
-from slurm_bridge.families.vela.cases import Case, Pace, Turn
-from slurm_bridge.families.vela.decision import Decision
-from slurm_bridge.families.vela.office import Unavailable
+from slurm_bridge.families.vela.cases import Pace, SamplingCase, Turn
+from slurm_bridge.families.vela.decision import SamplingDecision
+from slurm_bridge.families.vela.office import AgentsUnavailable
 from slurm_bridge.model.verdict import Wait
 
 SAMPLING = "Sampling"
@@ -16,7 +16,7 @@ LOOK_AGAIN_SECONDS = 15.0
 CROWDED_SECONDS = 1.0
 
 
-def waiting(case: Case, turn: Turn, now: float, pace: Pace) -> Wait:
+def waiting(case: SamplingCase, turn: Turn, now: float, pace: Pace) -> Wait:
     """Why a pass ends here."""
     if turn.outcome is None:
         return Wait(reason=SAMPLING, message="nodes are being sampled for it", retry_after=LOOK_AGAIN_SECONDS)
@@ -24,7 +24,7 @@ def waiting(case: Case, turn: Turn, now: float, pace: Pace) -> Wait:
     if case.parked:
         text = f"{why}; it was tried {pace.max_retries + 1} times, and is tried again when nodes or agents change"
         return Wait(reason=commit.FAILED, message=text, retry_after=after, warning=True)
-    if isinstance(turn.outcome, Unavailable):
+    if isinstance(turn.outcome, AgentsUnavailable):
         return Wait(reason=UNAVAILABLE, message=f"{why}; they are asked again", retry_after=after)
     text = f"{why}; it is sampled again, {case.retries} of {pace.max_retries} times"
     return Wait(reason=UNSCHEDULABLE, message=text, retry_after=after)
@@ -35,7 +35,7 @@ def crowded() -> Wait:
     return Wait(reason=SAMPLING, message="too many pods wait to be sampled", retry_after=CROWDED_SECONDS)
 
 
-def sampled(decision: Decision) -> str:
+def sampled(decision: SamplingDecision) -> str:
     """For operators: from whom, and what was left out."""
     parts = [f"{len(decision.nodes)} of {decision.sampled} sampled nodes are left, from {', '.join(decision.answered)}"]
     parts += [f"agent {name} is left out: {why}" for name, why in decision.failed.items()]
@@ -44,6 +44,6 @@ def sampled(decision: Decision) -> str:
 
 
 def _why(turn: Turn) -> str:
-    if isinstance(turn.outcome, Decision) or turn.outcome is None:
+    if isinstance(turn.outcome, SamplingDecision) or turn.outcome is None:
         return "no node that was sampled can take it"
     return turn.outcome.message

@@ -14,13 +14,13 @@ from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
 from slurm_bridge.families.vela import loop, sample_order
 from slurm_bridge.families.vela.counts import HOOK
-from slurm_bridge.families.vela.decision import DROPPED, Decider, Decision
+from slurm_bridge.families.vela.decision import DROPPED, Decider, SamplingDecision
 from slurm_bridge.families.vela.options import VelaOptions
 from slurm_bridge.families.vela.queue import Empty, Entry, SamplingQueue
 from slurm_bridge.families.vela.sample_order import Moment
 from slurm_bridge.families.vela.samplers import SampleNodesPlugin
 from slurm_bridge.families.vela.samples import SamplingRequest
-from slurm_bridge.families.vela.scene import Scene
+from slurm_bridge.families.vela.scene import SamplingScene
 from slurm_bridge.families.vela.smart import Merged
 from slurm_bridge.hooks.emitter import Emitter
 from slurm_bridge.hooks.services import HookServices
@@ -35,7 +35,7 @@ NOT_SAMPLED = "could take it, and were not sampled or not offered"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class SamplingQuestion:
     """For which pod of which workload nodes are wanted: it stands for all that are alike. `number` is never reused.
 
     `partition` is what its job is asked for, None: the default one of Slurm.
@@ -63,17 +63,17 @@ class Nowhere:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Unavailable:
+class AgentsUnavailable:
     """No agent answered."""
 
     message: str
 
 
-Outcome = Decision | Nowhere | Unavailable
-Told = Callable[[Question, Outcome], None]
+Outcome = SamplingDecision | Nowhere | AgentsUnavailable
+Told = Callable[[SamplingQuestion, Outcome], None]
 
 
-class Office:
+class SamplingService:
     """Queues and pools; without threads everything is done within `ask`."""
 
     def __init__(self, options: VelaOptions, services: HookServices, sampler: SampleNodesPlugin, told: Told) -> None:
@@ -82,7 +82,7 @@ class Office:
         self._told = told
         self._decider = Decider(options.decision)
         self._emitter = Emitter()
-        self._queue: SamplingQueue[Question] = SamplingQueue(sample_order.SORTS[options.sort[0]]())
+        self._queue: SamplingQueue[SamplingQuestion] = SamplingQueue(sample_order.SORTS[options.sort[0]]())
         self._samplers = KeyedWorkerPool("vela-sampler", services, workers=options.sampling_at_once, most=MOST_WAITING)
         self._deciders = KeyedWorkerPool(
             "vela-decision", services, workers=options.decision.pipelines, most=options.decision.queue
@@ -90,7 +90,7 @@ class Office:
         self._numbers = itertools.count()
         self._inline = InlineBudget(services.clock)
 
-    def ask(self, question: Question) -> bool:
+    def ask(self, question: SamplingQuestion) -> bool:
         """Let it wait for its turn, where nobody has time for it at once; False when there is no room."""
         number = str(next(self._numbers))
         if self._runs_inline and self._samplers.run_inline(number, lambda: self._sampled_here(question)):
@@ -107,7 +107,7 @@ class Office:
         """Whoever asks has the sample sooner if he draws it himself, and takes nobody's turn with it."""
         return self._sampler.near and not self._queue and self._inline.pays
 
-    def _sampled_here(self, question: Question) -> None:
+    def _sampled_here(self, question: SamplingQuestion) -> None:
         with self._inline.measured(), self._guarded(question):
             merged = self._sampler.sample(SamplingRequest(pod=question.pod, nodes_bp=question.nodes_bp))
             self._count("sampled")
@@ -115,7 +115,7 @@ class Office:
             for name, why in merged.failed.items():
                 self._services.log.debug(f"agent {name} is left out: {why}")
             if not merged.answered:
-                self._told(question, Unavailable(message=f"no agent answered: {_failures(merged.failed)}"))
+                self._told(question, AgentsUnavailable(message=f"no agent answered: {_failures(merged.failed)}"))
             elif not merged.nodes:
                 self._told(question, Nowhere(message=self._nothing(question, merged)))
             else:
@@ -145,18 +145,18 @@ class Office:
         if not self._deciders.run_inline(key, decide) and not self._deciders.submit(key, decide):
             decide()
 
-    def _decide(self, question: Question, merged: Merged) -> None:
+    def _decide(self, question: SamplingQuestion, merged: Merged) -> None:
         with self._guarded(question):
             self._told(question, self._decided(question, merged))
 
-    def _decided(self, question: Question, merged: Merged) -> Outcome:
+    def _decided(self, question: SamplingQuestion, merged: Merged) -> Outcome:
         decision = self._decider.decide(merged, self._scene(question))
         for reason, number in decision.dropped.items():
             self._count(DROPPED[reason], number)
             self._services.log.info(f"{number} nodes that agents named were dropped: {reason}")
         return decision if decision.nodes else Nowhere(message=_useless(decision))
 
-    def _nothing(self, question: Question, merged: Merged) -> str:
+    def _nothing(self, question: SamplingQuestion, merged: Merged) -> str:
         """Agents do not say why: what the filters of the decision say of all nodes here is the nearest there is."""
         counts = self._decider.reasons(self._scene(question))
         every = sum(counts.values())
@@ -167,12 +167,12 @@ class Office:
         ]
         return "; ".join([*parts[: 1 + bool(every)], *([_failures(merged.failed)] if merged.failed else [])])
 
-    def _scene(self, question: Question) -> Scene:
+    def _scene(self, question: SamplingQuestion) -> SamplingScene:
         snapshot, now = self._services.snapshot(), self._services.clock.wall()
-        return Scene(question.pod, snapshot.columns, now, self._emitter.inside(question.partition, snapshot))
+        return SamplingScene(question.pod, snapshot.columns, now, self._emitter.inside(question.partition, snapshot))
 
     @contextlib.contextmanager
-    def _guarded(self, question: Question) -> Iterator[None]:
+    def _guarded(self, question: SamplingQuestion) -> Iterator[None]:
         """A plugin that raises costs its pod a try, and never the pod itself."""
         try:
             yield
@@ -190,7 +190,7 @@ def _failures(failed: Mapping[str, str]) -> str:
     return "; ".join(f"agent {name}: {why}" for name, why in failed.items())
 
 
-def _useless(decision: Decision) -> str:
+def _useless(decision: SamplingDecision) -> str:
     dropped = [f"{number} were {reason}" for reason, number in decision.dropped.items()]
     kept = decision.sampled - sum(decision.dropped.values())
     told = [*dropped, *([f"{kept} cannot take the pod"] if kept else [])]

@@ -15,10 +15,10 @@ from slurm_bridge.families.vela import catalogue, loop, samples, smart, strategi
 from slurm_bridge.families.vela import scores as scoring
 from slurm_bridge.families.vela.idle import Idle
 from slurm_bridge.families.vela.joint_filter import Sift
-from slurm_bridge.families.vela.loop import Collected, Status
+from slurm_bridge.families.vela.loop import Collected, LoopStatus
 from slurm_bridge.families.vela.options import PipelineOptions, ShardOptions
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
-from slurm_bridge.families.vela.scene import Known, Rows, Scene
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache
 from slurm_bridge.families.vela.scores import Weighted
 from slurm_bridge.families.vela.shard import Shard, alike
 from slurm_bridge.families.vela.strategies import Shared
@@ -55,7 +55,7 @@ class Pipeline:
         """How many of them score."""
         return len(self._scorers)
 
-    def collect(self, scene: Scene, shard: Rows, strategy: Shared, size: int) -> Collected:
+    def collect(self, scene: SamplingScene, shard: Rows, strategy: Shared, size: int) -> Collected:
         """The rows of so many nodes of the shard that pass, as far as rounds and time go."""
         until, every, sieve = self._clock.now() + self._timeout, False, self._sift.of(scene)
         total, whole = len(shard), len(shard) == len(scene.nodes)
@@ -77,7 +77,7 @@ class Pipeline:
             expired=lambda: every or self._clock.now() >= until,
         )
 
-    def scores(self, scene: Scene, rows: Rows) -> Whole:
+    def scores(self, scene: SamplingScene, rows: Rows) -> Whole:
         """What the plugins say of these nodes together, with their weights."""
         if len(self._scorers) == 1 == self._scorers[0].weight:
             return self._scorers[0].plugin.score(scene, rows)
@@ -107,7 +107,7 @@ class Agent:
         self._clock = clock
         self._wait_seconds = chosen.wait_seconds
         self._shard = Shard(shard or ShardOptions())
-        self._rows: Known[str, Rows] = Known(alike)
+        self._rows: SceneCache[str, Rows] = SceneCache(alike)
         self._strategies = strategies.load(chosen.strategies, dice or random.Random())  # noqa: S311 - no secret
         self._idle: Idle[Pipeline] = Idle(Pipeline(chosen, clock) for _ in range(chosen.parallel_sampling_pipelines))
 
@@ -138,9 +138,9 @@ class Agent:
     def _sample(
         self, request: SamplingRequest, strategy: Shared, nodes: NodeColumns, pipeline: Pipeline
     ) -> SamplingResponse:
-        scene, shard = Scene(request.pod, nodes, self._clock.wall()), self._covered(nodes)
+        scene, shard = SamplingScene(request.pod, nodes, self._clock.wall()), self._covered(nodes)
         found = pipeline.collect(scene, shard, strategy, smart.sample_size(len(shard), request.nodes_bp))
-        if found.status is Status.INTERNAL_ERROR:
+        if found.status is LoopStatus.INTERNAL_ERROR:
             raise PipelineFailed(found.reason)
         rows = found.found
         try:

@@ -8,11 +8,11 @@ from typing import Protocol
 from slurm_bridge import ports
 from slurm_bridge.families.shared.worker_pool import KeyedWorkerPool
 from slurm_bridge.families.vela import dice, smart
-from slurm_bridge.families.vela.agents import Member, Patience, RemoteAgent
+from slurm_bridge.families.vela.agents import AgentMember, Patience, RemoteAgent
 from slurm_bridge.families.vela.options import AgentOptions, ShardOptions, VelaOptions
 from slurm_bridge.families.vela.pipeline import Agent, NotSampled
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
-from slurm_bridge.families.vela.smart import Failure, Merged
+from slurm_bridge.families.vela.smart import AgentFailure, Merged
 from slurm_bridge.hooks.services import HookServices
 
 #: Calls that wait for their turn, for each that may run: more of them would only be late.
@@ -47,7 +47,7 @@ class LocalNodesSampler:
         try:
             return smart.merge({self._agent.cluster: self._agent.sample(request, self._strategy)})
         except NotSampled as error:
-            return smart.merge({self._agent.cluster: Failure(why=str(error))})
+            return smart.merge({self._agent.cluster: AgentFailure(why=str(error))})
 
     def close(self) -> None:
         """Nothing runs beside the sampler."""
@@ -88,12 +88,12 @@ class RemoteNodesSampler:
     def close(self) -> None:
         self._desk.close()
 
-    def _chosen(self) -> tuple[Member, ...]:
+    def _chosen(self) -> tuple[AgentMember, ...]:
         """Whoever is left out for a while is not drawn: the pod would wait for nothing while others have nodes."""
         with self._turn:
-            return smart.choose_clusters(self._members, self._options.clusters_percent, self._dice, Member.willing)
+            return smart.choose_clusters(self._members, self._options.clusters_percent, self._dice, AgentMember.willing)
 
-    def _call(self, gathering: "_Gathering", member: Member, request: SamplingRequest) -> None:
+    def _call(self, gathering: "_Gathering", member: AgentMember, request: SamplingRequest) -> None:
         with self._turn:
             self._numbers += 1
             key = f"{member.name}/{self._numbers}"
@@ -106,32 +106,32 @@ class RemoteNodesSampler:
                 gathering.put(member, member.ask(request, self._options.strategy))
 
         if not self._desk.submit(key, call):
-            gathering.put(member, Failure(why="too many calls wait for agents already"))
+            gathering.put(member, AgentFailure(why="too many calls wait for agents already"))
 
 
 class _Gathering:
     """The answers of some agents, for as long as each of them has time."""
 
-    def __init__(self, members: Sequence[Member], clock: ports.Clock) -> None:
+    def __init__(self, members: Sequence[AgentMember], clock: ports.Clock) -> None:
         self._members = members
         self._clock = clock
         self._began = clock.now()
         self._lock = threading.Lock()
-        self._answers: dict[str, SamplingResponse | Failure] = {}
+        self._answers: dict[str, SamplingResponse | AgentFailure] = {}
         self._complete = threading.Event()
 
-    def put(self, member: Member, answer: SamplingResponse | Failure) -> None:
+    def put(self, member: AgentMember, answer: SamplingResponse | AgentFailure) -> None:
         """What comes after the end is not looked at."""
         with self._lock:
             self._answers.setdefault(member.name, answer)
             if len(self._answers) == len(self._members):
                 self._complete.set()
 
-    def waits_for(self, member: Member) -> bool:
+    def waits_for(self, member: AgentMember) -> bool:
         """Its time has not passed yet: a call that had to wait for its turn may come too late to be made."""
         return self._clock.now() < self._began + member.seconds
 
-    def answers(self) -> dict[str, SamplingResponse | Failure]:
+    def answers(self) -> dict[str, SamplingResponse | AgentFailure]:
         """All, in the order of the members; who is late has failed."""
         for member in sorted(self._members, key=lambda one: one.seconds):
             self._clock.wait(self._complete, self._began + member.seconds - self._clock.now())
@@ -140,9 +140,9 @@ class _Gathering:
             return {member.name: self._answers[member.name] for member in self._members}
 
 
-def _member(one: AgentOptions, options: VelaOptions, services: HookServices, patience: Patience) -> Member:
+def _member(one: AgentOptions, options: VelaOptions, services: HookServices, patience: Patience) -> AgentMember:
     agent = RemoteAgent(one, services.post) if one.url else _in_process(one, options, services)
-    return Member(agent, one, services.clock, patience=patience)
+    return AgentMember(agent, one, services.clock, patience=patience)
 
 
 def _in_process(one: AgentOptions, options: VelaOptions, services: HookServices) -> Agent:

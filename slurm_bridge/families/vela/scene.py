@@ -29,7 +29,7 @@ Rows = NDArray[np.intp]
 MOST_KNOWN = 256
 
 
-class Scene:
+class SamplingScene:
     """One question. `now` is Unix time, `inside` are the nodes of the partitions of its job, None: it may be any."""
 
     def __init__(self, pod: Pod, nodes: NodeColumns, now: float, inside: Mask | None = None) -> None:
@@ -82,20 +82,20 @@ class FilterPlugin(Protocol):
     @property
     def rejects(self) -> str: ...
 
-    def fits(self, scene: Scene, rows: Rows, /) -> Mask: ...
+    def fits(self, scene: SamplingScene, rows: Rows, /) -> Mask: ...
 
 
 @runtime_checkable
 class WideFilter(Protocol):
     """A filter that knows it of all nodes at once: it is asked only once for each question."""
 
-    def every(self, scene: Scene, /) -> Mask: ...
+    def every(self, scene: SamplingScene, /) -> Mask: ...
 
 
 class ScorePlugin(Protocol):
     """How good is each of these nodes, from 0 to 100?"""
 
-    def score(self, scene: Scene, rows: Rows, /) -> Whole: ...
+    def score(self, scene: SamplingScene, rows: Rows, /) -> Whole: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -121,7 +121,7 @@ def same_node(one: NodeFacts, other: NodeFacts) -> bool:
     return one.node is other.node
 
 
-class Known(Generic[K, V]):
+class SceneCache(Generic[K, V]):
     """Answers about all nodes that many pods share, for as long as no node changed in a way that matters."""
 
     def __init__(self, alike: Alike = never) -> None:

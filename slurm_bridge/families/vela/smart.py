@@ -9,7 +9,7 @@ import numpy as np
 from slurm_bridge.cluster.columns import Whole
 from slurm_bridge.families.vela import dice, samples
 from slurm_bridge.families.vela.dice import Dice
-from slurm_bridge.families.vela.loop import Status
+from slurm_bridge.families.vela.loop import LoopStatus
 from slurm_bridge.families.vela.samples import NO_NUMBERS, USUAL_NODES_BP, Picked, SamplingResponse
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ def sample_size(total_nodes: int, nodes_bp: int) -> int:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class AgentFailure:
     """An agent without an answer, and why."""
 
     why: str
@@ -74,9 +74,9 @@ class Merged:
         return tuple(self.sizes)
 
     @property
-    def status(self) -> Status:
+    def status(self) -> LoopStatus:
         """Without any node it is unschedulable."""
-        return Status.SUCCESS if len(self.nodes) else Status.UNSCHEDULABLE
+        return LoopStatus.SUCCESS if len(self.nodes) else LoopStatus.UNSCHEDULABLE
 
     @property
     def qualified(self) -> list[str]:
@@ -85,7 +85,7 @@ class Merged:
         return [f"{cluster}/{node}" for cluster, node in zip(clusters, self.nodes, strict=True)]
 
 
-def merge(answers: Mapping[str, SamplingResponse | Failure]) -> Merged:
+def merge(answers: Mapping[str, SamplingResponse | AgentFailure]) -> Merged:
     """The nodes of all who answered, cluster after cluster; the others are reported, and otherwise left out."""
     if len(answers) == 1 and isinstance(only := next(iter(answers.values())), SamplingResponse):
         return _alone(only)
@@ -96,7 +96,7 @@ def merge(answers: Mapping[str, SamplingResponse | Failure]) -> Merged:
         uids=samples.joined([answer.uids for answer in given.values()]),
         accumulated=np.concatenate([NO_NUMBERS, *(answer.accumulated for answer in given.values())]),
         plugins=np.concatenate([NO_NUMBERS, *(answer.plugins for answer in given.values())]),
-        failed={name: answer.why for name, answer in answers.items() if isinstance(answer, Failure)},
+        failed={name: answer.why for name, answer in answers.items() if isinstance(answer, AgentFailure)},
     )
 
 

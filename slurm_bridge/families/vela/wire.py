@@ -33,7 +33,7 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=_MOST_NAME)]
 T = TypeVar("T")
 
 
-class Unreadable(ValueError):
+class UnreadableMessage(ValueError):
     """What the other side sent is not a request (or an answer); the message says what is wrong with which field."""
 
 
@@ -100,9 +100,9 @@ def read_request(body: bytes) -> SamplingRequest:
     try:
         asked = _requests.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{wrong}: {error}") from error
+        raise UnreadableMessage(f"{wrong}: {error}") from error
     except RecursionError:
-        raise Unreadable(f"{wrong}: it is nested too deeply") from None
+        raise UnreadableMessage(f"{wrong}: it is nested too deeply") from None
     return SamplingRequest(pod=asked.pod_info.pod, nodes_bp=asked.nodes_to_sample_bp)
 
 
@@ -120,7 +120,9 @@ def response_of(answer: object, cluster: str) -> SamplingResponse:
     try:
         nodes = msgspec.convert(answer, type=_Answer).nodes
     except msgspec.ValidationError as error:
-        raise Unreadable(f"agent {cluster} did not answer with {{nodes: [{{clusterName, node}}]}}: {error}") from error
+        raise UnreadableMessage(
+            f"agent {cluster} did not answer with {{nodes: [{{clusterName, node}}]}}: {error}"
+        ) from error
     return SamplingResponse(
         cluster=cluster,
         nodes=[one.node.metadata.name for one in nodes],

@@ -12,7 +12,7 @@ from slurm_bridge.families.yunikorn import files, people, setup
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.queues import acl
 from slurm_bridge.families.yunikorn.queues.config import parser, validation
-from slurm_bridge.families.yunikorn.queues.config.problems import Refused
+from slurm_bridge.families.yunikorn.queues.config.problems import ConfigurationRefused
 from slurm_bridge.families.yunikorn.setup import Setup
 from slurm_bridge.hooks.services import CarriedState
 
@@ -29,7 +29,7 @@ class InForce:
     text: str
 
 
-class Desk:
+class QueueAdmin:
     """Of one configuration. Safe to use from any thread.
 
     It is refused where it cannot take the place of the one in force; one that is the same has been there all the time.
@@ -81,7 +81,7 @@ class Desk:
         options = self.setup.options.model_copy(update={"configuration": given, "file": ""})
         try:
             self._check(setup.make(options))
-        except Refused as refused:
+        except ConfigurationRefused as refused:
             return tuple(map(str, refused.problems))
         except BadConfiguration as error:
             return tuple(str(error).splitlines())

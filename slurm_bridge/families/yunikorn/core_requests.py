@@ -3,15 +3,15 @@
 import dataclasses
 
 from slurm_bridge.families.yunikorn.engine import SLURM
-from slurm_bridge.families.yunikorn.members import Member
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Application, Ask, AskId
+from slurm_bridge.families.yunikorn.members import QueueMember
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, Application, AskId
 from slurm_bridge.families.yunikorn.setup import PARTITION
 
 #: The one ask of an application.
 KEY = "pods"
 
 
-def application(member: Member) -> Application:
+def application(member: QueueMember) -> Application:
     """It enters the queue that it asks for, or the one that placement rules find."""
     demand = member.demand
     return Application(
@@ -26,10 +26,10 @@ def application(member: Member) -> Application:
     )
 
 
-def ask(member: Member) -> Ask:
+def ask(member: QueueMember) -> AllocationAsk:
     """All its pods at once; to the one node all asks are alike."""
     demand = member.demand
-    return Ask(
+    return AllocationAsk(
         key=KEY,
         application=member.name,
         partition=PARTITION,
@@ -47,11 +47,11 @@ def id_of(name: str) -> AskId:
     return AskId(partition=PARTITION, application=name, key=KEY)
 
 
-def forced(member: Member) -> Application:
+def forced(member: QueueMember) -> Application:
     """Of one that is there, whatever its queue says now."""
     return dataclasses.replace(application(member), forced=True, node_sort="")
 
 
-def standing(member: Member) -> Allocation:
+def standing(member: QueueMember) -> Allocation:
     """What it has, by being there."""
     return Allocation(ask=ask(member), nodes=(SLURM,))

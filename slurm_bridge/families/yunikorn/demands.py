@@ -27,7 +27,7 @@ _MOST_TIMES = 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class CoreDemand:
     """Everything that the core is told. `title` is for people; `created` is Unix time."""
 
     uid: WorkloadKey
@@ -43,20 +43,20 @@ class Demand:
     #: Others may have to go for it.
     preempts: bool = True
 
-    def same(self, other: "Demand") -> bool:
+    def same(self, other: "CoreDemand") -> bool:
         """The core would be told the same; tags and users may move, and count for what comes anew."""
         return _told(self) == _told(other)
 
 
-def _told(one: Demand) -> tuple[object, ...]:
+def _told(one: CoreDemand) -> tuple[object, ...]:
     return one.total, one.priority, one.queue, one.node_sort, one.preempts
 
 
-def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> Demand:
+def demand(ask: Ask, options: YunikornOptions, namespaces: View | None) -> CoreDemand:
     """Of this workload as it is asked for."""
     workload = ask.workload
     user, groups = people.user_of(workload, options.users)
-    return Demand(
+    return CoreDemand(
         uid=workload.root.key,
         title=f"{workload.root.namespace}/{workload.root.name}",
         total=total(ask, options.gres),
@@ -137,9 +137,9 @@ class Demands:
     def __init__(self, options: YunikornOptions) -> None:
         self._options = options
         #: What it was made of, and what came of it.
-        self._last: tuple[Workload, Mapping[str, str], Object | None, Demand] | None = None
+        self._last: tuple[Workload, Mapping[str, str], Object | None, CoreDemand] | None = None
 
-    def of(self, ask: Ask, namespaces: View) -> Demand:
+    def of(self, ask: Ask, namespaces: View) -> CoreDemand:
         """Of this workload as it is asked for."""
         if _is_annotated(ask):
             # Then it depends on the request, which becomes another one during the pass.

@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.yunikorn.queues import partition_names
-from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
-from slurm_bridge.families.yunikorn.queues.core import Core
+from slurm_bridge.families.yunikorn.queues.core import QueueCore
 from slurm_bridge.families.yunikorn.queues.ledger import RejectedApplication
 from slurm_bridge.families.yunikorn.queues.ports import Callback
 from slurm_bridge.families.yunikorn.queues.quantities import LARGEST
-from slurm_bridge.families.yunikorn.queues.records import Mode, Node, Registration, Update
+from slurm_bridge.families.yunikorn.queues.records import NodeMode, NodeReport, Registration, Update
 from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
-from slurm_bridge.families.yunikorn.turns import PATIENCE, Turns
+from slurm_bridge.families.yunikorn.turns import PATIENCE, CoreTurns
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.threads import Supervisor
 
@@ -27,17 +27,17 @@ class Engine:
 
     def __init__(self, services: HookServices, inline: InlineBudget | None = None) -> None:
         self._services = services
-        self._core = Core(services.clock, self._report)
+        self._core = QueueCore(services.clock, self._report)
         self._kinds: set[str] = set()
         self._size: Mapping[str, int] = {}
         failed = functools.partial(self._report, "pass")
-        self._turns = Turns(self._core.settle, failed, services.clock, threads=services.threads, inline=inline)
+        self._turns = CoreTurns(self._core.settle, failed, services.clock, threads=services.threads, inline=inline)
         self._threads: Supervisor | None = None
         self._began = False
 
     def begin(self, document: Document, manager: Callback, known: Update) -> None:
         """Register with all that is known already; it has come to something before anybody else is heard."""
-        registration = Registration(rm=RM, configuration=document, mode=Mode.ALLOCATABLE, predicates=True)
+        registration = Registration(rm=RM, configuration=document, mode=NodeMode.ALLOCATABLE, predicates=True)
         self._core.register_resource_manager(registration, manager)
         self._core.update(known)
         self._core.settle()
@@ -78,7 +78,7 @@ class Engine:
 
     # -- the node ----------------------------------------------------------------------------------------------------
 
-    def widened(self, total: Mapping[str, int]) -> tuple[Node, ...]:
+    def widened(self, total: Mapping[str, int]) -> tuple[NodeReport, ...]:
         """The node, where it has to hold something that it did not before."""
         if total.keys() <= self._kinds:
             return ()
@@ -100,9 +100,9 @@ class Engine:
         """Have the core look again at those who found nobody's place."""
         self.leave(Update(rm=RM, nodes=(self._node(),)))
 
-    def _node(self) -> Node:
+    def _node(self) -> NodeReport:
         capacity = dict.fromkeys(self._kinds, LARGEST)
-        return Node(name=SLURM, partition=PARTITION, capacity=capacity, size=self._size)
+        return NodeReport(name=SLURM, partition=PARTITION, capacity=capacity, size=self._size)
 
     # -- what is shown -----------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Engine:
         """Refused where this configuration cannot take the place of the one in force."""
         self.committed(lambda known: known.check(setup.partition))
 
-    def committed(self, look: Callable[[Partition], object]) -> object:
+    def committed(self, look: Callable[[CommittedPartition], object]) -> object:
         """What somebody sees who looks at the committed state; None before there is any."""
         with self._core.cache.ledger.lock:
             known = self._core.cache.ledger.partitions.get(partition_names.normalised(RM, PARTITION))

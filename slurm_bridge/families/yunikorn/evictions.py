@@ -7,7 +7,7 @@ has a job: until then a restart has to know that what has become free is not for
 import threading
 from collections.abc import Mapping
 
-from slurm_bridge.families.yunikorn.members import Member
+from slurm_bridge.families.yunikorn.members import QueueMember
 from slurm_bridge.hooks.evictions import Clearance, Recall
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 
@@ -22,7 +22,7 @@ class Evictions:
         #: Since when, as far as this process knows: by whoever asked, and by victims for whom nobody did.
         self._since: dict[WorkloadKey, float] = {}
 
-    def order(self, victim: Member, asker: Member | None, message: str, now: float) -> None:
+    def order(self, victim: QueueMember, asker: QueueMember | None, message: str, now: float) -> None:
         """The core wants it gone; without an asker its queue is over a maximum, as the message says."""
         uid = victim.demand.uid
         if asker is None:
@@ -33,7 +33,7 @@ class Evictions:
         self.add(asker, {uid: victim.demand.title}, now)
         self._recalls[uid] = Recall(victim=uid, asker=asker.demand.uid, cause=asker.demand.title)
 
-    def add(self, asker: Member, victims: Mapping[WorkloadKey, str], now: float) -> None:
+    def add(self, asker: QueueMember, victims: Mapping[WorkloadKey, str], now: float) -> None:
         """These go, or have gone, for it."""
         self._since.setdefault(asker.demand.uid, now)
         known = self._rooms.get(asker.demand.uid)

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slurm_bridge.families.yunikorn.evictions import Evictions
-from slurm_bridge.families.yunikorn.members import Member
+from slurm_bridge.families.yunikorn.members import QueueMember
 from slurm_bridge.hooks.evictions import Recall
 from slurm_bridge.model.names import WorkloadKey
 
 #: How far a victim has come.
 GOES, GONE = "goes", "gone"
 
-Members = Mapping[WorkloadKey, Member]
+Members = Mapping[WorkloadKey, QueueMember]
 
 
 def shown(evictions: Evictions, members: Members, now: float) -> list[dict[str, Any]]:

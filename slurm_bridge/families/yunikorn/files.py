@@ -12,7 +12,7 @@ from slurm_bridge.runtime import safe_yaml
 _SHOWN: Final = 16
 
 
-class Unreadable(BadConfiguration):
+class UnreadableFile(BadConfiguration):
     """It is no YAML at all, so that nothing can be said about queues."""
 
 
@@ -54,4 +54,4 @@ def handed_in(body: bytes) -> object:
         return safe_yaml.load(body, aliases=False)
     except safe_yaml.NotYaml as error:
         line = f" line {error.line}:" if error.line is not None else ""
-        raise Unreadable(f"{source}:{line} is not YAML: {error.what}") from error
+        raise UnreadableFile(f"{source}:{line} is not YAML: {error.what}") from error

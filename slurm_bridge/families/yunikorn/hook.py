@@ -12,12 +12,12 @@ from typing import ClassVar
 
 from slurm_bridge.families.yunikorn import admin, demands, node_scores, people, picture, queue_reasons, restorer, setup
 from slurm_bridge.families.yunikorn.manager import Manager
-from slurm_bridge.families.yunikorn.members import Member, Stage
+from slurm_bridge.families.yunikorn.members import QueueMember, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.passed_over import Passed
 from slurm_bridge.families.yunikorn.picture import Picture
 from slurm_bridge.families.yunikorn.queues.orders import NodePolicy, node_policy
-from slurm_bridge.families.yunikorn.restorer import Known
+from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.families.yunikorn.setup import LOCAL, OFF
 from slurm_bridge.hooks.base import GO, Admit, Ask, Audience, Fields, Mode, Nodes, Rank, Scores, Session
 from slurm_bridge.hooks.evictions import Clearance, Recall
@@ -45,7 +45,7 @@ class Yunikorn:
     needs = frozenset({Need.NAMESPACES})
 
     def __init__(self, options: YunikornOptions, services: HookServices) -> None:
-        self.desk = admin.Desk(setup.make(options, services.clock.wall()), services.carried)
+        self.desk = admin.QueueAdmin(setup.make(options, services.clock.wall()), services.carried)
         self._setup = self.desk.setup
         self.evict_seconds, self.reserve_seconds = options.evict_seconds, options.reserve_seconds
         #: Where Slurm decides who is next, nobody is passed.
@@ -80,7 +80,7 @@ class Yunikorn:
                 inherited.close()
             self._manager = self._begun(known)
 
-    def _begun(self, known: Sequence[Known]) -> Manager:
+    def _begun(self, known: Sequence[RestoredWorkload]) -> Manager:
         manager = Manager(self._setup, self._services)
         self._services.carried.value = manager
         manager.begin(known)
@@ -240,7 +240,7 @@ class Yunikorn:
         if size is not None:
             manager.measure(size)
 
-    def _member(self, manager: Manager, session: Session, ask: Ask) -> Member | None:
+    def _member(self, manager: Manager, session: Session, ask: Ask) -> QueueMember | None:
         """As the core knows it, or comes to know it now; None for one that is to enter only at the end of its pass."""
         uid = ask.workload.root.key
         wanted = self._demands.of(ask, session.view(Need.NAMESPACES))
@@ -255,7 +255,7 @@ class Yunikorn:
             manager.seen(member)
         return member
 
-    def _goes_nowhere(self, manager: Manager, member: Member, session: Session, ask: Ask) -> bool:
+    def _goes_nowhere(self, manager: Manager, member: QueueMember, session: Session, ask: Ask) -> bool:
         """Others might have to go for it, although no node would take it then: what keeps it is not its queue."""
         due = session.mode is Mode.REAL and not session.placed and session.now >= member.looked + _LOOK_AGAIN
         if not due or not queue_reasons.may_preempt(manager, member):
@@ -267,7 +267,7 @@ class Yunikorn:
         """It had to go, and has no job any more, or not yet: it lines up anew, behind the one that it made room for."""
         return session.mode is Mode.REAL and not session.placed and manager.evictions.recall(uid) is not None
 
-    def _answer(self, manager: Manager, member: Member, session: Session) -> Admit | Wait | Reject:
+    def _answer(self, manager: Manager, member: QueueMember, session: Session) -> Admit | Wait | Reject:
         """By how far it has come."""
         if self._setup.options.mode == OFF:
             note = f"queue {member.queue}" if member.queue else "in no queue"
@@ -283,7 +283,7 @@ class Yunikorn:
         return queue_reasons.waits(manager, member, session.now)
 
 
-def _holds(member: Member, wanted: demands.Demand) -> bool:
+def _holds(member: QueueMember, wanted: demands.CoreDemand) -> bool:
     """What the core knows is still true; one that was refused is asked for again with whatever has changed."""
     return member.demand == wanted if member.stage is Stage.REFUSED else member.demand.same(wanted)
 

@@ -16,14 +16,23 @@ from collections.abc import Callable, Iterable, Mapping
 
 from slurm_bridge.families.shared.inline import InlineBudget
 from slurm_bridge.families.yunikorn import core_requests, restorer
-from slurm_bridge.families.yunikorn.demands import Demand
+from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.engine import RM, Engine
 from slurm_bridge.families.yunikorn.evictions import Evictions
-from slurm_bridge.families.yunikorn.members import Ahead, Member, Stage, pass_by
+from slurm_bridge.families.yunikorn.members import Ahead, QueueMember, Stage, pass_by
 from slurm_bridge.families.yunikorn.queues import records
-from slurm_bridge.families.yunikorn.queues.committed import Partition
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Named, News, Question, Release, Thing, Update, Why
-from slurm_bridge.families.yunikorn.restorer import Known
+from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
+from slurm_bridge.families.yunikorn.queues.records import (
+    Allocation,
+    AllocationRelease,
+    FitQuestion,
+    Named,
+    News,
+    Thing,
+    Update,
+    Why,
+)
+from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.families.yunikorn.setup import PARTITION, Setup
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.model.names import WorkloadKey
@@ -35,19 +44,19 @@ class Manager:
     def __init__(self, setup: Setup, services: HookServices, inline: InlineBudget | None = None) -> None:
         self.setup = setup
         self.lock = threading.RLock()
-        self.members: dict[WorkloadKey, Member] = {}
+        self.members: dict[WorkloadKey, QueueMember] = {}
         self.ahead = Ahead()
         self._services = services
         self.engine = Engine(services, inline)
         self.evictions = Evictions(self.lock)
-        self._by_name: dict[str, Member] = {}
+        self._by_name: dict[str, QueueMember] = {}
         self._entered, self._turns = 0, itertools.count(1)
         self._woken: list[WorkloadKey] = []
         self._quiet = ""
 
     # -- life --------------------------------------------------------------------------------------------------------
 
-    def begin(self, known: Iterable[Known]) -> None:
+    def begin(self, known: Iterable[RestoredWorkload]) -> None:
         """Register, with what runs, pends or has others go for it already; all of it is known when this returns."""
         with self.lock:
             pairs = [(one, self._restored(one)) for one in known]
@@ -58,19 +67,19 @@ class Manager:
                 self.evictions.add(member, one.room_made_by, self._services.clock.wall())
             self.engine.begin(self.setup.document, self, update)
 
-    def _restored(self, one: Known) -> Member:
+    def _restored(self, one: RestoredWorkload) -> QueueMember:
         member = self._member(one.demand)
         if not one.waits:
             self._in_slurm(member, started=one.started)
         return member
 
-    def _in_slurm(self, member: Member, *, started: bool) -> None:
+    def _in_slurm(self, member: QueueMember, *, started: bool) -> None:
         member.placed, member.stage = True, Stage.GIVEN
         member.turn, member.started = next(self._turns), started
         if not started:
             self.ahead.seen(member.name)
 
-    def follow(self, setup: Setup, known: Iterable[Known]) -> None:
+    def follow(self, setup: Setup, known: Iterable[RestoredWorkload]) -> None:
         """The configuration is another one: limits hold from now on, and whoever was refused may try again."""
         with self.lock:
             self.setup = setup
@@ -94,7 +103,7 @@ class Manager:
 
     # -- workloads ---------------------------------------------------------------------------------------------------
 
-    def enter(self, demand: Demand, *, placed: bool = False) -> Member:
+    def enter(self, demand: CoreDemand, *, placed: bool = False) -> QueueMember:
         """Let it wait in its queue; what it was to the core before is over."""
         with self.lock:
             member = self._member(demand)
@@ -107,7 +116,7 @@ class Manager:
             self._quiet = ""
         return member
 
-    def adopt(self, demand: Demand, *, started: bool) -> Member:
+    def adopt(self, demand: CoreDemand, *, started: bool) -> QueueMember:
         """It has a job: it counts, in its queue or in the one for those that no queue takes."""
         with self.lock:
             member = self._member(demand)
@@ -123,10 +132,10 @@ class Manager:
             )
             return member
 
-    def _member(self, demand: Demand) -> Member:
+    def _member(self, demand: CoreDemand) -> QueueMember:
         self.leave(demand.uid)
         self._entered += 1
-        member = Member(demand=demand, name=f"{demand.title}#{self._entered}", since=self._services.clock.wall())
+        member = QueueMember(demand=demand, name=f"{demand.title}#{self._entered}", since=self._services.clock.wall())
         self.members[demand.uid] = self._by_name[member.name] = member
         return member
 
@@ -137,7 +146,7 @@ class Manager:
             if member is not None:
                 self._drop(member)
 
-    def _drop(self, member: Member) -> None:
+    def _drop(self, member: QueueMember) -> None:
         """What was asked to go is confirmed with it: only then is its room free for whom it was made."""
         del self._by_name[member.name]
         was_ahead = self.ahead.leave(member.name)
@@ -147,7 +156,7 @@ class Manager:
             self._services.counters.happened("yunikorn", "made room")
         if member.queue or member.stage is not Stage.REFUSED:
             named = Named(partition=PARTITION, name=member.name)
-            release = Release(id=core_requests.id_of(member.name), why=Why.PREEMPTED)
+            release = AllocationRelease(id=core_requests.id_of(member.name), why=Why.PREEMPTED)
             self.engine.leave(Update(rm=RM, releases=(release,) if evicted else (), removed_applications=(named,)))
         if was_ahead:
             self._room_ahead()
@@ -170,7 +179,7 @@ class Manager:
                 pass_by(member, map(self._by_name.get, self.ahead.names))
                 self._room_ahead()
 
-    def seen(self, member: Member) -> None:
+    def seen(self, member: QueueMember) -> None:
         """Slurm has a job of it."""
         with self.lock:
             member.placed = True
@@ -241,12 +250,12 @@ class Manager:
             self._services.counters.happened("yunikorn", "let in")
             self._wake(member)
 
-    def _wake(self, member: Member) -> None:
+    def _wake(self, member: QueueMember) -> None:
         """Not whom a pass is looking at just now: it sees the answer itself."""
         if member.demand.uid != self._quiet:
             self._woken.append(member.demand.uid)
 
-    def predicate(self, question: Question, /) -> str:
+    def predicate(self, question: FitQuestion, /) -> str:
         """Whether there is a place ahead; nothing is ever held for anybody, because the one node is never full.
 
         Nobody has to go for one who would then wait for nodes. Whoever others went for has a place in any case.
@@ -294,6 +303,6 @@ class Manager:
 
     # -- what is shown -----------------------------------------------------------------------------------------------
 
-    def committed(self, look: Callable[[Partition], object]) -> object:
+    def committed(self, look: Callable[[CommittedPartition], object]) -> object:
         """What somebody sees who looks at the committed state; None before there is any."""
         return self.engine.committed(look)

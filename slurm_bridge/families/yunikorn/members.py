@@ -5,7 +5,7 @@ import enum
 import math
 from collections.abc import Collection, Iterable
 
-from slurm_bridge.families.yunikorn.demands import Demand
+from slurm_bridge.families.yunikorn.demands import CoreDemand
 
 #: A workload that was let in, and of which nobody has seen a job by then, is not counted as being ahead any more: Slurm
 #: refuses it, or somebody else holds it, and the others must not wait for that.
@@ -21,10 +21,10 @@ class Stage(enum.Enum):
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Member:
+class QueueMember:
     """One workload. `name` is its application's in the core, `turn` says as the how manieth it was let in."""
 
-    demand: Demand
+    demand: CoreDemand
     name: str
     #: When the core was first told of it, by the clock of this machine.
     since: float = math.inf
@@ -42,7 +42,7 @@ class Member:
     passed: bool = False
 
 
-def pass_by(started: Member, waiting: Iterable[Member | None]) -> None:
+def pass_by(started: QueueMember, waiting: Iterable[QueueMember | None]) -> None:
     """Those that were let in before it, and ask for more of something, see it come by.
 
     Whom equal ones pass Slurm has put behind them: for that there are priorities.

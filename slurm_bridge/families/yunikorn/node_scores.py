@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Numbers
 from slurm_bridge.families.yunikorn.demands import MEMORY
 from slurm_bridge.families.yunikorn.queues.config import documents
-from slurm_bridge.families.yunikorn.queues.config.documents import Partition
+from slurm_bridge.families.yunikorn.queues.config.documents import PartitionDocument
 from slurm_bridge.families.yunikorn.queues.orders import WEIGHTS, NodePolicy
 from slurm_bridge.families.yunikorn.queues.quantities import VCORE
 from slurm_bridge.model.node import Node
@@ -23,7 +23,7 @@ _CLOSED = frozenset({"DRAIN", "DOWN", "FAIL", "ERROR", "MAINTENANCE", "NOT_RESPO
 _SHUT, _RESERVED, _FREE = range(3)
 
 
-def kinds(partition: Partition) -> frozenset[str]:
+def kinds(partition: PartitionDocument) -> frozenset[str]:
     """What the size of the cluster is measured in: cpu and memory, and whatever queues are given a part of."""
     found = {VCORE, MEMORY}
     for _, queue in documents.walk(partition.root):
@@ -56,7 +56,7 @@ def size(
 class Measure:
     """The size, when it may have changed; nodes come, go and are drained all the time in a large cluster."""
 
-    def __init__(self, partition: Partition) -> None:
+    def __init__(self, partition: PartitionDocument) -> None:
         self._kinds = kinds(partition)
         self._kept = frozenset[str]()
         self._version = -1

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from slurm_bridge.families.yunikorn.manager import Manager
-from slurm_bridge.families.yunikorn.members import Member
+from slurm_bridge.families.yunikorn.members import QueueMember
 
 
 class Passed:
@@ -25,5 +25,5 @@ class Passed:
         return [one.demand.uid for one in sorted(found, key=_first)]
 
 
-def _first(one: Member) -> tuple[int, int]:
+def _first(one: QueueMember) -> tuple[int, int]:
     return -one.demand.priority, one.turn

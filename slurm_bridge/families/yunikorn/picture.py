@@ -5,9 +5,9 @@ from typing import Any
 
 from slurm_bridge.families.yunikorn import evictions_view, reasons
 from slurm_bridge.families.yunikorn.manager import Manager
-from slurm_bridge.families.yunikorn.members import Member, Stage
+from slurm_bridge.families.yunikorn.members import QueueMember, Stage
 from slurm_bridge.families.yunikorn.queues import amounts
-from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
@@ -26,7 +26,7 @@ def picture(manager: Manager, now: float) -> Picture:
     written = dict(documents.walk(setup.written.root))
     pending = _pending(waiting)
 
-    def look(partition: Partition) -> dict[str, Any]:
+    def look(partition: CommittedPartition) -> dict[str, Any]:
         return {
             "queues": _queue(partition.root, written, pending),
             "waiting": [_waiting(partition, one) for one in waiting[:MOST]],
@@ -48,7 +48,7 @@ def picture(manager: Manager, now: float) -> Picture:
     }
 
 
-def _pending(waiting: Iterable[Member]) -> Mapping[str, tuple[int, dict[str, int]]]:
+def _pending(waiting: Iterable[QueueMember]) -> Mapping[str, tuple[int, dict[str, int]]]:
     """By queue and all above it: how many wait there, and for how much together."""
     found: dict[str, tuple[int, dict[str, int]]] = {}
     for one in waiting:
@@ -62,7 +62,7 @@ def _pending(waiting: Iterable[Member]) -> Mapping[str, tuple[int, dict[str, int
 
 
 def _queue(
-    queue: Queue, written: Mapping[str, documents.Queue], pending: Mapping[str, tuple[int, dict[str, int]]]
+    queue: Queue, written: Mapping[str, documents.QueueDocument], pending: Mapping[str, tuple[int, dict[str, int]]]
 ) -> dict[str, Any]:
     """One queue with those below it; limits are shown as they were written, also where they do not count."""
     stated = written.get(queue.path, queue)
@@ -82,7 +82,7 @@ def _queue(
     }
 
 
-def _waiting(partition: Partition, member: Member) -> dict[str, Any]:
+def _waiting(partition: CommittedPartition, member: QueueMember) -> dict[str, Any]:
     application = partition.applications.get(member.name)
     why = ""
     if application is not None:

@@ -2,19 +2,19 @@
 
 from slurm_bridge.families.yunikorn import reasons
 from slurm_bridge.families.yunikorn.manager import Manager
-from slurm_bridge.families.yunikorn.members import Member
+from slurm_bridge.families.yunikorn.members import QueueMember
 from slurm_bridge.families.yunikorn.queues import tree
-from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.model.verdict import Wait
 
 #: What is said of a queue changes without an event for those who wait in it.
 SAID_AGAIN = 120.0
 
 
-def waits(manager: Manager, member: Member, now: float) -> Wait:
+def waits(manager: Manager, member: QueueMember, now: float) -> Wait:
     """For what, and who has to do something about it."""
 
-    def look(partition: Partition) -> Wait | None:
+    def look(partition: CommittedPartition) -> Wait | None:
         application = partition.applications.get(member.name)
         if application is None:
             return None
@@ -40,10 +40,10 @@ def _behind(path: str, manager: Manager, now: float) -> str:
     return f"waits for its turn in {path}"
 
 
-def may_preempt(manager: Manager, member: Member) -> bool:
+def may_preempt(manager: Manager, member: QueueMember) -> bool:
     """Something is guaranteed to its queue or above it, and nobody goes for it yet."""
 
-    def look(partition: Partition) -> bool:
+    def look(partition: CommittedPartition) -> bool:
         application = partition.applications.get(member.name)
         return application is not None and any(queue.guaranteed for queue in tree.upward(application.queue))
 

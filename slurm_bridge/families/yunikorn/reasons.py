@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from slurm_bridge.families.yunikorn.demands import MEMORY
 from slurm_bridge.families.yunikorn.queues import tree
-from slurm_bridge.families.yunikorn.queues.committed import Application, Partition
+from slurm_bridge.families.yunikorn.queues.committed import Application, CommittedPartition
 from slurm_bridge.families.yunikorn.queues.preempting import crowded
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
 from slurm_bridge.families.yunikorn.queues.quantities import VCORE
@@ -26,12 +26,12 @@ def never(application: Application, total: Mapping[str, int]) -> str:
     return ""
 
 
-def waits(partition: Partition, application: Application, total: Mapping[str, int]) -> str:
+def waits(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> str:
     """What holds it now; "" where nothing does, and it only has to wait for its turn."""
     return next(filter(None, _obstacles(partition, application, total)), "")
 
 
-def _obstacles(partition: Partition, application: Application, total: Mapping[str, int]) -> Iterator[str]:
+def _obstacles(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> Iterator[str]:
     name, leaf = application.record.name, application.queue
     if not application.running and not tree.can_run(leaf, name):
         yield _crowded(leaf)
@@ -64,7 +64,7 @@ def _full(queue: Queue, total: Mapping[str, int]) -> str:
     return ""
 
 
-def _full_cluster(partition: Partition, application: Application, total: Mapping[str, int]) -> str:
+def _full_cluster(partition: CommittedPartition, application: Application, total: Mapping[str, int]) -> str:
     """No queue holds it: it waits for those who have what it is guaranteed."""
     size, leaf = partition.size, application.queue
     used = partition.root.allocated

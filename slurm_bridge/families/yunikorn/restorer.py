@@ -4,19 +4,19 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from slurm_bridge.families.yunikorn import core_requests
-from slurm_bridge.families.yunikorn.demands import Demand
+from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.engine import RM
-from slurm_bridge.families.yunikorn.members import Member
-from slurm_bridge.families.yunikorn.queues.records import AskId, Eviction, Node, Update
+from slurm_bridge.families.yunikorn.members import QueueMember
+from slurm_bridge.families.yunikorn.queues.records import AskId, Eviction, NodeReport, Update
 from slurm_bridge.hooks.lifecycle import ActiveUsage
 from slurm_bridge.model.names import NO_WORKLOAD, WorkloadKey
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class RestoredWorkload:
     """A workload that something is known of when the queues begin; as `hooks.held.Held` has it."""
 
-    demand: Demand
+    demand: CoreDemand
     started: bool = True
     makes_room_for: WorkloadKey = NO_WORKLOAD
     leaves: bool = False
@@ -24,9 +24,9 @@ class Known:
     room_made_by: Mapping[WorkloadKey, str] = dataclasses.field(default_factory=dict)
 
 
-def known(one: ActiveUsage, demand: Demand) -> Known:
+def known(one: ActiveUsage, demand: CoreDemand) -> RestoredWorkload:
     """What the scheduler has found on both sides."""
-    return Known(
+    return RestoredWorkload(
         demand=demand,
         started=one.started,
         makes_room_for=one.makes_room_for,
@@ -36,7 +36,7 @@ def known(one: ActiveUsage, demand: Demand) -> Known:
     )
 
 
-Pairs = Sequence[tuple[Known, Member]]
+Pairs = Sequence[tuple[RestoredWorkload, QueueMember]]
 
 
 def kinds(known: Pairs) -> Mapping[str, int]:
@@ -44,7 +44,7 @@ def kinds(known: Pairs) -> Mapping[str, int]:
     return {kind: 0 for one, _ in known for kind in one.demand.total}
 
 
-def update(known: Pairs, *, nodes: tuple[Node, ...]) -> Update:
+def update(known: Pairs, *, nodes: tuple[NodeReport, ...]) -> Update:
     """Who keeps something counts whatever the limits say; of the others those are told of for whom room is made."""
     kept = [member for one, member in known if not one.waits]
     waiting = [member for one, member in known if one.waits]
@@ -84,13 +84,15 @@ def _evicting(known: Pairs) -> tuple[Eviction, ...]:
     return (*found.values(), *(_eviction(core_requests.id_of(member.name), None) for _, member in left))
 
 
-def _victims(asker: Known, pairs: Mapping[WorkloadKey, tuple[Known, Member]]) -> Mapping[WorkloadKey, Member]:
+def _victims(
+    asker: RestoredWorkload, pairs: Mapping[WorkloadKey, tuple[RestoredWorkload, QueueMember]]
+) -> Mapping[WorkloadKey, QueueMember]:
     """Those that are still there. All of a plan say so before the first of them is evicted: else it has not begun."""
     there = {uid: pairs[uid] for uid in asker.room_made_by if uid in pairs and not pairs[uid][0].waits}
     begun = all(one.leaves or one.makes_room_for == asker.demand.uid for one, _ in there.values())
     return {uid: member for uid, (one, member) in there.items() if one.leaves or begun}
 
 
-def _eviction(victim: AskId, asker: Member | None) -> Eviction:
+def _eviction(victim: AskId, asker: QueueMember | None) -> Eviction:
     message = "preempted by whoever asked for it before a restart"
     return Eviction(victim=victim, asker=core_requests.id_of(asker.name) if asker else None, message=message)

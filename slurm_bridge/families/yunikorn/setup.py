@@ -7,7 +7,7 @@ from slurm_bridge.errors import BadConfiguration
 from slurm_bridge.families.yunikorn import files
 from slurm_bridge.families.yunikorn.options import TargetOptions, YunikornOptions
 from slurm_bridge.families.yunikorn.queues.config import documents, validation
-from slurm_bridge.families.yunikorn.queues.config.documents import Document, Partition, Queue
+from slurm_bridge.families.yunikorn.queues.config.documents import Document, PartitionDocument, QueueDocument
 from slurm_bridge.hooks.base import Fields
 
 LOCAL, SLURM, OFF = "local", "slurm", "off"
@@ -24,12 +24,12 @@ class Setup:
 
     options: YunikornOptions
     document: Document
-    written: Partition
+    written: PartitionDocument
     text: str = ""
     since: float = 0.0
 
     @property
-    def partition(self) -> Partition:
+    def partition(self) -> PartitionDocument:
         """As the core has it."""
         return self.document.partitions[0]
 
@@ -82,7 +82,7 @@ def make(options: YunikornOptions, now: float = 0.0) -> Setup:
     return setup
 
 
-def _unknown(targets: Mapping[str, TargetOptions], partition: Partition) -> Iterator[str]:
+def _unknown(targets: Mapping[str, TargetOptions], partition: PartitionDocument) -> Iterator[str]:
     """Entries of the map for queues that can never be."""
     known = dict(documents.walk(partition.root))
     for path in targets:
@@ -107,7 +107,7 @@ def _twice(setup: Setup) -> Iterator[str]:
             )
 
 
-def _limited(queue: Queue) -> list[str]:
+def _limited(queue: QueueDocument) -> list[str]:
     given = {
         "guaranteed": queue.guaranteed,
         "max": queue.max,
@@ -117,12 +117,12 @@ def _limited(queue: Queue) -> list[str]:
     return [name for name, value in given.items() if value]
 
 
-def _unlimited(partition: Partition) -> Partition:
+def _unlimited(partition: PartitionDocument) -> PartitionDocument:
     """Only names and access lists: order, shares and limits are Slurm's, and counted there alone."""
     return dataclasses.replace(partition, root=_free(partition.root), limits=())
 
 
-def _free(queue: Queue) -> Queue:
+def _free(queue: QueueDocument) -> QueueDocument:
     template = queue.template
     if template is not None:
         template = dataclasses.replace(template, guaranteed=None, max=None, max_applications=0)

@@ -20,7 +20,7 @@ PATIENCE = 0.02
 AFTER_FAILURE = 1.0
 
 
-class Turns:
+class CoreTurns:
     """One at a time lets the core work; it ends when nothing is left to do. `threads`: somebody calls `serve`."""
 
     def __init__(

@@ -35,7 +35,7 @@ def refuse(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder)
     ctx.status.group(desired.workload, "UserNotAllowed", text, warning=True)
     ctx.counters.attempt("rejected")
     filed = cancel.replace(ctx, placeholder, "its user is not allowed")
-    ctx.states.of(key).user_refused = state.Refusal(desired.intent, ctx.clock.now() + REFUSED_AGAIN)
+    ctx.states.of(key).user_refused = state.RefusedRequest(desired.intent, ctx.clock.now() + REFUSED_AGAIN)
     return Filed(after=REFUSED_AGAIN) if filed is AT_ONCE else filed
 
 

@@ -106,7 +106,7 @@ def _sent(
         return ctx.back_off(request.owner.key)
     if outcome.why not in (Refusal.BUSY, Refusal.UNKNOWN_NODE):
         until = ctx.clock.now() + REFUSED_AGAIN
-        ctx.states.of(request.owner.key).declined = state.Refusal(request.owner.request, until)
+        ctx.states.of(request.owner.key).declined = state.RefusedRequest(request.owner.request, until)
     return _refusal(ctx, desired, outcome)
 
 

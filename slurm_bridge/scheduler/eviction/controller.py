@@ -18,13 +18,13 @@ from slurm_bridge.scheduler.eviction.preemption import Preemptions
 from slurm_bridge.scheduler.eviction.queue_eviction import QueueEvictions
 from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, QueueEvictionCase
 from slurm_bridge.scheduler.pod_index import PodIndex
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 
 
 class EvictionController:
     """Stepped by one thread; `begin` may be called by another."""
 
-    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: Queue) -> None:
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue) -> None:
         self._pod_index, self._lock, self._store = pod_index, threading.Lock(), EvictionStore()
         self._evictor = Evictor(context, pod_index)
         self._preemptions = Preemptions(context, pod_index, queue, self._store, self._evictor)

@@ -17,7 +17,7 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction.hold_table import HIGHEST, WHY, NodeHold
 from slurm_bridge.scheduler.pod_index import PodIndex
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.workload_pods import PodState
 
 #: Workloads that have to learn of a hold are waited for at most so long.
@@ -40,7 +40,7 @@ class HoldTerms:
 class HoldManager:
     """Takes and ends the holds of one maker; used by one thread at a time. Other holds are left alone."""
 
-    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: Queue, terms: HoldTerms) -> None:
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue, terms: HoldTerms) -> None:
         self._context, self._pod_index, self._queue, self._terms = context, pod_index, queue, terms
 
     def begin(self) -> None:

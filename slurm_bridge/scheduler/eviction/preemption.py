@@ -27,7 +27,7 @@ from slurm_bridge.scheduler.eviction.preemptors import Preemptor
 from slurm_bridge.scheduler.eviction.situation import ClusterSituation
 from slurm_bridge.scheduler.eviction.store import EvictionStore, PreemptionCase, PreemptionStage
 from slurm_bridge.scheduler.pod_index import PodIndex
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.workload_pods import PLACED, PodState
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class Preemptions:
     """Used by one thread at a time."""
 
     def __init__(
-        self, context: SchedulerContext, pod_index: PodIndex, queue: Queue, store: EvictionStore, evictor: Evictor
+        self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue, store: EvictionStore, evictor: Evictor
     ) -> None:
         self._context, self._pod_index, self._queue = context, pod_index, queue
         self._store, self._evictor = store, evictor

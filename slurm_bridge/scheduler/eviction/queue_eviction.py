@@ -29,7 +29,7 @@ from slurm_bridge.scheduler.eviction.hold_manager import HoldManager, HoldTerms
 from slurm_bridge.scheduler.eviction.store import EvictionStore, QueueEvictionCase
 from slurm_bridge.scheduler.pod_index import PodIndex
 from slurm_bridge.scheduler.pod_marks import Marks
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.workload_pods import PLACED, PodState
 
 Keys = Collection[WorkloadKey]
@@ -44,7 +44,7 @@ class QueueEvictions:
     """Used by one thread at a time."""
 
     def __init__(
-        self, context: SchedulerContext, pod_index: PodIndex, queue: Queue, store: EvictionStore, evictor: Evictor
+        self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue, store: EvictionStore, evictor: Evictor
     ) -> None:
         self._context, self._pod_index, self._queue = context, pod_index, queue
         self._store, self._evictor, self._marks = store, evictor, Marks(context, pod_index)

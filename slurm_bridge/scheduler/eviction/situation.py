@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.hooks.base import Ask, Mode, Nodes, NodeSet, Phase
+from slurm_bridge.hooks.base import Ask, HookPhase, Mode, Nodes, NodeSet
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.evictions import Answers, Site
 from slurm_bridge.hooks.needs import Need
@@ -38,9 +38,9 @@ class ClusterSituation:
         with self.chain.session(snapshot, now=self.wall, mode=Mode.SIMULATED) as session:
             try:
                 if not self.submitted:
-                    session.pass_gate(Phase.ADMIT, self.ask)
+                    session.pass_gate(HookPhase.ADMIT, self.ask)
                     session.pass_demands(self.ask)
-                    session.pass_gate(Phase.CAPACITY, self.ask)
+                    session.pass_gate(HookPhase.CAPACITY, self.ask)
                 nodes = session.filter_nodes(self.ask, snapshot.names)
                 sets = session.subset_nodes(self.ask, self.ask.workload.pods, nodes)
                 request = session.express(self.ask).request

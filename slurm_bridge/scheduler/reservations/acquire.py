@@ -9,7 +9,7 @@ from slurm_bridge.model.job import Done, Phase, Refusal, Refused
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.scheduler.context import SchedulerContext
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.reservations import node_record
 from slurm_bridge.scheduler.reservations.store import ReservationCase
 
@@ -27,7 +27,7 @@ _FINAL = frozenset({Refusal.INVALID, Refusal.FORBIDDEN})
 class Acquirer:
     """Used by one thread at a time."""
 
-    def __init__(self, context: SchedulerContext, queue: Queue) -> None:
+    def __init__(self, context: SchedulerContext, queue: WorkQueue) -> None:
         self._context, self._queue = context, queue
         #: Error numbers of refusals that were logged: each is logged once.
         self._told: set[int] = set()

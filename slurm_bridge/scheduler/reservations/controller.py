@@ -22,7 +22,7 @@ from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.eviction import sites
 from slurm_bridge.scheduler.eviction.hold_manager import HoldManager, HoldTerms
 from slurm_bridge.scheduler.pod_index import PodIndex
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.reservations import choice, node_record
 from slurm_bridge.scheduler.reservations.acquire import Acquirer
 from slurm_bridge.scheduler.reservations.node_record import NodeRecord
@@ -40,7 +40,7 @@ WHY = "node(s) are kept for a workload that has waited for longer"
 class ReservationController:
     """Stepped by one thread; `begin` may be called by another."""
 
-    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: Queue) -> None:
+    def __init__(self, context: SchedulerContext, pod_index: PodIndex, queue: WorkQueue) -> None:
         self._context, self._pod_index = context, pod_index
         self._lock, self._store = threading.Lock(), ReservationStore()
         self._holds = HoldManager(context, pod_index, queue, HoldTerms(by="reserving", why=WHY, outranked=True))

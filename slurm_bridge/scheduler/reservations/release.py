@@ -8,7 +8,7 @@ from slurm_bridge.model.job import Done, Outcome, Phase, Refusal, Refused, Unkno
 from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.model.placeholder import Certainty, Placeholder
 from slurm_bridge.scheduler.context import SchedulerContext
-from slurm_bridge.scheduler.queue import Queue
+from slurm_bridge.scheduler.queue import WorkQueue
 from slurm_bridge.scheduler.reservations import node_record
 from slurm_bridge.scheduler.reservations.acquire import AGAIN
 from slurm_bridge.scheduler.reservations.store import Debt, ReservationStore
@@ -20,7 +20,7 @@ _GONE = frozenset({Refusal.OVER, Refusal.NO_SUCH_JOB})
 class Releaser:
     """Used by one thread at a time."""
 
-    def __init__(self, context: SchedulerContext, queue: Queue, store: ReservationStore) -> None:
+    def __init__(self, context: SchedulerContext, queue: WorkQueue, store: ReservationStore) -> None:
         self._context, self._queue, self._store = context, queue, store
         self._swept = False
 

@@ -51,7 +51,7 @@ class Office:
 
     def version(self) -> str:
         """Of the queues in force."""
-        credentials = admin_client.Credentials(token_file=self.folder / "ann")
+        credentials = admin_client.TokenSource(token_file=self.folder / "ann")
         return str(admin_client.AdminClient(url=self.url, credentials=credentials).config()["version"])
 
     def paths(self) -> list[str]:
@@ -175,7 +175,7 @@ def test_no_token_is_in_any_log_or_error(office: Office, log: list[str]) -> None
 
 def refused(office: Office, who: str, error: type[errors.BridgeError]) -> str:
     """The message that a reload with this token gets."""
-    credentials = admin_client.Credentials(token_file=office.folder / who)
+    credentials = admin_client.TokenSource(token_file=office.folder / who)
     with pytest.raises(error) as raised:
         admin_client.AdminClient(url=office.url, credentials=credentials).reload()
     return f"{raised.value!r}"
@@ -200,7 +200,7 @@ def test_it_is_not_there_unless_the_configuration_says_so(tmp_path: pathlib.Path
                 connection.request(method, path, body=b"")
                 assert connection.getresponse().status == 404
         (tmp_path / "token").write_text("words")
-        credentials = admin_client.Credentials(token_file=tmp_path / "token")
+        credentials = admin_client.TokenSource(token_file=tmp_path / "token")
         with pytest.raises(errors.NotFound, match=r"web\.administration\.enabled is false"):
             admin_client.AdminClient(
                 url=f"http://127.0.0.1:{daemon.daemon.server.port}", credentials=credentials
@@ -218,7 +218,7 @@ def test_tokens_of_administrators_do_not_travel_in_the_open(tmp_path: pathlib.Pa
 
 def test_the_command_does_not_send_a_token_in_the_clear(tmp_path: pathlib.Path) -> None:
     """Unless it is told to; nothing is read or asked before that."""
-    credentials = admin_client.Credentials(token_file=tmp_path / "nothing")
+    credentials = admin_client.TokenSource(token_file=tmp_path / "nothing")
     with pytest.raises(errors.BadConfiguration, match="would be sent without TLS"):
         admin_client.AdminClient(url="http://daemon.example:8080", credentials=credentials).config()
 
@@ -240,9 +240,9 @@ def test_a_token_comes_from_a_file_a_kubeconfig_or_the_environment(tmp_path: pat
     (tmp_path / "token").write_text("first\n")
     given = kubeconfig(tmp_path, token="second")
     sources = (
-        admin_client.Credentials(token_file=tmp_path / "token", kubeconfig=given, environ=environ),
-        admin_client.Credentials(kubeconfig=given, environ=environ),
-        admin_client.Credentials(environ=environ),
+        admin_client.TokenSource(token_file=tmp_path / "token", kubeconfig=given, environ=environ),
+        admin_client.TokenSource(kubeconfig=given, environ=environ),
+        admin_client.TokenSource(environ=environ),
     )
     assert [one.token().words for one in sources] == ["first", "second", "third"]
     assert "third" not in repr(sources)
@@ -251,13 +251,13 @@ def test_a_token_comes_from_a_file_a_kubeconfig_or_the_environment(tmp_path: pat
 @pytest.mark.parametrize(
     ("credentials", "words"),
     [
-        (admin_client.Credentials(), "give --token-file, --kubeconfig or the variable SLURM_BRIDGE_TOKEN"),
-        (admin_client.Credentials(environ={admin_client.VARIABLE: "ein Wort"}), "SLURM_BRIDGE_TOKEN: holds no bearer"),
-        (admin_client.Credentials(token_file=pathlib.Path("/nowhere")), "--token-file /nowhere: No such file"),
+        (admin_client.TokenSource(), "give --token-file, --kubeconfig or the variable SLURM_BRIDGE_TOKEN"),
+        (admin_client.TokenSource(environ={admin_client.VARIABLE: "ein Wort"}), "SLURM_BRIDGE_TOKEN: holds no bearer"),
+        (admin_client.TokenSource(token_file=pathlib.Path("/nowhere")), "--token-file /nowhere: No such file"),
     ],
 )
 def test_where_there_is_no_token_it_is_said_where_one_was_looked_for(
-    credentials: admin_client.Credentials, words: str
+    credentials: admin_client.TokenSource, words: str
 ) -> None:
     """And never what was found instead."""
     with pytest.raises(errors.BadConfiguration) as raised:

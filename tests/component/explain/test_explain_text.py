@@ -9,7 +9,7 @@ from slurm_bridge import errors
 from slurm_bridge.explain import nodes, subjects, text
 from slurm_bridge.explain.explanation import Explanation
 from slurm_bridge.explain.subjects import ExplainSubject
-from slurm_bridge.hooks.base import Audience, Denied, Phase
+from slurm_bridge.hooks.base import Audience, Denied, HookPhase
 from slurm_bridge.hooks.explain import Line
 from slurm_bridge.model.verdict import Obstacle, Reject, Wait
 from slurm_bridge.runtime.clock import VirtualClock
@@ -17,8 +17,8 @@ from slurm_bridge.workloads.known import NOTHING, Options
 from tests.component.explain import explained
 
 LINES = (
-    Line(hook="policy", phase=Phase.ADMIT, nodes_in=0, nodes_out=0, reason="a word to users"),
-    Line(hook="site", phase=Phase.SCORE, nodes_in=3, nodes_out=3, reason="secret", audience=Audience.OPERATOR),
+    Line(hook="policy", phase=HookPhase.ADMIT, nodes_in=0, nodes_out=0, reason="a word to users"),
+    Line(hook="site", phase=HookPhase.SCORE, nodes_in=3, nodes_out=3, reason="secret", audience=Audience.OPERATOR),
 )
 EVERY = frozenset({"n1", "n2", "n3", "n4"})
 EYES = subjects.OwnerLookup(clock=VirtualClock(), known=NOTHING, server=None, options=Options())

@@ -216,7 +216,7 @@ def test_a_forbidden_write_is_told_and_not_repeated_all_the_time(bridge: Bridge)
 def preferring(bridge: Bridge, *nodes: str) -> None:
     """From now on a hook wants these nodes first, for ten seconds."""
     first = hook(subset=lambda *_: Subsets(sets=(NodeSet(nodes=frozenset(nodes), name="first"),)))
-    limits = attempts.Limits(candidates=1, window_seconds=10.0)
+    limits = attempts.AttemptLimits(candidates=1, window_seconds=10.0)
     around = ChainServices(clock=bridge.clock, limits=limits, settle=configuration.settle())
     bridge.recover()
     bridge.core.configure(dataclasses.replace(bridge.core.context.config, chain=chain.Chain([first], around)))

@@ -13,7 +13,7 @@ import pytest
 
 from slurm_bridge import errors, ports
 from slurm_bridge.informers.informer import Informer
-from slurm_bridge.informers.reflector import Subject
+from slurm_bridge.informers.reflector import ReflectorSubject
 from slurm_bridge.kube import client
 from slurm_bridge.model import kinds
 from slurm_bridge.model.lease import Lease, LeaseSpec
@@ -426,7 +426,7 @@ class TestInformer:
         """An informer on this port holds what there is, and hears of what comes and goes."""
         mark = secrets.token_hex(4)
         heard: queue.SimpleQueue[tuple[Object | None, Object | None]] = queue.SimpleQueue()
-        subject = Subject(cluster=cluster, kind=kinds.LEASES, scope=ports.Scope(labels=f"mark={mark}"))
+        subject = ReflectorSubject(cluster=cluster, kind=kinds.LEASES, scope=ports.Scope(labels=f"mark={mark}"))
         before = cluster.create(kinds.LEASES, namespace, lease_manifest(f"b-{mark}", labels={"mark": mark}))
         informer = Informer(
             subject,

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from slurm_port import Port
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.daemon import slurm_fit
 from slurm_bridge.hooks import attempts
@@ -130,7 +130,7 @@ def _planned(port: Port, names: list[str], previous: PlanState | None = None) ->
 
 
 def _snapshot(port: Port, names: list[str]) -> ClusterSnapshot:
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for name in names:
         room: dict[str, str | int | float] = {"cpu": str(CPUS), "memory": "200Gi", "pods": "110"}
         keeper.on_node(None, node.Node(metadata=meta.ObjectMeta(name=name), status=node.NodeStatus(allocatable=room)))

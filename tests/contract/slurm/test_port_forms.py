@@ -6,7 +6,7 @@ import pytest
 from slurm_port import Port
 
 from slurm_bridge.model import meta, names, pod
-from slurm_bridge.model.job import Allocation, Done, JobRequest, NodeShare
+from slurm_bridge.model.job import Done, JobAllocation, JobRequest, NodeShare
 from slurm_bridge.model.verdict import Reject
 from slurm_bridge.model.workload import Gang, Root, Source, Workload
 from slurm_bridge.scheduler.placement import place
@@ -150,7 +150,7 @@ def _pod(number: int, cpus: int, memory: str, gpus: int) -> pod.Pod:
     return pod.Pod(metadata=metadata, spec=pod.PodSpec(containers=(container,)))
 
 
-def _allocations(port: Port, request: JobRequest) -> list[Allocation]:
+def _allocations(port: Port, request: JobRequest) -> list[JobAllocation]:
     outcome = port.client.submit(request)
     assert isinstance(outcome, Done), outcome
     port.desk.made.append(outcome.job_id)
@@ -160,7 +160,7 @@ def _allocations(port: Port, request: JobRequest) -> list[Allocation]:
     return [one for one in found if one is not None]
 
 
-def _parts(found: translator.Translated, held: list[Allocation]) -> list[place.Part]:
+def _parts(found: translator.Translated, held: list[JobAllocation]) -> list[place.Part]:
     if len(held) > 1:
         return [_part((shape,), one.shares) for shape, one in zip(found.shapes, held, strict=True)]
     return [_part(found.shapes, held[0].shares)]

@@ -9,7 +9,7 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.agents import cache
-from slurm_bridge.agents.cache import Cache
+from slurm_bridge.agents.cache import AgentCache
 from slurm_bridge.demo import pocket
 from slurm_bridge.model.slurmnode import Partition, SlurmNode
 from slurm_bridge.runtime.clock import SystemClock
@@ -62,10 +62,10 @@ def world() -> Iterator[pocket.PocketWorld]:
 
 
 @contextlib.contextmanager
-def asking(world: pocket.PocketWorld, slurm: Slurm) -> Iterator[tuple[Cache, Steps]]:
+def asking(world: pocket.PocketWorld, slurm: Slurm) -> Iterator[tuple[AgentCache, Steps]]:
     """A cache that has listed nodes and pods."""
     clock = Steps(slurm)
-    made = Cache(world.cluster, clock, random.Random(1), machines=slurm, partition="gpu")
+    made = AgentCache(world.cluster, clock, random.Random(1), machines=slurm, partition="gpu")
     slurm.look = made.problem
     made.start()
     try:
@@ -105,7 +105,7 @@ def test_without_a_partition_slurm_is_not_needed(world: pocket.PocketWorld) -> N
     """The thread waits for the end of the agent."""
     slurm = Slurm()
     clock = Steps(slurm)
-    made = Cache(world.cluster, clock, random.Random(1))
+    made = AgentCache(world.cluster, clock, random.Random(1))
     slurm.look = lambda: slurm.stop.set() or made.problem()  # type: ignore[func-returns-value]
     made.follow_slurm(slurm.stop)
     assert clock.waited == [(cache.LOOK, "not listed yet: nodes, pods")]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from slurm_bridge.cluster import fewest
 from slurm_bridge.cluster.facts import NOTHING, Amounts, NodeFacts
-from slurm_bridge.cluster.fewest import Room
+from slurm_bridge.cluster.fewest import TaskRoom
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.base import Nodes
 from slurm_bridge.model.job import Gres
@@ -42,7 +42,7 @@ def task(alike: Sequence[Shape]) -> Task:
     return shapes.bound(shapes.kinds(alike)), needed
 
 
-def fewer(rooms: Iterable[Room], tasks: int, minimum: int = 0) -> int | None:
+def fewer(rooms: Iterable[TaskRoom], tasks: int, minimum: int = 0) -> int | None:
     """As `filling.fewer`, over nodes that are lined up."""
     there = sorted((one for one in rooms if one.seen > 0), key=lambda one: one.seen, reverse=True)
     largest = sorted((one.real for one in there if one.real > 0), reverse=True)
@@ -53,16 +53,16 @@ def fewer(rooms: Iterable[Room], tasks: int, minimum: int = 0) -> int | None:
     return found if found < most and not _deceptive(there, tasks, found) else None
 
 
-def room(asked: Task, facts: NodeFacts) -> Room:
+def room(asked: Task, facts: NodeFacts) -> TaskRoom:
     """What both sides leave of one node."""
     slurm = facts.slurm
     if slurm is None or not fewest.takes(slurm) or slurm.cpus - slurm.used_cpus < asked[0].cpus:
-        return Room(0, 0)
+        return TaskRoom(0, 0)
     most = layout.room_of_tasks(asked[0], _left(slurm))
-    return Room(seen=_pods(facts, facts.placed, asked[1], most), real=_pods(facts, facts.used, asked[1], most))
+    return TaskRoom(seen=_pods(facts, facts.placed, asked[1], most), real=_pods(facts, facts.used, asked[1], most))
 
 
-def _there(asked: Task, snapshot: ClusterSnapshot, partition: Partition, eligible: Nodes) -> Iterator[Room]:
+def _there(asked: Task, snapshot: ClusterSnapshot, partition: Partition, eligible: Nodes) -> Iterator[TaskRoom]:
     for name in partition.nodes:
         known = snapshot.by_slurm.get(name)
         if known is not None and known in eligible:
@@ -76,7 +76,7 @@ def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partit
             yield one
 
 
-def _deceptive(largest: Sequence[Room], tasks: int, found: int) -> bool:
+def _deceptive(largest: Sequence[TaskRoom], tasks: int, found: int) -> bool:
     worst = next((place for place, one in enumerate(largest) if min(tasks, one.seen) > one.real), None)
     if worst is None:
         return False

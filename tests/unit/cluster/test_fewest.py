@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import fullness
-from slurm_bridge.cluster.cluster_cache import Keeper
-from slurm_bridge.cluster.fewest import Fewest, Room
+from slurm_bridge.cluster.cluster_cache import ClusterCache
+from slurm_bridge.cluster.fewest import Fewest, TaskRoom
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model import names
 from slurm_bridge.model.job import Gres
@@ -28,12 +28,12 @@ from tests.unit.hooks.builders import node, partition, pod, slurm_node, translat
 FRAGMENTS = (4, 4, 4, 8, 16)
 
 
-def rooms(*tasks: int) -> list[Room]:
+def rooms(*tasks: int) -> list[TaskRoom]:
     """Room on which both sides agree."""
-    return [Room(seen=one, real=one) for one in tasks]
+    return [TaskRoom(seen=one, real=one) for one in tasks]
 
 
-def fewer(there: Sequence[Room], tasks: int, minimum: int = 0) -> int | None:
+def fewer(there: Sequence[TaskRoom], tasks: int, minimum: int = 0) -> int | None:
     """Asked with an array for each count."""
     seen, real = (np.array([getattr(one, side) for one in there], np.int64) for side in ("seen", "real"))
     return fullness.fewer(seen, real, tasks, minimum)
@@ -69,17 +69,17 @@ class TestFewer:
 
     def test_a_node_that_only_slurm_takes_for_free(self) -> None:
         """Kept to one node Slurm would take that one, and the gang would have to be placed anew."""
-        deceptive = Room(seen=12, real=4)
+        deceptive = TaskRoom(seen=12, real=4)
         assert fewer([*rooms(4, 8), deceptive], 8) is None
-        assert fewer([*rooms(4, 8), Room(seen=7, real=4)], 8) == 1
+        assert fewer([*rooms(4, 8), TaskRoom(seen=7, real=4)], 8) == 1
 
     def test_less_room_than_slurm_counts_yet_enough(self) -> None:
         """It would not put more there than there is room for."""
-        assert fewer([*rooms(4, 4), Room(seen=16, real=15)], 8) == 1
+        assert fewer([*rooms(4, 4), TaskRoom(seen=16, real=15)], 8) == 1
 
     def test_a_deceptive_node_that_helps_nobody(self) -> None:
         """With it, so few nodes would not do, and Slurm does not take it."""
-        assert fewer([*rooms(4, 4, 8, 8), Room(seen=3, real=0)], 16) == 2
+        assert fewer([*rooms(4, 4, 8, 8), TaskRoom(seen=3, real=0)], 16) == 2
 
 
 def _filled(order: Iterable[int], tasks: int) -> int | None:
@@ -96,9 +96,9 @@ def machines(*free: int, **fields: Any) -> list[SlurmNode]:
     return [slurm_node(f"n{number}", used_cpus=16 - one, **fields) for number, one in enumerate(free)]
 
 
-def keeper(nodes: Iterable[SlurmNode], *partitions: Any) -> Keeper:
+def keeper(nodes: Iterable[SlurmNode], *partitions: Any) -> ClusterCache:
     """One that knows these nodes on both sides."""
-    made, known = Keeper(resources.requests_of), tuple(nodes)
+    made, known = ClusterCache(resources.requests_of), tuple(nodes)
     for one in known:
         made.on_node(None, node(one.name, allocatable={"nvidia.com/gpu": "8"}))
     made.set_slurm(known, partitions or (partition("debug", *(one.name for one in known), default=True),))

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import fewest, fullness
-from slurm_bridge.cluster.cluster_cache import Keeper
-from slurm_bridge.cluster.fewest import Fewest, Room
+from slurm_bridge.cluster.cluster_cache import ClusterCache
+from slurm_bridge.cluster.fewest import Fewest, TaskRoom
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model import names
 from slurm_bridge.model.job import Gres
@@ -129,7 +129,7 @@ def running(draw: st.DrawFn, name: str) -> Pod:
     return pod(f"{name}-{draw(st.integers(0, 1))}", requests=requests, node_name=name, phase="Running", metadata=labels)
 
 
-Change = Callable[[Keeper], None]
+Change = Callable[[ClusterCache], None]
 
 
 @st.composite
@@ -153,9 +153,9 @@ def changes(draw: st.DrawFn) -> Change:
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> Keeper:
+def clusters(draw: st.DrawFn) -> ClusterCache:
     """Nodes on both sides, or on one of them."""
-    made = Keeper(resources.requests_of)
+    made = ClusterCache(resources.requests_of)
     for name in NAMES[: len(NAMES) - draw(st.integers(0, 2))]:
         made.on_node(None, draw(kube(name)))
         if draw(st.integers(0, 2)):
@@ -180,7 +180,7 @@ def same(kept: Fewest, seen: ClusterSnapshot, asked: Translated, eligible: froze
 @settings(max_examples=examples(150))
 @given(clusters(), st.lists(changes(), max_size=4), st.lists(gangs(), min_size=1, max_size=3), st.data())
 def test_every_number_is_that_of_a_look_at_each_node(
-    made: Keeper, steps: list[Change], asked: list[Translated], data: st.DataObject
+    made: ClusterCache, steps: list[Change], asked: list[Translated], data: st.DataObject
 ) -> None:
     """Over all that happens to a cluster, for gangs that were asked about before and for others."""
     kept, before = Fewest(), made.snapshot()
@@ -194,12 +194,12 @@ def test_every_number_is_that_of_a_look_at_each_node(
     same(kept, before, asked[0], before.names)
 
 
-ROOMS = st.lists(st.builds(Room, seen=st.integers(0, 12), real=st.integers(0, 12)), max_size=9)
+ROOMS = st.lists(st.builds(TaskRoom, seen=st.integers(0, 12), real=st.integers(0, 12)), max_size=9)
 
 
 @settings(max_examples=examples(400))
 @given(ROOMS, st.integers(2, 30), st.integers(0, 4))
-def test_counted_by_size_is_what_lined_up_nodes_give(there: list[Room], tasks: int, minimum: int) -> None:
+def test_counted_by_size_is_what_lined_up_nodes_give(there: list[TaskRoom], tasks: int, minimum: int) -> None:
     """Wherever the nodes are that deceive."""
     seen, real = (np.array([getattr(one, side) for one in there], np.int64) for side in ("seen", "real"))
     assert fullness.fewer(seen, real, tasks, minimum) == fewest_oracle.fewer(there, tasks, minimum)

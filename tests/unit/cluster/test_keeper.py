@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import snapshot
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.model import names
 from slurm_bridge.model.meta import Condition
 from slurm_bridge.model.node import Node, Taint
@@ -20,9 +20,9 @@ from slurm_bridge.translate import resources
 from tests.unit.hooks.builders import node, partition, pod, slurm_node
 
 
-def keeper(*nodes: Node) -> Keeper:
+def keeper(*nodes: Node) -> ClusterCache:
     """One that knows these nodes, and Slurm's counterparts."""
-    made = Keeper(resources.requests_of)
+    made = ClusterCache(resources.requests_of)
     for one in nodes:
         made.on_node(None, one)
     found = tuple(one.slurm_name for one in nodes)
@@ -35,7 +35,7 @@ def bound(name: str, where: str, cpu: str = "1", phase: str = "Running") -> Pod:
     return pod(name, requests={"cpu": cpu}, node_name=where, phase=phase)
 
 
-def used(made: Keeper, name: str = "n1") -> Mapping[str, Fraction]:
+def used(made: ClusterCache, name: str = "n1") -> Mapping[str, Fraction]:
     """What is used of a node now."""
     return dict(made.snapshot().nodes[name].used)
 
@@ -347,7 +347,7 @@ def test_any_history_adds_up(steps: list[tuple[str, str, str]]) -> None:
 def test_what_slurm_knows_of_what_is_used() -> None:
     """Pods that name their job, and those that are about to be bound for one; not those of other schedulers."""
 
-    def placed(made: Keeper) -> tuple[Mapping[str, Fraction], Mapping[str, Fraction]]:
+    def placed(made: ClusterCache) -> tuple[Mapping[str, Fraction], Mapping[str, Fraction]]:
         facts = made.snapshot().nodes["n1"]
         return dict(facts.placed), dict(facts.used)
 
@@ -380,7 +380,7 @@ def test_what_jobs_use_moves_no_rule() -> None:
     assert made.snapshot().version > before.version
 
 
-def named(made: Keeper, name: str = "n1") -> list[str]:
+def named(made: ClusterCache, name: str = "n1") -> list[str]:
     """The pods on a node now."""
     return [one.metadata.name for one in made.snapshot().nodes[name].pods]
 
@@ -433,7 +433,7 @@ def test_the_version_can_be_asked_without_a_snapshot() -> None:
 
 def test_a_link_that_changes_is_followed() -> None:
     """Slurm comes to know a node, takes another name for it, forgets it."""
-    made = Keeper(resources.requests_of)
+    made = ClusterCache(resources.requests_of)
     made.on_node(None, node("n1"))
     found = [dict(made.snapshot().by_slurm)]
     for names_of_slurm in (["n1"], [], ["n1"]):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import room
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import Gres, Memory, MemoryPer
@@ -91,7 +91,7 @@ _events = st.lists(st.tuples(st.sampled_from(["run", "end", "slurm", "node", "dr
 @hypothesis.given(_events, st.lists(st.integers(0, 30), max_size=10))
 def test_what_is_remembered_is_what_is_there(events: list[tuple[str, int]], back: list[int]) -> None:
     """After whatever has happened, also when an older snapshot is asked about."""
-    keeper, rooms, taken = Keeper(resources.requests_of), room.Rooms(), list[ClusterSnapshot]()
+    keeper, rooms, taken = ClusterCache(resources.requests_of), room.NodeRooms(), list[ClusterSnapshot]()
     asked = request(cpus_per_task=4, memory=Memory(mib=1024), gres=(Gres(name="gpu", count=1),))
     for place, (what, number) in enumerate(events):
         name = f"n{number}"
@@ -121,7 +121,7 @@ def test_what_is_remembered_is_what_is_there(events: list[tuple[str, int]], back
 def test_few_nodes_of_many_have_the_room_that_they_have_among_all() -> None:
     """Of the first pod of a kind, and of those that follow."""
     seen = cluster([node(f"n{place:02}", allocatable={"cpu": str(place), "memory": "8Gi"}) for place in range(32)])
-    rooms, rows = room.Rooms(), np.array([9, 2, 30])
+    rooms, rows = room.NodeRooms(), np.array([9, 2, 30])
     for _ in range(3):
         found = rooms.among(seen.columns, rows, pod(requests={"cpu": "5"}), request(memory=Memory(mib=1)))
         assert (

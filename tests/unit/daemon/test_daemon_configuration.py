@@ -72,12 +72,12 @@ OTHER: Mapping[tuple[str, str], tuple[object, str]] = {
 #: Read where the threads, and what they share, are made.
 ELSEWHERE = {("scheduling", "workers"), ("scheduling", "avoid_seconds")}
 GROUPS = {
-    "defaults": groups.Defaults,
+    "defaults": groups.DefaultsSettings,
     "attempts": groups.Attempts,
     "scheduling": groups.Scheduling,
-    "mirror": groups.Mirror,
-    "ends": groups.Ends,
-    "status": groups.Status,
+    "mirror": groups.MirrorSettings,
+    "ends": groups.EndsSettings,
+    "status": groups.StatusSettings,
 }
 
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.daemon.reload import PERIOD, Reload, SettingsSource, StoredFile, Use
+from slurm_bridge.daemon.reload import PERIOD, Reload, SettingsReader, StoredFile, Use
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.settings.model import Settings
 
@@ -31,7 +31,7 @@ class File:
         #: What the hook in force has read of a file of its own, and what is there now.
         self.read = self.now = "1"
         self.clock = clock or VirtualClock()
-        source = SettingsSource(fingerprint=lambda: str(self.version), load=self.load)
+        source = SettingsReader(fingerprint=lambda: str(self.version), load=self.load)
         told = self.said
         use = Use(
             apply=self.apply,

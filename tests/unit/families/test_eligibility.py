@@ -198,9 +198,9 @@ def test_t15_a_resource_that_no_node_has(around: Around) -> None:
     )
 
 
-def filling() -> cluster_cache.Keeper:
+def filling() -> cluster_cache.ClusterCache:
     """Two nodes, one of which another scheduler's pod fills."""
-    made = cluster_cache.Keeper(resources.requests_of)
+    made = cluster_cache.ClusterCache(resources.requests_of)
     for name in ("a", "b"):
         made.on_node(None, node(name))
     made.set_slurm([slurm_node("a"), slurm_node("b")], [partition("debug", "a", "b")])

@@ -7,7 +7,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import facts
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.rules import affinity, taints
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
@@ -56,7 +56,7 @@ _used = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["500m", "1", "3"]
 
 def cluster(nodes: list[dict[str, Any]], used: list[tuple[int, str]]) -> ClusterSnapshot:
     """These nodes, of which Slurm knows all but the last, and pods on them."""
-    made = Keeper(resources.requests_of)
+    made = ClusterCache(resources.requests_of)
     for number, one in enumerate(nodes):
         made.on_node(None, node(f"n{number}", **one))
     for number, (where, cpu) in enumerate(used):

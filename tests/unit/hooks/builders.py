@@ -139,7 +139,7 @@ def cluster(nodes: Iterable[Node], *partitions: Partition, slurm: Iterable[str] 
     """A snapshot of nodes that Slurm knows too, all in partition debug unless partitions are given."""
     known = tuple(nodes)
     names = tuple(one.slurm_name for one in known) if slurm is None else tuple(slurm)
-    made = cluster_cache.Keeper(resources.requests_of)
+    made = cluster_cache.ClusterCache(resources.requests_of)
     for one in known:
         made.on_node(None, one)
     made.set_slurm(map(slurm_node, names), partitions or (partition("debug", *names, default=True),))

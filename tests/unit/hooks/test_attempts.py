@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.hooks import attempts, plans
-from slurm_bridge.hooks.attempts import Course, Limits, PlanState, Then
+from slurm_bridge.hooks.attempts import AttemptLimits, Course, PlanState, Then
 from slurm_bridge.hooks.base import NodeSet, Scores, Tiers
 from slurm_bridge.hooks.combined import Ranking
 from tests.unit.hooks.builders import cluster, node
@@ -43,7 +43,7 @@ RISING = {f"n{number}": float(number) for number in range(40)}
 
 def course(
     *sets: NodeSet,
-    limits: Limits = attempts.DEFAULTS,
+    limits: AttemptLimits = attempts.DEFAULTS,
     scores: Mapping[str, float] | None = None,
     tiers: Tiers | None = None,
     left: Left | None = None,
@@ -123,26 +123,26 @@ def test_a_whole_set_that_was_tried_is_not_narrowed_again() -> None:
     one, other = some(*range(20), name="a", required=True), some(*range(20, 40), name="b", required=True)
     tiers = Tiers(count=2, first=5)
     assert [made.name for made in course(one, scores=RISING, tiers=tiers).attempts] == ["a/tier 1", "a"]
-    several = course(one, other, scores=RISING, tiers=tiers, limits=Limits(total=6))
+    several = course(one, other, scores=RISING, tiers=tiers, limits=AttemptLimits(total=6))
     assert [made.name for made in several.attempts] == ["a/tier 1", "a", "b/tier 1", "b", "a", "b"]
 
 
 def test_who_stays_is_offered_all_nodes_in_the_end() -> None:
     """Where nothing divides the nodes, and the last step is to stay, the tiers are tried once."""
-    made = course(NodeSet(nodes=ALL), scores=RISING, tiers=Tiers(count=3), limits=Limits(then=Then.STAY))
+    made = course(NodeSet(nodes=ALL), scores=RISING, tiers=Tiers(count=3), limits=AttemptLimits(then=Then.STAY))
     assert [len(one.nodes or ALL) for one in made.attempts] == [10, 20, 40]
     assert made.attempts[-1].window_seconds is None
 
 
 def test_one_attempt_in_all_is_for_good() -> None:
     """Though it would have been the first tier."""
-    made = course(some(1, 2, required=True), scores=RISING, tiers=Tiers(first=1), limits=Limits(total=1))
+    made = course(some(1, 2, required=True), scores=RISING, tiers=Tiers(first=1), limits=AttemptLimits(total=1))
     assert steps(made) == [(2, None, Then.STAY)]
 
 
 def test_stay_can_be_configured() -> None:
     """Then the sets are gone through again until the attempts are used up, and the last one stays."""
-    made = course(some(1), some(2, 3), limits=Limits(total=5, then=Then.STAY))
+    made = course(some(1), some(2, 3), limits=AttemptLimits(total=5, then=Then.STAY))
     assert steps(made) == [(1, 45.0, Then.NEXT), (2, 45.0, Then.NEXT)] * 2 + [(1, None, Then.STAY)]
 
 
@@ -324,7 +324,7 @@ _sets = st.lists(
 @given(_sets, st.integers(1, 12), st.sampled_from([Then.STAY, Then.WIDEN]))
 def test_every_course_ends(sets: list[NodeSet], total: int, then: Then) -> None:
     """At most `total` attempts and one more; only the last has no window; a required set lets nobody out."""
-    made = course(*sets, limits=Limits(total=total, then=then))
+    made = course(*sets, limits=AttemptLimits(total=total, then=then))
     assert len(made.attempts) <= total + 1
     assert [one.window_seconds is None for one in made.attempts] == [False] * (len(made.attempts) - 1) + [True]
     if any(one.required for one in sets[:total]):

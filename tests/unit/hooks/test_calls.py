@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slurm_bridge.hooks import base, calls
-from slurm_bridge.hooks.base import Phase
-from slurm_bridge.hooks.calls import Caller, HookFailed, OnError, Outcome
+from slurm_bridge.hooks.base import HookPhase
+from slurm_bridge.hooks.calls import HookCaller, HookFailed, OnError, Outcome
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.runtime.clock import VirtualClock
 from tests import wait
@@ -53,7 +53,7 @@ def foreign(left: calls.Left) -> Iterator[Foreign]:
         worker.close()
 
 
-def ask(caller: Caller, hook: calls.Hook, phase: Phase = Phase.ADMIT, *arguments: object) -> Any:
+def ask(caller: HookCaller, hook: calls.Hook, phase: HookPhase = HookPhase.ADMIT, *arguments: object) -> Any:
     """The answer's value."""
     return caller.call(hook, phase, *arguments).value
 
@@ -66,7 +66,7 @@ def test_foreign_hooks_run_in_a_thread_of_their_own(counted: Counted, foreign: F
         threads.append(threading.current_thread().name)
         return base.GO
 
-    hook, caller = foreign(admit=admit), Caller(VirtualClock(), counted)
+    hook, caller = foreign(admit=admit), HookCaller(VirtualClock(), counted)
     assert [ask(caller, hook), ask(caller, hook)] == [base.GO, base.GO]
     assert threads == ["hook-h", "hook-h"]
     assert counted.calls == [("h", "admit", "ok")] * 2
@@ -85,7 +85,7 @@ def test_a_hanging_hook_is_left_behind(
         release.wait()
         return base.GO
 
-    hook, caller = foreign(0.01, admit=admit), Caller(VirtualClock(), counted)
+    hook, caller = foreign(0.01, admit=admit), HookCaller(VirtualClock(), counted)
     with pytest.raises(HookFailed, match="did not answer within 10 ms") as caught:
         ask(caller, hook)
     assert caught.value.outcome is Outcome.TIMEOUT
@@ -108,7 +108,7 @@ def test_a_worker_that_is_closed_ends(counted: Counted, foreign: Foreign) -> Non
         where.append(threading.current_thread())
         return base.GO
 
-    hook, caller = foreign(admit=admit), Caller(VirtualClock(), counted)
+    hook, caller = foreign(admit=admit), HookCaller(VirtualClock(), counted)
     ask(caller, hook)
     assert hook.worker is not None
     hook.worker.close()
@@ -130,7 +130,7 @@ def test_callers_take_turns(counted: Counted, foreign: Foreign) -> None:
         inside.pop()
         return base.GO
 
-    hook, caller = foreign(1.0, admit=admit), Caller(VirtualClock(), counted)
+    hook, caller = foreign(1.0, admit=admit), HookCaller(VirtualClock(), counted)
 
     def come() -> None:
         here.wait(wait.PATIENCE)
@@ -153,7 +153,7 @@ def test_what_a_hook_raises_is_its_failure(worker: bool, counted: Counted, forei
 
     hook = foreign(admit=admit) if worker else calls.Hook(name="h", hook=Says(admit=admit))
     with pytest.raises(HookFailed, match="ValueError: no such queue") as caught:
-        ask(Caller(VirtualClock(), counted), hook)
+        ask(HookCaller(VirtualClock(), counted), hook)
     assert caught.value.hook is hook
     assert counted.calls == [("h", "admit", "error")]
 
@@ -165,23 +165,23 @@ def test_a_hook_that_tries_to_end_the_program(counted: Counted, foreign: Foreign
         raise SystemExit(3)
 
     with pytest.raises(HookFailed, match="tried to end its thread with SystemExit"):
-        ask(Caller(VirtualClock(), counted), foreign(admit=admit))
+        ask(HookCaller(VirtualClock(), counted), foreign(admit=admit))
 
 
 @pytest.mark.parametrize(
     ("phase", "answer", "allowed"),
     [
-        (Phase.ADMIT, None, "Admit or Wait or Reject"),
-        (Phase.FILTER, {"n1": "full"}, "Denied"),
-        (Phase.VERIFY, True, "Admit or Deny or Wait or Reject"),
-        (Phase.ORDER, 5, "Rank"),
+        (HookPhase.ADMIT, None, "Admit or Wait or Reject"),
+        (HookPhase.FILTER, {"n1": "full"}, "Denied"),
+        (HookPhase.VERIFY, True, "Admit or Deny or Wait or Reject"),
+        (HookPhase.ORDER, 5, "Rank"),
     ],
 )
-def test_nonsense_is_no_answer(phase: Phase, answer: object, allowed: str, counted: Counted) -> None:
+def test_nonsense_is_no_answer(phase: HookPhase, answer: object, allowed: str, counted: Counted) -> None:
     """The message says what the phase allows."""
     hook = calls.Hook(name="h", hook=Says(**{phase.value: lambda: answer}))
     with pytest.raises(HookFailed, match=f"answered with {type(answer).__name__}, not with {allowed}"):
-        ask(Caller(VirtualClock(), counted), hook, phase)
+        ask(HookCaller(VirtualClock(), counted), hook, phase)
 
 
 def test_a_slow_built_in_hook_is_told(counted: Counted) -> None:
@@ -193,14 +193,14 @@ def test_a_slow_built_in_hook_is_told(counted: Counted) -> None:
         return base.GO
 
     hook = calls.Hook(name="h", hook=Says(admit=admit), budget_seconds=0.5, on_error=OnError.HOLD)
-    answer = Caller(clock, counted).call(hook, Phase.ADMIT)
+    answer = HookCaller(clock, counted).call(hook, HookPhase.ADMIT)
     assert (answer.value, answer.seconds) == (base.GO, 1.0)
     assert counted.calls == [("h", "admit", "slow")]
 
 
 def test_every_phase_has_its_shape() -> None:
     """Registration and calls look nowhere else."""
-    assert tuple(calls.SHAPES) == tuple(Phase)
+    assert tuple(calls.SHAPES) == tuple(HookPhase)
 
 
 class Closing:

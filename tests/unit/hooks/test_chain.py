@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.hooks import attempts, base, calls
-from slurm_bridge.hooks.base import Admit, Ask, Audience, Denied, NodeSet, Phase, Rank, Sample, Scores, Subsets
+from slurm_bridge.hooks.base import Admit, Ask, Audience, Denied, HookPhase, NodeSet, Rank, Sample, Scores, Subsets
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.explain import for_user
 from slurm_bridge.hooks.needs import Need
@@ -422,7 +422,7 @@ class TestSession:
 
         plan = planned(Chain([hook(admit=admit)], around.make()))
         assert around.log.said == [("h", "info", "hello")]
-        assert [(line.phase, line.reason) for line in plan.lines] == [(Phase.ADMIT, "hello")]
+        assert [(line.phase, line.reason) for line in plan.lines] == [(HookPhase.ADMIT, "hello")]
 
     def test_a_simulated_pass(self, around: Around) -> None:
         """Whoever tries something out says so, and uses every phase over all layers."""

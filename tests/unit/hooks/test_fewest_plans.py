@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.hooks.attempts import PlanState
 from slurm_bridge.hooks.base import Denied, NodeSet, Subsets
@@ -21,7 +21,7 @@ FRAGMENTS = (4, 4, 4, 8, 16)
 
 def seen(*free: int) -> ClusterSnapshot:
     """Nodes n0, n1 ... of 16 cpus, with so many free."""
-    made = Keeper(resources.requests_of)
+    made = ClusterCache(resources.requests_of)
     for number in range(len(free)):
         made.on_node(None, node(f"n{number}"))
     known = [slurm_node(f"n{number}", used_cpus=16 - one) for number, one in enumerate(free)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.eligibility import Eligibility, EligibilityOptions
 from slurm_bridge.hooks import attempts, base, calls
-from slurm_bridge.hooks.base import Ask, Denied, Nodes, NodeSet, Phase, Scores, Session, Subsets
+from slurm_bridge.hooks.base import Ask, Denied, HookPhase, Nodes, NodeSet, Scores, Session, Subsets
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.services import Settle
@@ -225,10 +225,10 @@ class TestPhases:
         """Filters speak of some, everything else of all."""
         found = made(plan(around, cluster([BOTH, *RACK]), hook(admit=base.Admit(note="hello"))))
         assert [(line.phase, line.members) for line in found.lines] == [
-            (Phase.ADMIT, ""),
-            (Phase.ADMIT, ""),
-            (Phase.FILTER, "1 of 4 pods (leader)"),
-            (Phase.FILTER, "3 of 4 pods (worker-0, worker-1, worker-2)"),
+            (HookPhase.ADMIT, ""),
+            (HookPhase.ADMIT, ""),
+            (HookPhase.FILTER, "1 of 4 pods (leader)"),
+            (HookPhase.FILTER, "3 of 4 pods (worker-0, worker-1, worker-2)"),
         ]
 
 

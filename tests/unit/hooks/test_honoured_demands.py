@@ -9,7 +9,7 @@ from slurm_bridge.hooks import honoured_demands, registry
 from slurm_bridge.hooks.base import Admit, Ask
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.registry import HookConfig
-from slurm_bridge.model.features import Demand, Feature
+from slurm_bridge.model.features import Feature, FeatureDemand
 from slurm_bridge.model.verdict import Reject, Wait
 from tests.unit.hooks.builders import Around, cluster, hook, node, translated, workload
 from tests.unit.hooks.test_registry import Plain, built, wrong
@@ -17,12 +17,12 @@ from tests.unit.hooks.test_registry import Plain, built, wrong
 ONE = cluster([node("a")])
 
 
-def demand(feature: Feature, name: str = "a", **fields: Any) -> Demand:
+def demand(feature: Feature, name: str = "a", **fields: Any) -> FeatureDemand:
     """One field of one pod."""
-    return Demand(feature=feature, subject=f"Pod team/{name}", field=f"spec.{feature.name.lower()}", **fields)
+    return FeatureDemand(feature=feature, subject=f"Pod team/{name}", field=f"spec.{feature.name.lower()}", **fields)
 
 
-def planned(chain: Chain, *demands: Demand) -> Plan | Wait | Reject:
+def planned(chain: Chain, *demands: FeatureDemand) -> Plan | Wait | Reject:
     """What becomes of a pod that asks for these."""
     return chain.plan(workload(), dataclasses.replace(translated(), demands=demands), ONE, now=100.0)
 

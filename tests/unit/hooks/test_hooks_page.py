@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from slurm_bridge.families.eligibility import EligibilityOptions
-from slurm_bridge.families.policy import Defaults
+from slurm_bridge.families.policy import PolicyDefaults
 from slurm_bridge.hooks import calls, registry
-from slurm_bridge.hooks.base import Phase
+from slurm_bridge.hooks.base import HookPhase
 from slurm_bridge.hooks.chain import Chain, Plan
 from slurm_bridge.hooks.needs import KINDS, Need
 from slurm_bridge.model.pod import Container, ResourceNeeds
@@ -74,11 +74,11 @@ def test_what_a_group_looks_like_is_told_for_every_phase() -> None:
     """Each phase is in one row of the table."""
     table = PAGE.partition("| phase | what a hook sees of a group |")[2].partition("\n\n")[0]
     told = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
-    assert sorted(told) == sorted(phase.value for phase in Phase)
+    assert sorted(told) == sorted(phase.value for phase in HookPhase)
 
 
-@pytest.mark.parametrize("phase", list(Phase))
-def test_every_phase_is_in_the_table(phase: Phase) -> None:
+@pytest.mark.parametrize("phase", list(HookPhase))
+def test_every_phase_is_in_the_table(phase: HookPhase) -> None:
     """With as many arguments as it gets, and all its answers."""
     row = re.search(rf"^\| `{phase.value}\(([^)]*)\)` \|.*\| (.*) \|$", PAGE, re.MULTILINE)
     assert row, phase
@@ -97,7 +97,7 @@ def test_every_option_and_need_is_named() -> None:
     """Nothing is left out."""
     for option in EligibilityOptions.model_fields:
         assert f"| `{option}` |" in PAGE
-    for field in Defaults.model_fields:
+    for field in PolicyDefaults.model_fields:
         assert field in PAGE
     for need in Need:
         assert need.name in PAGE

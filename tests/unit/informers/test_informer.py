@@ -6,7 +6,7 @@ import pytest
 
 from slurm_bridge import ports
 from slurm_bridge.informers.informer import Informer
-from slurm_bridge.informers.reflector import Subject
+from slurm_bridge.informers.reflector import ReflectorSubject
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Object
 from slurm_bridge.runtime.clock import SystemClock
@@ -41,7 +41,7 @@ def make(blocking: Blocking) -> Iterator[Make]:
     made: list[Informer[Object]] = []
 
     def one(*handlers: Callable[[Object | None, Object | None], None]) -> Informer[Object]:
-        subject = Subject(cluster=blocking, kind=kinds.NAMESPACES)
+        subject = ReflectorSubject(cluster=blocking, kind=kinds.NAMESPACES)
         made.append(Informer(subject, clock=SystemClock(), dice=random.Random(1), handlers=handlers))
         return made[-1]
 

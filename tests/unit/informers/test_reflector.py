@@ -4,7 +4,7 @@ import pytest
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.informers.reflector import Handler, Reflector, Subject
+from slurm_bridge.informers.reflector import Handler, Reflector, ReflectorSubject
 from slurm_bridge.informers.store import Store
 from slurm_bridge.model import kinds
 from slurm_bridge.model.meta import Object
@@ -38,7 +38,7 @@ class World:
 
     def restart(self, handler: Handler[Object] | None = None) -> None:
         """A new reflector, for another handler or clock."""
-        subject = Subject(cluster=self.cluster, kind=kinds.NAMESPACES)
+        subject = ReflectorSubject(cluster=self.cluster, kind=kinds.NAMESPACES)
         handler = handler or self._told
         self.reflector = Reflector(subject, self.store, handler=handler, clock=self.clock, dice=HighDice())
 

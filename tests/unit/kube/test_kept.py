@@ -5,7 +5,7 @@ import json
 import pytest
 
 from slurm_bridge.kube import codec
-from slurm_bridge.kube.kept import MOST_OTHERS, MOST_OURS, Kept
+from slurm_bridge.kube.kept import MOST_OTHERS, MOST_OURS, KeptFields
 from slurm_bridge.model import kinds, names
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.names import workload_key
@@ -18,7 +18,7 @@ from tests.unit.translate.translating import a_workload, configured, one_pod
 LIMIT = names.JOB_PREFIX + "timelimit"
 
 
-def pruned(annotations: dict[str, str], kept: Kept | None = None) -> dict[str, str]:
+def pruned(annotations: dict[str, str], kept: KeptFields | None = None) -> dict[str, str]:
     """What is left of these once a pod has been decoded."""
     manifest = {"metadata": {"name": "a", "namespace": "team", "uid": "u", "annotations": annotations}}
     reader = codec.codec(kinds.PODS, kept)
@@ -50,7 +50,7 @@ def test_small_annotations_are_kept_whoever_reads_them() -> None:
 
 def test_what_a_hook_declares_is_kept_however_long_it_is() -> None:
     """And only that."""
-    kept = Kept()
+    kept = KeptFields()
     kept.declare(["site.example/plan"])
     given = {"site.example/plan": "x" * 100_000, "site.example/other": "y" * 100_000}
     assert pruned(given, kept) == {"site.example/plan": "x" * 100_000}

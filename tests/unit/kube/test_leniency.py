@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from slurm_bridge import errors, ports
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.informers.store import Store
 from slurm_bridge.kube import codec, leniency
 from slurm_bridge.model import kinds
@@ -42,7 +42,7 @@ def lines(word: bytes, *items: bytes) -> bytes:
 @pytest.mark.parametrize("odd", READABLE)
 def test_what_is_odd_where_nobody_looks_is_read(odd: bytes) -> None:
     """Bytes are replaced, depth is cut off."""
-    met: list[leniency.Unreadable] = []
+    met: list[leniency.UnreadableObject] = []
     assert [one.metadata.name for one in PODS.page(page(body("a", odd), body("b")), met.append).items or ()] == [
         "a",
         "b",
@@ -56,7 +56,7 @@ def test_what_is_odd_where_nobody_looks_is_read(odd: bytes) -> None:
 @pytest.mark.parametrize("odd", ODD)
 def test_an_object_that_cannot_be_read_costs_that_object_only(odd: bytes) -> None:
     """An object that the bridge cannot read never keeps it from hearing of all others, in a list or a watch."""
-    met: list[leniency.Unreadable] = []
+    met: list[leniency.UnreadableObject] = []
     assert [one.metadata.name for one in PODS.page(page(body("a", odd), body("b")), met.append).items or ()] == ["b"]
     changes = list(PODS.changes(lines(b"MODIFIED", body("a", odd, "6"), body("b")), met.append))
     assert changes[0] == ports.Bookmark("6")
@@ -72,7 +72,7 @@ def test_a_pod_that_becomes_unreadable_stays_as_it_was_known(odd: bytes) -> None
     """A pod that was readable and now is not is never taken for deleted."""
     store: Store[Pod] = Store()
     store.replace(ports.Listing(items=(PODS.one(body("a")),), resource_version="1"))
-    met: list[leniency.Unreadable] = []
+    met: list[leniency.UnreadableObject] = []
     for change in PODS.changes(lines(b"MODIFIED", body("a", odd, "6")), met.append):
         assert store.take(change) == ()
     items = PODS.page(page(body("a", odd)), met.append).items or ()
@@ -88,7 +88,7 @@ def test_an_object_without_a_name_may_be_any() -> None:
     """Then nothing follows from what the list does not hold."""
     store: Store[Pod] = Store()
     store.replace(ports.Listing(items=(PODS.one(body("a")),), resource_version="1"))
-    met: list[leniency.Unreadable] = []
+    met: list[leniency.UnreadableObject] = []
     PODS.page(page(b'{"metadata":7}'), met.append)
     listing: ports.Listing[Pod] = ports.Listing(
         items=(), resource_version="9", unreadable=frozenset(one.key for one in met)
@@ -116,7 +116,7 @@ def test_shallow_json_is_json(levels: int) -> None:
 @pytest.mark.parametrize("amount", ["lots", "", "1e999999999", "9" * 5000, "caf\ufffd", "-"])
 def test_a_node_whose_amounts_cannot_be_read_has_none(amount: str) -> None:
     """A node with an unreadable amount takes no pod, says why, and all other nodes are followed."""
-    keeper = Keeper(lambda _: {})
+    keeper = ClusterCache(lambda _: {})
     for name, cpu in (("odd", amount), ("good", "4")):
         status = NodeStatus(allocatable={"cpu": cpu})
         keeper.on_node(None, Node(metadata=ObjectMeta(name=name, uid=name), status=status))

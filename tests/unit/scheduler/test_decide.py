@@ -17,15 +17,15 @@ from slurm_bridge.model.placeholder import Placeholder
 from slurm_bridge.model.pod import NamedThing, Pod, PodSpec, PodStatus
 from slurm_bridge.model.workload import MemberLost, Root
 from slurm_bridge.scheduler import decide
-from slurm_bridge.scheduler.decide import Action, Facts, Job, Members, Pods, View
+from slurm_bridge.scheduler.decide import Action, DecisionTable, Facts, MembersFact, PlaceholderFact, Pods
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods, standing
 from tests.unit.mirror.watching import gone, maybe, owner, placeholder
 
 #: The plainest facts of each state: nothing is missing, and nothing has gone wrong.
 PLAIN = Facts(
     pods=Pods.WAITING,
-    job=Job.NONE,
-    members=Members.COMPLETE,
+    job=PlaceholderFact.NONE,
+    members=MembersFact.COMPLETE,
     policy=MemberLost.KEEP,
     bound=True,
     turn=True,
@@ -33,18 +33,18 @@ PLAIN = Facts(
 )
 
 
-def plain(pods: Pods, job: Job) -> Facts:
+def plain(pods: Pods, job: PlaceholderFact) -> Facts:
     """These pods and this job, and else what is plain."""
     living = {"bound": pods is not Pods.LEAVING, "wanting": pods in (Pods.WAITING, Pods.JOINING)}
     return msgspec.structs.replace(PLAIN, pods=pods, job=job, **living)
 
 
-def written() -> dict[tuple[Pods, Job], Action]:
+def written() -> dict[tuple[Pods, PlaceholderFact], Action]:
     """The table of the docstring, where WAIT stands for AWAIT_SLURM."""
     lines = [line.split() for line in (decide.__doc__ or "").splitlines() if line.startswith("    ")]
     head, *rows = lines
     return {
-        (Pods[row[0]], Job[column]): Action[action.replace("WAIT", "AWAIT_SLURM")]
+        (Pods[row[0]], PlaceholderFact[column]): Action[action.replace("WAIT", "AWAIT_SLURM")]
         for row in rows
         for column, action in zip(head, row[1:], strict=True)
     }
@@ -53,7 +53,7 @@ def written() -> dict[tuple[Pods, Job], Action]:
 def test_the_table_in_the_docstring_is_what_is_decided_for_plain_facts() -> None:
     """Every pair of states is in it."""
     shown = written()
-    assert set(shown) == set(itertools.product(Pods, Job))
+    assert set(shown) == set(itertools.product(Pods, PlaceholderFact))
     assert {pair: decide.decide(plain(*pair)).action for pair in shown} == shown
 
 
@@ -94,10 +94,14 @@ def test_the_same_facts_have_the_same_decision(facts: Facts) -> None:
 def test_no_pod_ends_for_a_job_whose_state_nobody_knows(facts: Facts) -> None:
     """Unknown is not gone: Slurm's own word, or a job that runs without a node, or no such job."""
     action, known = decide.decide(facts).action, facts.job
-    assert action is not Action.END or known is Job.ENDED
-    assert action not in (Action.DOUBT, Action.RESTORE) or known is Job.GONE
+    assert action is not Action.END or known is PlaceholderFact.ENDED
+    assert action not in (Action.DOUBT, Action.RESTORE) or known is PlaceholderFact.GONE
     # A group of which some pods run may restart, or lose a node, whatever Slurm says of the job besides.
-    assert action not in ENDS_PODS or known not in (Job.NONE, Job.MAYBE, Job.PENDING) or facts.outlived
+    assert (
+        action not in ENDS_PODS
+        or known not in (PlaceholderFact.NONE, PlaceholderFact.MAYBE, PlaceholderFact.PENDING)
+        or facts.outlived
+    )
 
 
 @given(FACTS)
@@ -111,7 +115,7 @@ def test_pods_with_nodes_are_never_submitted_or_bound(facts: Facts) -> None:
 def test_a_living_job_is_never_joined_by_a_second_one(facts: Facts) -> None:
     """A submit follows only where there is no job, where there may be one, and where it is known why one ended."""
     if decide.decide(facts).action is Action.SUBMIT:
-        assert facts.job in (Job.NONE, Job.MAYBE, Job.ENDED, Job.GONE)
+        assert facts.job in (PlaceholderFact.NONE, PlaceholderFact.MAYBE, PlaceholderFact.ENDED, PlaceholderFact.GONE)
         assert facts.turn
         assert not facts.parked
         assert not facts.suspended
@@ -121,23 +125,23 @@ def test_a_living_job_is_never_joined_by_a_second_one(facts: Facts) -> None:
 def test_only_a_job_that_runs_gives_nodes(facts: Facts) -> None:
     """One that starts, or is suspended, has nodes and gives none."""
     if decide.decide(facts).action is Action.BIND:
-        assert facts.job is Job.RUNNING
+        assert facts.job is PlaceholderFact.RUNNING
 
 
 _MOST_ASKED = ("policy", "lost", "members", "incomplete_left")
 #: Rows before the view that do not apply to pods that are over.
-_BEFORE_THE_VIEW = {(View.OVER, row.says) for row in decide.FIRST if row.action is not Action.SEARCH}
+_BEFORE_THE_VIEW = {(DecisionTable.OVER, row.says) for row in decide.FIRST if row.action is not Action.SEARCH}
 
 
 def test_every_row_applies_to_some_facts_first() -> None:
     """A row that never counts would be a line without a meaning; so would an action that never follows."""
     dice = random.Random(16)
-    left = {(where, row.says) for where in View for row in (*decide.FIRST, *decide.ROWS[where])}
+    left = {(where, row.says) for where in DecisionTable for row in (*decide.FIRST, *decide.ROWS[where])}
     for _ in range(100_000):
         # Few facts differ from the plainest ones at a time: then late rows come up, too.
         few = (*_MOST_ASKED[: dice.randint(0, len(_MOST_ASKED))], *dice.sample(list(FIELDS), dice.randint(0, 3)))
         changes = {name: dice.choice(FIELDS[name]) for name in few}
-        facts = msgspec.structs.replace(plain(dice.choice(list(Pods)), dice.choice(list(Job))), **changes)
+        facts = msgspec.structs.replace(plain(dice.choice(list(Pods)), dice.choice(list(PlaceholderFact))), **changes)
         where = decide.view(facts)
         left.discard((where, next(row for row in (*decide.FIRST, *decide.ROWS[where]) if row.applies(facts)).says))
         if len(left) == len(_BEFORE_THE_VIEW):
@@ -214,41 +218,41 @@ def test_nobody_wants_anything() -> None:
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        (None, Job.NONE),
-        (readings.unknown(JobId(1), owner(), 0.0), Job.MAYBE),
-        (readings.submitted(JobId(1), owner(), 0.0), Job.PENDING),
-        (maybe(words="RUNNING"), Job.MAYBE),
-        (gone(words="RUNNING"), Job.GONE),
+        (None, PlaceholderFact.NONE),
+        (readings.unknown(JobId(1), owner(), 0.0), PlaceholderFact.MAYBE),
+        (readings.submitted(JobId(1), owner(), 0.0), PlaceholderFact.PENDING),
+        (maybe(words="RUNNING"), PlaceholderFact.MAYBE),
+        (gone(words="RUNNING"), PlaceholderFact.GONE),
         *(
             (placeholder(words=words), job)
             for words, job in {
-                "PENDING": Job.PENDING,
-                "PENDING REQUEUED": Job.PENDING,
-                "PENDING REQUEUE_HOLD": Job.PENDING,
-                "PENDING SPECIAL_EXIT": Job.PENDING,
-                "RUNNING": Job.RUNNING,
-                "RUNNING CONFIGURING": Job.STARTING,
-                "RUNNING POWER_UP_NODE": Job.STARTING,
-                "RUNNING COMPLETING": Job.ENDED,
-                "RUNNING STOPPED": Job.STOPPED,
-                "SUSPENDED": Job.STOPPED,
-                "COMPLETED": Job.ENDED,
-                "CANCELLED COMPLETING": Job.ENDED,
-                "FAILED LAUNCH_FAILED": Job.ENDED,
-                "TIMEOUT": Job.ENDED,
-                "PREEMPTED": Job.ENDED,
-                "NODE_FAIL": Job.ENDED,
-                "BOOT_FAIL": Job.ENDED,
-                "DEADLINE": Job.ENDED,
-                "OUT_OF_MEMORY": Job.ENDED,
-                "REVOKED": Job.UNKNOWN,
-                "DREAMING": Job.UNKNOWN,
-                "": Job.UNKNOWN,
+                "PENDING": PlaceholderFact.PENDING,
+                "PENDING REQUEUED": PlaceholderFact.PENDING,
+                "PENDING REQUEUE_HOLD": PlaceholderFact.PENDING,
+                "PENDING SPECIAL_EXIT": PlaceholderFact.PENDING,
+                "RUNNING": PlaceholderFact.RUNNING,
+                "RUNNING CONFIGURING": PlaceholderFact.STARTING,
+                "RUNNING POWER_UP_NODE": PlaceholderFact.STARTING,
+                "RUNNING COMPLETING": PlaceholderFact.ENDED,
+                "RUNNING STOPPED": PlaceholderFact.STOPPED,
+                "SUSPENDED": PlaceholderFact.STOPPED,
+                "COMPLETED": PlaceholderFact.ENDED,
+                "CANCELLED COMPLETING": PlaceholderFact.ENDED,
+                "FAILED LAUNCH_FAILED": PlaceholderFact.ENDED,
+                "TIMEOUT": PlaceholderFact.ENDED,
+                "PREEMPTED": PlaceholderFact.ENDED,
+                "NODE_FAIL": PlaceholderFact.ENDED,
+                "BOOT_FAIL": PlaceholderFact.ENDED,
+                "DEADLINE": PlaceholderFact.ENDED,
+                "OUT_OF_MEMORY": PlaceholderFact.ENDED,
+                "REVOKED": PlaceholderFact.UNKNOWN,
+                "DREAMING": PlaceholderFact.UNKNOWN,
+                "": PlaceholderFact.UNKNOWN,
             }.items()
         ),
-        (placeholder(words="RUNNING", torn=True), Job.ENDED),
+        (placeholder(words="RUNNING", torn=True), PlaceholderFact.ENDED),
     ],
 )
-def test_t28_how_a_placeholder_stands(known: Placeholder | None, expected: Job) -> None:
+def test_t28_how_a_placeholder_stands(known: Placeholder | None, expected: PlaceholderFact) -> None:
     """The full table of state words; one that nobody knows is not an end."""
     assert decide.job_of(known) is expected

@@ -18,7 +18,7 @@ from slurm_bridge.model.workload import Workload
 from slurm_bridge.runtime.clock import VirtualClock
 from slurm_bridge.scheduler.order import Order
 from slurm_bridge.scheduler.pod_index import PodIndex, alone
-from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, Queue
+from slurm_bridge.scheduler.queue import AT_ONCE, FORGET, LINE_UP, WOKEN, Filed, WorkQueue
 from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 from tests.examples import examples
 from tests.unit.hooks.builders import hook, workload
@@ -42,7 +42,7 @@ class QueueMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.clock = VirtualClock()
-        self.queue = Queue(self.clock, lambda uid: uid)
+        self.queue = WorkQueue(self.clock, lambda uid: uid)
         self.places: dict[str, Place] = {}
 
     @rule(uid=UIDS, urgent=st.booleans())
@@ -123,12 +123,12 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def queue(clock: VirtualClock) -> Queue:
+def queue(clock: VirtualClock) -> WorkQueue:
     """A queue in the order of the alphabet."""
-    return Queue(clock, lambda uid: uid)
+    return WorkQueue(clock, lambda uid: uid)
 
 
-def drain(queue: Queue, *, room: bool = True) -> list[str]:
+def drain(queue: WorkQueue, *, room: bool = True) -> list[str]:
     """All that there is to pop, each done at once, by name."""
     popped = []
     while (found := queue.pop(room=room)) is not None:
@@ -137,7 +137,7 @@ def drain(queue: Queue, *, room: bool = True) -> list[str]:
     return popped
 
 
-def test_what_reacts_comes_before_what_submits(queue: Queue) -> None:
+def test_what_reacts_comes_before_what_submits(queue: WorkQueue) -> None:
     """First come, first served among the urgent; in order among the rest."""
     for uid in "ba":
         queue.activate(uid)
@@ -146,7 +146,7 @@ def test_what_reacts_comes_before_what_submits(queue: Queue) -> None:
     assert drain(queue) == ["z", "y", "a", "b"]
 
 
-def test_without_room_only_what_is_urgent_is_popped(queue: Queue) -> None:
+def test_without_room_only_what_is_urgent_is_popped(queue: WorkQueue) -> None:
     """A full Slurm queue holds nobody back who has something to bind or to end."""
     queue.activate("a")
     queue.activate("z", urgent=True)
@@ -154,7 +154,7 @@ def test_without_room_only_what_is_urgent_is_popped(queue: Queue) -> None:
     assert queue.lined_up() == ("a",)
 
 
-def test_what_wakes_it_in_flight_brings_it_back(queue: Queue) -> None:
+def test_what_wakes_it_in_flight_brings_it_back(queue: WorkQueue) -> None:
     """Once, however often it was woken, and whatever it was filed as."""
     queue.activate("a")
     assert queue.pop(room=True) == ("a", True)
@@ -164,7 +164,7 @@ def test_what_wakes_it_in_flight_brings_it_back(queue: Queue) -> None:
     assert drain(queue) == ["a"]
 
 
-def test_a_timer_brings_it_back_and_an_earlier_call_ends_the_timer(queue: Queue, clock: VirtualClock) -> None:
+def test_a_timer_brings_it_back_and_an_earlier_call_ends_the_timer(queue: WorkQueue, clock: VirtualClock) -> None:
     """Nothing comes twice for one reason."""
     queue.activate("a")
     queue.pop(room=True)
@@ -177,7 +177,7 @@ def test_a_timer_brings_it_back_and_an_earlier_call_ends_the_timer(queue: Queue,
     assert drain(queue) == []
 
 
-def test_who_lines_up_is_popped_with_its_turn(queue: Queue) -> None:
+def test_who_lines_up_is_popped_with_its_turn(queue: WorkQueue) -> None:
     """It wanted to submit, and that takes its turn."""
     queue.activate("a", urgent=True)
     assert queue.pop(room=True) == ("a", False)
@@ -189,7 +189,7 @@ def test_who_lines_up_is_popped_with_its_turn(queue: Queue) -> None:
 def test_a_changed_order_holds_for_those_who_wait_already(clock: VirtualClock) -> None:
     """Every key is asked for anew."""
     sign = [1]
-    queue = Queue(clock, lambda uid: sign[0] * ord(uid))
+    queue = WorkQueue(clock, lambda uid: sign[0] * ord(uid))
     for uid in "abc":
         queue.activate(uid)
     sign[0] = -1
@@ -197,7 +197,7 @@ def test_a_changed_order_holds_for_those_who_wait_already(clock: VirtualClock) -
     assert drain(queue) == ["c", "b", "a"]
 
 
-def test_waiting_for_work_ends_at_once_when_there_is_some_and_room_for_it(queue: Queue) -> None:
+def test_waiting_for_work_ends_at_once_when_there_is_some_and_room_for_it(queue: WorkQueue) -> None:
     """Else it takes its time."""
     queue.activate("a")
     began = time.monotonic()
@@ -213,14 +213,14 @@ def pod(name: str, namespace: str, priority: int = 0, created: str = "2026-01-01
     return Pod(metadata=meta, spec=PodSpec(priority=priority))
 
 
-def lined_up(clock: VirtualClock) -> tuple[PodIndex, Queue]:
+def lined_up(clock: VirtualClock) -> tuple[PodIndex, WorkQueue]:
     """A queue in the order of the daemon."""
     pod_index, plain = PodIndex(), chain.Chain([], ChainServices(clock=clock))
     order = Order(pod_index, lambda: plain, lambda _crew, *_stands: None)
-    return pod_index, Queue(clock, order.key, order.served)
+    return pod_index, WorkQueue(clock, order.key, order.served)
 
 
-def join(pod_index: PodIndex, queue: Queue, *pods: Pod) -> None:
+def join(pod_index: PodIndex, queue: WorkQueue, *pods: Pod) -> None:
     """These pods want to be submitted."""
     for one in pods:
         pod_index.put(None, one)
@@ -287,6 +287,6 @@ def test_an_order_hook_decides_who_is_first(clock: VirtualClock) -> None:
         return None if one is None or one.uid == "unknown" else workload(one)
 
     order = Order(pod_index, lambda: ranked, ranking)
-    queue = Queue(clock, order.key, order.served)
+    queue = WorkQueue(clock, order.key, order.served)
     join(pod_index, queue, pod("aaa", "a", 100), pod("bb", "b"), pod("c", "c"), pod("unknown", "d"))
     assert [uid for uid in drain(queue) if uid != "unknown"] == ["c", "bb", "aaa"]

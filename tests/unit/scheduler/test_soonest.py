@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.job import Memory, MemoryPer
@@ -23,7 +23,7 @@ USED = {"n1": 8, "n2": 0, "n3": 16, "n4": 4}
 def seen(used: dict[str, int] | None = None, **fields: Any) -> ClusterSnapshot:
     """The nodes of one partition."""
     chosen = USED if used is None else used
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for name in chosen:
         keeper.on_node(None, node(name))
     nodes = [slurm_node(name, used_cpus=cpus, **fields) for name, cpus in chosen.items()]

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.settings import trees
-from slurm_bridge.settings.trees import Assignment, Tree
+from slurm_bridge.settings.trees import Assignment, SettingsTree
 
-EMPTY = Tree(values={}, places={})
+EMPTY = SettingsTree(values={}, places={})
 WORDS = st.sampled_from(["a", "b", "c"])
 PATHS = st.lists(WORDS, min_size=1, max_size=3).map(tuple)
 VALUES = st.recursive(
@@ -19,7 +19,7 @@ GIVEN = st.lists(
 )
 
 
-def built(given_: list[Assignment]) -> Tree:
+def built(given_: list[Assignment]) -> SettingsTree:
     """One after the other."""
     tree = EMPTY
     for one in given_:
@@ -27,7 +27,7 @@ def built(given_: list[Assignment]) -> Tree:
     return tree
 
 
-def at(tree: Tree, path: trees.Path) -> object:
+def at(tree: SettingsTree, path: trees.Path) -> object:
     """What is at the end of the path, which has to be there."""
     value: object = tree.values
     for step in path:
@@ -73,7 +73,7 @@ def test_groups_are_merged(before: list[Assignment], value: int) -> None:
 
 def test_what_is_missing_has_the_place_of_what_should_contain_it() -> None:
     """Down to the file itself."""
-    tree = Tree(values={"a": {"b": 1}}, places={(): "file", ("a",): "file:1", ("a", "b"): "file:2"})
+    tree = SettingsTree(values={"a": {"b": 1}}, places={(): "file", ("a",): "file:1", ("a", "b"): "file:2"})
     assert [tree.place(path) for path in (("a", "b"), ("a", "c"), ("z",))] == ["file:2", "file:1", "file"]
 
 

@@ -19,23 +19,25 @@ from slurm_bridge.sim.kube import pods
 from slurm_bridge.status import conditions
 from slurm_bridge.status.condition_queue import ConditionQueue, PendingCondition
 from slurm_bridge.status.event_queue import EventQueue
-from slurm_bridge.status.reporter import Limits, Sight, StatusReporter
+from slurm_bridge.status.reporter import ReporterLimits, Sight, StatusReporter
 from tests.pocketkube import NAMESPACE, Scene
 
-SLOW = Limits(conditions_per_second=1, events_per_second=1, patience_seconds=0, most_conditions=3, most_events=3)
+SLOW = ReporterLimits(
+    conditions_per_second=1, events_per_second=1, patience_seconds=0, most_conditions=3, most_events=3
+)
 
 
 class Desk(Scene):
     """A reporter at work, and what it counted."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: ReporterLimits | None = None) -> None:
         super().__init__()
         self.counted: Counter[str] = Counter()
         self.reporter = StatusReporter(
             self.cluster,
             self.clock,
             dice=random.Random(1),
-            limits=limits or Limits(patience_seconds=0),
+            limits=limits or ReporterLimits(patience_seconds=0),
             count=lambda what, outcome: self.counted.update([f"{what} {outcome}"]),
         )
 
@@ -136,7 +138,7 @@ def test_a_pod_that_says_it_already_costs_nothing(desk: Desk) -> None:
     """After a restart of the daemon nothing is written again."""
     desk.waits(desk.pod())
     desk.write_all()
-    again = StatusReporter(desk.cluster, desk.clock, dice=random.Random(1), limits=Limits(patience_seconds=0))
+    again = StatusReporter(desk.cluster, desk.clock, dice=random.Random(1), limits=ReporterLimits(patience_seconds=0))
     again.waiting(desk.seen(), "SlurmJobPending", "no room")
     assert not again.step()
     again.waiting(desk.seen(), "SlurmJobPending", "other words")
@@ -157,7 +159,7 @@ def test_words_that_were_taken_back_in_time_are_not_written(desk: Desk) -> None:
 
 def test_the_latest_words_win() -> None:
     """A pod whose reason changed three times meanwhile is written once, when it would have been for the first."""
-    desk = Desk(Limits(patience_seconds=2))
+    desk = Desk(ReporterLimits(patience_seconds=2))
     pod = desk.pod()
     for message in "abc":
         desk.waits(pod, message)
@@ -170,7 +172,7 @@ def test_the_latest_words_win() -> None:
 
 def test_patience_saves_the_write_of_a_pod_that_is_bound_soon() -> None:
     """Most pods never wait for long."""
-    desk = Desk(Limits(patience_seconds=2))
+    desk = Desk(ReporterLimits(patience_seconds=2))
     desk.waits(desk.pod())
     assert not desk.reporter.step()
     desk.reporter.forget(desk.seen().uid)
@@ -236,7 +238,7 @@ def test_what_is_known_of_a_pod_now_counts() -> None:
         desk.cluster,
         desk.clock,
         dice=random.Random(1),
-        limits=Limits(patience_seconds=0),
+        limits=ReporterLimits(patience_seconds=0),
         sight=Sight(current=lambda _: None),
     )
     silent.waiting(pod, "SlurmJobPending", "no room")
@@ -309,7 +311,7 @@ def test_newer_words_replace_those_that_failed(desk: Desk) -> None:
 
 def test_conditions_keep_their_rate() -> None:
     """A thousand pods that begin to wait at once do not flood the server."""
-    desk = Desk(Limits(conditions_per_second=2, patience_seconds=0))
+    desk = Desk(ReporterLimits(conditions_per_second=2, patience_seconds=0))
     for number in range(6):
         desk.waits(desk.pod(f"pod-{number}"))
     assert desk.write_all() == 2
@@ -446,7 +448,7 @@ def test_it_runs_until_it_is_stopped(desk: Desk) -> None:
 
 def test_it_waits_for_what_is_not_due_yet() -> None:
     """Patience is spent waiting, not spinning."""
-    desk, stop = Desk(Limits(patience_seconds=2)), threading.Event()
+    desk, stop = Desk(ReporterLimits(patience_seconds=2)), threading.Event()
     desk.waits(desk.pod())
     desk.line.faults.plan(faults.Meanwhile(stop.set), method="PATCH")
     desk.reporter.run(stop)
@@ -464,7 +466,7 @@ def test_a_pod_that_was_bound_by_the_second_look_is_not_told(desk: Desk) -> None
 
 def test_what_is_remembered_of_events_is_bounded() -> None:
     """A pod that says ever new things, and ever new pods, do not fill the memory; at worst a thing is said twice."""
-    desk = Desk(Limits(events_per_second=1000, remembered=2))
+    desk = Desk(ReporterLimits(events_per_second=1000, remembered=2))
     pod = desk.pod()
     for number in range(70):
         desk.reporter.event(pod, "R", str(number))
@@ -506,7 +508,7 @@ def test_a_replica_that_lost_the_lead_drops_its_events() -> None:
 @pytest.mark.security("fairness")
 def test_long_messages_are_neither_kept_nor_sent() -> None:
     """A pod whose messages change again and again costs the bridge a few bytes for each of them, however long it is."""
-    desk = Desk(Limits(patience_seconds=0, events_per_second=1))
+    desk = Desk(ReporterLimits(patience_seconds=0, events_per_second=1))
     pod = desk.pod("a")
     tracemalloc.start()
     for number in range(60):

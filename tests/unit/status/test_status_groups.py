@@ -13,7 +13,7 @@ from slurm_bridge.model.meta import Object
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.workload import Gang, Root, Workload
 from slurm_bridge.sim import faults
-from slurm_bridge.status.reporter import Limits, Sight, StatusReporter
+from slurm_bridge.status.reporter import ReporterLimits, Sight, StatusReporter
 from slurm_bridge.workloads import kind_table
 from tests.pocketkube import NAMESPACE, Scene
 
@@ -61,11 +61,11 @@ class Crew:
 class Office(Scene):
     """A reporter that knows groups, and what it counted."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: ReporterLimits | None = None) -> None:
         super().__init__()
         self.counted: Counter[str] = Counter()
         self.store = Store()
-        self.limits = limits or Limits(patience_seconds=2, conditions_per_second=10_000)
+        self.limits = limits or ReporterLimits(patience_seconds=2, conditions_per_second=10_000)
         self.reporter = self.restarted()
 
     def restarted(self) -> StatusReporter:
@@ -353,7 +353,7 @@ def test_a_workload_that_waits_no_more_is_not_told(office: Office) -> None:
 
 def test_what_is_remembered_of_groups_is_bounded() -> None:
     """At worst the members are looked through again, and nothing is written for it."""
-    office = Office(Limits(patience_seconds=0, remembered=2))
+    office = Office(ReporterLimits(patience_seconds=0, remembered=2))
     crews = [Crew(office.pod(f"p-{number}")) for number in range(4)]
     for _ in range(2):
         for number, crew in enumerate(crews):

@@ -181,7 +181,7 @@ def test_a_job_that_was_asked_for_is_known_from_then_on(family: Family) -> None:
     assert reader.known.find(kinds.JOBS, "default", "j") is None
     reader.resolve(pod)
     assert reader.known.find(kinds.JOBS, "default", "j") is not None
-    family.clock.advance(owners.Limits().found)
+    family.clock.advance(owners.OwnerLimits().found)
     assert reader.known.find(kinds.JOBS, "default", "j") is None
 
 
@@ -198,7 +198,7 @@ def test_an_answer_is_good_for_a_while(family: Family) -> None:
         reader.resolve(pod)
     assert family.line.faults.count(method="GET", target="replicasets/r") == 1
     family.kube.merge(kinds.REPLICASETS, ("default", "r"), {"metadata": {"annotations": {"queue": "b"}}})
-    family.clock.advance(owners.Limits().found)
+    family.clock.advance(owners.OwnerLimits().found)
     assert reader.resolve(pod).links[0].annotations == {"queue": "b"}
 
 
@@ -208,7 +208,7 @@ def test_an_absent_owner_is_remembered_for_a_shorter_while(family: Family) -> No
     reader.resolve(pod)
     reader.resolve(pod)
     assert family.line.faults.count(method="GET", target="replicasets/r") == 1
-    family.clock.advance(owners.Limits().absent)
+    family.clock.advance(owners.OwnerLimits().absent)
     reader.resolve(pod)
     assert family.line.faults.count(method="GET", target="replicasets/r") == 2
 
@@ -224,7 +224,7 @@ def test_a_stolen_uid_hides_nothing(family: Family) -> None:
 
 def test_what_is_remembered_is_bounded(family: Family) -> None:
     """The answer that was used least recently makes room."""
-    reader = family.owners(limits=owners.Limits(remembered=2))
+    reader = family.owners(limits=owners.OwnerLimits(remembered=2))
     pods = [family.pod(name, ownerReferences=[family.owner(kinds.REPLICASETS, f"r-{name}")]) for name in "abc"]
     for pod in (*pods, pods[0]):
         reader.resolve(pod)
@@ -261,7 +261,7 @@ def test_a_pod_with_thousands_of_owner_references_costs_eight_reads(family: Fami
 @pytest.mark.security("fairness")
 def test_a_namespace_that_has_used_up_its_reads_waits_and_others_do_not(family: Family) -> None:
     """Pods that name ever new owners wait for a budget of their namespace, while those of other namespaces go on."""
-    reader = family.owners(limits=owners.Limits(reads_at_once=10, reads_per_second=1))
+    reader = family.owners(limits=owners.OwnerLimits(reads_at_once=10, reads_per_second=1))
     pods = [family.child(reference(kinds.REPLICASETS, f"r{number}"), name=f"p{number}") for number in range(11)]
     for pod in pods[:10]:
         reader.resolve(pod)

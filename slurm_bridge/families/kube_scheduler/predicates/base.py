@@ -33,7 +33,7 @@ def always(_scene: Scene) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class PredicateRule:
     """A predicate, what it has to see, and whether its answer about a pod can change with what runs (`moving`).
 
     Answers that cannot are remembered for as long as the nodes stay as they are, however many pods come and go. Which
@@ -53,7 +53,7 @@ class Rule:
 
 
 #: Makes a rule from the `args` of its configuration; raises ValueError saying which arguments there are.
-Builder = Callable[[Mapping[str, Any]], Rule]
+Builder = Callable[[Mapping[str, Any]], PredicateRule]
 
 
 def failing(mask: Mask, reason: str) -> Failures:

@@ -7,7 +7,7 @@ import numpy as np
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.rules import spread, taints
-from slurm_bridge.cluster.rules.spread import Constraint
+from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.families.kube_scheduler.predicates import attributes, matches, reasons
 from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures
 from slurm_bridge.families.kube_scheduler.predicates.topology import Domains, placed
@@ -40,7 +40,7 @@ def _named(outside: Mask, skewed: Mask) -> Failures:
     return (outside, reasons.SPREAD_LABEL), (skewed, reasons.SPREAD)
 
 
-def _skewed(scene: Scene, one: Constraint, all_of_them: tuple[Constraint, ...]) -> Mask:
+def _skewed(scene: Scene, one: SpreadConstraint, all_of_them: tuple[SpreadConstraint, ...]) -> Mask:
     """Where there would be too many with this pod."""
 
     def among(columns: NodeColumns) -> Mask:
@@ -59,7 +59,7 @@ def _skewed(scene: Scene, one: Constraint, all_of_them: tuple[Constraint, ...]) 
     return found.at(scene.columns) + itself - fewest > one.max_skew
 
 
-def _counted(pod: Pod, one: Constraint, columns: NodeColumns) -> Whole:
+def _counted(pod: Pod, one: SpreadConstraint, columns: NodeColumns) -> Whole:
     """Pods of the same namespace that are meant, and not on their way out."""
     if one.selector is None:
         return np.zeros(len(columns), np.int64)

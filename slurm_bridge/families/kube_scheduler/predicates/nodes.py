@@ -11,7 +11,7 @@ from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.rules import quality, taints
 from slurm_bridge.families.kube_scheduler.predicates import attributes, reasons
 from slurm_bridge.families.kube_scheduler.predicates.attributes import Conditions
-from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures, Predicate, Rule, failing
+from slurm_bridge.families.kube_scheduler.predicates.base import PASSED, Failures, Predicate, PredicateRule, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.model.selectors import Requirement
 
@@ -89,7 +89,7 @@ def pid_pressure(scene: Scene) -> Failures:
     return failing(_pressed(scene.columns, "PIDPressure"), reasons.PID_PRESSURE)
 
 
-def label_presence(args: Mapping[str, Any]) -> Rule:
+def label_presence(args: Mapping[str, Any]) -> PredicateRule:
     """CheckNodeLabelPresence: nodes that have these labels, or those that have none of them."""
     wanted = LabelArguments.model_validate(dict(args))
     operator = "Exists" if wanted.presence else "DoesNotExist"
@@ -99,7 +99,7 @@ def label_presence(args: Mapping[str, Any]) -> Rule:
         met = selection.all_met(scene.columns, requirements)
         return failing(scene.columns.present & ~met, reasons.LABEL_PRESENCE)
 
-    return Rule(failures=has_labels)
+    return PredicateRule(failures=has_labels)
 
 
 def ill(name: str) -> Callable[[Scene], bool]:

@@ -7,7 +7,13 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import Mask
 from slurm_bridge.cluster.facts import NodeFacts
-from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Failures, Predicate, Rule, always
+from slurm_bridge.families.kube_scheduler.predicates.base import (
+    BadPredicate,
+    Failures,
+    Predicate,
+    PredicateRule,
+    always,
+)
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model.features import Feature
@@ -21,7 +27,7 @@ class PredicateFailed(Exception):
     """A site's predicate raised, or answered with something that is no answer; the message names it."""
 
 
-def load(name: str, offered: importlib.metadata.EntryPoint) -> Rule:
+def load(name: str, offered: importlib.metadata.EntryPoint) -> PredicateRule:
     """As a rule; its attribute `needs` says what it has to see, `honours` what it sees to. Raises BadPredicate."""
     try:
         found = offered.load()
@@ -37,7 +43,7 @@ def load(name: str, offered: importlib.metadata.EntryPoint) -> Rule:
         raise BadPredicate(
             f"honours {', '.join(sorted(strange))}, allowed are {', '.join(one.name for one in Feature)}"
         )
-    return Rule(failures=_checked(name, found), needs=needs, moving=always, own=True, honours=honours)
+    return PredicateRule(failures=_checked(name, found), needs=needs, moving=always, own=True, honours=honours)
 
 
 def per_node(ask: Callable[[Pod, NodeFacts], Iterable[str]]) -> Predicate:

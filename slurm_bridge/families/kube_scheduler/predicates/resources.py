@@ -9,7 +9,7 @@ import pydantic
 
 from slurm_bridge.cluster.columns import Whole, units
 from slurm_bridge.families.kube_scheduler.predicates import reasons
-from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Rule, failing
+from slurm_bridge.families.kube_scheduler.predicates.base import Failures, PredicateRule, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.translate import resources
 
@@ -35,7 +35,7 @@ class Shortage:
     capacity: int
 
 
-def build(args: Mapping[str, Any]) -> Rule:
+def build(args: Mapping[str, Any]) -> PredicateRule:
     """The predicate that leaves some resources out of it."""
     ignored = frozenset(Arguments.model_validate(dict(args)).ignored_resources)
 
@@ -46,7 +46,7 @@ def build(args: Mapping[str, Any]) -> Rule:
             for failure in failing((_room(scene, name) < wanted) & scene.columns.present, reasons.insufficient(name))
         )
 
-    return Rule(failures=fits_resources, moving=lambda scene: scene.capacity == "free")
+    return PredicateRule(failures=fits_resources, moving=lambda scene: scene.capacity == "free")
 
 
 def shortages(scene: Scene, node: str, ignored: frozenset[str] = frozenset()) -> tuple[Shortage, ...]:

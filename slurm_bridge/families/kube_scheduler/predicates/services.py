@@ -9,7 +9,7 @@ import pydantic
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.families.kube_scheduler.predicates import matches, reasons
-from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Rule, always, failing
+from slurm_bridge.families.kube_scheduler.predicates.base import Failures, PredicateRule, always, failing
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.model.selectors import Requirement
@@ -21,7 +21,7 @@ class Arguments(pydantic.BaseModel, frozen=True, extra="forbid"):
     labels: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
 
 
-def build(args: Mapping[str, Any]) -> Rule:
+def build(args: Mapping[str, Any]) -> PredicateRule:
     """The predicate for these labels."""
     keys = Arguments.model_validate(dict(args)).labels
 
@@ -33,7 +33,7 @@ def build(args: Mapping[str, Any]) -> Rule:
         met = selection.all_met(scene.columns, [Requirement(key, "In", (value,)) for key, value in wanted.items()])
         return failing(scene.columns.present & ~met, reasons.SERVICE_AFFINITY)
 
-    return Rule(failures=service_affinity, needs=frozenset({Need.SERVICES}), moving=always)
+    return PredicateRule(failures=service_affinity, needs=frozenset({Need.SERVICES}), moving=always)
 
 
 def _of_companion(scene: Scene, keys: tuple[str, ...]) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from slurm_bridge.families.kube_scheduler.predicates import (
     services,
     volume_binding,
 )
-from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Builder, Failures, Rule
+from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Builder, Failures, PredicateRule
 from slurm_bridge.families.kube_scheduler.predicates.own import GROUP
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.hooks.needs import Need
@@ -33,10 +33,10 @@ _NEIGHBOURS = frozenset({Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY})
 _SPREAD = frozenset({Feature.TOPOLOGY_SPREAD})
 
 
-def plain(rule: Rule) -> Builder:
+def plain(rule: PredicateRule) -> Builder:
     """Of a rule without arguments."""
 
-    def build(args: Mapping[str, Any]) -> Rule:
+    def build(args: Mapping[str, Any]) -> PredicateRule:
         if args:
             raise BadPredicate(f"takes no args, and was given {', '.join(sorted(args))}")
         return rule
@@ -44,7 +44,7 @@ def plain(rule: Rule) -> Builder:
     return build
 
 
-def general(args: Mapping[str, Any]) -> Rule:
+def general(args: Mapping[str, Any]) -> PredicateRule:
     """GeneralPredicates: the four that every pod has to pass, all asked, so that all reasons are told."""
     fits_resources = resources.build(args)
     parts = (fits_resources, nodes.host_name, ports.host_ports, nodes.node_selector)
@@ -52,7 +52,7 @@ def general(args: Mapping[str, Any]) -> Rule:
     def all_of_them(scene: Scene) -> Failures:
         return tuple(failure for part in parts for failure in part(scene))
 
-    return Rule(
+    return PredicateRule(
         failures=all_of_them,
         moving=lambda scene: fits_resources.moving(scene) or ports.claims(scene),
         honours=_PORTS,
@@ -62,38 +62,42 @@ def general(args: Mapping[str, Any]) -> Rule:
 _LIMITED = _STORAGE | {Need.CSINODES}
 
 _ATTACHING = {
-    name: plain(Rule(failures=attachments.volume_count((driver,)), needs=_LIMITED, moving=attachments.claims))
+    name: plain(PredicateRule(failures=attachments.volume_count((driver,)), needs=_LIMITED, moving=attachments.claims))
     for name, driver in TAKEN_OVER.items()
 }
 
 #: Names are kube-scheduler's.
 PREDICATES: Mapping[str, Builder] = {
-    "CheckNodeCondition": plain(Rule(failures=nodes.condition, moving=nodes.ill("NetworkUnavailable"))),
-    "CheckNodeUnschedulable": plain(Rule(failures=nodes.unschedulable)),
+    "CheckNodeCondition": plain(PredicateRule(failures=nodes.condition, moving=nodes.ill("NetworkUnavailable"))),
+    "CheckNodeUnschedulable": plain(PredicateRule(failures=nodes.unschedulable)),
     "GeneralPredicates": general,
-    "HostName": plain(Rule(failures=nodes.host_name)),
-    "PodFitsHostPorts": plain(Rule(failures=ports.host_ports, moving=ports.claims, honours=_PORTS)),
-    "MatchNodeSelector": plain(Rule(failures=nodes.node_selector)),
+    "HostName": plain(PredicateRule(failures=nodes.host_name)),
+    "PodFitsHostPorts": plain(PredicateRule(failures=ports.host_ports, moving=ports.claims, honours=_PORTS)),
+    "MatchNodeSelector": plain(PredicateRule(failures=nodes.node_selector)),
     "PodFitsResources": resources.build,
-    "NoDiskConflict": plain(Rule(failures=disks.disk_conflict, moving=disks.names)),
-    "PodToleratesNodeTaints": plain(Rule(failures=nodes.tolerating(*taints.HARD))),
-    "PodToleratesNodeNoExecuteTaints": plain(Rule(failures=nodes.tolerating("NoExecute"))),
+    "NoDiskConflict": plain(PredicateRule(failures=disks.disk_conflict, moving=disks.names)),
+    "PodToleratesNodeTaints": plain(PredicateRule(failures=nodes.tolerating(*taints.HARD))),
+    "PodToleratesNodeNoExecuteTaints": plain(PredicateRule(failures=nodes.tolerating("NoExecute"))),
     "CheckNodeLabelPresence": nodes.label_presence,
     "CheckServiceAffinity": services.build,
-    "MaxCSIVolumeCount": plain(Rule(failures=attachments.volume_count(), needs=_LIMITED, moving=attachments.claims)),
+    "MaxCSIVolumeCount": plain(
+        PredicateRule(failures=attachments.volume_count(), needs=_LIMITED, moving=attachments.claims)
+    ),
     **_ATTACHING,
     "CheckVolumeBinding": plain(
-        Rule(failures=volume_binding.volume_binding, needs=_STORAGE, moving=attachments.claims)
+        PredicateRule(failures=volume_binding.volume_binding, needs=_STORAGE, moving=attachments.claims)
     ),
-    "NoVolumeZoneConflict": plain(Rule(failures=volume_binding.volume_zone, needs=_STORAGE, moving=attachments.claims)),
-    "CheckNodeMemoryPressure": plain(Rule(failures=nodes.memory_pressure, moving=nodes.ill("MemoryPressure"))),
-    "CheckNodePIDPressure": plain(Rule(failures=nodes.pid_pressure, moving=nodes.ill("PIDPressure"))),
-    "CheckNodeDiskPressure": plain(Rule(failures=nodes.disk_pressure, moving=nodes.ill("DiskPressure"))),
+    "NoVolumeZoneConflict": plain(
+        PredicateRule(failures=volume_binding.volume_zone, needs=_STORAGE, moving=attachments.claims)
+    ),
+    "CheckNodeMemoryPressure": plain(PredicateRule(failures=nodes.memory_pressure, moving=nodes.ill("MemoryPressure"))),
+    "CheckNodePIDPressure": plain(PredicateRule(failures=nodes.pid_pressure, moving=nodes.ill("PIDPressure"))),
+    "CheckNodeDiskPressure": plain(PredicateRule(failures=nodes.disk_pressure, moving=nodes.ill("DiskPressure"))),
     "EvenPodsSpread": plain(
-        Rule(failures=even_spread.even_pods_spread, moving=even_spread.constrained, honours=_SPREAD)
+        PredicateRule(failures=even_spread.even_pods_spread, moving=even_spread.constrained, honours=_SPREAD)
     ),
     "MatchInterPodAffinity": plain(
-        Rule(
+        PredicateRule(
             failures=neighbours.inter_pod_affinity,
             needs=frozenset({Need.NAMESPACES}),
             moving=neighbours.neighbourly,
@@ -103,7 +107,7 @@ PREDICATES: Mapping[str, Builder] = {
 }
 
 
-def build(name: str, args: Mapping[str, Any], offered: Mapping[str, importlib.metadata.EntryPoint]) -> Rule:
+def build(name: str, args: Mapping[str, Any], offered: Mapping[str, importlib.metadata.EntryPoint]) -> PredicateRule:
     """The rule of this name; raises BadPredicate saying what there is, or which arguments it takes."""
     if name not in PREDICATES and name not in offered:
         every = ", ".join(sorted({*PREDICATES, *offered}))

@@ -50,7 +50,7 @@ class Extender:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NodeChoice:
+class VictimChoice:
     """The node that is taken, and its victims."""
 
     node: str
@@ -103,11 +103,11 @@ def preempt(
     fits: Fits,
     guarded: Guarded = parties.unguarded,
     extenders: Iterable[Extender] = (),
-) -> NodeChoice | None:
+) -> VictimChoice | None:
     """Among nodes where it might help: the victims, what extenders say, and where it costs least."""
     candidates = extended(parties.select_all(priority, by_node, fits, guarded), extenders)
     node = pick(candidates)
-    return NodeChoice(node=node, victims=candidates[node]) if node is not None else None
+    return VictimChoice(node=node, victims=candidates[node]) if node is not None else None
 
 
 def nominations_to_clear(priority: int, nominated: Iterable[Pod]) -> tuple[Pod, ...]:

@@ -58,7 +58,7 @@ class _Scene:
     known: Sequence[Budget]
 
 
-def _choose(pod: Pod, priority: int, scene: _Scene, extenders: Sequence[Extender]) -> choice.NodeChoice | None:
+def _choose(pod: Pod, priority: int, scene: _Scene, extenders: Sequence[Extender]) -> choice.VictimChoice | None:
     def fits(node: str, others: Sequence[Pod]) -> bool:
         beside = (*scene.settled[node], *others)
         return room.fits(pod, beside, scene.sites[node].has, scene.sites[node].needs_of)

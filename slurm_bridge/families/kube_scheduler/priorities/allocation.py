@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Whole
 from slurm_bridge.families.kube_scheduler.priorities import demand
-from slurm_bridge.families.kube_scheduler.priorities.shape import FULL, Shape
+from slurm_bridge.families.kube_scheduler.priorities.shape import FULL, UtilizationShape
 from slurm_bridge.families.kube_scheduler.scene import Scene
 
 MOST = 100
@@ -59,7 +59,7 @@ def most_allocated(resources: Weighted) -> Callable[[Scene], Whole]:
     return lambda scene: _weighed(_counted(scene, resources), _taken, len(scene.columns))
 
 
-def by_shape(resources: Weighted, shape: Shape) -> Callable[[Scene], Whole]:
+def by_shape(resources: Weighted, shape: UtilizationShape) -> Callable[[Scene], Whole]:
     """What the shape says of the utilization; a resource that it gives nothing takes no part."""
     values = shape.scaled(FACTOR).table()
 

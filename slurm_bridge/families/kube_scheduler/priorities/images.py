@@ -23,7 +23,7 @@ _NONE: Whole = np.empty(0, np.int64)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class NodeImages:
     """The images of a node as it lists them, and their sizes by name; equal where the lists are."""
 
     listed: tuple[ContainerImage, ...]
@@ -33,7 +33,7 @@ class Held:
 def image_locality(maximum: int) -> Callable[[Scene], Whole]:
     """How much of what the pod's containers need is there."""
     sizes = _Sizes()
-    known: Recent[tuple[str, ...], tuple[Coded[Held], Mask, Whole]] = Recent(MOST_IMAGES)
+    known: Recent[tuple[str, ...], tuple[Coded[NodeImages], Mask, Whole]] = Recent(MOST_IMAGES)
 
     def rated(scene: Scene) -> Whole:
         """What runs on the nodes does not matter: while they hold what they held, the scores stay as they are."""
@@ -45,7 +45,7 @@ def image_locality(maximum: int) -> Callable[[Scene], Whole]:
             known.put(wanted, before)
         return before[2]
 
-    def worked_out(scene: Scene, held: Coded[Held]) -> Whole:
+    def worked_out(scene: Scene, held: Coded[NodeImages]) -> Whole:
         nodes = scene.columns
         every = int(np.count_nonzero(nodes.present))
         total = numbers.constant(len(nodes), 0)
@@ -68,9 +68,9 @@ class _Sizes:
     """
 
     def __init__(self) -> None:
-        self._known: Recent[str, tuple[tuple[Held, ...], Whole]] = Recent(MOST_IMAGES)
+        self._known: Recent[str, tuple[tuple[NodeImages, ...], Whole]] = Recent(MOST_IMAGES)
 
-    def of(self, held: Coded[Held], name: str) -> Whole:
+    def of(self, held: Coded[NodeImages], name: str) -> Whole:
         lists, sizes = self._known.get(name) or ((), _NONE)
         if held.values is not lists:
             known = len(lists) if held.values[: len(lists)] == lists else 0
@@ -85,6 +85,6 @@ def normalized(image: str) -> str:
     return image if ":" in image.rsplit("/", maxsplit=1)[-1] else f"{image}:latest"
 
 
-def _held(node: Node) -> Held:
+def _held(node: Node) -> NodeImages:
     images = node.status.images
-    return Held(images, {name: image.size_bytes for image in images for name in image.names})
+    return NodeImages(images, {name: image.size_bytes for image in images for name in image.names})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from slurm_bridge.cluster import selection
-from slurm_bridge.cluster.columns import Coded, Kept, Mask, PodColumns, Whole
+from slurm_bridge.cluster.columns import Coded, Mask, PodColumns, QuestionCache, Whole
 from slurm_bridge.families.kube_scheduler.predicates import attributes, matches
 from slurm_bridge.families.kube_scheduler.priorities import numbers
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -56,7 +56,7 @@ class Kinds:
     """How many pods of a kind are on each node; whoever asks again is told by what has changed since."""
 
     def __init__(self) -> None:
-        self._kept: Kept[_Kind] = Kept(MOST_KINDS)
+        self._kept: QuestionCache[_Kind] = QuestionCache(MOST_KINDS)
 
     def selector_count(self, scene: Scene) -> Whole:
         """How many of its own kind a pod would meet on each node."""

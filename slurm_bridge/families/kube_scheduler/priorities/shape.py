@@ -17,7 +17,7 @@ class BadShape(ValueError):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shape:
+class UtilizationShape:
     """Points (utilization in percent, score), utilization rising; before the first and after the last it is flat."""
 
     points: tuple[tuple[int, int], ...]
@@ -31,9 +31,9 @@ class Shape:
                 return before + _toward_zero((after - before) * (place - left), right - left)
         return self.points[-1][1]
 
-    def scaled(self, factor: int) -> "Shape":
+    def scaled(self, factor: int) -> "UtilizationShape":
         """The same form with higher scores."""
-        return Shape(tuple((place, score * factor) for place, score in self.points))
+        return UtilizationShape(tuple((place, score * factor) for place, score in self.points))
 
     def table(self) -> Whole:
         """The values from 0 to 100 percent, for looking up whole columns."""
@@ -41,10 +41,10 @@ class Shape:
 
 
 #: The emptier the better.
-EMPTY_FIRST = Shape(((0, MOST), (FULL, 0)))
+EMPTY_FIRST = UtilizationShape(((0, MOST), (FULL, 0)))
 
 
-def checked(points: Sequence[tuple[int, int]]) -> Shape:
+def checked(points: Sequence[tuple[int, int]]) -> UtilizationShape:
     """The function through these points; raises BadShape with the first thing that is wrong."""
     if not points:
         raise BadShape("at least one point must be specified")
@@ -53,7 +53,7 @@ def checked(points: Sequence[tuple[int, int]]) -> Shape:
     for place, score in points:
         _within("utilization", place, FULL)
         _within("score", score, MOST)
-    return Shape(tuple((place, score) for place, score in points))
+    return UtilizationShape(tuple((place, score) for place, score in points))
 
 
 def _within(what: str, value: int, most: int) -> None:

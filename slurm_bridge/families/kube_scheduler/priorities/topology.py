@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
 from slurm_bridge.cluster.rules import spread, taints
-from slurm_bridge.cluster.rules.spread import Constraint
+from slurm_bridge.cluster.rules.spread import SpreadConstraint
 from slurm_bridge.families.kube_scheduler.predicates import matches
 from slurm_bridge.families.kube_scheduler.priorities.service_spread import staying
 from slurm_bridge.families.kube_scheduler.scene import Scene
@@ -40,13 +40,13 @@ def topology_spread(maximum: int) -> Callable[[Scene, Mask], Whole | None]:
     return rated
 
 
-def _placed(columns: NodeColumns, wishes: tuple[Constraint, ...]) -> Mask:
+def _placed(columns: NodeColumns, wishes: tuple[SpreadConstraint, ...]) -> Mask:
     """Nodes that have a place in each of the topologies; the others are worth nothing, and count for nothing."""
     masks = (columns.label(wish.topology_key).where(lambda value: value is not None) for wish in wishes)
     return functools.reduce(np.logical_and, masks)
 
 
-def _burden(scene: Scene, wish: Constraint, placed: Mask, candidates: Mask) -> NDArray[np.float64]:
+def _burden(scene: Scene, wish: SpreadConstraint, placed: Mask, candidates: Mask) -> NDArray[np.float64]:
     """How many pods are in each node's place, weighed by how many places there are among the candidates."""
     counts, places = _counts(scene, wish), scene.columns.label(wish.topology_key)
     if wish.topology_key == HOST:
@@ -60,7 +60,7 @@ def _burden(scene: Scene, wish: Constraint, placed: Mask, candidates: Mask) -> N
     return weighed
 
 
-def _counts(scene: Scene, wish: Constraint) -> Whole:
+def _counts(scene: Scene, wish: SpreadConstraint) -> Whole:
     """Pods that the constraint means, by node."""
     pods, home = scene.columns.pods, scene.pod.metadata.namespace
     if wish.selector is None:
@@ -69,7 +69,7 @@ def _counts(scene: Scene, wish: Constraint) -> Whole:
     return pods.count(mask & staying(pods))
 
 
-def _included(scene: Scene, wish: Constraint) -> Mask:
+def _included(scene: Scene, wish: SpreadConstraint) -> Mask:
     """Nodes whose pods count: those that the pod itself might use, as far as the constraint wants that."""
     mask = scene.columns.present
     if wish.honor_affinity:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Whole
 from slurm_bridge.families.kube_scheduler.priorities import demand, numbers, volumes
-from slurm_bridge.families.kube_scheduler.priorities.shape import FULL, Shape
+from slurm_bridge.families.kube_scheduler.priorities.shape import FULL, UtilizationShape
 from slurm_bridge.families.kube_scheduler.scene import Scene
 
 MOST = 10
@@ -28,7 +28,7 @@ def most_requested(scene: Scene) -> Whole:
     return _both(scene, _taken)
 
 
-def by_shape(shape: Shape) -> Callable[[Scene], Whole]:
+def by_shape(shape: UtilizationShape) -> Callable[[Scene], Whole]:
     """What the shape says of the utilization; more than there is counts as full."""
     values = shape.table()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pydantic
 
 from slurm_bridge.cluster.columns import Coded, Mask, NodeColumns
-from slurm_bridge.families.vela.scene import Rows, Scene
+from slurm_bridge.families.vela.scene import Rows, SamplingScene
 from slurm_bridge.model import names
 from slurm_bridge.model.node import Node
 
@@ -41,7 +41,7 @@ class BatteryLevel:
     def __init__(self, options: BatteryOptions) -> None:
         self._options = options
 
-    def fits(self, scene: Scene, rows: Rows) -> Mask:
+    def fits(self, scene: SamplingScene, rows: Rows) -> Mask:
         annotations = scene.pod.metadata.annotations
         min_level = _wanted(annotations, self._options.pod_min_level)
         if min_level is None:

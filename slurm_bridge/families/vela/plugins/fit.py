@@ -9,10 +9,10 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from slurm_bridge.cluster.columns import Kept, Mask, NodeColumns, Whole, units
+from slurm_bridge.cluster.columns import Mask, NodeColumns, QuestionCache, Whole, units
 from slurm_bridge.cluster.columns.coded import units_given
 from slurm_bridge.cluster.facts import NOTHING, NodeFacts
-from slurm_bridge.families.vela.scene import Known, Rows, Scene, same_node
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, same_node
 
 Mode = Literal["LeastAllocated", "MostAllocated"]
 
@@ -101,18 +101,20 @@ class ResourcesFit:
     def __init__(self, options: FitOptions) -> None:
         self._options = options
 
-    def fits(self, scene: Scene, rows: Rows) -> Mask:
+    def fits(self, scene: SamplingScene, rows: Rows) -> Mask:
         return self.every(scene)[rows]
 
-    def every(self, scene: Scene) -> Mask:
+    def every(self, scene: SamplingScene) -> Mask:
         """The same of all nodes. Where there is as much at all counts as a rule, whatever of it is in use."""
         limits, nodes = scene.limits, scene.nodes
         if self._options.capacity == "free":
             return fits(limits, _free(nodes), len(nodes))
-        known: Known[tuple[tuple[str, int], ...], Mask] = nodes.past.shared("vela-fits", lambda: Known(same_node))
+        known: SceneCache[tuple[tuple[str, int], ...], Mask] = nodes.past.shared(
+            "vela-fits", lambda: SceneCache(same_node)
+        )
         return known.get(nodes, tuple(limits.items()), lambda: fits(limits, nodes.allocatable, len(nodes)))
 
-    def score(self, scene: Scene, rows: Rows) -> Whole:
+    def score(self, scene: SamplingScene, rows: Rows) -> Whole:
         return _percents(scene.nodes, _compared(scene.limits), self._options.mode)[rows].astype(np.int64)
 
 
@@ -125,7 +127,7 @@ def _percents(nodes: NodeColumns, compared: tuple[str, ...], mode: Mode) -> NDAr
 
     Numbers of 16 bits: to copy and to pick from these is several times as fast.
     """
-    kept: Kept[_Kind] = nodes.past.shared("vela-percents", lambda: Kept(MOST_KINDS))
+    kept: QuestionCache[_Kind] = nodes.past.shared("vela-percents", lambda: QuestionCache(MOST_KINDS))
     return kept.get(
         (compared, mode),
         nodes,

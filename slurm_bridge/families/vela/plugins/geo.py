@@ -8,7 +8,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from slurm_bridge.cluster.columns import Mask, NodeColumns, Whole
-from slurm_bridge.families.vela.scene import Known, Rows, Scene, same_node
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, same_node
 from slurm_bridge.model import names
 from slurm_bridge.model.node import Node
 
@@ -19,7 +19,7 @@ MAX_DISTANCE_KM = 10.0
 Degrees = NDArray[np.float64]
 
 
-class Place(NamedTuple):
+class Coordinates(NamedTuple):
     """In degrees."""
 
     latitude: float
@@ -30,16 +30,16 @@ _NUMBER = r"[+-]?[0-9]{1,3}(?:\.[0-9]{1,12})?"
 _PLACE = re.compile(rf"\s*({_NUMBER})\s*,\s*({_NUMBER})\s*")
 
 
-def parse(text: str) -> Place:
+def parse(text: str) -> Coordinates:
     """`48.2,16.37`; ValueError for anything else."""
     found = _PLACE.fullmatch(text)
-    place = Place(float(found[1]), float(found[2])) if found else None
+    place = Coordinates(float(found[1]), float(found[2])) if found else None
     if place is None or abs(place.latitude) > 90 or abs(place.longitude) > 180:  # noqa: PLR2004 - degrees
         raise ValueError(f"{text[:60]!r} is not LATITUDE,LONGITUDE in degrees, such as 48.2,16.37")
     return place
 
 
-def distance(target: Place, latitudes: Degrees, longitudes: Degrees) -> NDArray[np.float64]:
+def distance(target: Coordinates, latitudes: Degrees, longitudes: Degrees) -> NDArray[np.float64]:
     """Kilometres along the great circle; NaN for those who do not say where they are."""
     here, there = np.radians(target.latitude), np.radians(latitudes)
     along = np.radians(longitudes - target.longitude)
@@ -48,14 +48,14 @@ def distance(target: Place, latitudes: Degrees, longitudes: Degrees) -> NDArray[
     return kilometres
 
 
-def fits(target: Place | None, latitudes: Degrees, longitudes: Degrees, most: float = MAX_DISTANCE_KM) -> Mask:
+def fits(target: Coordinates | None, latitudes: Degrees, longitudes: Degrees, most: float = MAX_DISTANCE_KM) -> Mask:
     """Not farther than that, and known to be; without a target every node."""
     if target is None:
         return np.ones(len(latitudes), np.bool_)
     return distance(target, latitudes, longitudes) <= most
 
 
-def score(target: Place | None, latitudes: Degrees, longitudes: Degrees, most: float = MAX_DISTANCE_KM) -> Whole:
+def score(target: Coordinates | None, latitudes: Degrees, longitudes: Degrees, most: float = MAX_DISTANCE_KM) -> Whole:
     """100 at the target itself, 1 at the farthest that is allowed; 0 beyond, and where nobody knows."""
     if target is None:
         return np.full(len(latitudes), 100, np.int64)
@@ -80,26 +80,26 @@ class GeoLocation:
 
     def __init__(self, options: GeoOptions) -> None:
         self._options = options
-        self._places: Known[str, tuple[Degrees, Degrees]] = Known(same_node)
+        self._places: SceneCache[str, tuple[Degrees, Degrees]] = SceneCache(same_node)
 
-    def fits(self, scene: Scene, rows: Rows) -> Mask:
+    def fits(self, scene: SamplingScene, rows: Rows) -> Mask:
         return fits(self._target(scene), *self._where(scene, rows), self._most(scene))
 
-    def score(self, scene: Scene, rows: Rows) -> Whole:
+    def score(self, scene: SamplingScene, rows: Rows) -> Whole:
         return score(self._target(scene), *self._where(scene, rows), self._most(scene))
 
-    def _target(self, scene: Scene) -> Place | None:
+    def _target(self, scene: SamplingScene) -> Coordinates | None:
         written = scene.pod.metadata.annotations.get(self._options.pod_target)
         return parse(written) if written else None
 
-    def _most(self, scene: Scene) -> float:
+    def _most(self, scene: SamplingScene) -> float:
         written = scene.pod.metadata.annotations.get(self._options.pod_max_distance_km)
         most = float(written) if written else self._options.max_distance_km
         if not 0 < most < float("inf"):
             raise ValueError(f"annotation {self._options.pod_max_distance_km}: {written!r} is not a number above 0")
         return most
 
-    def _where(self, scene: Scene, rows: Rows) -> tuple[Degrees, Degrees]:
+    def _where(self, scene: SamplingScene, rows: Rows) -> tuple[Degrees, Degrees]:
         latitudes, longitudes = self._places.get(scene.nodes, "", lambda: self._read(scene.nodes))
         return latitudes[rows], longitudes[rows]
 

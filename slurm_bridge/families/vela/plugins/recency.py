@@ -6,7 +6,7 @@ import numpy as np
 
 from slurm_bridge.cluster.columns import NodeColumns, Whole
 from slurm_bridge.families.vela import scores
-from slurm_bridge.families.vela.scene import Known, Rows, Scene
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache
 from slurm_bridge.model.pod import Pod
 
 
@@ -24,9 +24,9 @@ class LeastRecentlyUsed:
     """By the pods on the nodes; a node without any was never used."""
 
     def __init__(self) -> None:
-        self._last: Known[str, Whole] = Known()
+        self._last: SceneCache[str, Whole] = SceneCache()
 
-    def score(self, scene: Scene, rows: Rows) -> Whole:
+    def score(self, scene: SamplingScene, rows: Rows) -> Whole:
         last = self._last.get(scene.nodes, "", lambda: _last_added(scene.nodes))
         return score(int(scene.now), last[rows])
 

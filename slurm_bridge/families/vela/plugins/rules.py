@@ -8,7 +8,7 @@ from slurm_bridge.cluster import selection
 from slurm_bridge.cluster.columns import Mask, NodeColumns
 from slurm_bridge.cluster.memo import ByPod
 from slurm_bridge.cluster.rules import affinity, taints
-from slurm_bridge.families.vela.scene import Known, Rows, Scene, same_node
+from slurm_bridge.families.vela.scene import Rows, SamplingScene, SceneCache, same_node
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Pod
 
@@ -18,14 +18,14 @@ class NodeRules:
 
     rejects: ClassVar = "are not ready, cordoned, tainted, or not what its node selector and affinity ask for"
 
-    def fits(self, scene: Scene, rows: Rows) -> Mask:
+    def fits(self, scene: SamplingScene, rows: Rows) -> Mask:
         return self.every(scene)[rows]
 
-    def every(self, scene: Scene) -> Mask:
+    def every(self, scene: SamplingScene) -> Mask:
         """The same of all nodes."""
         pod, nodes = scene.pod, scene.nodes
         # Agents and the decision ask about the same pod one after the other.
-        known: Known[bytes, Mask] = nodes.past.shared("vela-rules", lambda: Known(same_node))
+        known: SceneCache[bytes, Mask] = nodes.past.shared("vela-rules", lambda: SceneCache(same_node))
         return known.get(nodes, _key(pod), lambda: _allowed(pod, nodes))
 
 

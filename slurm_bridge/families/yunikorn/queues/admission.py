@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable
 
 from slurm_bridge.families.yunikorn.queues import amounts, records
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.committed import Partition
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask
+from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk
 
 
-def node_obstacle(node: records.Node, partition: Partition, others: Iterable[Partition]) -> str:
+def node_obstacle(node: records.NodeReport, partition: CommittedPartition, others: Iterable[CommittedPartition]) -> str:
     """A node is in one partition only, and has no less than nothing of anything."""
     wrong = _negative(node.capacity)
     if not node.name or wrong:
@@ -22,7 +22,9 @@ def node_obstacle(node: records.Node, partition: Partition, others: Iterable[Par
     return ""
 
 
-def application_obstacle(application: records.Application, partition: Partition, sorts: Collection[str]) -> str:
+def application_obstacle(
+    application: records.Application, partition: CommittedPartition, sorts: Collection[str]
+) -> str:
     """Its name is free, and it chooses an order of nodes that there is."""
     name, known = application.name, partition.applications.get(application.name)
     if not name:
@@ -37,7 +39,7 @@ def application_obstacle(application: records.Application, partition: Partition,
     return ""
 
 
-def ask_obstacle(ask: Ask, partition: Partition) -> str:
+def ask_obstacle(ask: AllocationAsk, partition: CommittedPartition) -> str:
     """Its application is there, it asks for something, and has not got it already."""
     where = f"ask {ask.key} of application {ask.application}"
     application = partition.applications.get(ask.application)
@@ -54,7 +56,7 @@ def ask_obstacle(ask: Ask, partition: Partition) -> str:
     return ""
 
 
-def standing_obstacle(allocation: Allocation, partition: Partition) -> str:
+def standing_obstacle(allocation: Allocation, partition: CommittedPartition) -> str:
     """What stands is an ask like any other, and on nodes that are there."""
     if not allocation.nodes or len(allocation.nodes) > allocation.ask.members:
         of = f"{len(allocation.nodes)} nodes for {allocation.ask.members} members"

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 
 from slurm_bridge.families.yunikorn.queues import amounts, crowd, node_search, orders, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
-from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
+from slurm_bridge.families.yunikorn.queues.applications import Application, PendingAsk
 from slurm_bridge.families.yunikorn.queues.leaves import Leaf
 from slurm_bridge.families.yunikorn.queues.node_search import May
-from slurm_bridge.families.yunikorn.queues.nodes import Node
-from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.preempting.attempts import CHECK_EVERY
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId
 from slurm_bridge.families.yunikorn.queues.searches import Searches
@@ -49,7 +49,7 @@ Result = Allocated | Reserved
 class Passing:
     """The steps of one partition. Without `may` nobody is asked about nodes, and asks of one size find the same."""
 
-    def __init__(self, partition: Partition, may: May | None = None) -> None:
+    def __init__(self, partition: QueuePartition, may: May | None = None) -> None:
         self._partition = partition
         self._searches = Searches(partition, alike=may is None)
         self._may = may or node_search.anywhere
@@ -75,7 +75,7 @@ class Passing:
                     return found
         return None
 
-    def _first(self, waiting: Waiting, visit: Visit, now: float) -> Result | None:
+    def _first(self, waiting: PendingAsk, visit: Visit, now: float) -> Result | None:
         application = self._partition.applications[waiting.ask.application]
         paused = now <= application.refused_until or visit.leaf.queue.state is State.STOPPED
         if paused or not (application.running or self._may_start(application, visit)):
@@ -116,7 +116,7 @@ class Passing:
                 return found
         return None
 
-    def _stands(self, waiting: Waiting, room: Known, now: float) -> bool:
+    def _stands(self, waiting: PendingAsk, room: Known, now: float) -> bool:
         """It fits; one that does not loses what it has held for too long."""
         fits = amounts.fit_in_max_undefined(waiting.total, room)
         timeout = self._partition.rules.reservation_timeout
@@ -125,11 +125,11 @@ class Passing:
                 self._partition.unreserve(waiting, node)
         return fits
 
-    def _own(self, waiting: Waiting) -> list[Node]:
+    def _own(self, waiting: PendingAsk) -> list[PartitionNode]:
         nodes = (self._partition.nodes.get(name) for name in waiting.on)
         return [node for node in nodes if node is not None and (node.schedulable or waiting.ask.required_node)]
 
-    def _elsewhere(self, waiting: Waiting) -> Result | None:
+    def _elsewhere(self, waiting: PendingAsk) -> Result | None:
         if self._searches.is_vain(waiting, reserving=False):
             return None
         found = self._pick(waiting, reserving=False)
@@ -193,7 +193,7 @@ class Passing:
             return True
         return False
 
-    def _tried(self, application: Application, visit: Visit, now: float) -> Iterator[Waiting]:
+    def _tried(self, application: Application, visit: Visit, now: float) -> Iterator[PendingAsk]:
         """The asks that fit the queue and its user's limits, until too many of them have found no node."""
         count, met = 0, visit.leaf.obstacles
         allowed = self._partition.limits.room(application.name) if self._partition.limited else None
@@ -209,7 +209,7 @@ class Passing:
                     application.not_before = now + visit.leaf.queue.settings.backoff_delay
                     return
 
-    def _of_ask(self, waiting: Waiting, visit: Visit, now: float) -> Result | None:
+    def _of_ask(self, waiting: PendingAsk, visit: Visit, now: float) -> Result | None:
         met = visit.leaf.obstacles
         if waiting.ask.required_node:
             met.other = True
@@ -228,7 +228,7 @@ class Passing:
         met.in_vain(self._searches.key(waiting), reserving=reserving)
         return None
 
-    def _required(self, waiting: Waiting, now: float) -> Result | None:
+    def _required(self, waiting: PendingAsk, now: float) -> Result | None:
         """Its own node or none: those that could go elsewhere give way."""
         node = self._partition.nodes.get(waiting.ask.required_node)
         if waiting.on or node is None or not self._may(waiting, node, True):
@@ -249,28 +249,28 @@ class Passing:
         for child in orders.sorted_queues(queue) if queue.children else ():
             yield from self._walk(child, room)
 
-    def _pick(self, waiting: Waiting, *, reserving: bool) -> node_search.Pick:
+    def _pick(self, waiting: PendingAsk, *, reserving: bool) -> node_search.Pick:
         among = self._searches.nodes(waiting, self._sort(waiting), reserving=reserving)
         return node_search.pick(waiting, among, reserving=reserving, may=self._may, score=self._score(waiting))
 
-    def _sort(self, waiting: Waiting) -> str:
+    def _sort(self, waiting: PendingAsk) -> str:
         return self._partition.applications[waiting.ask.application].node_sort
 
-    def _score(self, waiting: Waiting) -> node_search.Score:
+    def _score(self, waiting: PendingAsk) -> node_search.Score:
         sort, nodes = self._sort(waiting), self._partition.nodes
 
-        def score(node: Node, taken: Amount) -> tuple[float, str]:
+        def score(node: PartitionNode, taken: Amount) -> tuple[float, str]:
             return nodes.score(sort, node, taken)
 
         return score
 
-    def _placed(self, waiting: Waiting, nodes: Iterable[Node]) -> Result | None:
+    def _placed(self, waiting: PendingAsk, nodes: Iterable[PartitionNode]) -> Result | None:
         found = node_search.place(waiting, nodes, self._may, self._score(waiting))
         return self._allocate(waiting, found) if found else None
 
-    def _allocate(self, waiting: Waiting, nodes: tuple[str, ...]) -> Result:
+    def _allocate(self, waiting: PendingAsk, nodes: tuple[str, ...]) -> Result:
         return Allocated(allocation=self._partition.allocate(waiting, nodes))
 
-    def _reserve(self, waiting: Waiting, node: str, now: float) -> Result:
+    def _reserve(self, waiting: PendingAsk, node: str, now: float) -> Result:
         self._partition.reserve(waiting, node, now)
         return Reserved(ask=waiting.id, node=node)

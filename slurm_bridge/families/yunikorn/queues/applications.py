@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues import amounts, priorities, records
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 #: What asks have in common that find the same as long as only room counts. A text, because millions are looked up.
@@ -25,12 +25,12 @@ Blocked = tuple[int, float]
 NEVER: Blocked = (-1, -math.inf)
 
 
-class Waiting:
+class PendingAsk:
     """A pending ask. `total` is what all members take together; `on` are the nodes that it holds, since when."""
 
     __slots__ = ("ask", "id", "kind", "on", "size", "total")
 
-    def __init__(self, ask: Ask, node_sort: str) -> None:
+    def __init__(self, ask: AllocationAsk, node_sort: str) -> None:
         self.ask = ask
         self.id: AskId = ask.id
         self.total: Amount = of_members(ask, ask.members)
@@ -73,7 +73,7 @@ class Application:
         self.record = record
         self.queue = queue
         self.node_sort = node_sort
-        self.asks: dict[str, Waiting] = {}
+        self.asks: dict[str, PendingAsk] = {}
         self.allocations: dict[str, Allocation] = {}
         #: The allocations that are to go.
         self.preempting: set[str] = set()
@@ -112,20 +112,20 @@ class Application:
         """Some of its asks hold nodes."""
         return self.holders > 0
 
-    def in_order(self) -> Iterator[Waiting]:
+    def in_order(self) -> Iterator[PendingAsk]:
         """Pending asks by priority, then age, then arrival."""
         return (self.asks[entry[-1]] for entry in self._order)
 
-    def add(self, ask: Ask) -> Waiting:
+    def add(self, ask: AllocationAsk) -> PendingAsk:
         """Let it wait."""
-        waiting = self.asks[ask.key] = Waiting(ask, self.node_sort)
+        waiting = self.asks[ask.key] = PendingAsk(ask, self.node_sort)
         self._arrivals += 1
         bisect.insort(self._order, (-ask.priority, ask.created, self._arrivals, ask.key))
         self.pending = amounts.plus(self.pending, waiting.total)
         self.blocked = NEVER
         return waiting
 
-    def drop(self, key: str) -> Waiting | None:
+    def drop(self, key: str) -> PendingAsk | None:
         """It waits no longer; None where it did not."""
         waiting = self.asks.pop(key, None)
         if waiting is None:
@@ -134,7 +134,7 @@ class Application:
         self.pending = amounts.minus(self.pending, waiting.total)
         return waiting
 
-    def _place(self, ask: Ask) -> int:
+    def _place(self, ask: AllocationAsk) -> int:
         start = bisect.bisect_left(self._order, (-ask.priority, ask.created))
         return next(at for at in range(start, len(self._order)) if self._order[at][-1] == ask.key)
 
@@ -155,6 +155,6 @@ def total(allocation: Allocation) -> Amount:
     return of_members(allocation.ask, len(allocation.nodes))
 
 
-def of_members(ask: Ask, members: int) -> Amount:
+def of_members(ask: AllocationAsk, members: int) -> Amount:
     """What so many of them take together: mostly there is one."""
     return ask.resource if members == 1 else amounts.times(ask.resource, members)

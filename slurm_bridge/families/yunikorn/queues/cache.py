@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from slurm_bridge.families.yunikorn.queues import commits, ledger
 from slurm_bridge.families.yunikorn.queues.commits import Committing
-from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, EventQueue, Registered, Told
+from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CommitEvent, CoreEventQueue, Registered, Told
 from slurm_bridge.families.yunikorn.queues.intake import Entering
 from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Post
 from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
@@ -22,12 +22,12 @@ E = TypeVar("E")
 _LOOK_AROUND = 0.5
 
 
-class Cache:
+class CoreCache:
     """One queue for what resource managers send and one for what schedulers do, so that neither waits for the other."""
 
     def __init__(self, clock: Clock, report: Report, sorts: Collection[str]) -> None:
-        self.from_managers: EventQueue[CacheEvent] = EventQueue()
-        self.from_schedulers: EventQueue[CommitEvent] = EventQueue()
+        self.from_managers: CoreEventQueue[CacheEvent] = CoreEventQueue()
+        self.from_schedulers: CoreEventQueue[CommitEvent] = CoreEventQueue()
         self.ledger = Ledger(clock)
         self._report = report
         self._configuring = Configuring(self.ledger)
@@ -62,12 +62,12 @@ class Cache:
         """What schedulers propose and let go, until it is told to stop."""
         self._serve(stop, self.from_schedulers, self._from_scheduler)
 
-    def _serve(self, stop: threading.Event, queue: EventQueue[E], handle: Callable[[E], None]) -> None:
+    def _serve(self, stop: threading.Event, queue: CoreEventQueue[E], handle: Callable[[E], None]) -> None:
         while not stop.is_set():
             queue.wait(_LOOK_AROUND)
             self._handle(queue, handle)
 
-    def _handle(self, queue: EventQueue[E], handle: Callable[[E], None]) -> None:
+    def _handle(self, queue: CoreEventQueue[E], handle: Callable[[E], None]) -> None:
         for event in queue.take():
             try:
                 with self.ledger.lock:

@@ -2,21 +2,21 @@
 
 from collections.abc import Callable, Mapping
 
-from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.families.yunikorn.queues.events import (
-    Answer,
     Bundle,
     CommitEvent,
     Evicting,
-    Held,
     HeldElsewhere,
     Leave,
     Leaving,
+    NodesHeld,
+    ProposalAnswer,
     Removed,
     ToGo,
 )
 from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Telling
-from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Subject, Thing, Why
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AnswerSubject, AskId, Thing, Why
 
 
 class Committing:
@@ -43,7 +43,7 @@ class Committing:
             self._ledger.tell(partition.origin.rm, telling)
 
     def _answer(self, bundle: Bundle, allocation: Allocation, refused: str) -> None:
-        answer = Answer(
+        answer = ProposalAnswer(
             partition=bundle.partition,
             incarnation=bundle.incarnation,
             by=bundle.by,
@@ -54,7 +54,7 @@ class Committing:
             if number == bundle.by or not refused:
                 post(answer)
 
-    def _current(self, event: Bundle | Evicting | Leaving) -> Partition | None:
+    def _current(self, event: Bundle | Evicting | Leaving) -> CommittedPartition | None:
         partition = self._ledger.partitions.get(event.partition)
         return partition if partition is not None and partition.origin.incarnation == event.incarnation else None
 
@@ -80,7 +80,7 @@ class Committing:
                 )
         self._ledger.tell(partition.origin.rm, telling)
 
-    def held(self, event: Held) -> None:
+    def held(self, event: NodesHeld) -> None:
         """Schedulers leave out what another one holds."""
         for number, post in enumerate(self._ledger.schedulers):
             if number != event.by:
@@ -101,25 +101,25 @@ class Committing:
             self._ledger.tell(partition.origin.rm, telling)
 
 
-def _application(partition: Partition, leaving: Leaving, telling: Telling) -> None:
+def _application(partition: CommittedPartition, leaving: Leaving, telling: Telling) -> None:
     if leaving.name not in partition.applications:
         return
     for allocation in partition.remove_application(leaving.name):
         telling.free(partition.name, allocation, Why.APPLICATION_REMOVED)
-    telling.release(Subject(thing=Thing.APPLICATION, partition=partition.name, name=leaving.name), leaving.why)
+    telling.release(AnswerSubject(thing=Thing.APPLICATION, partition=partition.name, name=leaving.name), leaving.why)
 
 
-def _ask(partition: Partition, leaving: Leaving, telling: Telling) -> None:
+def _ask(partition: CommittedPartition, leaving: Leaving, telling: Telling) -> None:
     application = partition.applications.get(leaving.name)
     if application is None:
         return
     application.going.discard(leaving.key)
     if application.asks.pop(leaving.key, None) is not None:
-        subject = Subject(thing=Thing.ASK, partition=partition.name, name=leaving.name, key=leaving.key)
+        subject = AnswerSubject(thing=Thing.ASK, partition=partition.name, name=leaving.name, key=leaving.key)
         telling.release(subject, leaving.why)
 
 
-def _allocation(partition: Partition, leaving: Leaving, telling: Telling) -> None:
+def _allocation(partition: CommittedPartition, leaving: Leaving, telling: Telling) -> None:
     """It may have gone with its node meanwhile, and that has been told."""
     application = partition.applications.get(leaving.name)
     if application is None:
@@ -130,16 +130,16 @@ def _allocation(partition: Partition, leaving: Leaving, telling: Telling) -> Non
         telling.free(partition.name, partition.release(gone), leaving.why)
 
 
-def _node(partition: Partition, leaving: Leaving, telling: Telling) -> None:
+def _node(partition: CommittedPartition, leaving: Leaving, telling: Telling) -> None:
     if leaving.name not in partition.nodes:
         return
     for allocation in partition.remove_node(leaving.name):
         lost = tuple(node for node in allocation.nodes if node == leaving.name)
         telling.free(partition.name, allocation, Why.NODE_REMOVED, lost)
-    telling.release(Subject(thing=Thing.NODE, partition=partition.name, name=leaving.name), leaving.why)
+    telling.release(AnswerSubject(thing=Thing.NODE, partition=partition.name, name=leaving.name), leaving.why)
 
 
-_GO: Mapping[Leave, Callable[[Partition, Leaving, Telling], None]] = {
+_GO: Mapping[Leave, Callable[[CommittedPartition, Leaving, Telling], None]] = {
     Leave.APPLICATION: _application,
     Leave.ASK: _ask,
     Leave.ALLOCATION: _allocation,
@@ -156,5 +156,5 @@ def handle(committing: Committing, event: CommitEvent) -> None:
             committing.removed(event)
         case Evicting():
             committing.evict(event)
-        case Held():
+        case NodesHeld():
             committing.held(event)

@@ -19,16 +19,16 @@ from slurm_bridge.families.yunikorn.queues import (
 )
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.config import documents, reload, tree_builder
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode, Origin
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId, NodeMode, Origin
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 
 
-class Node:
+class CommittedNode:
     """A node and what is on it."""
 
     __slots__ = ("allocated", "allocations", "leaving", "record")
 
-    def __init__(self, record: records.Node) -> None:
+    def __init__(self, record: records.NodeReport) -> None:
         self.record = record
         self.allocated: dict[str, int] = {}
         self.allocations: dict[AskId, Allocation] = {}
@@ -44,7 +44,7 @@ class Application:
     def __init__(self, record: records.Application, queue: Queue) -> None:
         self.record = record
         self.queue = queue
-        self.asks: dict[str, Ask] = {}
+        self.asks: dict[str, AllocationAsk] = {}
         self.allocations: dict[str, Allocation] = {}
         self.preempting: set[str] = set()
         #: The keys of asks and allocations whose removal is under way.
@@ -54,17 +54,17 @@ class Application:
         self.leaving = False
 
 
-class Partition:
+class CommittedPartition:
     """One thread at a time uses it: the cache's lock is held."""
 
-    def __init__(self, name: str, origin: Origin, settings: documents.Partition) -> None:
+    def __init__(self, name: str, origin: Origin, settings: documents.PartitionDocument) -> None:
         self.name = name
         self.origin = origin
         self.settings = settings
         self.plan = tree_builder.plan(settings)
         self.root = tree_builder.build(self.plan)
-        self.limits = limits.Limits(settings.root)
-        self.nodes: dict[str, Node] = {}
+        self.limits = limits.MeasuredLimits(settings.root)
+        self.nodes: dict[str, CommittedNode] = {}
         self.applications: dict[str, Application] = {}
         self._members: collections.Counter[Queue] = collections.Counter()
         self.total: dict[str, int] = {}
@@ -78,7 +78,7 @@ class Partition:
     def size(self) -> Known:
         """What all of it must fit into for guarantees to hold; None where nobody has to go for that."""
         sizes = [node.record.size for node in self.nodes.values()]
-        counts = self.origin.mode is Mode.ALLOCATABLE and self.settings.preemption.enabled and None not in sizes
+        counts = self.origin.mode is NodeMode.ALLOCATABLE and self.settings.preemption.enabled and None not in sizes
         nothing: Amount = {}
         return functools.reduce(amounts.plus, sizes, nothing) if counts else None
 
@@ -88,11 +88,11 @@ class Partition:
         """The leaves with applications."""
         return frozenset(application.queue.path for application in self.applications.values())
 
-    def check(self, settings: documents.Partition) -> None:
+    def check(self, settings: documents.PartitionDocument) -> None:
         """Refused where a queue in use would change its kind."""
         reload.diff(self.root, tree_builder.plan(settings), self.busy())
 
-    def follow(self, settings: documents.Partition) -> None:
+    def follow(self, settings: documents.PartitionDocument) -> None:
         """It is configured so from now on."""
         self.settings, self.plan = settings, tree_builder.plan(settings)
         reload.reload(self.root, self.plan, self.busy())
@@ -104,11 +104,11 @@ class Partition:
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
-    def put_node(self, record: records.Node) -> None:
+    def put_node(self, record: records.NodeReport) -> None:
         """A new node, or other facts about a known one."""
         node = self.nodes.get(record.name)
         if node is None:
-            self.nodes[record.name] = Node(record)
+            self.nodes[record.name] = CommittedNode(record)
         else:
             self.total = amounts.minus(self.total, node.record.capacity)
             node.record = record
@@ -131,7 +131,7 @@ class Partition:
         return on_it
 
     def _resize(self) -> None:
-        if self.origin.mode is Mode.FREE:
+        if self.origin.mode is NodeMode.FREE:
             self.root.resize(self.total)
 
     # -- applications ------------------------------------------------------------------------------------------------
@@ -188,8 +188,8 @@ class Partition:
                 return f"node {name} has {wait_reasons.said(free)} left; {wanted} are asked for"
         return ""
 
-    def _free(self, node: Node) -> Amount:
-        if self.origin.mode is Mode.ALLOCATABLE:
+    def _free(self, node: CommittedNode) -> Amount:
+        if self.origin.mode is NodeMode.ALLOCATABLE:
             return node.record.capacity
         return amounts.minus(node.record.capacity, node.allocated)
 
@@ -243,7 +243,7 @@ class Partition:
         application = self.applications.get(allocation_id.application)
         return application.allocations.get(allocation_id.key) if application else None
 
-    def waiting(self, ask_id: AskId) -> Ask | None:
+    def waiting(self, ask_id: AskId) -> AllocationAsk | None:
         """The ask of this id, None where none waits or it is about to go."""
         application = self.applications.get(ask_id.application)
         if application is None or application.leaving or ask_id.key in application.going:

@@ -10,21 +10,21 @@ import threading
 from collections.abc import Callable, Mapping
 
 from slurm_bridge.families.yunikorn.queues import nodes
-from slurm_bridge.families.yunikorn.queues.cache import Cache
+from slurm_bridge.families.yunikorn.queues.cache import CoreCache
 from slurm_bridge.families.yunikorn.queues.lane import Lane, Setting
 from slurm_bridge.families.yunikorn.queues.nodes import NodeSort
 from slurm_bridge.families.yunikorn.queues.plans import Preemptor
 from slurm_bridge.families.yunikorn.queues.ports import Callback, Clock, Report
 from slurm_bridge.families.yunikorn.queues.proxy import Proxy
 from slurm_bridge.families.yunikorn.queues.records import Registration, Update
-from slurm_bridge.families.yunikorn.queues.rules import Rules
+from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.scheduler import Scheduler
 
 #: A thread's life, until the event is set.
 Target = Callable[[threading.Event], None]
 
 
-class Core:
+class QueueCore:
     """All parts, put together. `sorts` are orders of nodes beside those that are built in.
 
     With several schedulers each has its own state, and serves its own part of the applications: they propose at the
@@ -37,21 +37,21 @@ class Core:
         clock: Clock,
         report: Report,
         *,
-        rules: Rules | None = None,
+        rules: AllocationRules | None = None,
         sorts: Mapping[str, NodeSort] | None = None,
         preemptor: Preemptor | None = None,
         schedulers: int = 1,
     ) -> None:
         extra = dict(sorts or {})
         self.schedulers: tuple[Scheduler, ...] = ()
-        self.cache = Cache(clock, report, {*nodes.sorts(), *extra})
+        self.cache = CoreCache(clock, report, {*nodes.sorts(), *extra})
         self._proxy = Proxy(self.cache.from_managers.put, report)
         self.schedulers = tuple(
             Scheduler(
                 Setting(
                     clock=clock,
                     sorts=extra,
-                    rules=rules or Rules(),
+                    rules=rules or AllocationRules(),
                     send=self.cache.from_schedulers.put,
                     predicate=self._proxy.predicate,
                     preemptor=preemptor,

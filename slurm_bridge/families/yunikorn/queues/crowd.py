@@ -13,27 +13,27 @@ from collections.abc import Hashable
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
-from slurm_bridge.families.yunikorn.queues.applications import Waiting
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.flights import Flight
-from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.preempting import crowded
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
 from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
 
 
-def size(partition: Partition) -> Known:
+def size(partition: QueuePartition) -> Known:
     """What all of it must fit into; None where nobody has to go for that."""
     return partition.nodes.stated if partition.rules.preempts else None
 
 
-def kind(partition: Partition, waiting: Waiting) -> Hashable:
+def kind(partition: QueuePartition, waiting: PendingAsk) -> Hashable:
     """What it has in common with those for which an attempt comes to the same."""
     leaf = partition.applications[waiting.ask.application].queue
     alike = waiting.size if partition.rules.alike else waiting.kind
     return leaf, alike, waiting.ask.members, waiting.ask.priority
 
 
-def keeps_back(partition: Partition, waiting: Waiting, leaf: Queue, now: float) -> bool:
+def keeps_back(partition: QueuePartition, waiting: PendingAsk, leaf: Queue, now: float) -> bool:
     """It waits here although no queue is full: for what others are to leave it, or until they have left that."""
     flight = partition.flights.get(waiting.id)
     if flight is not None:
@@ -47,14 +47,14 @@ def keeps_back(partition: Partition, waiting: Waiting, leaf: Queue, now: float) 
     return under_way or _is_owed(partition, waiting, leaf, short, now)
 
 
-def _is_owed(partition: Partition, waiting: Waiting, leaf: Queue, short: Amount, now: float) -> bool:
+def _is_owed(partition: QueuePartition, waiting: PendingAsk, leaf: Queue, short: Amount, now: float) -> bool:
     if not waiting.ask.allow_preempt_other or not any(queue.guaranteed for queue in upward(leaf)):
         return False
     believed = partition.vain and partition.vain.get(kind(partition, waiting), now) > now
     return not believed and crowded.is_owed(promised(partition, leaf), leaf, waiting.total, short)
 
 
-def awaits(partition: Partition, flight: Flight) -> bool:
+def awaits(partition: QueuePartition, flight: Flight) -> bool:
     """Its room is not there yet: some are still to go, or were spared. Once all have gone it is let in in any case."""
     most = size(partition)
     if most is None or not (flight.victims or flight.spared):
@@ -65,7 +65,7 @@ def awaits(partition: Partition, flight: Flight) -> bool:
     return bool(crowded.missing(most, amounts.minus(_taken(partition), flight.kept), flight.total))
 
 
-def promised(partition: Partition, leaf: Queue) -> Balance:
+def promised(partition: QueuePartition, leaf: Queue) -> Balance:
     """As it will be once everybody has what somebody goes for."""
     balance = Balance(leaf)
     for flight in partition.flights:
@@ -73,6 +73,6 @@ def promised(partition: Partition, leaf: Queue) -> Balance:
     return balance
 
 
-def _taken(partition: Partition) -> dict[str, int]:
+def _taken(partition: QueuePartition) -> dict[str, int]:
     """By whom it is used, or for whom it is kept."""
     return amounts.plus(partition.root.allocated, partition.root.promised)

@@ -17,7 +17,7 @@ from slurm_bridge.families.yunikorn.queues import records
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.records import (
     Allocation,
-    Ask,
+    AllocationAsk,
     AskId,
     Eviction,
     News,
@@ -50,7 +50,7 @@ class Registered:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Updated:
+class RequestUpdated:
     """A request of a resource manager, with partitions as they are called inside."""
 
     update: Update
@@ -65,7 +65,7 @@ class Configured:
 
     partition: str
     origin: Origin
-    settings: documents.Partition
+    settings: documents.PartitionDocument
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +76,11 @@ class Dropped:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Put:
+class NodePut:
     """A node, new or with other facts."""
 
     partition: str
-    node: records.Node
+    node: records.NodeReport
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,15 +93,15 @@ class Added:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskAccepted:
     """An ask that may be served."""
 
     partition: str
-    ask: Ask
+    ask: AllocationAsk
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StandingAllocation:
     """An allocation that is committed already, whoever proposed it."""
 
     partition: str
@@ -130,7 +130,7 @@ class Leaving:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ProposalAnswer:
     """What became of a proposal, and why not; an accepted one is for all schedulers."""
 
     partition: str
@@ -151,7 +151,7 @@ class ToGo:
     id: AskId
     spared: bool = False
     refused: bool = False
-    ask: Ask | None = None
+    ask: AllocationAsk | None = None
     nodes: tuple[str, ...] = ()
 
 
@@ -195,7 +195,7 @@ class Evicting:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class NodesHeld:
     """A scheduler keeps these nodes, and no others."""
 
     partition: str
@@ -215,14 +215,24 @@ class Told:
     news: News
 
 
-CacheEvent = Registered | Updated
-CommitEvent = Bundle | Removed | Evicting | Held
+CacheEvent = Registered | RequestUpdated
+CommitEvent = Bundle | Removed | Evicting | NodesHeld
 SchedulerEvent = (
-    Configured | Dropped | Put | Added | Asked | Standing | Leaving | Answer | ToGo | HeldElsewhere | Started
+    Configured
+    | Dropped
+    | NodePut
+    | Added
+    | AskAccepted
+    | StandingAllocation
+    | Leaving
+    | ProposalAnswer
+    | ToGo
+    | HeldElsewhere
+    | Started
 )
 
 
-class EventQueue(Generic[E]):
+class CoreEventQueue(Generic[E]):
     """Events in order, from any thread, for one that handles them."""
 
     def __init__(self) -> None:

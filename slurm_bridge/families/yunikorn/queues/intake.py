@@ -3,17 +3,17 @@
 from collections.abc import Collection
 
 from slurm_bridge.families.yunikorn.queues import admission, events, node_search, partition_names, placement, records
-from slurm_bridge.families.yunikorn.queues.committed import Application, Partition
+from slurm_bridge.families.yunikorn.queues.committed import Application, CommittedPartition
 from slurm_bridge.families.yunikorn.queues.events import Leave
 from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Telling
 from slurm_bridge.families.yunikorn.queues.records import (
     Allocation,
-    Ask,
+    AllocationAsk,
+    AllocationRelease,
+    AnswerSubject,
     AskId,
     Eviction,
     Named,
-    Release,
-    Subject,
     Thing,
     Update,
 )
@@ -59,7 +59,7 @@ class Entering:
 
     # -- what comes in -----------------------------------------------------------------------------------------------
 
-    def _partition(self, rm: str, subject: Subject, telling: Telling) -> Partition | None:
+    def _partition(self, rm: str, subject: AnswerSubject, telling: Telling) -> CommittedPartition | None:
         partition = self._ledger.partitions.get(subject.partition)
         if partition is not None and partition.origin.rm == rm:
             return partition
@@ -67,8 +67,8 @@ class Entering:
         telling.reject(subject, f"partition {partition_names.own(rm, subject.partition)} is unknown; there are {known}")
         return None
 
-    def _node(self, rm: str, node: records.Node, telling: Telling) -> None:
-        subject = Subject(thing=Thing.NODE, partition=node.partition, name=node.name)
+    def _node(self, rm: str, node: records.NodeReport, telling: Telling) -> None:
+        subject = AnswerSubject(thing=Thing.NODE, partition=node.partition, name=node.name)
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
@@ -77,11 +77,11 @@ class Entering:
             telling.reject(subject, obstacle)
             return
         partition.put_node(node)
-        self._ledger.broadcast(events.Put(partition=partition.name, node=node))
+        self._ledger.broadcast(events.NodePut(partition=partition.name, node=node))
         telling.accept(subject)
 
     def _application(self, rm: str, application: records.Application, telling: Telling) -> None:
-        subject = Subject(thing=Thing.APPLICATION, partition=application.partition, name=application.name)
+        subject = AnswerSubject(thing=Thing.APPLICATION, partition=application.partition, name=application.name)
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
@@ -93,12 +93,12 @@ class Entering:
         self._ledger.broadcast(events.Added(partition=partition.name, application=application, queue=leaf.path))
         telling.accept(subject, queue=leaf.path)
 
-    def _placed(self, partition: Partition, application: records.Application) -> Queue | str:
+    def _placed(self, partition: CommittedPartition, application: records.Application) -> Queue | str:
         """Its queue, or why it cannot enter."""
         obstacle = admission.application_obstacle(application, partition, self._sorts)
         if obstacle:
             return obstacle
-        candidate = placement.Candidate(
+        candidate = placement.ApplicationCandidate(
             user=application.user,
             groups=application.groups,
             queue=application.queue,
@@ -120,7 +120,7 @@ class Entering:
 
     def _standing(self, rm: str, allocation: Allocation, telling: Telling) -> None:
         ask = allocation.ask
-        subject = Subject(thing=Thing.ALLOCATION, partition=ask.partition, name=ask.application, key=ask.key)
+        subject = AnswerSubject(thing=Thing.ALLOCATION, partition=ask.partition, name=ask.application, key=ask.key)
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
@@ -129,11 +129,11 @@ class Entering:
             telling.reject(subject, obstacle)
             return
         partition.commit(allocation)
-        self._ledger.broadcast(events.Standing(partition=partition.name, allocation=allocation))
+        self._ledger.broadcast(events.StandingAllocation(partition=partition.name, allocation=allocation))
         telling.accept(subject)
 
-    def _ask(self, rm: str, ask: Ask, telling: Telling) -> None:
-        subject = Subject(thing=Thing.ASK, partition=ask.partition, name=ask.application, key=ask.key)
+    def _ask(self, rm: str, ask: AllocationAsk, telling: Telling) -> None:
+        subject = AnswerSubject(thing=Thing.ASK, partition=ask.partition, name=ask.application, key=ask.key)
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
@@ -142,7 +142,7 @@ class Entering:
             telling.reject(subject, obstacle)
             return
         partition.applications[ask.application].asks[ask.key] = ask
-        self._ledger.broadcast(events.Asked(partition=partition.name, ask=ask))
+        self._ledger.broadcast(events.AskAccepted(partition=partition.name, ask=ask))
         telling.accept(subject)
 
     def _evicting(self, rm: str, eviction: Eviction, telling: Telling) -> None:
@@ -174,7 +174,7 @@ class Entering:
         for named in update.removed_nodes:
             self._leave(update.rm, Leave.NODE, named, telling)
 
-    def _release(self, rm: str, release: Release, telling: Telling) -> None:
+    def _release(self, rm: str, release: AllocationRelease, telling: Telling) -> None:
         subject = _subject(Thing.ALLOCATION, release.id)
         partition = self._partition(rm, subject, telling)
         if partition is None:
@@ -200,7 +200,7 @@ class Entering:
             return
         self._ledger.leave(partition, Leave.ASK, withdrawn.application, withdrawn.key)
 
-    def _goes(self, application: Application, subject: Subject, telling: Telling) -> bool:
+    def _goes(self, application: Application, subject: AnswerSubject, telling: Telling) -> bool:
         """It is on its way out already: a second removal could meet what comes to have its key later."""
         if subject.key in application.going:
             telling.reject(subject, f"{subject.thing.value} {subject.key} of {subject.name} is leaving already")
@@ -210,7 +210,7 @@ class Entering:
 
     def _leave(self, rm: str, leave: Leave, named: Named, telling: Telling) -> None:
         thing = Thing.NODE if leave is Leave.NODE else Thing.APPLICATION
-        subject = Subject(thing=thing, partition=named.partition, name=named.name)
+        subject = AnswerSubject(thing=thing, partition=named.partition, name=named.name)
         partition = self._partition(rm, subject, telling)
         if partition is None:
             return
@@ -231,5 +231,5 @@ class Entering:
             self._ledger.broadcast(events.ToGo(partition=partition.name, id=spared, spared=True, refused=refused))
 
 
-def _subject(thing: Thing, one: AskId) -> Subject:
-    return Subject(thing=thing, partition=one.partition, name=one.application, key=one.key)
+def _subject(thing: Thing, one: AskId) -> AnswerSubject:
+    return AnswerSubject(thing=thing, partition=one.partition, name=one.application, key=one.key)

@@ -12,16 +12,23 @@ from collections.abc import Callable, Mapping
 
 from slurm_bridge.families.yunikorn.queues import events, nodes, plan_execution, records, rules
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
-from slurm_bridge.families.yunikorn.queues.applications import Waiting
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.config import documents, reload, tree_builder
-from slurm_bridge.families.yunikorn.queues.events import Answer, CommitEvent, EventQueue, Leave, Leaving, SchedulerEvent
-from slurm_bridge.families.yunikorn.queues.nodes import Node, NodeSort
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.plans import Plan, Preemptor
+from slurm_bridge.families.yunikorn.queues.events import (
+    CommitEvent,
+    CoreEventQueue,
+    Leave,
+    Leaving,
+    ProposalAnswer,
+    SchedulerEvent,
+)
+from slurm_bridge.families.yunikorn.queues.nodes import NodeSort, PartitionNode
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan, Preemptor
 from slurm_bridge.families.yunikorn.queues.ports import Clock, Report
-from slurm_bridge.families.yunikorn.queues.preemption import Preemption
-from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Origin, Question
-from slurm_bridge.families.yunikorn.queues.rules import Rules
+from slurm_bridge.families.yunikorn.queues.preemption import PartitionPreemption
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, FitQuestion, Origin
+from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.tree import Queue, find
 from slurm_bridge.runtime import backoff
 
@@ -35,7 +42,7 @@ _LONGEST_PAUSE = 32.0
 _LOOK_AROUND = 0.5
 
 #: Whether a node may take the ask: the question of the partition of a resource manager, "" or the reason.
-Predicate = Callable[[str, Question], str]
+Predicate = Callable[[str, FitQuestion], str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +51,7 @@ class Setting:
 
     clock: Clock
     sorts: Mapping[str, NodeSort]
-    rules: Rules
+    rules: AllocationRules
     send: Callable[[CommitEvent], None]
     predicate: Predicate
     preemptor: Preemptor | None
@@ -56,21 +63,21 @@ class Setting:
 class Lane:
     """Events come in from any thread; one thread at a time handles and passes."""
 
-    def __init__(self, name: str, origin: Origin, settings: documents.Partition, setting: Setting) -> None:
+    def __init__(self, name: str, origin: Origin, settings: documents.PartitionDocument, setting: Setting) -> None:
         self.name = name
         self.origin = origin
         #: Held while events are handled and during a pass; whoever looks at `partition` takes it.
         self.lock = threading.RLock()
-        self.inbox: EventQueue[SchedulerEvent] = EventQueue()
+        self.inbox: CoreEventQueue[SchedulerEvent] = CoreEventQueue()
         self._setting = setting
         self._plan = tree_builder.plan(settings)
-        self.partition = Partition(
+        self.partition = QueuePartition(
             tree_builder.build(self._plan), self._sorts(settings), self._rules(settings), settings.root
         )
-        self._preemption = Preemption(settings.preemption, self._would_do)
+        self._preemption = PartitionPreemption(settings.preemption, self._would_do)
         self._passing = Passing(self.partition, self._may if origin.predicates else None)
         #: Proposed and not answered; the ask that is to wait if it is refused.
-        self._flying: dict[AskId, records.Ask | None] = {}
+        self._flying: dict[AskId, records.AllocationAsk | None] = {}
         self._held: frozenset[str] = frozenset()
         #: Another pass would come to nothing now: the last one has come to its end, and nothing has happened since.
         self.settled = False
@@ -89,23 +96,23 @@ class Lane:
 
     def _is_expected(self, event: SchedulerEvent) -> bool:
         """What was proposed here stands, as it has counted since: no further pass comes to anything by that."""
-        return isinstance(event, Answer) and event.by == self._setting.number and not event.refused
+        return isinstance(event, ProposalAnswer) and event.by == self._setting.number and not event.refused
 
     def _handle(self, event: SchedulerEvent) -> None:
         match event:
             case events.Configured():
                 self._configure(event.settings)
-            case events.Put():
+            case events.NodePut():
                 self.partition.put_node(event.node)
             case events.Added():
                 self.partition.add_application(event.application, self._leaf(event.queue))
-            case events.Asked():
+            case events.AskAccepted():
                 self._ask(event.ask)
-            case events.Standing():
+            case events.StandingAllocation():
                 self._adopt(event.allocation)
             case Leaving():
                 self._let_go(event)
-            case Answer():
+            case ProposalAnswer():
                 self._answered(event)
             case events.ToGo() | events.Started():
                 self._heard_of(event)
@@ -120,7 +127,7 @@ class Lane:
             is_mine = event.ask is not None and self._is_mine(event.ask.application)
             plan_execution.follow(self.partition, event, self._setting.clock.wall(), is_mine=is_mine)
 
-    def _configure(self, settings: documents.Partition) -> None:
+    def _configure(self, settings: documents.PartitionDocument) -> None:
         self._plan = tree_builder.plan(settings)
         busy = {application.queue.path for application in self.partition.applications.values()}
         changes, gone = reload.reload(self.partition.root, self._plan, busy)
@@ -130,17 +137,17 @@ class Lane:
         lowered = [one for path in changes.lowered if (one := find(self.partition.root, path)) is not None]
         self._preemption.follow(settings.preemption, lowered, self._setting.clock.wall())
 
-    def _rules(self, settings: documents.Partition) -> Rules:
+    def _rules(self, settings: documents.PartitionDocument) -> AllocationRules:
         return rules.configured(self._setting.rules, settings, self.origin, plans=self._setting.preemptor is None)
 
-    def _sorts(self, settings: documents.Partition) -> Mapping[str, NodeSort]:
+    def _sorts(self, settings: documents.PartitionDocument) -> Mapping[str, NodeSort]:
         """The orders that are built in, with the partition's weights, and the others."""
         return {**nodes.sorts(settings.node_sort.weights or None), **self._setting.sorts}
 
     def _leaf(self, path: str) -> Queue:
         return find(self.partition.root, path) or tree_builder.create(self.partition.root, self._plan, path)
 
-    def _ask(self, ask: records.Ask) -> None:
+    def _ask(self, ask: records.AllocationAsk) -> None:
         """Asks of the other schedulers' applications are theirs. One that is proposed is not proposed a second time.
 
         The cache refuses what has been asked for otherwise since, and then this one waits.
@@ -163,7 +170,7 @@ class Lane:
             application.ran = True
             self._preemption.quotas.noticed(application.queue, self._setting.clock.wall())
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, answer: ProposalAnswer) -> None:
         if answer.by != self._setting.number:
             self._adopt(answer.allocation)
             return
@@ -251,10 +258,10 @@ class Lane:
         held = frozenset(node for waiting in self.partition.holders.values() for node in waiting.on)
         if held != self._held:
             self._held = held
-            self._setting.send(events.Held(partition=self.name, by=self._setting.number, nodes=held))
+            self._setting.send(events.NodesHeld(partition=self.name, by=self._setting.number, nodes=held))
 
-    def _may(self, waiting: Waiting, node: Node, reserving: bool) -> bool:
-        question = Question(ask=waiting.ask, node=node.name, reserving=reserving)
+    def _may(self, waiting: PendingAsk, node: PartitionNode, reserving: bool) -> bool:
+        question = FitQuestion(ask=waiting.ask, node=node.name, reserving=reserving)
         return not self._setting.predicate(self.origin.rm, question)
 
     # -- preemption --------------------------------------------------------------------------------------------------
@@ -266,7 +273,7 @@ class Lane:
         # Whoever was kept back for nothing may be let in now.
         return landed + planned + self.partition.grown - before
 
-    def _carry_out(self, plan: Plan, now: float) -> bool:
+    def _carry_out(self, plan: PreemptionPlan, now: float) -> bool:
         evictions = plan_execution.carry_out(self.partition, plan, now)
         if not evictions:
             return False
@@ -276,10 +283,10 @@ class Lane:
         )
         return True
 
-    def _would_do(self, waiting: Waiting, node: str, without: tuple[AskId, ...]) -> bool:
+    def _would_do(self, waiting: PendingAsk, node: str, without: tuple[AskId, ...]) -> bool:
         if not self.origin.predicates:
             return True
-        question = Question(ask=waiting.ask, node=node, reserving=True, preempting=True, without=without)
+        question = FitQuestion(ask=waiting.ask, node=node, reserving=True, preempting=True, without=without)
         return not self._setting.predicate(self.origin.rm, question)
 
     # -- life --------------------------------------------------------------------------------------------------------

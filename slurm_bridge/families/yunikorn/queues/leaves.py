@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues import orders, priorities
-from slurm_bridge.families.yunikorn.queues.applications import NEVER, Application, Size, Waiting
+from slurm_bridge.families.yunikorn.queues.applications import NEVER, Application, PendingAsk, Size
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 
@@ -23,7 +23,7 @@ class Obstacles:
     __slots__ = ("limits", "other", "start", "unfit", "vain")
 
     def __init__(self) -> None:
-        self.unfit: dict[tuple[Size, str], Waiting] = {}
+        self.unfit: dict[tuple[Size, str], PendingAsk] = {}
         #: What was searched for in vain, and whether a node to hold was, too.
         self.vain: dict[Size, bool] = {}
         self.start = False
@@ -36,7 +36,7 @@ class Obstacles:
         if self.limits is None:
             self.limits = returned
 
-    def does_not_fit(self, waiting: Waiting) -> None:
+    def does_not_fit(self, waiting: PendingAsk) -> None:
         """There is not as much left as it asks for."""
         self.unfit[waiting.size, waiting.ask.required_node] = waiting
 

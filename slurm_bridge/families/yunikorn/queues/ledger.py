@@ -6,18 +6,18 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 
-from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.families.yunikorn.queues.events import Leave, Leaving, SchedulerEvent, Told
 from slurm_bridge.families.yunikorn.queues.ports import Clock
 from slurm_bridge.families.yunikorn.queues.records import (
     Accepted,
     Allocation,
+    AnswerSubject,
     Eviction,
     News,
     Registration,
     Rejected,
     Released,
-    Subject,
     Thing,
     Why,
 )
@@ -57,11 +57,11 @@ class Telling:
         """There is something to tell."""
         return bool(self._accepted or self._rejected or self._new or self._released or self._evictions)
 
-    def accept(self, subject: Subject, queue: str = "") -> None:
+    def accept(self, subject: AnswerSubject, queue: str = "") -> None:
         """It is part of the state now."""
         self._accepted.append(Accepted(subject=subject, queue=queue))
 
-    def reject(self, subject: Subject, reason: str) -> Rejected:
+    def reject(self, subject: AnswerSubject, reason: str) -> Rejected:
         """It is not, and why."""
         rejected = Rejected(subject=subject, reason=reason)
         self._rejected.append(rejected)
@@ -71,14 +71,14 @@ class Telling:
         """It is committed."""
         self._new.append(allocation)
 
-    def release(self, subject: Subject, why: Why) -> None:
+    def release(self, subject: AnswerSubject, why: Why) -> None:
         """It is no longer part of the state."""
         self._released.append(Released(subject=subject, why=why))
 
     def free(self, partition: str, allocation: Allocation, why: Why, nodes: tuple[str, ...] = ()) -> None:
         """An allocation is over, or what it had on these nodes."""
         ask = allocation.ask
-        subject = Subject(thing=Thing.ALLOCATION, partition=partition, name=ask.application, key=ask.key)
+        subject = AnswerSubject(thing=Thing.ALLOCATION, partition=partition, name=ask.application, key=ask.key)
         self._released.append(Released(subject=subject, why=why, nodes=nodes or allocation.nodes))
 
     def evict(self, eviction: Eviction) -> None:
@@ -105,7 +105,7 @@ class Ledger:
 
     def __init__(self, clock: Clock) -> None:
         self.lock = threading.Lock()
-        self.partitions: dict[str, Partition] = {}
+        self.partitions: dict[str, CommittedPartition] = {}
         self.managers: dict[str, Manager] = {}
         self.rejected: collections.deque[RejectedApplication] = collections.deque(maxlen=REMEMBERED)
         self.schedulers: tuple[Post, ...] = ()
@@ -118,7 +118,9 @@ class Ledger:
         self.schedulers = tuple(schedulers)
         self._tell = tell
 
-    def leave(self, partition: Partition, leave: Leave, name: str, key: str = "", why: Why = Why.ASKED) -> None:
+    def leave(
+        self, partition: CommittedPartition, leave: Leave, name: str, key: str = "", why: Why = Why.ASKED
+    ) -> None:
         """Every scheduler is to let go of it."""
         leaving = Leaving(
             partition=partition.name,
@@ -131,7 +133,7 @@ class Ledger:
         )
         self.broadcast(leaving)
 
-    def of(self, rm: str) -> tuple[Partition, ...]:
+    def of(self, rm: str) -> tuple[CommittedPartition, ...]:
         """The partitions of a resource manager."""
         return tuple(one for one in self.partitions.values() if one.origin.rm == rm)
 

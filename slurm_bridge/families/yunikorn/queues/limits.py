@@ -25,7 +25,7 @@ _MOST_PATHS = 4096
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class LimitRefusal:
     """One limit that does not allow something; `subject` is `user ann` or `group dev`."""
 
     queue: str
@@ -100,10 +100,10 @@ class _Member:
     limited: tuple[_Usage, ...] = ()
 
 
-class Limits:
+class MeasuredLimits:
     """The limits of one partition and the usage that they measure. One thread at a time uses it."""
 
-    def __init__(self, root: documents.Queue) -> None:
+    def __init__(self, root: documents.QueueDocument) -> None:
         self._limits: Mapping[str, tuple[documents.Limit, ...]] = {}
         self._usages: dict[tuple[str, str, str], _Usage] = {}
         self._members: dict[str, _Member] = {}
@@ -115,7 +115,7 @@ class Limits:
         """They limit somebody."""
         return bool(self._limits)
 
-    def configure(self, root: documents.Queue) -> None:
+    def configure(self, root: documents.QueueDocument) -> None:
         """From now on these limits hold. Usage stays; for which group an application counts is found anew."""
         self._limits = {path: queue.limits for path, queue in documents.walk(root) if queue.limits}
         self._usages.clear()
@@ -145,7 +145,7 @@ class Limits:
             if not usage.members:
                 del self._usages[usage.queue, usage.kind, usage.name]
 
-    def may_start(self, application: str) -> Refusal | None:
+    def may_start(self, application: str) -> LimitRefusal | None:
         """The first limit, from the queue upward, that does not let it run; None lets it, or it runs already."""
         return next(filter(None, (_one_more(usage, application) for usage in self._members[application].limited)), None)
 
@@ -182,7 +182,7 @@ class Limits:
             found = amounts.smaller(found, usage.room())
         return found
 
-    def refusal(self, application: str, amount: Amount) -> Refusal | None:
+    def refusal(self, application: str, amount: Amount) -> LimitRefusal | None:
         """The first limit, from the queue upward, that does not allow so much more."""
         return next(filter(None, (_more(usage, amount) for usage in self._members[application].limited)), None)
 
@@ -251,7 +251,7 @@ def _upward(path: str) -> tuple[str, ...]:
     return (path, *_upward(above)) if above else (path,)
 
 
-def _one_more(usage: _Usage, application: str) -> Refusal | None:
+def _one_more(usage: _Usage, application: str) -> LimitRefusal | None:
     most = usage.limit.max_applications if usage.limit else 0
     if not most or application in usage.applications or len(usage.applications) < most:
         return None
@@ -259,7 +259,7 @@ def _one_more(usage: _Usage, application: str) -> Refusal | None:
     return _refused(usage, f"{usage.limited_as} runs {count}, all that queue {usage.queue} allows")
 
 
-def _more(usage: _Usage, amount: Amount) -> Refusal | None:
+def _more(usage: _Usage, amount: Amount) -> LimitRefusal | None:
     for kind, left in (usage.room() or {}).items():
         if amount.get(kind, 0) > left:
             most = left + usage.allocated.get(kind, 0)
@@ -268,8 +268,8 @@ def _more(usage: _Usage, amount: Amount) -> Refusal | None:
     return None
 
 
-def _refused(usage: _Usage, words: str) -> Refusal:
-    return Refusal(queue=usage.queue, subject=usage.subject, words=words)
+def _refused(usage: _Usage, words: str) -> LimitRefusal:
+    return LimitRefusal(queue=usage.queue, subject=usage.subject, words=words)
 
 
 def _said(kind: str, amount: int) -> str:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
-from slurm_bridge.families.yunikorn.queues.applications import Waiting
-from slurm_bridge.families.yunikorn.queues.nodes import Node
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
 from slurm_bridge.families.yunikorn.queues.settings import SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
 
 #: Whether a member may run on the node, for reasons other than room; the flag: it is only to be kept.
-May = Callable[[Waiting, Node, bool], bool]
+May = Callable[[PendingAsk, PartitionNode, bool], bool]
 
 #: Where a node would stand in the order with so much more on it.
-Score = Callable[[Node, Amount], tuple[float, str]]
+Score = Callable[[PartitionNode, Amount], tuple[float, str]]
 
 #: Reasons to refuse a gang.
 UNSUPPORTED_SORT = "unsupported_sort_type"
@@ -31,12 +31,12 @@ class Pick:
     reserve: str = ""
 
 
-def anywhere(_waiting: Waiting, _node: Node, _reserving: bool) -> bool:
+def anywhere(_waiting: PendingAsk, _node: PartitionNode, _reserving: bool) -> bool:
     """No reasons other than room."""
     return True
 
 
-def pick(waiting: Waiting, nodes: Iterable[Node], *, reserving: bool, may: May, score: Score) -> Pick:
+def pick(waiting: PendingAsk, nodes: Iterable[PartitionNode], *, reserving: bool, may: May, score: Score) -> Pick:
     """What one regular look at these nodes gives."""
     # Whether a node holds the ask at all is asked of those that have no room now: the first one that has may do.
     first, again = itertools.tee(nodes) if reserving else (nodes, ())
@@ -47,25 +47,25 @@ def pick(waiting: Waiting, nodes: Iterable[Node], *, reserving: bool, may: May, 
     return Pick(reserve=worth_holding(waiting, candidates, may))
 
 
-def _is_open(waiting: Waiting, node: Node) -> bool:
+def _is_open(waiting: PendingAsk, node: PartitionNode) -> bool:
     """To everybody; a gang counts on what it holds, too."""
     if node.is_open():
         return True
     return waiting.ask.members > 1 and node.schedulable and node.held.keys() == {waiting.id}
 
 
-def has_room(waiting: Waiting, node: Node) -> bool:
+def has_room(waiting: PendingAsk, node: PartitionNode) -> bool:
     """As far as room is concerned, a member of it may run there now."""
     return amounts.fit_in(waiting.ask.resource, node.free) and _is_open(waiting, node)
 
 
-def place(waiting: Waiting, nodes: Iterable[Node], may: May, score: Score) -> tuple[str, ...]:
+def place(waiting: PendingAsk, nodes: Iterable[PartitionNode], may: May, score: Score) -> tuple[str, ...]:
     """A node for every member, each the first in the order that has room; nothing unless all have one."""
     found = _members(waiting, nodes, may, score) if waiting.ask.members > 1 else _alone(waiting, nodes, may)
     return found if len(found) == waiting.ask.members else ()
 
 
-def _alone(waiting: Waiting, nodes: Iterable[Node], may: May) -> tuple[str, ...]:
+def _alone(waiting: PendingAsk, nodes: Iterable[PartitionNode], may: May) -> tuple[str, ...]:
     resource = waiting.ask.resource
     for node in nodes:
         if amounts.fit_in(resource, node.free) and may(waiting, node, False):
@@ -73,7 +73,7 @@ def _alone(waiting: Waiting, nodes: Iterable[Node], may: May) -> tuple[str, ...]
     return ()
 
 
-def _members(waiting: Waiting, nodes: Iterable[Node], may: May, score: Score) -> tuple[str, ...]:
+def _members(waiting: PendingAsk, nodes: Iterable[PartitionNode], may: May, score: Score) -> tuple[str, ...]:
     """Member after member: a node that takes one moves to where it then stands, and one that is full is left out."""
     by_name = {node.name: node for node in nodes}
     heap = [score(node, {}) for node in by_name.values()]
@@ -90,7 +90,7 @@ def _members(waiting: Waiting, nodes: Iterable[Node], may: May, score: Score) ->
     return tuple(found)
 
 
-def worth_holding(waiting: Waiting, nodes: Iterable[Node], may: May) -> str:
+def worth_holding(waiting: PendingAsk, nodes: Iterable[PartitionNode], may: May) -> str:
     """The node that lacks least for a member, the first among equals; "" where there is none to be had."""
     resource = waiting.ask.resource
     loose = [node for node in nodes if not node.held]
@@ -100,7 +100,7 @@ def worth_holding(waiting: Waiting, nodes: Iterable[Node], may: May) -> str:
     return ""
 
 
-def may_reserve(waiting: Waiting, own: Iterable[Node], *, now: float, delay: float) -> bool:
+def may_reserve(waiting: PendingAsk, own: Iterable[PartitionNode], *, now: float, delay: float) -> bool:
     """It is older than the delay, and what it holds would not do for all its members, were it empty."""
     if now - waiting.ask.created <= delay:
         return False

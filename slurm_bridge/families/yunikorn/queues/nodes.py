@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from slurm_bridge.families.yunikorn.queues import amounts, orders, records
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
-from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Mode
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, NodeMode
 
 #: Capacity and what is allocated of it, to a score; low scores are tried first.
 NodeSort = Callable[[Amount, Amount], float]
@@ -26,7 +26,7 @@ def _scored(policy: NodePolicy, weights: Mapping[str, float] | None, capacity: A
     return orders.node_score(capacity, allocated, policy, weights)
 
 
-class Node:
+class PartitionNode:
     """One node. `held` is by whom it is reserved, since when; several only where they all require it.
 
     `elsewhere` are the other schedulers that hold it.
@@ -45,7 +45,7 @@ class Node:
         "stated",
     )
 
-    def __init__(self, record: records.Node) -> None:
+    def __init__(self, record: records.NodeReport) -> None:
         self.name = record.name
         self.capacity: Amount = record.capacity
         self.size = _size(record)
@@ -66,17 +66,17 @@ class Node:
         return self.schedulable and not self.held and not self.elsewhere
 
 
-def _size(record: records.Node) -> Amount:
+def _size(record: records.NodeReport) -> Amount:
     return record.capacity if record.size is None else record.size
 
 
-class Nodes:
+class NodesOfPartition:
     """All nodes of a partition, each in its place in every order that anybody uses."""
 
-    def __init__(self, sorts: Mapping[str, NodeSort], mode: Mode) -> None:
+    def __init__(self, sorts: Mapping[str, NodeSort], mode: NodeMode) -> None:
         self._sorts = sorts
         self._mode = mode
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, PartitionNode] = {}
         self._orders: dict[str, list[tuple[float, str]]] = {}
         self._places: dict[str, dict[str, tuple[float, str]]] = {}
         self.total: dict[str, int] = {}
@@ -88,7 +88,7 @@ class Nodes:
     @property
     def are_shared_out(self) -> bool:
         """What is allocated on a node is room that others do not have."""
-        return self._mode is Mode.FREE
+        return self._mode is NodeMode.FREE
 
     @property
     def stated(self) -> Known:
@@ -98,20 +98,20 @@ class Nodes:
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[PartitionNode]:
         return iter(self._nodes.values())
 
-    def __getitem__(self, name: str) -> Node:
+    def __getitem__(self, name: str) -> PartitionNode:
         return self._nodes[name]
 
-    def get(self, name: str) -> Node | None:
+    def get(self, name: str) -> PartitionNode | None:
         return self._nodes.get(name)
 
-    def put(self, record: records.Node) -> Node:
+    def put(self, record: records.NodeReport) -> PartitionNode:
         """A new node, or other facts about a known one, which keeps its allocations."""
         node = self._nodes.get(record.name)
         if node is None:
-            node = self._nodes[record.name] = Node(record)
+            node = self._nodes[record.name] = PartitionNode(record)
         else:
             self.total = amounts.minus(self.total, node.size)
             node.capacity, node.size, node.schedulable = record.capacity, _size(record), record.schedulable
@@ -122,7 +122,7 @@ class Nodes:
         self._changed(node)
         return node
 
-    def remove(self, name: str) -> Node | None:
+    def remove(self, name: str) -> PartitionNode | None:
         """Forget it; None where it is not known."""
         node = self._nodes.pop(name, None)
         if node is None:
@@ -156,7 +156,7 @@ class Nodes:
                     self._freed.pop(name, None)
                     self._freed[name] = self.freed
 
-    def freed_since(self, count: int) -> Iterator[Node]:
+    def freed_since(self, count: int) -> Iterator[PartitionNode]:
         """The nodes that have got room since so many had."""
         late = itertools.takewhile(lambda name: self._freed[name] > count, reversed(self._freed))
         return (self._nodes[name] for name in late)
@@ -177,17 +177,17 @@ class Nodes:
         self._orders.clear()
         self._places.clear()
 
-    def ordered(self, sort: str) -> Iterator[Node]:
+    def ordered(self, sort: str) -> Iterator[PartitionNode]:
         """All of them, by ascending score, then by name."""
         return (self._nodes[name] for _, name in self._order(sort))
 
-    def some_ordered(self, sort: str, names: Collection[str]) -> Iterator[Node]:
+    def some_ordered(self, sort: str, names: Collection[str]) -> Iterator[PartitionNode]:
         """Some of them, in the same order."""
         self._order(sort)
         places = self._places[sort]
         return (self._nodes[name] for _, name in sorted(places[name] for name in names if name in places))
 
-    def score(self, sort: str, node: Node, taken: Amount) -> tuple[float, str]:
+    def score(self, sort: str, node: PartitionNode, taken: Amount) -> tuple[float, str]:
         """Where the node would stand with so much more on it."""
         return orders.node_key(self._sorts[sort](node.capacity, amounts.plus(node.allocated, taken)), node.name)
 
@@ -197,8 +197,8 @@ class Nodes:
             self._orders[sort] = sorted(self._places[sort].values())
         return self._orders[sort]
 
-    def _changed(self, node: Node) -> None:
-        free = self._mode is Mode.FREE
+    def _changed(self, node: PartitionNode) -> None:
+        free = self._mode is NodeMode.FREE
         node.free = amounts.minus(node.capacity, node.allocated) if free else node.capacity
         for sort, places in self._places.items():
             before, place = places.get(node.name), self.score(sort, node, {})

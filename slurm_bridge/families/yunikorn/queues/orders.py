@@ -104,7 +104,7 @@ class Application(Protocol):
     def submitted(self) -> float: ...
 
 
-class Ask(Protocol):
+class OrderedAsk(Protocol):
     """An ask, as far as its place in its application depends on it."""
 
     @property
@@ -114,7 +114,7 @@ class Ask(Protocol):
 
 
 A = TypeVar("A", bound=Application)
-R = TypeVar("R", bound=Ask)
+R = TypeVar("R", bound=OrderedAsk)
 
 #: Sorts applications, or asks, of the same policy.
 Key = tuple[Any, ...]
@@ -134,7 +134,7 @@ def sorted_applications(applications: Iterable[A], policy: SortPolicy, *, by_pri
     return sorted((one for one in applications if amounts.is_positive(one.pending)), key=key)
 
 
-def ask_key(ask: Ask) -> Key:
+def ask_key(ask: OrderedAsk) -> Key:
     """Where it stands among those of the same application: by priority, then age."""
     return (-ask.priority, ask.created)
 

@@ -9,42 +9,48 @@ import dataclasses
 from collections.abc import Hashable, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts, applications, records
-from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
+from slurm_bridge.families.yunikorn.queues.applications import Application, PendingAsk
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.flights import Flights
 from slurm_bridge.families.yunikorn.queues.leaves import Leaf
-from slurm_bridge.families.yunikorn.queues.limits import Limits
-from slurm_bridge.families.yunikorn.queues.nodes import Nodes, NodeSort
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, AskId, Mode
-from slurm_bridge.families.yunikorn.queues.rules import Rules
+from slurm_bridge.families.yunikorn.queues.limits import MeasuredLimits
+from slurm_bridge.families.yunikorn.queues.nodes import NodesOfPartition, NodeSort
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, AskId, NodeMode
+from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from slurm_bridge.families.yunikorn.queues.standings import Standings
 from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
 
-_UNLIMITED = documents.Queue(name=documents.ROOT)
+_UNLIMITED = documents.QueueDocument(name=documents.ROOT)
 
 
-class Partition:
+class QueuePartition:
     """One thread at a time changes it."""
 
     def __init__(
-        self, root: Queue, sorts: Mapping[str, NodeSort], rules: Rules, configured: documents.Queue | None = None
+        self,
+        root: Queue,
+        sorts: Mapping[str, NodeSort],
+        rules: AllocationRules,
+        configured: documents.QueueDocument | None = None,
     ) -> None:
         self.root = root
         self.rules = rules
-        self.limits = Limits(configured or _UNLIMITED)
+        self.limits = MeasuredLimits(configured or _UNLIMITED)
         # Most partitions need not ask for every application.
         self.limited = bool(self.limits)
-        self.nodes = Nodes(sorts, rules.mode)
+        self.nodes = NodesOfPartition(sorts, rules.mode)
         self.applications: dict[str, Application] = {}
         #: Asks that hold nodes.
-        self.holders: dict[AskId, Waiting] = {}
-        self.standing = Standings(behind=rules.mode is Mode.ALLOCATABLE)
+        self.holders: dict[AskId, PendingAsk] = {}
+        self.standing = Standings(behind=rules.mode is NodeMode.ALLOCATABLE)
         self.flights = Flights()  # for whom somebody is to go
         self.vain: dict[Hashable, float] = {}  # kinds of asks for which nobody can make room, until when
         self.grown = self.unsettled = 0
         self._leaves: dict[Queue, Leaf] = {}
 
-    def follow(self, rules: Rules, sorts: Mapping[str, NodeSort], configured: documents.Queue) -> None:
+    def follow(
+        self, rules: AllocationRules, sorts: Mapping[str, NodeSort], configured: documents.QueueDocument
+    ) -> None:
         """It is configured so from now on; its tree has been changed already."""
         self.rules = rules
         self.nodes.sort_by(sorts)
@@ -54,7 +60,7 @@ class Partition:
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
-    def put_node(self, record: records.Node) -> None:
+    def put_node(self, record: records.NodeReport) -> None:
         """A new node, or other facts about a known one."""
         self.nodes.put(record)
         self._resize()
@@ -76,7 +82,7 @@ class Partition:
         self._resize()
 
     def _resize(self) -> None:
-        if self.rules.mode is Mode.FREE:
+        if self.rules.mode is NodeMode.FREE:
             self.root.resize(self.nodes.total)
         elif self.nodes.total != self.root.measured:
             self.root.measure(self.nodes.total)
@@ -125,7 +131,7 @@ class Partition:
 
     # -- asks --------------------------------------------------------------------------------------------------------
 
-    def add_ask(self, ask: Ask) -> Waiting:
+    def add_ask(self, ask: AllocationAsk) -> PendingAsk:
         """Let it wait; one with its key is replaced, unless it is the same."""
         application = self.applications[ask.application]
         known = application.asks.get(ask.key)
@@ -158,7 +164,7 @@ class Partition:
 
     # -- reservations ------------------------------------------------------------------------------------------------
 
-    def reserve(self, waiting: Waiting, node: str, now: float) -> None:
+    def reserve(self, waiting: PendingAsk, node: str, now: float) -> None:
         """Keep the node for it."""
         if not waiting.on:
             self.holders[waiting.id] = waiting
@@ -166,7 +172,7 @@ class Partition:
         waiting.on[node] = now
         self.nodes.hold(node, waiting.id, now)
 
-    def unreserve(self, waiting: Waiting, node: str) -> None:
+    def unreserve(self, waiting: PendingAsk, node: str) -> None:
         """The inverse of `reserve`."""
         del waiting.on[node]
         if not waiting.on:
@@ -180,14 +186,14 @@ class Partition:
         for holder in tuple(self.nodes[name].held):
             self.unreserve(self.holders[holder], name)
 
-    def unreserve_all(self, waiting: Waiting) -> None:
+    def unreserve_all(self, waiting: PendingAsk) -> None:
         """It holds nothing any more."""
         for node in tuple(waiting.on):
             self.unreserve(waiting, node)
 
     # -- allocations -------------------------------------------------------------------------------------------------
 
-    def allocate(self, waiting: Waiting, nodes: tuple[str, ...]) -> Allocation:
+    def allocate(self, waiting: PendingAsk, nodes: tuple[str, ...]) -> Allocation:
         """The ask has its nodes; whether that stands, others say."""
         allocation = Allocation(ask=waiting.ask, nodes=nodes)
         self.adopt(allocation)
@@ -227,7 +233,7 @@ class Partition:
         self.grown += 1
         return allocation
 
-    def undo(self, allocation: Allocation, *, again: Ask | None) -> None:
+    def undo(self, allocation: Allocation, *, again: AllocationAsk | None) -> None:
         """The inverse of `allocate`, even if its node has gone meanwhile; this ask waits `again`, as old as it is."""
         application = self.applications.get(allocation.ask.application)
         if application is None:
@@ -288,7 +294,7 @@ class Partition:
         leaves = {self.applications[holder.application].queue for holder in self.holders}
         return frozenset(queue for leaf in leaves for queue in upward(leaf))
 
-    def waiting(self, ask_id: AskId) -> Waiting | None:
+    def waiting(self, ask_id: AskId) -> PendingAsk | None:
         """The ask of this id, None where none waits."""
         application = self.applications.get(ask_id.application)
         return application.asks.get(ask_id.key) if application else None

@@ -8,16 +8,16 @@ from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.records import (
     Accepted,
     Allocation,
+    AllocationAsk,
+    AllocationRelease,
+    AnswerSubject,
     Application,
-    Ask,
     AskId,
     Eviction,
+    FitQuestion,
     News,
-    Question,
     Rejected,
-    Release,
     Released,
-    Subject,
     Update,
 )
 
@@ -37,7 +37,7 @@ _NAMED = (
 #: Of so many asks it is remembered what they are outside: each is asked about and told of at least once.
 _MOST_ASKS = 4096
 
-T = TypeVar("T", records.Node, AskId, records.Named)
+T = TypeVar("T", records.NodeReport, AskId, records.Named)
 
 
 def normalised(rm: str, partition: str) -> str:
@@ -56,9 +56,9 @@ def document_inside(rm: str, document: documents.Document) -> documents.Document
     return documents.Document(partitions=tuple(partitions))
 
 
-def ask_in(partition: str, one: Ask) -> Ask:
+def ask_in(partition: str, one: AllocationAsk) -> AllocationAsk:
     """The same ask there; field by field, which takes half as long as `dataclasses.replace`."""
-    return Ask(
+    return AllocationAsk(
         key=one.key,
         application=one.application,
         partition=partition,
@@ -91,9 +91,9 @@ def application_in(partition: str, one: Application) -> Application:
     )
 
 
-def subject_outside(rm: str, one: Subject) -> Subject:
+def subject_outside(rm: str, one: AnswerSubject) -> AnswerSubject:
     """What an answer is about, with the resource manager's own name."""
-    return Subject(thing=one.thing, partition=own(rm, one.partition), name=one.name, key=one.key)
+    return AnswerSubject(thing=one.thing, partition=own(rm, one.partition), name=one.name, key=one.key)
 
 
 class Names:
@@ -102,7 +102,7 @@ class Names:
     def __init__(self, rm: str) -> None:
         self._rm = rm
         #: Asks as they are inside and outside, by the number of the one inside, which lives as long as it is known.
-        self._asks: dict[int, tuple[Ask, Ask]] = {}
+        self._asks: dict[int, tuple[AllocationAsk, AllocationAsk]] = {}
 
     def inside(self, update: Update) -> Update:
         """A request with the names inside."""
@@ -127,12 +127,14 @@ class Names:
                 for one in update.evicting
             )
         if update.releases:
-            given["releases"] = tuple(Release(id=self._inside(one.id), why=one.why) for one in update.releases)
+            given["releases"] = tuple(
+                AllocationRelease(id=self._inside(one.id), why=one.why) for one in update.releases
+            )
         return Update(rm=update.rm, terminated=update.terminated, **given)
 
-    def question(self, question: Question) -> Question:
+    def question(self, question: FitQuestion) -> FitQuestion:
         """A question with the resource manager's own names."""
-        return Question(
+        return FitQuestion(
             ask=self._ask_outside(question.ask),
             node=question.node,
             reserving=question.reserving,
@@ -170,20 +172,20 @@ class Names:
     def _id_outside(self, one: AskId) -> AskId:
         return AskId(partition=own(self._rm, one.partition), application=one.application, key=one.key)
 
-    def _ask_inside(self, one: Ask) -> Ask:
+    def _ask_inside(self, one: AllocationAsk) -> AllocationAsk:
         inside = ask_in(normalised(self._rm, one.partition), one)
         if one.partition == own(self._rm, inside.partition):
             self._remember(inside, one)
         return inside
 
-    def _ask_outside(self, one: Ask) -> Ask:
+    def _ask_outside(self, one: AllocationAsk) -> AllocationAsk:
         known = self._asks.get(id(one))
         # Its number may have been another one's.
         if known is not None and known[0] is one:
             return known[1]
         return self._remember(one, ask_in(own(self._rm, one.partition), one))
 
-    def _remember(self, inside: Ask, outside: Ask) -> Ask:
+    def _remember(self, inside: AllocationAsk, outside: AllocationAsk) -> AllocationAsk:
         if len(self._asks) >= _MOST_ASKS:
             self._asks.clear()
         self._asks[id(inside)] = inside, outside

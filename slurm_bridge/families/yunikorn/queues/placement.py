@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from slurm_bridge.families.yunikorn.queues import acl, tree
 from slurm_bridge.families.yunikorn.queues.config import names
-from slurm_bridge.families.yunikorn.queues.config.documents import ROOT, Filter, Rule
+from slurm_bridge.families.yunikorn.queues.config.documents import ROOT, PlacementRule, UserFilter
 
 DEFAULT = f"{ROOT}.default"
 
@@ -20,13 +20,13 @@ INVALID_NAME = "invalid queue name"
 LEAF_ABOVE = "parent rule returned a leaf queue"
 
 #: Without any rule an application goes where it says.
-_NO_RULES = (Rule(name="provided"),)
+_NO_RULES = (PlacementRule(name="provided"),)
 
 _QUALIFIED = f"{ROOT}."
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ApplicationCandidate:
     """An application, as far as rules look at it; `queue` is the one it asks for, names of tags are lower case."""
 
     user: str
@@ -61,7 +61,7 @@ class _Answer:
     error: str = ""
 
 
-def place(root: tree.Queue, rules: Sequence[Rule], candidate: Candidate) -> Placed | Rejected:
+def place(root: tree.Queue, rules: Sequence[PlacementRule], candidate: ApplicationCandidate) -> Placed | Rejected:
     """The queue by the first rule that has one which takes the application."""
     reasons: list[str] = []
     for rule in rules or _NO_RULES:
@@ -76,7 +76,7 @@ def place(root: tree.Queue, rules: Sequence[Rule], candidate: Candidate) -> Plac
     return _without_rule(root, candidate, reasons)
 
 
-def _without_rule(root: tree.Queue, candidate: Candidate, reasons: Sequence[str]) -> Placed | Rejected:
+def _without_rule(root: tree.Queue, candidate: ApplicationCandidate, reasons: Sequence[str]) -> Placed | Rejected:
     if candidate.forced:
         return Placed(path=acl.RECOVERY, queue=_find(root, acl.RECOVERY))
     fallback = _find(root, DEFAULT)
@@ -91,7 +91,7 @@ def _find(root: tree.Queue, path: str) -> tree.Queue | None:
     return tree.find(root, path) or tree.find(root, path.lower())
 
 
-def _obstacle(root: tree.Queue, path: str, queue: tree.Queue | None, candidate: Candidate) -> str:
+def _obstacle(root: tree.Queue, path: str, queue: tree.Queue | None, candidate: ApplicationCandidate) -> str:
     """Why this queue, None where it is to be made, does not take the application; "" where it does."""
     if queue is not None and not queue.leaf:
         return f"{path} is a parent, and applications go into leaves"
@@ -119,7 +119,7 @@ def _nearest(root: tree.Queue, path: str) -> tree.Queue:
 # -- one rule --------------------------------------------------------------------------------------------------------
 
 
-def _evaluate(root: tree.Queue, rule: Rule, candidate: Candidate) -> _Answer:
+def _evaluate(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidate) -> _Answer:
     value = _VALUES[rule.kind](rule, candidate)
     if not value:
         return _Answer(why="the application has no value for it")
@@ -131,7 +131,7 @@ def _evaluate(root: tree.Queue, rule: Rule, candidate: Candidate) -> _Answer:
     return answer
 
 
-def _path(root: tree.Queue, rule: Rule, value: str, candidate: Candidate) -> _Answer:
+def _path(root: tree.Queue, rule: PlacementRule, value: str, candidate: ApplicationCandidate) -> _Answer:
     """The value, checked, below what the parent rule finds, unless it says itself where it is."""
     qualified = rule.kind != "user" and value.startswith(_QUALIFIED)
     name = value if qualified or rule.kind == "fixed" else value.replace(".", "_dot_")
@@ -144,7 +144,7 @@ def _path(root: tree.Queue, rule: Rule, value: str, candidate: Candidate) -> _An
     return _Answer(path=f"{above.path}.{name}") if above.path else above
 
 
-def _above(root: tree.Queue, rule: Rule, candidate: Candidate) -> _Answer:
+def _above(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidate) -> _Answer:
     """What the parent rule finds, root without one; no leaf that exists."""
     if rule.parent is None:
         return _Answer(path=ROOT)
@@ -155,23 +155,23 @@ def _above(root: tree.Queue, rule: Rule, candidate: Candidate) -> _Answer:
     return answer
 
 
-def _provided(_: Rule, candidate: Candidate) -> str:
+def _provided(_: PlacementRule, candidate: ApplicationCandidate) -> str:
     return candidate.queue
 
 
-def _tag(rule: Rule, candidate: Candidate) -> str:
+def _tag(rule: PlacementRule, candidate: ApplicationCandidate) -> str:
     return candidate.tags.get(rule.value.lower(), "")
 
 
-def _user(_: Rule, candidate: Candidate) -> str:
+def _user(_: PlacementRule, candidate: ApplicationCandidate) -> str:
     return candidate.user
 
 
-def _fixed(rule: Rule, _: Candidate) -> str:
+def _fixed(rule: PlacementRule, _: ApplicationCandidate) -> str:
     return rule.value.lower()
 
 
-_VALUES: Mapping[str, Callable[[Rule, Candidate], str]] = {
+_VALUES: Mapping[str, Callable[[PlacementRule, ApplicationCandidate], str]] = {
     "provided": _provided,
     "tag": _tag,
     "user": _user,
@@ -179,21 +179,21 @@ _VALUES: Mapping[str, Callable[[Rule, Candidate], str]] = {
 }
 
 
-def _named(rule: Rule) -> str:
+def _named(rule: PlacementRule) -> str:
     return f"rule {rule.name} {rule.value}" if rule.value else f"rule {rule.name}"
 
 
 # -- filters ---------------------------------------------------------------------------------------------------------
 
 
-def _passes(chosen: Filter, candidate: Candidate) -> bool:
+def _passes(chosen: UserFilter, candidate: ApplicationCandidate) -> bool:
     """A filter that lists nobody allows all, or denies all."""
     if not chosen.users and not chosen.groups:
         return chosen.allows
     return _hits(chosen, candidate) == chosen.allows
 
 
-def _hits(chosen: Filter, candidate: Candidate) -> bool:
+def _hits(chosen: UserFilter, candidate: ApplicationCandidate) -> bool:
     return _lists(chosen.users, (candidate.user,)) or _lists(chosen.groups, candidate.groups)
 
 

@@ -1,16 +1,16 @@
 """Plans of preemption are carried out: what is to become free is held first, then those who are to go are told."""
 
 from slurm_bridge.families.yunikorn.queues import applications, events
-from slurm_bridge.families.yunikorn.queues.applications import Waiting
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.plans import Plan
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
 from slurm_bridge.families.yunikorn.queues.records import AskId, Eviction
 
 #: Who could not be evicted is asked again so many seconds later at the earliest.
 PROTECTED = 60.0
 
 
-def carry_out(partition: Partition, plan: Plan, now: float) -> tuple[Eviction, ...]:
+def carry_out(partition: QueuePartition, plan: PreemptionPlan, now: float) -> tuple[Eviction, ...]:
     """Hold the nodes, and mark whoever is still there; nothing where the asker or a node is gone, or nobody is left."""
     if plan.asker is not None and not _keep(partition, plan.asker, plan.held, now):
         return ()
@@ -23,7 +23,7 @@ def carry_out(partition: Partition, plan: Plan, now: float) -> tuple[Eviction, .
     )
 
 
-def follow(partition: Partition, event: events.ToGo, now: float, *, is_mine: bool) -> None:
+def follow(partition: QueuePartition, event: events.ToGo, now: float, *, is_mine: bool) -> None:
     """Somebody is to go, whoever planned that, perhaps before a restart."""
     if event.spared:
         partition.spare(event.id)
@@ -38,10 +38,10 @@ def follow(partition: Partition, event: events.ToGo, now: float, *, is_mine: boo
     if is_mine and asker not in partition.flights:
         _keep(partition, asker, event.nodes, now)
     if not is_mine or partition.waiting(asker) is not None:
-        _promise(partition, asker, victims, Waiting(event.ask, ""))
+        _promise(partition, asker, victims, PendingAsk(event.ask, ""))
 
 
-def _promise(partition: Partition, asker: AskId, victims: tuple[AskId, ...], waiting: Waiting | None) -> None:
+def _promise(partition: QueuePartition, asker: AskId, victims: tuple[AskId, ...], waiting: PendingAsk | None) -> None:
     """These go for it, whoever schedules it."""
     application = partition.applications.get(asker.application)
     if application is not None and waiting is not None:
@@ -50,7 +50,7 @@ def _promise(partition: Partition, asker: AskId, victims: tuple[AskId, ...], wai
         partition.flights.begin(asker, application.queue, waiting.total, had)
 
 
-def _keep(partition: Partition, asker: AskId, names: tuple[str, ...], now: float) -> bool:
+def _keep(partition: QueuePartition, asker: AskId, names: tuple[str, ...], now: float) -> bool:
     """These nodes are the asker's, and of others it holds none any more; False where it or a node is gone."""
     waiting = partition.waiting(asker)
     if waiting is None or any(partition.nodes.get(name) is None for name in names):

@@ -3,12 +3,12 @@
 import dataclasses
 from collections.abc import Callable, Iterable
 
-from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.records import AskId
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PreemptionPlan:
     """These victims make room for the asker on this node, which is held for it before anybody is asked to go.
 
     Several `nodes` are held where it needs them. Without an asker a queue is over its maximum, and nothing is held.
@@ -27,9 +27,9 @@ class Plan:
 
 
 #: Looks at a partition after each of its passes. It changes nothing; what it plans is done before it goes on.
-Preemptor = Callable[[Partition, float], Iterable[Plan]]
+Preemptor = Callable[[QueuePartition, float], Iterable[PreemptionPlan]]
 
 
-def nothing(_partition: Partition, _now: float) -> Iterable[Plan]:
+def nothing(_partition: QueuePartition, _now: float) -> Iterable[PreemptionPlan]:
     """Nobody is preempted."""
     return ()

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from slurm_bridge.families.yunikorn.queues.records import News, Question
+from slurm_bridge.families.yunikorn.queues.records import FitQuestion, News
 
 
 class Clock(Protocol):
@@ -22,7 +22,7 @@ class Callback(Protocol):
     def update(self, news: News, /) -> None:
         """All results arrive here, in order."""
 
-    def predicate(self, question: Question, /) -> str:
+    def predicate(self, question: FitQuestion, /) -> str:
         """Why the node does not do, "" where it does. Asked by the pass of the partition, which waits for it."""
 
 

@@ -10,12 +10,18 @@ guarantee, and of those that are alike only one in a while, when the last of the
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from slurm_bridge.families.yunikorn.queues import amounts, crowd, orders, tree
-from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
-from slurm_bridge.families.yunikorn.queues.config.documents import Preemption as Settings
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.plans import Plan
+from slurm_bridge.families.yunikorn.queues.applications import Application, PendingAsk
+from slurm_bridge.families.yunikorn.queues.config.documents import PreemptionDocument as Settings
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
 from slurm_bridge.families.yunikorn.queues.preempting import attempts, required
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Outcome, Planned, Scene, Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+    Asker,
+    AttemptAllocation,
+    AttemptScene,
+    Outcome,
+    Planned,
+)
 from slurm_bridge.families.yunikorn.queues.quotas import Quotas
 from slurm_bridge.families.yunikorn.queues.records import AskId
 from slurm_bridge.families.yunikorn.queues.rooms import Rooms
@@ -27,10 +33,10 @@ MOST_ATTEMPTS = 4
 MOST_ASKS = 1_000
 
 #: Whether a member of the ask may run on the node once these have gone.
-WouldDo = Callable[[Waiting, str, tuple[AskId, ...]], bool]
+WouldDo = Callable[[PendingAsk, str, tuple[AskId, ...]], bool]
 
 
-class Preemption:
+class PartitionPreemption:
     """A preemptor for one partition, which remembers what it tried."""
 
     def __init__(self, settings: Settings, would_do: WouldDo) -> None:
@@ -47,7 +53,7 @@ class Preemption:
         for queue in lowered:
             self.quotas.lowered(queue, now)
 
-    def __call__(self, partition: Partition, now: float) -> Iterator[Plan]:
+    def __call__(self, partition: QueuePartition, now: float) -> Iterator[PreemptionPlan]:
         """What is to be done, each plan made after the one before it was carried out."""
         if self._settings.quota and self.quotas:
             yield from self.quotas.plans(partition, now)
@@ -56,7 +62,7 @@ class Preemption:
 
     # -- for those who wait ------------------------------------------------------------------------------------------
 
-    def _for_asks(self, partition: Partition, now: float) -> Iterator[Plan]:
+    def _for_asks(self, partition: QueuePartition, now: float) -> Iterator[PreemptionPlan]:
         self._tried = {key: at for key, at in self._tried.items() if now < at + attempts.CHECK_EVERY}
         found = False
         left = MOST_ATTEMPTS
@@ -66,7 +72,9 @@ class Preemption:
             if isinstance(outcome, Planned):
                 found = True
                 nodes = tuple(dict.fromkeys(outcome.nodes)) if partition.nodes.are_shared_out else ()
-                yield Plan(victims=_keys(outcome.victims), message=outcome.message, asker=waiting.id, nodes=nodes)
+                yield PreemptionPlan(
+                    victims=_keys(outcome.victims), message=outcome.message, asker=waiting.id, nodes=nodes
+                )
             else:
                 self._tried[crowd.kind(partition, waiting)] = now
                 _give_up(partition, waiting, now)
@@ -76,7 +84,7 @@ class Preemption:
         # Whoever was found room for changes what there is for the next ones: they need not wait.
         self._next_look = now if found else now + LOOK_EVERY
 
-    def _candidates(self, partition: Partition, now: float) -> Iterator[Waiting]:
+    def _candidates(self, partition: QueuePartition, now: float) -> Iterator[PendingAsk]:
         """Those that an attempt may be made for; what was carried out since the last one counts already."""
         bound = [one for one in partition.holders.values() if one.ask.required_node]
         for waiting in bound:
@@ -87,7 +95,7 @@ class Preemption:
                 if self._is_allowed(partition, waiting, leaf, now) and _can_run(partition, application, waiting, now):
                     yield waiting
 
-    def _is_allowed(self, partition: Partition, waiting: Waiting, leaf: Queue, now: float) -> bool:
+    def _is_allowed(self, partition: QueuePartition, waiting: PendingAsk, leaf: Queue, now: float) -> bool:
         if not waiting.ask.allow_preempt_other or now < waiting.ask.since + leaf.preemption_delay:
             return False
         if waiting.id in self._tried or crowd.kind(partition, waiting) in self._tried:
@@ -97,7 +105,7 @@ class Preemption:
             asker, crowd.promised(partition, leaf)
         )
 
-    def _may_try_required(self, partition: Partition, waiting: Waiting, now: float) -> bool:
+    def _may_try_required(self, partition: QueuePartition, waiting: PendingAsk, now: float) -> bool:
         """Nobody else's turn has to be waited for: it can run nowhere else, and holds its node already."""
         application = partition.applications[waiting.ask.application]
         may = waiting.ask.allow_preempt_other and waiting.id not in partition.flights and waiting.id not in self._tried
@@ -106,7 +114,7 @@ class Preemption:
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 
-    def _attempt(self, partition: Partition, waiting: Waiting, now: float) -> Outcome:
+    def _attempt(self, partition: QueuePartition, waiting: PendingAsk, now: float) -> Outcome:
         asker = _asker(partition, waiting)
         node = partition.nodes.get(waiting.ask.required_node) if waiting.ask.required_node else None
         if node is not None:
@@ -114,11 +122,11 @@ class Preemption:
             return required.try_preemption(asker, node, [partition.standing.one(key) for key in there])
         return attempts.try_preemption(asker, self._scene(partition, waiting, now))
 
-    def _scene(self, partition: Partition, waiting: Waiting, now: float) -> Scene:
-        def acceptable(node: str, victims: tuple[Standing, ...], /) -> bool:
+    def _scene(self, partition: QueuePartition, waiting: PendingAsk, now: float) -> AttemptScene:
+        def acceptable(node: str, victims: tuple[AttemptAllocation, ...], /) -> bool:
             return self._would_do(waiting, node, _keys(victims))
 
-        return Scene(
+        return AttemptScene(
             standing=lambda leaf: partition.standing.of(leaf, now),
             nodes=Rooms(partition),
             acceptable=acceptable,
@@ -131,7 +139,7 @@ class Preemption:
 # -- who may be entitled ---------------------------------------------------------------------------------------------
 
 
-def _entitled(partition: Partition, queue: Queue) -> Iterator[Queue]:
+def _entitled(partition: QueuePartition, queue: Queue) -> Iterator[Queue]:
     """The leaves below in which something waits and a guarantee, there or above, has something left."""
     if queue.leaf:
         if _has_claim(partition, queue):
@@ -141,13 +149,13 @@ def _entitled(partition: Partition, queue: Queue) -> Iterator[Queue]:
         yield from _entitled(partition, child)
 
 
-def _has_claim(partition: Partition, leaf: Queue) -> bool:
+def _has_claim(partition: QueuePartition, leaf: Queue) -> bool:
     if not any(queue.guaranteed for queue in tree.upward(leaf)):
         return False
     return any(amount > 0 for amount in (crowd.promised(partition, leaf).remaining(leaf) or {}).values())
 
 
-def _first(partition: Partition, leaf: Queue) -> Iterator[tuple[Application, Waiting]]:
+def _first(partition: QueuePartition, leaf: Queue) -> Iterator[tuple[Application, PendingAsk]]:
     """The first asks of a leaf, in order."""
     count = 0
     for application in partition.leaf(leaf).in_order():
@@ -158,13 +166,13 @@ def _first(partition: Partition, leaf: Queue) -> Iterator[tuple[Application, Wai
                 return
 
 
-def _can_run(partition: Partition, application: Application, waiting: Waiting, now: float) -> bool:
+def _can_run(partition: QueuePartition, application: Application, waiting: PendingAsk, now: float) -> bool:
     """Nothing but room keeps it from being served."""
     allowed = partition.limits.room(application.name) if partition.limited else None
     return amounts.fit_in_max_undefined(waiting.total, allowed) and _may_start(partition, application, now)
 
 
-def _may_start(partition: Partition, application: Application, now: float) -> bool:
+def _may_start(partition: QueuePartition, application: Application, now: float) -> bool:
     if now <= application.refused_until:
         return False
     if application.running:
@@ -173,7 +181,7 @@ def _may_start(partition: Partition, application: Application, now: float) -> bo
     return starts and (not partition.limited or partition.limits.may_start(application.name) is None)
 
 
-def _is_kept(partition: Partition, waiting: Waiting, name: str) -> bool:
+def _is_kept(partition: QueuePartition, waiting: PendingAsk, name: str) -> bool:
     """For somebody who is as entitled to it; any other reservation gives way to a guarantee."""
     node = partition.nodes.get(name)
     if node is None or node.elsewhere:
@@ -181,12 +189,12 @@ def _is_kept(partition: Partition, waiting: Waiting, name: str) -> bool:
     return any(holder != waiting.id and _is_firm(partition, partition.holders[holder]) for holder in node.held)
 
 
-def _is_firm(partition: Partition, holder: Waiting) -> bool:
+def _is_firm(partition: QueuePartition, holder: PendingAsk) -> bool:
     leaf = partition.applications[holder.ask.application].queue
     return bool(holder.ask.required_node) or holder.id in partition.flights or _has_claim(partition, leaf)
 
 
-def _asker(partition: Partition, waiting: Waiting) -> Asker:
+def _asker(partition: QueuePartition, waiting: PendingAsk) -> Asker:
     ask = waiting.ask
     return Asker(
         key=waiting.id,
@@ -201,7 +209,7 @@ def _asker(partition: Partition, waiting: Waiting) -> Asker:
     )
 
 
-def _give_up(partition: Partition, waiting: Waiting, now: float) -> None:
+def _give_up(partition: QueuePartition, waiting: PendingAsk, now: float) -> None:
     """Nobody can make room in the cluster for those that are alike: they are let in, and wait there."""
     leaf = partition.applications[waiting.ask.application].queue
     if crowd.size(partition) and crowd.keeps_back(partition, waiting, leaf, now):
@@ -213,5 +221,5 @@ def _give_up(partition: Partition, waiting: Waiting, now: float) -> None:
 # -- what comes of it ------------------------------------------------------------------------------------------------
 
 
-def _keys(victims: Iterable[Standing]) -> tuple[AskId, ...]:
+def _keys(victims: Iterable[AttemptAllocation]) -> tuple[AskId, ...]:
     return tuple(one.key for one in victims if isinstance(one.key, AskId))

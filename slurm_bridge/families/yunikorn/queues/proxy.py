@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from slurm_bridge import errors
 from slurm_bridge.families.yunikorn.queues import partition_names
-from slurm_bridge.families.yunikorn.queues.events import CacheEvent, EventQueue, Registered, Told, Updated
+from slurm_bridge.families.yunikorn.queues.events import CacheEvent, CoreEventQueue, Registered, RequestUpdated, Told
 from slurm_bridge.families.yunikorn.queues.partition_names import Names
 from slurm_bridge.families.yunikorn.queues.ports import Callback, Report
-from slurm_bridge.families.yunikorn.queues.records import News, Question, Registration, Thing, Update
+from slurm_bridge.families.yunikorn.queues.records import FitQuestion, News, Registration, Thing, Update
 from slurm_bridge.runtime.threads import Supervisor
 
 _LOOK_AROUND = 0.5
@@ -28,7 +28,7 @@ class _Door:
         self.names = Names(rm)
         self._rm = rm
         self._report = report
-        self._news: EventQueue[News] = EventQueue()
+        self._news: CoreEventQueue[News] = CoreEventQueue()
         self._busy = threading.Lock()
 
     def put(self, news: News) -> None:
@@ -54,7 +54,7 @@ class Proxy:
     """One queue of events, those for the resource managers."""
 
     def __init__(self, post: Callable[[CacheEvent], None], report: Report) -> None:
-        self.events: EventQueue[Told] = EventQueue()
+        self.events: CoreEventQueue[Told] = CoreEventQueue()
         self._post = post
         self._report = report
         self._lock = threading.Lock()
@@ -89,9 +89,9 @@ class Proxy:
             if door is None:
                 known = ", ".join(sorted(self._doors)) or "none"
                 raise errors.NotFound(f"resource manager {update.rm}: is not registered; there are {known}")
-            self._post(Updated(update=door.names.inside(update)))
+            self._post(RequestUpdated(update=door.names.inside(update)))
 
-    def predicate(self, rm: str, question: Question) -> str:
+    def predicate(self, rm: str, question: FitQuestion) -> str:
         """Ask the resource manager; one that is not there any more takes nothing."""
         door = self._doors.get(rm)
         if door is None:

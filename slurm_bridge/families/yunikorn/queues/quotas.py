@@ -7,8 +7,8 @@ After a restart nobody knows when a maximum was lowered: the time begins when wh
 from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.plans import Plan
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
 from slurm_bridge.families.yunikorn.queues.preempting import attempts, quota
 from slurm_bridge.families.yunikorn.queues.records import AskId
 from slurm_bridge.families.yunikorn.queues.tree import Queue
@@ -38,7 +38,7 @@ class Quotas:
         if _has_clock(queue) and _is_over(queue):
             self._due[queue] = now + queue.quota_preemption_delay
 
-    def plans(self, partition: Partition, now: float) -> Iterator[Plan]:
+    def plans(self, partition: QueuePartition, now: float) -> Iterator[PreemptionPlan]:
         """Who goes now; where something is left over, or somebody could not go, it is looked at again later."""
         for queue in tuple(self._due):
             if not _has_clock(queue) or not _is_over(queue) or tree.find(partition.root, queue.path) is not queue:
@@ -56,7 +56,7 @@ def _is_over(queue: Queue) -> bool:
     return not amounts.fit_in_max_undefined(queue.allocated, queue.max)
 
 
-def _plans(partition: Partition, queue: Queue, now: float) -> Iterator[Plan]:
+def _plans(partition: QueuePartition, queue: Queue, now: float) -> Iterator[PreemptionPlan]:
     for planned in quota.plan(queue, lambda leaf: partition.standing.of(leaf, now)):
         victims = tuple(one.key for one in planned.victims if isinstance(one.key, AskId))
-        yield Plan(victims=victims, message=planned.message)
+        yield PreemptionPlan(victims=victims, message=planned.message)

@@ -12,7 +12,7 @@ from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
 
 
-class Mode(enum.Enum):
+class NodeMode(enum.Enum):
     """What the room of a node is.
 
     FREE         what its allocations leave of its capacity; the root's maximum is the sum of all nodes
@@ -72,7 +72,7 @@ class AskId:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class AllocationAsk:
     """Room for all members or for none: each takes `resource` on some node. `created` is Unix time.
 
     That may be by a clock that is ahead of this machine's: it waits at the latest since `told`, by the one of now.
@@ -107,12 +107,12 @@ class Ask:
 class Allocation:
     """An ask that has its nodes: one for each member."""
 
-    ask: Ask
+    ask: AllocationAsk
     nodes: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class NodeReport:
     """What a node can hold; one that is not schedulable keeps what it has and gets nothing more.
 
     `size` is what it adds to the size of the cluster, None for its capacity. Where another scheduler queues behind us,
@@ -135,7 +135,7 @@ class Named:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class AllocationRelease:
     """An allocation that is over; PREEMPTED confirms an eviction that the core has asked for."""
 
     id: AskId
@@ -152,7 +152,7 @@ class Registration:
 
     rm: str
     configuration: Document
-    mode: Mode = Mode.FREE
+    mode: NodeMode = NodeMode.FREE
     predicates: bool = False
 
 
@@ -162,7 +162,7 @@ class Origin:
 
     rm: str
     incarnation: int
-    mode: Mode = Mode.FREE
+    mode: NodeMode = NodeMode.FREE
     predicates: bool = False
 
 
@@ -179,13 +179,13 @@ class Update:
 
     rm: str
     configuration: Document | None = None
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[NodeReport, ...] = ()
     applications: tuple[Application, ...] = ()
     standing: tuple[Allocation, ...] = ()
     started: tuple[AskId, ...] = ()
-    asks: tuple[Ask, ...] = ()
+    asks: tuple[AllocationAsk, ...] = ()
     evicting: tuple["Eviction", ...] = ()
-    releases: tuple[Release, ...] = ()
+    releases: tuple[AllocationRelease, ...] = ()
     spared: tuple[AskId, ...] = ()
     excused: tuple[AskId, ...] = ()
     withdrawn: tuple[AskId, ...] = ()
@@ -195,7 +195,7 @@ class Update:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class AnswerSubject:
     """What an answer is about: `name` is the application or the node, `key` the ask or allocation."""
 
     thing: Thing
@@ -208,7 +208,7 @@ class Subject:
 class Accepted:
     """It is part of the state now; an application is in this queue."""
 
-    subject: Subject
+    subject: AnswerSubject
     queue: str = ""
 
 
@@ -216,7 +216,7 @@ class Accepted:
 class Rejected:
     """It is not part of the state, and why."""
 
-    subject: Subject
+    subject: AnswerSubject
     reason: str
 
 
@@ -224,7 +224,7 @@ class Rejected:
 class Released:
     """It is no longer part of the state: the confirmation of a removal, or its consequence."""
 
-    subject: Subject
+    subject: AnswerSubject
     why: Why
     nodes: tuple[str, ...] = ()
 
@@ -255,14 +255,14 @@ class News:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class FitQuestion:
     """May a member of this ask run on this node? `reserving`: the node is only to be kept for it.
 
     `preempting`: nothing is held yet, but would be once these allocations have been evicted; the answer is for a node
     that is `without` them.
     """
 
-    ask: Ask
+    ask: AllocationAsk
     node: str
     reserving: bool = False
     preempting: bool = False

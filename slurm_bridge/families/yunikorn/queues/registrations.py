@@ -1,13 +1,13 @@
 """The cache and configurations: resource managers that come, come again and go, and partitions that follow them."""
 
-from slurm_bridge.families.yunikorn.queues.committed import Partition
+from slurm_bridge.families.yunikorn.queues.committed import CommittedPartition
 from slurm_bridge.families.yunikorn.queues.config import documents
-from slurm_bridge.families.yunikorn.queues.config.problems import Refused
+from slurm_bridge.families.yunikorn.queues.config.problems import ConfigurationRefused
 from slurm_bridge.families.yunikorn.queues.events import Configured, Dropped, Registered
 from slurm_bridge.families.yunikorn.queues.ledger import Ledger, Manager, Telling
-from slurm_bridge.families.yunikorn.queues.records import Origin, Subject, Thing, Why
+from slurm_bridge.families.yunikorn.queues.records import AnswerSubject, Origin, Thing, Why
 
-_CONFIGURATION = Subject(thing=Thing.CONFIGURATION)
+_CONFIGURATION = AnswerSubject(thing=Thing.CONFIGURATION)
 
 
 class Configuring:
@@ -63,7 +63,7 @@ class Configuring:
             for partition in self._ledger.of(rm):
                 if partition.name in new:
                     partition.check(new[partition.name])
-        except Refused as refused:
+        except ConfigurationRefused as refused:
             return str(refused)
         for settings in configuration.partitions:
             known = self._ledger.partitions.get(settings.name)
@@ -71,17 +71,17 @@ class Configuring:
                 return f"partition {settings.name}: is, inside, one of resource manager {known.origin.rm} already"
         return ""
 
-    def _create(self, rm: str, settings: documents.Partition) -> None:
+    def _create(self, rm: str, settings: documents.PartitionDocument) -> None:
         manager = self._ledger.managers[rm]
         registration = manager.registration
         origin = Origin(
             rm=rm, incarnation=manager.incarnation, mode=registration.mode, predicates=registration.predicates
         )
-        partition = Partition(settings.name, origin, settings)
+        partition = CommittedPartition(settings.name, origin, settings)
         self._ledger.partitions[partition.name] = partition
         self._announce(partition)
 
-    def _announce(self, partition: Partition) -> None:
+    def _announce(self, partition: CommittedPartition) -> None:
         """Schedulers copy the configuration."""
         self._ledger.broadcast(
             Configured(partition=partition.name, origin=partition.origin, settings=partition.settings)
@@ -91,6 +91,6 @@ class Configuring:
         for partition in self._ledger.of(rm):
             self._drop(partition)
 
-    def _drop(self, partition: Partition) -> None:
+    def _drop(self, partition: CommittedPartition) -> None:
         del self._ledger.partitions[partition.name]
         self._ledger.broadcast(Dropped(partition=partition.name))

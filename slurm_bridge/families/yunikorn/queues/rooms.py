@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from slurm_bridge.families.yunikorn.queues.nodes import Node
-from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.preempting import facts
 
 
@@ -15,18 +15,18 @@ class Rooms:
 
     __slots__ = ("_nodes",)
 
-    def __init__(self, partition: Partition) -> None:
+    def __init__(self, partition: QueuePartition) -> None:
         self._nodes = partition.nodes
 
-    def get(self, name: str, /) -> facts.Node | None:
+    def get(self, name: str, /) -> facts.AttemptNode | None:
         """The node of this name."""
         node = self._nodes.get(name)
         return node if node is None or self._nodes.are_shared_out else _left(node)
 
-    def __iter__(self) -> Iterator[facts.Node]:
+    def __iter__(self) -> Iterator[facts.AttemptNode]:
         return iter(self._nodes) if self._nodes.are_shared_out else map(_left, self._nodes)
 
 
-def _left(node: Node) -> facts.Room:
+def _left(node: PartitionNode) -> facts.ImaginedNode:
     free = {kind: max(0, amount - node.allocated.get(kind, 0)) for kind, amount in node.capacity.items()}
-    return facts.Room(name=node.name, capacity=node.capacity, free=free, schedulable=node.schedulable)
+    return facts.ImaginedNode(name=node.name, capacity=node.capacity, free=free, schedulable=node.schedulable)

@@ -4,14 +4,14 @@ import dataclasses
 
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.orders import NodePolicy
-from slurm_bridge.families.yunikorn.queues.records import Mode, Origin
+from slurm_bridge.families.yunikorn.queues.records import NodeMode, Origin
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class AllocationRules:
     """How it allocates, in seconds. `node_sort`: of applications without their own; `alike`: without predicates."""
 
-    mode: Mode = Mode.FREE
+    mode: NodeMode = NodeMode.FREE
     node_sort: str = "fair"
     reservation_delay: float = 2.0
     reservation_timeout: float = 3600.0
@@ -19,7 +19,9 @@ class Rules:
     alike: bool = False
 
 
-def configured(rules: Rules, settings: documents.Partition, origin: Origin, *, plans: bool) -> Rules:
+def configured(
+    rules: AllocationRules, settings: documents.PartitionDocument, origin: Origin, *, plans: bool
+) -> AllocationRules:
     """Those of a partition; `plans`: nobody else plans its preemption."""
     return dataclasses.replace(
         rules,

@@ -3,20 +3,20 @@
 import threading
 
 from slurm_bridge.families.yunikorn.queues import events
-from slurm_bridge.families.yunikorn.queues.events import EventQueue, SchedulerEvent
+from slurm_bridge.families.yunikorn.queues.events import CoreEventQueue, SchedulerEvent
 from slurm_bridge.families.yunikorn.queues.lane import Lane, Setting
 from slurm_bridge.runtime.threads import Supervisor
 
 _LOOK_AROUND = 0.5
 #: Those that name the incarnation that they are for.
-_OF_ONE = (events.Answer, events.Leaving)
+_OF_ONE = (events.ProposalAnswer, events.Leaving)
 
 
 class Scheduler:
     """Its own state of every partition, apart from the cache and from other schedulers."""
 
     def __init__(self, setting: Setting) -> None:
-        self.events: EventQueue[SchedulerEvent] = EventQueue()
+        self.events: CoreEventQueue[SchedulerEvent] = CoreEventQueue()
         self.lanes: dict[str, Lane] = {}
         self._setting = setting
         self._threads: dict[str, Supervisor] = {}

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from slurm_bridge.families.yunikorn.queues import node_search
-from slurm_bridge.families.yunikorn.queues.applications import Size, Waiting
-from slurm_bridge.families.yunikorn.queues.nodes import Node
-from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk, Size
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 
 
 class _Search:
@@ -13,7 +13,7 @@ class _Search:
 
     __slots__ = ("left", "like", "reserving")
 
-    def __init__(self, like: Waiting, *, reserving: bool) -> None:
+    def __init__(self, like: PendingAsk, *, reserving: bool) -> None:
         self.like = like
         self.reserving = reserving
         self.left: dict[str, None] = {}
@@ -22,14 +22,14 @@ class _Search:
 class Searches:
     """Those of one partition. `alike`: nobody is asked about nodes, so that asks of one size find the same."""
 
-    def __init__(self, partition: Partition, *, alike: bool) -> None:
+    def __init__(self, partition: QueuePartition, *, alike: bool) -> None:
         self._partition = partition
         self._alike = alike
         self._searches: dict[Size, _Search] = {}
         self._grown = self._unsettled = -1
         self._freed = 0
 
-    def _look_at(self, nodes: Iterable[Node]) -> None:
+    def _look_at(self, nodes: Iterable[PartitionNode]) -> None:
         for node in nodes:
             for key, search in tuple(self._searches.items()):
                 if not node_search.has_room(search.like, node):
@@ -39,11 +39,11 @@ class Searches:
                 else:
                     search.left[node.name] = None
 
-    def key(self, waiting: Waiting) -> Size:
+    def key(self, waiting: PendingAsk) -> Size:
         """What it has in common with those that find the same."""
         return waiting.size if self._alike else waiting.kind
 
-    def is_vain(self, waiting: Waiting, *, reserving: bool) -> bool:
+    def is_vain(self, waiting: PendingAsk, *, reserving: bool) -> bool:
         """One like it has found nothing, and nothing has become free for it since."""
         return self.are_vain(self.key(waiting), reserving=reserving)
 
@@ -61,13 +61,13 @@ class Searches:
         search = self._searches.get(key)
         return search is not None and not search.left and (search.reserving or not reserving)
 
-    def nodes(self, waiting: Waiting, sort: str, *, reserving: bool) -> Iterable[Node]:
+    def nodes(self, waiting: PendingAsk, sort: str, *, reserving: bool) -> Iterable[PartitionNode]:
         """Where to look for it, in order."""
         search = self._searches.get(self.key(waiting))
         if search is None or reserving:
             return self._partition.nodes.ordered(sort)
         return self._partition.nodes.some_ordered(sort, search.left)
 
-    def failed(self, waiting: Waiting, *, reserving: bool) -> None:
+    def failed(self, waiting: PendingAsk, *, reserving: bool) -> None:
         """It has found nothing just now."""
         self._searches[self.key(waiting)] = _Search(waiting, reserving=reserving)

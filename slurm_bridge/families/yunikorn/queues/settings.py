@@ -26,7 +26,7 @@ class PreemptionPolicy(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class QueueSettings:
     """What is configured of one queue; delays in seconds, and 0 applications for no limit of them."""
 
     guaranteed: Known = None

@@ -1,6 +1,6 @@
 """What stands in each leaf, as attempts of preemption see it: kept with every change, made when somebody looks."""
 
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
@@ -13,7 +13,7 @@ class Standings:
         self._started: set[AskId] = set()
         self._leaves: dict[Queue, dict[AskId, Allocation]] = {}
         self._queues: dict[AskId, Queue] = {}
-        self._made: dict[AskId, Standing] = {}
+        self._made: dict[AskId, AttemptAllocation] = {}
         self._to_go: set[AskId] = set()
         #: Could not be evicted: until when nobody asks for them again.
         self._spared: dict[AskId, float] = {}
@@ -56,7 +56,7 @@ class Standings:
         if one in self._queues:
             self._spared[one] = until
 
-    def of(self, leaf: Queue, now: float) -> list[Standing]:
+    def of(self, leaf: Queue, now: float) -> list[AttemptAllocation]:
         """Whatever of the leaf may be thought of."""
         return [self.one(key) for key in self._leaves.get(leaf, ()) if self.is_candidate(key, now)]
 
@@ -64,7 +64,7 @@ class Standings:
         """Nobody has said lately that it cannot be evicted."""
         return not self._spared or self._spared.get(one, now) <= now
 
-    def one(self, key: AskId) -> Standing:
+    def one(self, key: AskId) -> AttemptAllocation:
         """A single one of those that there are."""
         known = self._made.get(key)
         if known is None:
@@ -74,9 +74,9 @@ class Standings:
         return known
 
 
-def _standing(queue: Queue, allocation: Allocation, *, to_go: bool, started: bool) -> Standing:
+def _standing(queue: Queue, allocation: Allocation, *, to_go: bool, started: bool) -> AttemptAllocation:
     ask = allocation.ask
-    return Standing(
+    return AttemptAllocation(
         key=ask.id,
         queue=queue,
         resource=ask.resource,

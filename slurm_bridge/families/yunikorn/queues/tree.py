@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from slurm_bridge.families.yunikorn.queues import amounts, priorities
 from slurm_bridge.families.yunikorn.queues.amounts import Known
-from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 
 SEPARATOR = "."
 
@@ -66,7 +66,7 @@ class Queue:
     )
 
     def __init__(
-        self, name: str, parent: "Queue | None" = None, *, leaf: bool = False, settings: Settings | None = None
+        self, name: str, parent: "Queue | None" = None, *, leaf: bool = False, settings: QueueSettings | None = None
     ) -> None:
         self.name = name
         self.parent = parent
@@ -93,14 +93,14 @@ class Queue:
             if parent.leaf or name in parent.children:
                 raise ValueError(f"queue {self.path}: {parent.path} is a leaf, or has a child of this name")
             parent.children[name] = self
-        self.configure(settings or Settings())
+        self.configure(settings or QueueSettings())
 
     def __repr__(self) -> str:
         return f"Queue({self.path})"
 
     # -- settings ----------------------------------------------------------------------------------------------------
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: QueueSettings) -> None:
         """Take over these settings; what those below are entitled to may follow from them."""
         self.settings = settings
         self.guaranteed = settings.guaranteed

@@ -4,9 +4,9 @@ from collections.abc import Hashable
 
 from slurm_bridge.families.yunikorn.queues import amounts, crowd, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Known
-from slurm_bridge.families.yunikorn.queues.applications import Size, Waiting
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk, Size
 from slurm_bridge.families.yunikorn.queues.leaves import Leaf
-from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.searches import Searches
 
 
@@ -15,7 +15,7 @@ class Visit:
 
     __slots__ = ("_fits", "_kept", "_partition", "backoff", "crowded", "keeps", "leaf", "room", "starts")
 
-    def __init__(self, leaf: Leaf, room: Known, partition: Partition) -> None:
+    def __init__(self, leaf: Leaf, room: Known, partition: QueuePartition) -> None:
         self.leaf = leaf
         self.starts = tree.can_run(leaf.queue, "")
         self.backoff = leaf.queue.settings.backoff
@@ -36,7 +36,7 @@ class Visit:
             return False
         return all(searches.are_vain(size, reserving=reserving) for size, reserving in met.vain.items())
 
-    def fits(self, waiting: Waiting) -> bool:
+    def fits(self, waiting: PendingAsk) -> bool:
         """It fits the headroom; where only the cluster is too full, also whoever can hold nodes until it is not."""
         known = self._fits.get(waiting.size)
         if known is None:
@@ -44,7 +44,7 @@ class Visit:
             self._fits[waiting.size] = known = known or (waiting.ask.members > 1 and self._fits_queues(waiting))
         return known or (bool(waiting.ask.required_node) and self._fits_queues(waiting))
 
-    def keeps_back(self, waiting: Waiting, now: float) -> bool:
+    def keeps_back(self, waiting: PendingAsk, now: float) -> bool:
         """Others are to make room for it first."""
         partition, ask = self._partition, waiting.ask
         if waiting.id in partition.flights:
@@ -58,5 +58,5 @@ class Visit:
         self.keeps = self.keeps or kept
         return kept
 
-    def _fits_queues(self, waiting: Waiting) -> bool:
+    def _fits_queues(self, waiting: PendingAsk) -> bool:
         return amounts.fit_in_max_undefined(waiting.total, tree.max_headroom(self.leaf.queue))

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues import amounts, crowd, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.applications import Application, Waiting
-from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.applications import Application, PendingAsk
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class QueueWait:
     """An application that waits, with the ask that is first in it, and the first reason that is found."""
 
     application: str
@@ -21,12 +21,12 @@ class Wait:
     reason: str
 
 
-def waits(partition: Partition, now: float) -> Iterator[Wait]:
+def waits(partition: QueuePartition, now: float) -> Iterator[QueueWait]:
     """Everybody who waits; whoever asks holds the lock of the lane."""
     for application in partition.applications.values():
         first = next(application.in_order(), None)
         if first is not None:
-            yield Wait(
+            yield QueueWait(
                 application=application.name,
                 queue=application.queue.path,
                 ask=first.ask.key,
@@ -35,7 +35,7 @@ def waits(partition: Partition, now: float) -> Iterator[Wait]:
             )
 
 
-def reason(partition: Partition, application: Application, waiting: Waiting, now: float) -> str:
+def reason(partition: QueuePartition, application: Application, waiting: PendingAsk, now: float) -> str:
     """What keeps this ask from being served at present."""
     return (
         _paused(application, now)
@@ -56,7 +56,7 @@ def _paused(application: Application, now: float) -> str:
     return ""
 
 
-def _not_started(partition: Partition, application: Application) -> str:
+def _not_started(partition: QueuePartition, application: Application) -> str:
     """Too many applications run."""
     if application.running:
         return ""
@@ -67,14 +67,14 @@ def _not_started(partition: Partition, application: Application) -> str:
     return refusal.words if refusal else ""
 
 
-def _of_flight(partition: Partition, waiting: Waiting) -> str:
+def _of_flight(partition: QueuePartition, waiting: PendingAsk) -> str:
     left = next((len(one.victims) for one in partition.flights if one.asker == waiting.id), 0)
     return (
         f"waits until {left} {'allocation' if left == 1 else 'allocations'} preempted for it have gone" if left else ""
     )
 
 
-def _of_queues(leaf: Queue, waiting: Waiting) -> str:
+def _of_queues(leaf: Queue, waiting: PendingAsk) -> str:
     for queue in tree.upward(leaf):
         if queue.state is State.STOPPED:
             return f"queue {queue.path} is stopped"
@@ -85,18 +85,18 @@ def _of_queues(leaf: Queue, waiting: Waiting) -> str:
     return ""
 
 
-def _of_limits(partition: Partition, application: Application, waiting: Waiting) -> str:
+def _of_limits(partition: QueuePartition, application: Application, waiting: PendingAsk) -> str:
     refusal = partition.limits.refusal(application.name, waiting.total)
     return refusal.words if refusal else ""
 
 
-def _of_cluster(partition: Partition, application: Application, waiting: Waiting, now: float) -> str:
+def _of_cluster(partition: QueuePartition, application: Application, waiting: PendingAsk, now: float) -> str:
     if not crowd.keeps_back(partition, waiting, application.queue, now):
         return ""
     return "the cluster is full: room is made for what queues are guaranteed"
 
 
-def _of_nodes(partition: Partition, waiting: Waiting) -> str:
+def _of_nodes(partition: QueuePartition, waiting: PendingAsk) -> str:
     if waiting.on:
         return f"waits for room on {', '.join(sorted(waiting.on))}, which it holds"
     required = waiting.ask.required_node

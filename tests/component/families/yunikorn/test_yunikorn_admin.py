@@ -22,10 +22,10 @@ def administered(acl: str, *queues: Any) -> dict[str, Any]:
     return made
 
 
-def desk(acl: str = "", now: float = 0.0, **options: Any) -> admin.Desk:
+def desk(acl: str = "", now: float = 0.0, **options: Any) -> admin.QueueAdmin:
     """Of queues that nobody is in."""
     given = {"configuration": administered(acl), **options}
-    return admin.Desk(setup.make(YunikornOptions.model_validate(given), now), CarriedState())
+    return admin.QueueAdmin(setup.make(YunikornOptions.model_validate(given), now), CarriedState())
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_file_that_changes_is_noticed(tmp_path: pathlib.Path) -> None:
 )
 def test_what_is_no_configuration_at_all_is_told_apart(body: bytes, words: str) -> None:
     """Before anything is built of it."""
-    with pytest.raises(files.Unreadable) as raised:
+    with pytest.raises(files.UnreadableFile) as raised:
         desk().problems(body)
     assert words in str(raised.value)
 

@@ -11,7 +11,7 @@ from slurm_bridge.families.yunikorn import node_scores, setup
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
-from slurm_bridge.families.yunikorn.restorer import Known
+from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.hooks.calls import Hook
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.hooks.needs import Need
@@ -30,7 +30,7 @@ GUARANTEED = queue("a", resources={"guaranteed": {"vcore": "4"}}, properties=SOO
 class Crowd:
     """A cluster of four cpus, which queue b has; two more of its workloads wait in Slurm, and nobody else may."""
 
-    def __init__(self, *more: Known, vcore: int = 4_000, going: Collection[str] = ()) -> None:
+    def __init__(self, *more: RestoredWorkload, vcore: int = 4_000, going: Collection[str] = ()) -> None:
         self.clock = VirtualClock()
         options = {"configuration": document(GUARANTEED, queue("b")), "ahead": 2}
         services = HookServices(clock=self.clock, threads=False)
@@ -38,7 +38,7 @@ class Crowd:
         # Those that wait are the oldest: what runs has been let past them.
         created = {"b1": 3.0, "b2": 4.0, "b3": 5.0, "b4": 6.0, "b5": 1.0, "b6": 2.0}
         there = [
-            Known(
+            RestoredWorkload(
                 demand=demand(uid, "root.b", created=at),
                 started=uid not in ("b5", "b6"),
                 makes_room_for="mine" if uid in going else "",
@@ -109,7 +109,7 @@ def test_a_large_cluster_has_room() -> None:
 def test_a_new_core_keeps_what_was_promised_before_it_knows_the_cluster() -> None:
     """Who was to go is to go, and nobody is let in before that."""
     going = ("b5", "b6", "b4")
-    asked = Known(demand=demand("mine", "root.a"), waits=True, room_made_by={uid: uid for uid in going})
+    asked = RestoredWorkload(demand=demand("mine", "root.a"), waits=True, room_made_by={uid: uid for uid in going})
     crowd = Crowd(asked, vcore=0, going=going)
     assert crowd.victims == dict.fromkeys(going, "mine")
     crowd.manager.gone("b5")
@@ -183,7 +183,7 @@ def test_nobody_is_evicted_for_who_borrows_himself(bridge: Bridge) -> None:
 
 def sizes(nodes: Any, states: Mapping[str, str] | None = None, *kinds: str, kept: Collection[str] = ()) -> Any:
     """Of such a cluster, whose nodes have sixteen cpus each, and are idle in Slurm where nothing else is said."""
-    made = cluster_cache.Keeper(resources.requests_of)
+    made = cluster_cache.ClusterCache(resources.requests_of)
     for one in nodes:
         made.on_node(None, one)
     said = dict.fromkeys((one.metadata.name for one in nodes), "IDLE EXTERNAL") if states is None else states
@@ -251,7 +251,7 @@ def test_the_cluster_is_measured_once_in_a_while() -> None:
 
 def test_a_node_that_is_drained_in_slurm_is_no_longer_part_of_the_cluster() -> None:
     """Though nothing has changed that a rule about placement looks at."""
-    known, clock = cluster_cache.Keeper(resources.requests_of), VirtualClock()
+    known, clock = cluster_cache.ClusterCache(resources.requests_of), VirtualClock()
     for name in ("a", "b"):
         known.on_node(None, scene.node(name))
     behind = HookServices(clock=clock, threads=False)

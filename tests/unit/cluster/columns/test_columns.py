@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import columns
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.columns import Coded, NodeColumns
 from slurm_bridge.cluster.columns.coded import units_given, units_left
 from slurm_bridge.cluster.facts import NodeFacts
@@ -24,7 +24,7 @@ ZONES = {"a": "x", "b": "y", "c": "x", "d": None}
 
 def seen() -> ClusterSnapshot:
     """Four nodes in two zones, one of them in none; three pods on two of them."""
-    made = Keeper(resources.requests_of)
+    made = ClusterCache(resources.requests_of)
     for name, zone in ZONES.items():
         made.on_node(None, node(name, labels={"zone": zone} if zone else {}))
     for name, where, app in (("p", "a", "web"), ("q", "a", "db"), ("r", "b", "web")):
@@ -134,7 +134,7 @@ def test_what_is_left_is_counted_once(resource: str, there: Fraction, used: Frac
 
 def test_what_is_there_is_rounded_down() -> None:
     """Half a unit helps nobody."""
-    made = Keeper(resources.requests_of)
+    made = ClusterCache(resources.requests_of)
     made.on_node(None, node("a", allocatable={"cpu": "1500500u", "memory": "2.5"}))
     found = made.snapshot().columns
     assert (found.allocatable("cpu").tolist(), found.allocatable("memory").tolist()) == ([1500], [2])

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.columns.follow import Follower
-from slurm_bridge.cluster.columns.table import Past, Table
+from slurm_bridge.cluster.columns.table import Past, RecordTable
 from slurm_bridge.cluster.facts import Amounts, NodeFacts
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.model.pod import Pod
@@ -104,7 +104,7 @@ class History:
     """A keeper, and the snapshots that it gave out."""
 
     def __init__(self) -> None:
-        self.keeper = Keeper(resources.requests_of)
+        self.keeper = ClusterCache(resources.requests_of)
         self.taken = [self.keeper.snapshot()]
 
     def do(self, what: str, *args: Any) -> None:
@@ -299,7 +299,7 @@ def test_codes_are_used_again(states: list[list[int | None]]) -> None:
         rows = max(rows, len(state))
         records = [*state, *[None] * (rows - len(state))]
         step = past.step(range(rows)) if number else 0
-        coded = Table(records, past, step).attribute("value", int)
+        coded = RecordTable(records, past, step).attribute("value", int)
         assert [None if code < 0 else coded.values[code] for code in coded.codes.tolist()] == records
         assert len(coded.values) == len(set(state) - {None})
 

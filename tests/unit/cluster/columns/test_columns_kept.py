@@ -6,8 +6,8 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster.cluster_cache import Keeper
-from slurm_bridge.cluster.columns import Kept, NodeColumns, Whole
+from slurm_bridge.cluster.cluster_cache import ClusterCache
+from slurm_bridge.cluster.columns import NodeColumns, QuestionCache, Whole
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.translate import resources
 from tests.examples import examples
@@ -26,15 +26,15 @@ def one(facts: NodeFacts) -> int:
     return len(facts.pods) + 10 * len(facts.node.metadata.labels)
 
 
-def cluster(size: int = NODES) -> Keeper:
+def cluster(size: int = NODES) -> ClusterCache:
     """Nodes without labels and pods."""
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for number in range(size):
         keeper.on_node(None, node(f"n{number}"))
     return keeper
 
 
-def change(keeper: Keeper, dice: random.Random) -> None:
+def change(keeper: ClusterCache, dice: random.Random) -> None:
     """A node comes, changes or goes, or a pod comes."""
     name = f"n{dice.randrange(NODES + 5)}"
     match dice.randrange(3):
@@ -50,7 +50,7 @@ def change(keeper: Keeper, dice: random.Random) -> None:
 @hypothesis.settings(max_examples=examples(30))
 def test_an_answer_is_what_would_be_said_now(seed: int, back: list[int]) -> None:
     """Of whichever snapshot, and however much has changed."""
-    dice, keeper, kept = random.Random(seed), cluster(), Kept[str](2)
+    dice, keeper, kept = random.Random(seed), cluster(), QuestionCache[str](2)
     taken: list[NodeColumns] = []
     for step in back:
         for _ in range(dice.choice((0, 1, 2, 9))):
@@ -63,7 +63,7 @@ def test_an_answer_is_what_would_be_said_now(seed: int, back: list[int]) -> None
 
 def test_only_what_changed_is_asked() -> None:
     """And where nothing of it differs the answer is the very same, so that what was made of it holds."""
-    keeper, kept, asked = cluster(), Kept[str](2), list[str]()
+    keeper, kept, asked = cluster(), QuestionCache[str](2), list[str]()
 
     def told(facts: NodeFacts) -> int:
         asked.append(facts.name)
@@ -82,6 +82,6 @@ def test_only_what_changed_is_asked() -> None:
 
 def test_of_another_cluster_nothing_is_known() -> None:
     """It is asked as a whole."""
-    kept, one_, other = Kept[str](2), cluster(3).snapshot().columns, cluster(4).snapshot().columns
+    kept, one_, other = QuestionCache[str](2), cluster(3).snapshot().columns, cluster(4).snapshot().columns
     assert len(kept.get("key", one_, lambda: whole(one_), one)) == 3
     assert len(kept.get("key", other, lambda: whole(other), one)) == 4

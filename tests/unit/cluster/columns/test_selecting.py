@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.cluster import selection
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.columns import NodeColumns
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.rules import affinity
@@ -63,7 +63,7 @@ def test_holes_meet_nothing(operator: str) -> None:
 @pytest.mark.security("fairness")
 def test_label_keys_that_no_node_has_share_one_column() -> None:
     """A pod that names thousands of labels which no node has costs no look at the nodes for any of them."""
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for number in range(3):
         keeper.on_node(None, node(f"n{number}", labels={"zone": "a"}))
     columns = keeper.snapshot().columns

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from slurm_bridge.families.kai.nodesets import Question
-from slurm_bridge.families.kai.stock import Node
-from slurm_bridge.families.kai.topology import Amounts, Constraint, Domain, Job, Topology
+from slurm_bridge.families.kai.nodesets import NodeSetQuestion
+from slurm_bridge.families.kai.stock import StockNode
+from slurm_bridge.families.kai.topology import Amounts, Domain, TaskOwner, Topology, TopologyConstraint
 
 RACKS = Topology(name="racks", levels=("zone", "block", "rack"))
 
@@ -19,7 +19,7 @@ _LABELS = st.fixed_dictionaries(
 
 #: Any node, in or out of the topology.
 nodes = st.builds(
-    Node,
+    StockNode,
     name=st.sampled_from(_NAMES),
     labels=_LABELS,
     idle=st.dictionaries(st.sampled_from(["cpu_milli", "memory", "gpu", "nic"]), st.integers(-2, 12)),
@@ -34,12 +34,12 @@ changes = st.lists(st.tuples(st.lists(nodes, max_size=3), st.frozensets(st.sampl
 constraints = (
     st.tuples(st.sampled_from(_LEVELS), st.sampled_from(_LEVELS))
     .filter(lambda pair: any(pair) and (not all(pair) or _LEVELS.index(pair[0]) <= _LEVELS.index(pair[1])))
-    .map(lambda pair: Constraint(topology="racks", required=pair[0], preferred=pair[1]))
+    .map(lambda pair: TopologyConstraint(topology="racks", required=pair[0], preferred=pair[1]))
 )
 
 questions = st.builds(
-    Question,
-    job=st.just(Job(namespace="team", name="train")),
+    NodeSetQuestion,
+    job=st.just(TaskOwner(namespace="team", name="train")),
     tasks=st.lists(_AMOUNTS, min_size=1, max_size=4).map(tuple),
     constraint=constraints,
     active_nodes=st.frozensets(st.sampled_from(_NAMES), max_size=2),
@@ -49,7 +49,9 @@ questions = st.builds(
 incoming = st.none() | st.frozensets(st.sampled_from(_NAMES))
 
 
-def sets(cluster: Sequence[Node], question: Question, within: frozenset[str]) -> list[tuple[Domain, frozenset[str]]]:
+def sets(
+    cluster: Sequence[StockNode], question: NodeSetQuestion, within: frozenset[str]
+) -> list[tuple[Domain, frozenset[str]]]:
     """The domains in the order in which they are tried, with their nodes."""
     where = {node.name: domain for node in cluster if (domain := RACKS.domain(node.labels)) is not None}
     valid = [node for node in cluster if node.name in within and node.name in where]
@@ -82,7 +84,7 @@ def _all(where: Mapping[str, Domain]) -> set[Domain]:
 
 
 def _walk(
-    start: Domain, deepest: int, holding: Mapping[Domain, Sequence[Node]], tasks: Sequence[Amounts]
+    start: Domain, deepest: int, holding: Mapping[Domain, Sequence[StockNode]], tasks: Sequence[Amounts]
 ) -> list[Domain]:
     """The deepest level first; within a level by the order of what is above."""
     layers = [[start]]
@@ -100,7 +102,7 @@ def _walk(
     return [one for layer in reversed(layers) for one in layer]
 
 
-def _free(node: Node, kind: str) -> int:
+def _free(node: StockNode, kind: str) -> int:
     return max(0, node.idle.get(kind, 0) + node.releasing.get(kind, 0))
 
 
@@ -109,7 +111,7 @@ def _requested(tasks: Sequence[Amounts]) -> dict[str, int]:
     return {kind: amount for kind in kinds if (amount := sum(task.get(kind, 0) for task in tasks))}
 
 
-def _ratio(nodes: Sequence[Node], tasks: Sequence[Amounts]) -> float:
+def _ratio(nodes: Sequence[StockNode], tasks: Sequence[Amounts]) -> float:
     parts = [0.0]
     for kind, amount in _requested(tasks).items():
         free = sum(_free(node, kind) for node in nodes)
@@ -117,14 +119,14 @@ def _ratio(nodes: Sequence[Node], tasks: Sequence[Amounts]) -> float:
     return max(parts)
 
 
-def _fits(nodes: Sequence[Node], tasks: Sequence[Amounts]) -> bool:
+def _fits(nodes: Sequence[StockNode], tasks: Sequence[Amounts]) -> bool:
     for kind in _requested(tasks).keys() - {"cpu_milli", "memory"}:
         if not all(task.get(kind, 0) for task in tasks):
             return _ratio(nodes, tasks) <= 1
     return sum(_copies(node, tasks) for node in nodes) >= len(tasks)
 
 
-def _copies(node: Node, tasks: Sequence[Amounts]) -> int:
+def _copies(node: StockNode, tasks: Sequence[Amounts]) -> int:
     requested = _requested(tasks)
     room = [_free(node, kind) // max(task.get(kind, 0) for task in tasks) for kind in requested]
     room += [] if requested else [len(tasks)]

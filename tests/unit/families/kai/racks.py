@@ -52,7 +52,7 @@ def cluster(
     **slurm: Any,
 ) -> ClusterSnapshot:
     """These machines; `used` are cpus that Slurm has given to others."""
-    made = cluster_cache.Keeper(resources.requests_of)
+    made = cluster_cache.ClusterCache(resources.requests_of)
     for name, place in places.items():
         labels = dict(zip(levels, place, strict=True))
         made.on_node(None, node(name, labels=labels, allocatable={"cpu": str(cpus)}))

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.families.kai import allocation, fairshare
-from slurm_bridge.families.kai.allocation import Group
-from slurm_bridge.families.kai.bench import Bench, Machine, Task
-from slurm_bridge.families.kai.fairshare import Claim
-from slurm_bridge.families.kai.topology import Constraint, Job, Topology
+from slurm_bridge.families.kai.allocation import TaskGroup
+from slurm_bridge.families.kai.bench import Bench, Machine, TaskRequest
+from slurm_bridge.families.kai.fairshare import QueueClaim
+from slurm_bridge.families.kai.topology import TaskOwner, Topology, TopologyConstraint
 
-JOB = Job(namespace="team", name="train")
+JOB = TaskOwner(namespace="team", name="train")
 RACKS = Topology(name="racks", levels=("zone", "rack"))
 
 _PLACES = st.tuples(st.sampled_from("ab"), st.sampled_from("12"))
@@ -23,9 +23,9 @@ def machine(name: str, place: tuple[str, str] = ("a", "1"), gpus: int = 4) -> Ma
     return Machine(name=name, labels=dict(zip(RACKS.levels, place, strict=True)), total={"gpu": gpus})
 
 
-def tasks(*gpus: int) -> tuple[Task, ...]:
+def tasks(*gpus: int) -> tuple[TaskRequest, ...]:
     """One task for each number of GPUs."""
-    return tuple(Task(name=f"t{number}", resources={"gpu": count}) for number, count in enumerate(gpus))
+    return tuple(TaskRequest(name=f"t{number}", resources={"gpu": count}) for number, count in enumerate(gpus))
 
 
 def rooms(bench: Bench) -> dict[str, int]:
@@ -39,21 +39,23 @@ _CLUSTERS = st.dictionaries(st.sampled_from("pqrstu"), st.tuples(_PLACES, st.int
 _CONSTRAINTS = st.sampled_from(
     [
         None,
-        Constraint(topology="racks", required="zone"),
-        Constraint(topology="racks", required="rack"),
-        Constraint(topology="racks", preferred="rack"),
-        Constraint(topology="racks", required="zone", preferred="rack"),
+        TopologyConstraint(topology="racks", required="zone"),
+        TopologyConstraint(topology="racks", required="rack"),
+        TopologyConstraint(topology="racks", preferred="rack"),
+        TopologyConstraint(topology="racks", required="zone", preferred="rack"),
     ]
 )
 
 
 class TestAllocating:
     @given(_CLUSTERS, _CONSTRAINTS, st.lists(st.integers(0, 3), max_size=6))
-    def test_all_or_nothing(self, cluster: list[Machine], constraint: Constraint | None, gpus: list[int]) -> None:
+    def test_all_or_nothing(
+        self, cluster: list[Machine], constraint: TopologyConstraint | None, gpus: list[int]
+    ) -> None:
         """Every task has its room in one set, or the bench is as it was."""
         bench = Bench(cluster, [RACKS])
         before = rooms(bench)
-        done = allocation.allocate(bench, JOB, Group(constraint=constraint, tasks=tasks(*gpus)))
+        done = allocation.allocate(bench, JOB, TaskGroup(constraint=constraint, tasks=tasks(*gpus)))
         if done.nodes is None:
             assert (rooms(bench), bench.placement, done.placement) == (before, {}, {})
             return
@@ -66,7 +68,7 @@ class TestAllocating:
     def test_a_required_level_is_one_domain(self, cluster: list[Machine], level: str, gpus: list[int]) -> None:
         """All nodes of the placement share it, and all levels above it."""
         bench = Bench(cluster, [RACKS])
-        group = Group(constraint=Constraint(topology="racks", required=level), tasks=tasks(*gpus))
+        group = TaskGroup(constraint=TopologyConstraint(topology="racks", required=level), tasks=tasks(*gpus))
         used = set(allocation.allocate(bench, JOB, group).placement.values())
         domains = [tuple(one.labels.values())[: RACKS.depth(level)] for one in cluster if one.name in used]
         assert len(set(domains)) <= 1
@@ -75,22 +77,24 @@ class TestAllocating:
         """The first zone takes one of two groups only, so that both go to the second."""
         nodes = [machine("n1", ("a", "1"), 2), machine("n2", ("b", "1"), 4), machine("n3", ("b", "2"), 4)]
         parts = tuple(
-            Group(
+            TaskGroup(
                 name=name,
-                constraint=Constraint(topology="racks", required="rack"),
-                tasks=(Task(name=name, resources={"gpu": 2}),),
+                constraint=TopologyConstraint(topology="racks", required="rack"),
+                tasks=(TaskRequest(name=name, resources={"gpu": 2}),),
             )
             for name in ("one", "other")
         )
-        group = Group(constraint=Constraint(topology="racks", required="zone"), groups=parts)
+        group = TaskGroup(constraint=TopologyConstraint(topology="racks", required="zone"), groups=parts)
         done = allocation.allocate(Bench(nodes, [RACKS]), JOB, group)
         assert set(done.placement.values()) <= {"n2", "n3"}
 
     def test_what_a_group_is_short_of_is_told_once(self) -> None:
         """However many sets of the group around it were tried."""
         nodes = [machine("n1", ("a", "1"), 2), machine("n2", ("b", "1"), 2)]
-        inner = Group(name="inner", constraint=Constraint(topology="racks", required="floor"), tasks=tasks(1))
-        group = Group(constraint=Constraint(topology="racks", preferred="zone"), groups=(inner,))
+        inner = TaskGroup(
+            name="inner", constraint=TopologyConstraint(topology="racks", required="floor"), tasks=tasks(1)
+        )
+        group = TaskGroup(constraint=TopologyConstraint(topology="racks", preferred="zone"), groups=(inner,))
         done = allocation.allocate(Bench(nodes, [RACKS]), JOB, group)
         assert done.tried == 3
         assert [error.partition(" as ")[0] for error in done.errors] == [
@@ -111,16 +115,16 @@ class TestAllocating:
     def test_trees_follow_the_bench(self) -> None:
         """What is placed is no longer free for the next group."""
         bench = Bench([machine("n1"), machine("n2", ("b", "1"))], [RACKS])
-        group = Group(constraint=Constraint(topology="racks", required="rack"), tasks=tasks(3))
+        group = TaskGroup(constraint=TopologyConstraint(topology="racks", required="rack"), tasks=tasks(3))
         one = allocation.allocate(bench, JOB, group)
-        other = allocation.allocate(bench, JOB, Group(constraint=group.constraint, tasks=(tasks(0, 0, 3)[2],)))
+        other = allocation.allocate(bench, JOB, TaskGroup(constraint=group.constraint, tasks=(tasks(0, 0, 3)[2],)))
         assert (one.placement, other.placement) == ({"t0": "n1"}, {"t0": "n1", "t2": "n2"})
 
 
 _CLAIMS = st.dictionaries(
     st.sampled_from(["q1", "q2", "q3", "q4"]),
     st.builds(
-        Claim,
+        QueueClaim,
         request=st.integers(0, 40),
         deserved=st.none() | st.integers(0, 20),
         weight=st.integers(0, 4),
@@ -134,7 +138,7 @@ _CLAIMS = st.dictionaries(
 
 class TestFairShare:
     @given(st.integers(0, 100), _CLAIMS, st.sampled_from([0, 0.5, 2]))
-    def test_nothing_is_lost(self, total: int, claims: Mapping[str, Claim], k_value: float) -> None:
+    def test_nothing_is_lost(self, total: int, claims: Mapping[str, QueueClaim], k_value: float) -> None:
         """Shares and what remains are the total, unless what is deserved is more than there is."""
         done = fairshare.divide(total, claims, k_value)
         given_away = sum(done.shares.values())
@@ -142,7 +146,9 @@ class TestFairShare:
         assert given_away + done.remaining == total or (done.remaining == 0 and given_away > total)
 
     @given(st.integers(0, 100), _CLAIMS, st.sampled_from([0, 0.5, 2]))
-    def test_whole_requests_are_never_exceeded(self, total: int, claims: Mapping[str, Claim], k_value: float) -> None:
+    def test_whole_requests_are_never_exceeded(
+        self, total: int, claims: Mapping[str, QueueClaim], k_value: float
+    ) -> None:
         """Nor is a maximum, and what is deserved is never taken away."""
         done = fairshare.divide(total, claims, k_value)
         for name, claim in claims.items():
@@ -151,16 +157,18 @@ class TestFairShare:
 
     @given(st.integers(0, 100), _CLAIMS, st.randoms())
     def test_the_order_of_queues_is_no_matter(
-        self, total: int, claims: Mapping[str, Claim], dice: random.Random
+        self, total: int, claims: Mapping[str, QueueClaim], dice: random.Random
     ) -> None:
         """Age and name decide between equals."""
         shuffled = dict(sorted(claims.items(), key=lambda _: dice.random()))
         assert fairshare.divide(total, claims) == fairshare.divide(total, shuffled)
 
     @given(st.integers(0, 100), _CLAIMS, st.integers(0, 100))
-    def test_a_higher_priority_is_served_first(self, total: int, claims: Mapping[str, Claim], request: int) -> None:
+    def test_a_higher_priority_is_served_first(
+        self, total: int, claims: Mapping[str, QueueClaim], request: int
+    ) -> None:
         """Alone in its priority, a queue has all that it can use of what deserved shares leave."""
-        done = fairshare.divide(total, {**claims, "top": Claim(request=request, weight=1, priority=2)})
+        done = fairshare.divide(total, {**claims, "top": QueueClaim(request=request, weight=1, priority=2)})
         deserved = (
             min(total if one.deserved is None else one.deserved, int(one.requestable)) for one in claims.values()
         )
@@ -168,15 +176,15 @@ class TestFairShare:
 
     def test_a_lower_priority_has_what_is_left_of_whole_units(self) -> None:
         """Units of which no higher queue's part is a whole one go down before fractions are made good."""
-        high = {f"h{number}": Claim(request=5, weight=1, priority=1) for number in range(3)}
-        done = fairshare.divide(2, {**high, "low": Claim(request=5, weight=1)})
+        high = {f"h{number}": QueueClaim(request=5, weight=1, priority=1) for number in range(3)}
+        done = fairshare.divide(2, {**high, "low": QueueClaim(request=5, weight=1)})
         assert done.shares == {"h0": 0, "h1": 0, "h2": 0, "low": 2}
 
     def test_equal_fractions_are_equal(self) -> None:
         """A third is a third however it came about: the older queue has the last unit."""
         claims = {
-            "q1": Claim(request=90, weight=1, created=2),
-            "q2": Claim(request=90, weight=4, created=1),
-            "q3": Claim(request=90, weight=4, created=3),
+            "q1": QueueClaim(request=90, weight=1, created=2),
+            "q2": QueueClaim(request=90, weight=4, created=1),
+            "q3": QueueClaim(request=90, weight=4, created=3),
         }
         assert fairshare.divide(3, claims).shares == {"q1": 0, "q2": 2, "q3": 1}

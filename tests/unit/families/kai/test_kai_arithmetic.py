@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from slurm_bridge.families.kai import domain_order, fit, scores, topology
 from slurm_bridge.families.kai.domain_order import Branch
-from slurm_bridge.families.kai.fit import Demand, Room, Scope
+from slurm_bridge.families.kai.fit import DomainRoom, DomainScope, TaskDemand
 from slurm_bridge.families.kai.scores import Has
-from slurm_bridge.families.kai.topology import Constraint, Domain, InvalidConstraint, Topology
+from slurm_bridge.families.kai.topology import Domain, InvalidConstraint, Topology, TopologyConstraint
 
 RACKS = Topology(name="racks", levels=("zone", "rack"))
 
@@ -33,19 +33,19 @@ class TestTopology:
 
     def test_preferred_above_required_is_no_level(self) -> None:
         """The message is about the preferred one."""
-        constraint = Constraint(topology="racks", required="rack", preferred="zone")
+        constraint = TopologyConstraint(topology="racks", required="rack", preferred="zone")
         with pytest.raises(InvalidConstraint, match="sub-group leaders specified 'zone' as the preferred"):
             topology.relevant_levels(RACKS, constraint, "leaders")
 
     def test_equal_levels_are_one(self) -> None:
         """Preferred and required at once is required."""
-        constraint = Constraint(topology="racks", required="rack", preferred="rack")
+        constraint = TopologyConstraint(topology="racks", required="rack", preferred="rack")
         assert topology.relevant_levels(RACKS, constraint, "default") == ("rack",)
 
     @given(st.lists(_DOMAINS), st.sampled_from([None, "zone", "rack"]))
     def test_the_lowest_common_domain_is_around_all(self, domains: list[Domain], finest: str | None) -> None:
         """And a lower one is not, or is below the finest level."""
-        found = topology.lowest_common_domain(RACKS, domains, Constraint(required=finest))
+        found = topology.lowest_common_domain(RACKS, domains, TopologyConstraint(required=finest))
         assert all(domain[: len(found)] == found for domain in domains)
         deepest = RACKS.depth(finest) if finest else 2
         assert len(found) == deepest or len({domain[: len(found) + 1] for domain in domains}) != 1
@@ -59,14 +59,14 @@ class TestFitting:
     @given(_TASKS)
     def test_equal_tasks_are_counted(self, tasks: list[dict[str, int]]) -> None:
         """Any task, repeated, is counted in pods; the sum is that of all, the largest is that of one."""
-        demand = Demand.of([tasks[0]] * 3)
+        demand = TaskDemand.of([tasks[0]] * 3)
         assert demand.by_pods
         assert demand.requested == {kind: 3 * amount for kind, amount in demand.largest.items()}
 
     @given(_TASKS, st.lists(st.dictionaries(st.sampled_from(["cpu_milli", "gpu", "nic"]), st.integers(-3, 30))))
     def test_what_is_counted_fits(self, tasks: list[dict[str, int]], nodes: list[dict[str, int]]) -> None:
         """So many copies of the largest task fit on a node, and not one more."""
-        demand = Demand.of(tasks)
+        demand = TaskDemand.of(tasks)
 
         def free(kind: str) -> np.ndarray:
             return np.array([node.get(kind, 0) for node in nodes], np.int64)
@@ -78,25 +78,25 @@ class TestFitting:
 
     def test_tasks_that_ask_for_nothing_need_their_slots(self) -> None:
         """A node takes all of them, but no more than it has slots for pods; fewer than none are none."""
-        copies = fit.copies(Demand.of([{}] * 4), dict[str, fit.Whole]().__getitem__, np.array([9, 3, -1]), 3)
+        copies = fit.copies(TaskDemand.of([{}] * 4), dict[str, fit.Whole]().__getitem__, np.array([9, 3, -1]), 3)
         assert copies.tolist() == [4, 3, 0]
 
     def test_exactly_full_fits(self) -> None:
         """A ratio of one is room enough; of a type with nothing free it is a thousand."""
-        room = Room(number=3, free={"gpu": np.array([4, 3, 0])})
-        demand = Demand(count=2, requested={"gpu": 4}, by_pods=False)
+        room = DomainRoom(number=3, free={"gpu": np.array([4, 3, 0])})
+        demand = TaskDemand(count=2, requested={"gpu": 4}, by_pods=False)
         assert room.ratios(demand.requested).tolist() == [1.0, 4 / 3, 1000.0]
         assert room.fits(demand).tolist() == [True, False, False]
 
     def test_large_amounts_stay_exact(self) -> None:
         """Bytes of a whole cluster are more than a float can tell apart when they are added up."""
         free = np.array([2**60 + 1])
-        assert fit.copies(Demand.of([{"memory": 1}]), lambda _: free, None, 1).tolist() == [2**60 + 1]
+        assert fit.copies(TaskDemand.of([{"memory": 1}]), lambda _: free, None, 1).tolist() == [2**60 + 1]
 
     def test_running_pods_bind_only_where_a_level_is_required(self) -> None:
         """With a preference alone the rest may go elsewhere."""
         where = [(("a", "1"), ("n1",)), (("b", "1"), ("n2",))]
-        preferred, required = Constraint(preferred="rack"), Constraint(required="zone")
+        preferred, required = TopologyConstraint(preferred="rack"), TopologyConstraint(required="zone")
         assert fit.binding(RACKS, preferred, where, ["n1"]) is None
         assert fit.binding(RACKS, required, where, []) is None
         assert fit.binding(RACKS, required, where, ["n1"]) == {("a",)}
@@ -104,9 +104,9 @@ class TestFitting:
 
     def test_bound_domains_are_the_only_ones(self) -> None:
         """Also in the messages."""
-        scope = Scope(topology=RACKS, levels=("zone",), held=frozenset({("b",)}))
-        room = Room(number=2, free={}, pods=np.array([5, 1]))
-        demand = Demand(count=2, requested={})
+        scope = DomainScope(topology=RACKS, levels=("zone",), held=frozenset({("b",)}))
+        room = DomainRoom(number=2, free={}, pods=np.array([5, 1]))
+        demand = TaskDemand(count=2, requested={})
         assert fit.candidates(scope, [("a",), ("b",)], [True, True]) == (("b",),)
         assert fit.shortages(scope, [("a",), ("b",)], room, demand) == (
             "node-group b can allocate only 1 of 2 required pods",

@@ -5,7 +5,7 @@ import pytest
 
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kai.options import TopologyOptions
-from slurm_bridge.families.kai.present import Forest, Place, Present
+from slurm_bridge.families.kai.present import Forest, Present, PresentTopology
 from slurm_bridge.families.kai.topology import CPU, GPU, MEMORY
 from slurm_bridge.hooks import base
 from slurm_bridge.hooks.base import Mode
@@ -18,7 +18,7 @@ from tests.unit.families.kai import racks
 from tests.unit.families.kai.racks import RACK, ZONE, cluster, planned, team, tried
 from tests.unit.hooks.builders import Around, hook, pod
 
-PLACE = Place.of(TopologyOptions(name="dc", levels=racks.LEVELS), None)
+PLACE = PresentTopology.of(TopologyOptions(name="dc", levels=racks.LEVELS), None)
 GPUS = (Gres(name="gpu", type="a100", count=4),)
 OWNER = OwnerReference(api_version="batch/v1", kind="Job", name="train", uid="uid-train", controller=True)
 

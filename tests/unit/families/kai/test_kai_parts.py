@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from slurm_bridge.families.kai.memo import Memo
+from slurm_bridge.families.kai.memo import WishMemo
 from slurm_bridge.hooks.attempts import PLAIN
 from slurm_bridge.hooks.chain import Chain
 from slurm_bridge.model.workload import Workload
@@ -113,11 +113,11 @@ def test_two_parts_in_racks_of_their_own(chain: Chain) -> None:
 class TestMemo:
     def test_what_is_written_is_read(self) -> None:
         """For the same wish."""
-        memo = Memo(tag="a1b2", keys=("0123", "cdef"), roomy=1, turn=7)
-        assert Memo.parse(memo.text, "a1b2") == memo
-        assert Memo.parse(memo.text, "ffff") is None
+        memo = WishMemo(tag="a1b2", keys=("0123", "cdef"), roomy=1, turn=7)
+        assert WishMemo.parse(memo.text, "a1b2") == memo
+        assert WishMemo.parse(memo.text, "ffff") is None
 
     @pytest.mark.parametrize("text", ["", "a1b2", "a1b2-1-1-012", "a1b2-x-1-0123", "A1B2-1-1-0123"])
     def test_anything_else_is_planned_anew(self, text: str) -> None:
         """Whoever has written it."""
-        assert Memo.parse(text, "a1b2") is None
+        assert WishMemo.parse(text, "a1b2") is None

@@ -54,7 +54,7 @@ SOURCES: Mapping[str, Mapping[str, Any]] = {
 @pytest.fixture(scope="module")
 def everywhere() -> ClusterSnapshot:
     """Racks as labels, as annotations, and as Slurm tells them, of nodes with other names in Slurm."""
-    made = cluster_cache.Keeper(resources.requests_of)
+    made = cluster_cache.ClusterCache(resources.requests_of)
     known = []
     for name, (zone, rack) in PLACES.items():
         labels = {ZONE: zone, RACK: rack, names.LABEL_SLURM_NODE_NAME: f"s-{name}"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from slurm_bridge.families.kai import wishes
-from slurm_bridge.families.kai.topology import Constraint, Topology
+from slurm_bridge.families.kai.topology import Topology, TopologyConstraint
 from slurm_bridge.families.kai.wishes import Wishes
 from slurm_bridge.model import names
 from slurm_bridge.model.pod import Pod
@@ -24,9 +24,9 @@ def read(workload: Workload, usual: str = "") -> Wishes:
     return wishes.read(workload, KNOWN, usual)
 
 
-def constraint(required: str | None = None, preferred: str | None = None, topology: str = "dc") -> Constraint:
+def constraint(required: str | None = None, preferred: str | None = None, topology: str = "dc") -> TopologyConstraint:
     """In this topology."""
-    return Constraint(topology=topology, required=required, preferred=preferred)
+    return TopologyConstraint(topology=topology, required=required, preferred=preferred)
 
 
 def part(name: str, *numbers: int, marks: Mapping[str, str] | None = None) -> tuple[Pod, ...]:

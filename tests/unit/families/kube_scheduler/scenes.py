@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.rules.volumes import Storage
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler import filters, scene
@@ -66,9 +66,9 @@ def pod(
     )
 
 
-def keeper(nodes: Iterable[Node], pods: Iterable[Pod] = ()) -> Keeper:
+def keeper(nodes: Iterable[Node], pods: Iterable[Pod] = ()) -> ClusterCache:
     """Follows this cluster."""
-    made = Keeper(resources.requests_of)
+    made = ClusterCache(resources.requests_of)
     for one in nodes:
         made.on_node(None, one)
     for other in pods:

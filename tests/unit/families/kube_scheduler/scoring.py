@@ -4,14 +4,14 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler import scene
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priority_chain import Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup
-from slurm_bridge.hooks.calls import Caller, Unobserved
+from slurm_bridge.hooks.calls import HookCaller, Unobserved
 from slurm_bridge.hooks.pass_context import Layers
 from slurm_bridge.hooks.services import Silent
 from slurm_bridge.hooks.session import Session
@@ -67,9 +67,9 @@ def asking(
     )
 
 
-def there(nodes: Iterable[Node], pods: Iterable[Pod] = ()) -> Keeper:
+def there(nodes: Iterable[Node], pods: Iterable[Pod] = ()) -> ClusterCache:
     """A cluster of these nodes and pods."""
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for one in nodes:
         keeper.on_node(None, one)
     for pod in pods:
@@ -84,7 +84,7 @@ def machines(*names: str) -> ClusterSnapshot:
 
 def a_pass(snapshot: ClusterSnapshot) -> Session:
     """A pass over a chain without hooks."""
-    caller = Caller(VirtualClock(), Unobserved())
+    caller = HookCaller(VirtualClock(), Unobserved())
     return Session(Layers((), caller, lambda _: Silent(), random.Random(0)), snapshot, now=0.0)
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.families.kube_scheduler import scene
-from slurm_bridge.families.kube_scheduler.kept import Kept, Rate
+from slurm_bridge.families.kube_scheduler.kept import Rate, ScoreCache
 from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.rule import ColumnMap
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
@@ -41,7 +41,7 @@ BY_ROW = {
 }
 
 
-def change(keeper: Keeper, dice: random.Random, number: int) -> None:
+def change(keeper: ClusterCache, dice: random.Random, number: int) -> None:
     """Something happens to some node: a pod comes or goes, the node itself changes, comes or goes."""
     name = f"n{dice.randrange(NODES + 4)}"
     match dice.randrange(4):
@@ -57,15 +57,15 @@ def change(keeper: Keeper, dice: random.Random, number: int) -> None:
             keeper.forget(f"uid-p{number - 6}")
 
 
-def cluster(size: int = NODES) -> Keeper:
+def cluster(size: int = NODES) -> ClusterCache:
     """Plain nodes."""
-    keeper = Keeper(resources.requests_of)
+    keeper = ClusterCache(resources.requests_of)
     for number in range(size):
         keeper.on_node(None, node(f"n{number}", labels={"rack": "r1"}))
     return keeper
 
 
-def seen(keeper: Keeper, of: Pod = OURS) -> Scene:
+def seen(keeper: ClusterCache, of: Pod = OURS) -> Scene:
     """The cluster now."""
     return scene.scene(keeper.snapshot(), of, lookup=LOOKUP)
 
@@ -76,7 +76,7 @@ def seen(keeper: Keeper, of: Pod = OURS) -> Scene:
 @settings(max_examples=examples(10))
 def test_scores_that_are_carried_along_are_right(name: str, seed: int) -> None:
     """Whatever changed meanwhile, and however much."""
-    dice, keeper, kept = random.Random(seed), cluster(), Kept(4)
+    dice, keeper, kept = random.Random(seed), cluster(), ScoreCache(4)
     for number in range(20):
         now = seen(keeper)
         anew, carried = BY_ROW[name](now), kept.at(b"shape", now).raw(name, BY_ROW[name])
@@ -132,7 +132,7 @@ def test_only_nodes_that_changed_are_rated_anew() -> None:
         asked.append(len(of.columns))
         return np.ones(len(of.columns), np.int64)
 
-    keeper, kept = cluster(), Kept(4)
+    keeper, kept = cluster(), ScoreCache(4)
     for number in range(3):
         kept.at(b"shape", seen(keeper)).raw("p", rate)
         came = pod(f"p{number}", requests={"cpu": "1"})
@@ -143,7 +143,7 @@ def test_only_nodes_that_changed_are_rated_anew() -> None:
 
 def test_shapes_of_another_cluster_are_rated_anew() -> None:
     """Nobody knows in what its nodes differ."""
-    kept, one, other = Kept(4), seen(cluster()), seen(cluster(3))
+    kept, one, other = ScoreCache(4), seen(cluster()), seen(cluster(3))
     kept.at(b"shape", one).raw("LeastRequested", BY_ROW["LeastRequested"])
     found = kept.at(b"shape", dataclasses.replace(other)).raw("LeastRequested", BY_ROW["LeastRequested"])
     assert found is not None

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from slurm_bridge.families.kube_scheduler import matrix, selection
 from slurm_bridge.families.kube_scheduler.priorities import allocation, numbers, shape
 from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriority
-from slurm_bridge.families.kube_scheduler.selection import Turns
+from slurm_bridge.families.kube_scheduler.selection import HostTurns
 
 RAW = st.lists(st.integers(0, 10**6), min_size=1, max_size=20)
 SCALE = st.sampled_from([10, 100])
 
 
 @st.composite
-def shapes(draw: st.DrawFn) -> shape.Shape:
+def shapes(draw: st.DrawFn) -> shape.UtilizationShape:
     """Any function that an administrator may draw."""
     places = sorted(draw(st.sets(st.integers(0, 100), min_size=1, max_size=6)))
     return shape.checked([(place, draw(st.integers(0, 10))) for place in places])
@@ -60,20 +60,20 @@ def test_a_quotient_is_rounded_toward_zero(above: int, below: int) -> None:
 
 
 @given(shapes(), st.integers(-20, 130))
-def test_a_shape_stays_between_its_points(drawn: shape.Shape, place: int) -> None:
+def test_a_shape_stays_between_its_points(drawn: shape.UtilizationShape, place: int) -> None:
     """Never above the highest or below the lowest score."""
     scores = [score for _, score in drawn.points]
     assert min(scores) <= drawn.at(place) <= max(scores)
 
 
 @given(shapes())
-def test_a_shape_goes_through_its_points(drawn: shape.Shape) -> None:
+def test_a_shape_goes_through_its_points(drawn: shape.UtilizationShape) -> None:
     """Whatever lies between."""
     assert [drawn.at(place) for place, _ in drawn.points] == [score for _, score in drawn.points]
 
 
 @given(shapes())
-def test_a_table_says_the_same_as_the_shape(drawn: shape.Shape) -> None:
+def test_a_table_says_the_same_as_the_shape(drawn: shape.UtilizationShape) -> None:
     """For every percentage."""
     assert drawn.table().tolist() == [drawn.at(place) for place in range(101)]
 
@@ -142,7 +142,7 @@ def test_turns_take_all_best_nodes_equally_often(scores: list[int], start: int) 
     """And no other."""
     scored = [HostPriority(f"n{number}", score) for number, score in enumerate(scores)]
     best = {one.host for one in scored if one.score == max(scores)}
-    turns = Turns(start)
+    turns = HostTurns(start)
     taken = collections.Counter(selection.select_host(scored, turns) for _ in range(3 * len(best)))
     assert taken == dict.fromkeys(best, 3)
 
@@ -158,7 +158,7 @@ def test_dice_take_one_of_the_best(scores: list[int], dice: object) -> None:
 def test_nothing_can_be_chosen_from_nothing() -> None:
     """In kube-scheduler's words."""
     with pytest.raises(selection.NothingToSelect, match="empty priority list"):
-        selection.select_host([], Turns())
+        selection.select_host([], HostTurns())
 
 
 @given(st.integers(1, 2**50), st.integers(0, 10), st.integers(-2, 2))

@@ -75,7 +75,7 @@ def test_least_and_most_requested_follow_their_rules(cluster: Any, containers: W
 def test_a_ratio_follows_its_shape(cluster: Any, containers: Written) -> None:
     """Utilization is rounded up, and more than there is is full."""
     nodes, pods, facts = built(cluster)
-    drawn = shape.Shape(((0, 2), (40, 10), (100, 1)))
+    drawn = shape.UtilizationShape(((0, 2), (40, 10), (100, 1)))
 
     def rate(requested: int, has: int) -> int:
         return drawn.at(100 if has == 0 or requested > has else 100 - (has - requested) * 100 // has)

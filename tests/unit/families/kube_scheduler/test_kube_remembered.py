@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.cluster.cluster_cache import Keeper
+from slurm_bridge.cluster.cluster_cache import ClusterCache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler.options import STANDARD_PRIORITIES
 from slurm_bridge.hooks.chain import Chain, asked
@@ -66,7 +66,7 @@ class Life:
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
-        self._keeper: Keeper = scenes.keeper([], [])
+        self._keeper: ClusterCache = scenes.keeper([], [])
         self._nodes: dict[str, Node] = {}
         self._pods: dict[str, Pod] = {}
 

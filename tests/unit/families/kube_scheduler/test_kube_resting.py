@@ -2,7 +2,7 @@
 
 import collections
 
-from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Rule, always
+from slurm_bridge.families.kube_scheduler.predicates.base import Failures, PredicateRule, always
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.families.kube_scheduler.verdict_cache import Barred, Known, Resting
 from tests.unit.families.kube_scheduler.scenes import node, pod, seen
@@ -17,7 +17,7 @@ class Watched:
     def __init__(self) -> None:
         self.asked: collections.Counter[str] = collections.Counter()
         self.resting = Resting(
-            {"rests": Rule(failures=self._rests), "moves": Rule(failures=self._moves, moving=always)}
+            {"rests": PredicateRule(failures=self._rests), "moves": PredicateRule(failures=self._moves, moving=always)}
         )
         self.restless = self.resting.restless(1, KNOWN, lambda: (AT, False))
 
@@ -50,6 +50,6 @@ def test_rows_of_other_columns_are_other_rows() -> None:
 
 def test_who_has_rivals_is_restless_even_where_every_rule_rests() -> None:
     """Nobody knows yet whether pods that were promised a node will come."""
-    resting = Resting({"rests": Rule(failures=lambda _at: ())})
+    resting = Resting({"rests": PredicateRule(failures=lambda _at: ())})
     assert not resting.restless(1, KNOWN, lambda: (AT, False))
     assert resting.restless(2, KNOWN, lambda: (AT, True)).rivals

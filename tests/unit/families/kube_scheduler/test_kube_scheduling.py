@@ -18,7 +18,7 @@ from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriority, PriorityConfig
 from slurm_bridge.families.kube_scheduler.priority_chain import Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Lookup, Scene
-from slurm_bridge.families.kube_scheduler.selection import Turns
+from slurm_bridge.families.kube_scheduler.selection import HostTurns
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import Claim
@@ -36,7 +36,7 @@ def refusing(*names: str, reason: str = "no") -> Predicate:
 
 def by(predicates: Mapping[str, Predicate] | None = None, *priorities: PriorityConfig, **others: Any) -> Algorithm:
     """An algorithm; without priorities all nodes are alike."""
-    given: dict[str, Any] = {"pick": Turns(), **others}
+    given: dict[str, Any] = {"pick": HostTurns(), **others}
     return Algorithm(predicates=predicates or {}, prioritizer=Prioritizer(priorities), **given)
 
 

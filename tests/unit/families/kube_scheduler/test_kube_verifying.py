@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.kube_scheduler import allocation_check, scene
 from slurm_bridge.families.kube_scheduler import hook as hooks
-from slurm_bridge.families.kube_scheduler.allocation_check import Standing
+from slurm_bridge.families.kube_scheduler.allocation_check import PodStanding
 from slurm_bridge.families.kube_scheduler.options import KubeSchedulerOptions
 from slurm_bridge.hooks.base import Deny
 from slurm_bridge.model.node import Node, Taint
@@ -72,11 +72,11 @@ def wrong(snapshot: ClusterSnapshot, pods: Sequence[Pod], nodes: Mapping[str, st
 def stands(snapshot: ClusterSnapshot, pods: Sequence[Pod], nodes: Mapping[str, str]) -> bool:
     """What a glance says, with the rules as they are shipped."""
 
-    def standing(one: Pod) -> Standing:
+    def standing(one: Pod) -> PodStanding:
         seen = scene.scene(snapshot, one, capacity="allocatable")
         moving = {name: rule for name, rule in RULES.items() if rule.moving(seen)}
         denied = [mask for name, rule in RULES.items() if name not in moving for mask, _ in rule(seen)]
-        return Standing(frozenset(name for mask in denied for name in seen.columns.nodes(mask)), moving)
+        return PodStanding(frozenset(name for mask in denied for name in seen.columns.nodes(mask)), moving)
 
     seen = scene.scene(snapshot, pods[0], capacity="free")
     return allocation_check.stands(seen, snapshot.nodes, pods, nodes, standing)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from slurm_bridge.families.vela import commit, loop, smart
 from slurm_bridge.families.vela import scores as scoring
 from slurm_bridge.families.vela.dice import Places
-from slurm_bridge.families.vela.loop import Status
+from slurm_bridge.families.vela.loop import LoopStatus
 from slurm_bridge.families.vela.scores import Weighted
-from slurm_bridge.families.vela.smart import Failure
+from slurm_bridge.families.vela.smart import AgentFailure
 from tests.unit.families.vela.support_vela import response, scripted, whole
 
 _scores = st.lists(st.integers(-1000, 1000), max_size=30)
@@ -44,15 +44,15 @@ class TestSmart:
     def test_answers_follow_each_other_with_their_scores(self):
         """Place by place."""
         merged = smart.merge(
-            {"x": response("x", "a", scores=(3,)), "y": Failure(why="late"), "z": response("z", "b", "c")}
+            {"x": response("x", "a", scores=(3,)), "y": AgentFailure(why="late"), "z": response("z", "b", "c")}
         )
         assert (merged.qualified, merged.accumulated.tolist()) == (["x/a", "z/b", "z/c"], [3, 0, 0])
         assert (merged.answered, merged.failed) == (("x", "z"), {"y": "late"})
 
     def test_nobody_is_no_answer(self):
         """Which is not the same as an answer without nodes."""
-        merged = smart.merge({"x": Failure(why="late")})
-        assert (merged.answered, merged.status) == ((), Status.UNSCHEDULABLE)
+        merged = smart.merge({"x": AgentFailure(why="late")})
+        assert (merged.answered, merged.status) == ((), LoopStatus.UNSCHEDULABLE)
 
 
 def places(*numbers: int) -> Places:
@@ -84,7 +84,7 @@ class TestLoop:
     def test_after_the_time_no_further_round_begins(self):
         """What was found by then is the answer, and one round there always is."""
         found = loop.collect(lambda _: places(5), lambda drawn: drawn, 3, expired=lambda: True)
-        assert (found.asked, found.found.tolist(), found.status) == ((3,), [5], Status.SUCCESS)
+        assert (found.asked, found.found.tolist(), found.status) == ((3,), [5], LoopStatus.SUCCESS)
 
     def test_a_strategy_that_raises_ends_it(self):
         """The reason says what it was."""
@@ -93,7 +93,7 @@ class TestLoop:
             raise OSError("gone")
 
         found = loop.collect(draw, lambda drawn: drawn, 1)
-        assert (found.status, found.reason, len(found.found)) == (Status.INTERNAL_ERROR, "OSError: gone", 0)
+        assert (found.status, found.reason, len(found.found)) == (LoopStatus.INTERNAL_ERROR, "OSError: gone", 0)
 
 
 class TestScores:
@@ -143,7 +143,7 @@ class TestCommit:
 
     def test_what_is_refused_takes_nothing(self):
         """So a smaller one after it still fits."""
-        ledger = commit.Ledger({"cpu": 5})
+        ledger = commit.NodeLedger({"cpu": 5})
         results = [ledger.commit({"cpu": amount}) for amount in (3, 3, 2)]
         assert [one.value for one in results] == ["committed", "Unschedulable", "committed"]
         assert ledger.available == {"cpu": 0}

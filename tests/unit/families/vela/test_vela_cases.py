@@ -3,35 +3,37 @@
 import pytest
 
 from slurm_bridge.families.vela import cases
-from slurm_bridge.families.vela.cases import Case, Cases, Follows, Pace
-from slurm_bridge.families.vela.decision import Decision
-from slurm_bridge.families.vela.office import Nowhere, Outcome, Unavailable
+from slurm_bridge.families.vela.cases import Cases, Follows, Pace, SamplingCase
+from slurm_bridge.families.vela.decision import SamplingDecision
+from slurm_bridge.families.vela.office import AgentsUnavailable, Nowhere, Outcome
 from tests.unit.families.vela.support_vela import farm, whole
 
 PACE = Pace(max_retries=2, first_seconds=1.0, most_seconds=60.0)
 SEEN = (1, 0)
 OTHER = (2, 0)
 NOWHERE = Nowhere(message="nothing")
-NOBODY = Unavailable(message="nobody")
+NOBODY = AgentsUnavailable(message="nobody")
 MEMBERS = farm(1).columns.members
-DECIDED = Decision(nodes=["a"], scores=whole(1), uids=["u"], rows=whole(0), members=MEMBERS, sampled=1, dropped={})
+DECIDED = SamplingDecision(
+    nodes=["a"], scores=whole(1), uids=["u"], rows=whole(0), members=MEMBERS, sampled=1, dropped={}
+)
 
 
-def asked(now: float = 0.0) -> Case:
+def asked(now: float = 0.0) -> SamplingCase:
     """A question is under way."""
-    case = Case()
+    case = SamplingCase()
     case.asked("s", 1, now, SEEN)
     return case
 
 
-def told(outcome: Outcome, now: float = 0.0) -> Case:
+def told(outcome: Outcome, now: float = 0.0) -> SamplingCase:
     """It was answered."""
     case = asked()
     case.told("s", outcome, now, PACE)
     return case
 
 
-def exhausted() -> Case:
+def exhausted() -> SamplingCase:
     """Every try was in vain."""
     case = told(NOWHERE)
     for _ in range(PACE.max_retries):
@@ -40,14 +42,14 @@ def exhausted() -> Case:
     return case
 
 
-def handed(now: float = 0.0) -> Case:
+def handed(now: float = 0.0) -> SamplingCase:
     """The chain has had the sample, and no node was left."""
     case = told(DECIDED)
     case.handed("s", now, SEEN, PACE)
     return case
 
 
-def placed() -> Case:
+def placed() -> SamplingCase:
     """A job was submitted."""
     case = told(DECIDED)
     case.placed = True
@@ -55,7 +57,7 @@ def placed() -> Case:
 
 
 TABLE = {
-    "nothing yet": (Case(), 0.0, SEEN, Follows.ASK),
+    "nothing yet": (SamplingCase(), 0.0, SEEN, Follows.ASK),
     "asked": (asked(), 59.0, SEEN, Follows.WAIT),
     "asked, and nobody answered": (asked(), 60.0, SEEN, Follows.ASK),
     "no node": (told(NOWHERE), 0.9, SEEN, Follows.HOLD),

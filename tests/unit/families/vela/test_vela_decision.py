@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.families.vela import candidates, conflict, decision, smart
 from slurm_bridge.families.vela.counts import WORDS
-from slurm_bridge.families.vela.decision import Decider, Decision
+from slurm_bridge.families.vela.decision import Decider, SamplingDecision
 from slurm_bridge.families.vela.options import DecisionOptions
 from slurm_bridge.families.vela.samples import SamplingResponse
-from slurm_bridge.families.vela.scene import Scene
+from slurm_bridge.families.vela.scene import SamplingScene
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.translate import resources
 from tests.unit.families.vela.support_vela import farm, limited, response
@@ -21,11 +21,11 @@ from tests.unit.hooks.builders import cluster, node, pod
 SNAPSHOT = farm(4)
 
 
-def decided(*answers: SamplingResponse, one: Pod | None = None, **options: object) -> Decision:
+def decided(*answers: SamplingResponse, one: Pod | None = None, **options: object) -> SamplingDecision:
     """What is left of these answers."""
     merged = smart.merge({answer.cluster: answer for answer in answers})
     decider = Decider(DecisionOptions.model_validate(options))
-    return decider.decide(merged, Scene(one or limited(), SNAPSHOT.columns, 0.0))
+    return decider.decide(merged, SamplingScene(one or limited(), SNAPSHOT.columns, 0.0))
 
 
 class TestDecide:
@@ -49,7 +49,9 @@ class TestDecide:
             "east": response("east", "n00", "nobody", "n02", scores=(10, 0, 0), uids=("uid-n00", "", "")),
             "west": response("west", "n00", "n01", scores=(90, 50), uids=("", "of another one")),
         }
-        found = Decider(DecisionOptions(scores=())).decide(smart.merge(answers), Scene(limited(), known.columns, 0.0))
+        found = Decider(DecisionOptions(scores=())).decide(
+            smart.merge(answers), SamplingScene(limited(), known.columns, 0.0)
+        )
         assert (found.nodes, found.scores.tolist(), found.sampled) == (["n00"], [10], 5)
         assert found.dropped == {
             decision.UNKNOWN_HERE: 1,
@@ -115,7 +117,7 @@ class TestCandidates:
 class TestConflicts:
     def check(self, *pods: Pod, there: tuple[Pod, ...] = (), uids: dict[str, str] | None = None) -> dict[str, str]:
         """All of them on node n, beside those that are there."""
-        made = cluster_cache.Keeper(resources.requests_of)
+        made = cluster_cache.ClusterCache(resources.requests_of)
         made.on_node(None, node("n", allocatable={"cpu": "4"}))
         for one in there:
             made.on_pod(None, one)

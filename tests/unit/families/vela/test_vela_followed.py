@@ -17,7 +17,7 @@ from slurm_bridge.families.vela.idle import Idle
 from slurm_bridge.families.vela.joint_filter import Sift
 from slurm_bridge.families.vela.plugins import fit
 from slurm_bridge.families.vela.plugins.fit import FitOptions, ResourcesFit
-from slurm_bridge.families.vela.scene import Rows, Scene
+from slurm_bridge.families.vela.scene import Rows, SamplingScene
 from slurm_bridge.translate import resources
 from tests.unit.families.vela.support_vela import farm, limited
 from tests.unit.hooks.builders import node, pod
@@ -35,7 +35,7 @@ class Changing:
     """A keeper of nodes on which pods begin."""
 
     def __init__(self) -> None:
-        self.keeper = cluster_cache.Keeper(resources.requests_of)
+        self.keeper = cluster_cache.ClusterCache(resources.requests_of)
         self._begun = 0
         for place in range(NUMBER):
             self.keeper.on_node(None, node(f"n{place:02}", allocatable=ROOM))
@@ -60,7 +60,7 @@ class Changing:
 
 def score(cluster: Changing) -> list[int]:
     """What a new plugin says of all nodes."""
-    scene = Scene(limited(limits={"cpu": "1"}), cluster.columns, 0.0)
+    scene = SamplingScene(limited(limits={"cpu": "1"}), cluster.columns, 0.0)
     return ResourcesFit(FitOptions()).score(scene, np.arange(NUMBER)).tolist()
 
 
@@ -77,7 +77,7 @@ class TestHowFull:
         cluster, plugin, rows = Changing(), ResourcesFit(FitOptions(mode=mode)), np.arange(NUMBER)
         for places in [[], *steps]:
             cluster.begins(*places)
-            scene = Scene(limited(limits=limits), cluster.columns, 0.0)
+            scene = SamplingScene(limited(limits=limits), cluster.columns, 0.0)
             anew = fit.score(scene.limits, scene.nodes.allocatable, free(scene.nodes), mode)
             assert plugin.score(scene, rows).tolist() == anew.tolist()
 
@@ -95,11 +95,11 @@ class TestHowFull:
         cluster = Changing()
         cluster.begins(1)
         nodes = cluster.columns
-        small, large = (Scene(limited(limits={"cpu": cpu}), nodes, 0.0) for cpu in ("1", "2"))
+        small, large = (SamplingScene(limited(limits={"cpu": cpu}), nodes, 0.0) for cpu in ("1", "2"))
         rows = np.arange(NUMBER)
         assert plugin.score(small, rows).tolist() == plugin.score(large, rows).tolist()
         cluster.begins(2)
-        again = plugin.score(Scene(limited(limits={"cpu": "1"}), cluster.columns, 0.0), rows)
+        again = plugin.score(SamplingScene(limited(limits={"cpu": "1"}), cluster.columns, 0.0), rows)
         assert again[1] == again[2] < again[3]
 
 
@@ -111,7 +111,7 @@ class Odd:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    def fits(self, _scene: Scene, rows: Rows) -> Mask:
+    def fits(self, _scene: SamplingScene, rows: Rows) -> Mask:
         self.asked += rows.tolist()
         return rows % 2 == 1
 
@@ -125,10 +125,10 @@ class Above:
         self._least = least
         self.asked = 0
 
-    def fits(self, scene: Scene, rows: Rows) -> Mask:
+    def fits(self, scene: SamplingScene, rows: Rows) -> Mask:
         return self.every(scene)[rows]
 
-    def every(self, scene: Scene) -> Mask:
+    def every(self, scene: SamplingScene) -> Mask:
         self.asked += 1
         return np.arange(len(scene.nodes)) >= self._least
 
@@ -137,7 +137,7 @@ class TestSift:
     @hypothesis.given(st.lists(st.integers(0, 9), unique=True), st.integers(0, 9))
     def test_what_passes_all_filters_stays_in_its_order(self, rows: list[int], least: int):
         """Whatever the order of the filters."""
-        scene = Scene(limited(), farm(10).columns, 0.0)
+        scene = SamplingScene(limited(), farm(10).columns, 0.0)
         expected = [place for place, row in enumerate(rows) if row >= least and row % 2]
         for filters in ((Odd(), Above(least)), (Above(least), Odd())):
             assert Sift(filters).of(scene).places(np.array(rows, np.intp)).tolist() == expected
@@ -145,13 +145,13 @@ class TestSift:
     def test_who_knows_it_of_all_nodes_is_asked_once_for_a_question(self):
         """And others about what is left for them."""
         odd, above = Odd(), Above(5)
-        sieve = Sift([odd, above]).of(Scene(limited(), farm(10).columns, 0.0))
+        sieve = Sift([odd, above]).of(SamplingScene(limited(), farm(10).columns, 0.0))
         assert [sieve.places(np.array(rows)).tolist() for rows in ([1, 7], [8, 9])] == [[1], [1]]
         assert (above.asked, odd.asked) == (1, [7, 8, 9])
 
     def test_without_filters_all_stay(self):
         """In their order."""
-        sieve = Sift([]).of(Scene(limited(), farm(3).columns, 0.0))
+        sieve = Sift([]).of(SamplingScene(limited(), farm(3).columns, 0.0))
         assert sieve.places(np.array([2, 0])).tolist() == [0, 1]
 
 

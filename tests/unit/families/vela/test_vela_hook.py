@@ -604,7 +604,7 @@ def _made(name: str, created: str, *, priority: int | None = 0) -> Workload:
 
 def _used(number: int, cpus: dict[str, str], gpu: tuple[str, ...] = ()) -> ClusterSnapshot:
     """Nodes of which some are in use, and some in a partition of their own."""
-    made = cluster_cache.Keeper(resources.requests_of)
+    made = cluster_cache.ClusterCache(resources.requests_of)
     names = [f"n{place:02}" for place in range(number)]
     for name in names:
         made.on_node(None, node(name))

@@ -14,8 +14,8 @@ from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import catalogue
 from slurm_bridge.families.vela.catalogue import PluginOptions
 from slurm_bridge.families.vela.plugins import fit, geo
-from slurm_bridge.families.vela.plugins.geo import Place
-from slurm_bridge.families.vela.scene import Scene
+from slurm_bridge.families.vela.plugins.geo import Coordinates
+from slurm_bridge.families.vela.scene import SamplingScene
 from slurm_bridge.model.node import Node, Taint
 from slurm_bridge.model.pod import Container, Pod
 from slurm_bridge.translate import resources
@@ -28,7 +28,7 @@ _degrees = st.tuples(st.floats(-90, 90), st.floats(-180, 180))
 
 def seen(*nodes: Any, pods: tuple[Pod, ...] = ()) -> ClusterSnapshot:
     """These nodes with these pods."""
-    made = cluster_cache.Keeper(resources.requests_of)
+    made = cluster_cache.ClusterCache(resources.requests_of)
     for one in nodes:
         made.on_node(None, one)
     for one in pods:
@@ -40,7 +40,7 @@ def fitting(name: str, one: Pod, snapshot: ClusterSnapshot, **args: Any) -> dict
     """What a filter says of every node."""
     (plugin,) = catalogue.filters([PluginOptions(name=name, args=args)])
     rows = np.flatnonzero(snapshot.columns.present)
-    answers = plugin.fits(Scene(one, snapshot.columns, NOW), rows).tolist()
+    answers = plugin.fits(SamplingScene(one, snapshot.columns, NOW), rows).tolist()
     return dict(zip(snapshot.columns.names[rows].tolist(), answers, strict=True))
 
 
@@ -48,7 +48,7 @@ def scored(name: str, one: Pod, snapshot: ClusterSnapshot, **args: Any) -> dict[
     """What a score plugin says of every node."""
     (scorer,) = catalogue.scorers([PluginOptions(name=name, args=args)])
     rows = np.flatnonzero(snapshot.columns.present)
-    answers = scorer.plugin.score(Scene(one, snapshot.columns, NOW), rows).tolist()
+    answers = scorer.plugin.score(SamplingScene(one, snapshot.columns, NOW), rows).tolist()
     return dict(zip(snapshot.columns.names[rows].tolist(), answers, strict=True))
 
 
@@ -85,7 +85,7 @@ class TestResourcesFit:
         one = limited(limits={"cpu": "500m", "memory": "1Ki"})
         spec = msgspec.structs.replace(one.spec, containers=(*one.spec.containers * 2, Container(name="free")))
         two = msgspec.structs.replace(one, spec=spec)
-        assert Scene(two, self.CLUSTER.columns, NOW).limits == {"cpu": 1000, "memory": 2048}
+        assert SamplingScene(two, self.CLUSTER.columns, NOW).limits == {"cpu": 1000, "memory": 2048}
 
     def test_exact_percentages_are_not_cut(self):
         """29 % are 29 although 0.29 is no binary fraction."""
@@ -131,8 +131,8 @@ class TestGeoLocation:
     @hypothesis.given(_degrees, _degrees)
     def test_distances_are_the_same_there_and_back(self, one: tuple[float, float], other: tuple[float, float]):
         """And never longer than half way around."""
-        there = geo.distance(Place(*one), np.array([other[0]]), np.array([other[1]]))[0]
-        back = geo.distance(Place(*other), np.array([one[0]]), np.array([one[1]]))[0]
+        there = geo.distance(Coordinates(*one), np.array([other[0]]), np.array([other[1]]))[0]
+        back = geo.distance(Coordinates(*other), np.array([one[0]]), np.array([one[1]]))[0]
         assert there == pytest.approx(back, abs=1e-3)
         assert 0 <= there <= math.pi * geo.EARTH_RADIUS_KM + 1e-6
 

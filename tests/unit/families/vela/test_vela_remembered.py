@@ -13,10 +13,10 @@ from slurm_bridge.cluster import cluster_cache
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
 from slurm_bridge.families.vela import samples, shard, smart
 from slurm_bridge.families.vela.book import SPARE, Book
-from slurm_bridge.families.vela.decision import OTHER_NODE, Decider, Decision
+from slurm_bridge.families.vela.decision import OTHER_NODE, Decider, SamplingDecision
 from slurm_bridge.families.vela.options import DecisionOptions
 from slurm_bridge.families.vela.samples import Picked, SamplingResponse
-from slurm_bridge.families.vela.scene import Alike, Known, Scene, never, same_node
+from slurm_bridge.families.vela.scene import Alike, SamplingScene, SceneCache, never, same_node
 from slurm_bridge.model.slurmnode import SlurmNode
 from slurm_bridge.translate import resources
 from tests.unit.families.vela.support_vela import limited
@@ -27,7 +27,7 @@ class Cluster:
     """A keeper with some nodes, which changes."""
 
     def __init__(self, number: int = 3) -> None:
-        self.keeper = cluster_cache.Keeper(resources.requests_of)
+        self.keeper = cluster_cache.ClusterCache(resources.requests_of)
         self.nodes = {f"n{place}": node(f"n{place}") for place in range(number)}
         for one in self.nodes.values():
             self.keeper.on_node(None, one)
@@ -59,7 +59,7 @@ class Cluster:
 class TestKnown:
     def asked(self, cluster: Cluster, alike: Alike, change: str) -> int:
         """How often an answer is worked out before and after such a change."""
-        known: Known[str, int] = Known(alike)
+        known: SceneCache[str, int] = SceneCache(alike)
         often: list[int] = []
 
         def work_out() -> int:
@@ -140,9 +140,9 @@ def _sampled(cluster: Cluster) -> SamplingResponse:
     )
 
 
-def _decided(answer: SamplingResponse, snapshot: ClusterSnapshot) -> Decision:
+def _decided(answer: SamplingResponse, snapshot: ClusterSnapshot) -> SamplingDecision:
     merged = smart.merge({answer.cluster: answer})
-    return Decider(DecisionOptions()).decide(merged, Scene(limited(), snapshot.columns, 0.0))
+    return Decider(DecisionOptions()).decide(merged, SamplingScene(limited(), snapshot.columns, 0.0))
 
 
 class TestDecision:

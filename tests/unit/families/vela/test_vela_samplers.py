@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.families.vela.agents import Member, Patience, RemoteAgent
+from slurm_bridge.families.vela.agents import AgentMember, Patience, RemoteAgent
 from slurm_bridge.families.vela.options import AgentOptions, VelaOptions
 from slurm_bridge.families.vela.pipeline import NotSampled
 from slurm_bridge.families.vela.samplers import LocalNodesSampler, RemoteNodesSampler
 from slurm_bridge.families.vela.samples import SamplingRequest
-from slurm_bridge.families.vela.smart import Failure, Merged
+from slurm_bridge.families.vela.smart import AgentFailure, Merged
 from slurm_bridge.hooks.services import NotAnswered
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
 from tests.unit.families.vela.support_vela import DOWN, FakeAgent, FakePost, Stage, answering, farm, limited, response
@@ -133,17 +133,17 @@ class TestRemote:
 
 
 class TestMember:
-    def member(self, agent: Any, clock: VirtualClock, patience: Patience, **options: Any) -> Member:
+    def member(self, agent: Any, clock: VirtualClock, patience: Patience, **options: Any) -> AgentMember:
         """An agent over HTTP, unless told."""
         given = AgentOptions.model_validate({"name": "east", "url": "http://east", **options})
-        return Member(agent, given, clock, patience=patience)
+        return AgentMember(agent, given, clock, patience=patience)
 
     def test_after_some_failures_in_a_row_it_is_left_out_for_a_while(self):
         """Then one more failure is enough."""
         clock, agent = VirtualClock(), FakeAgent("east", NotSampled("no"))
         one = self.member(agent, clock, Patience(2, 5.0))
         said = [one.ask(REQUEST, "random") for _ in range(3)]
-        assert [answer.why for answer in said if isinstance(answer, Failure)] == [
+        assert [answer.why for answer in said if isinstance(answer, AgentFailure)] == [
             "no",
             "no",
             "failed 2 times in a row and is left out for another 5 s",

@@ -44,7 +44,7 @@ class TestRequest:
     )
     def test_anything_else_is_unreadable(self, body: bytes):
         """The message says what a request is."""
-        with pytest.raises(wire.Unreadable, match="the request is not"):
+        with pytest.raises(wire.UnreadableMessage, match="the request is not"):
             wire.read_request(body)
 
 
@@ -88,7 +88,7 @@ class TestResponse:
     )
     def test_nonsense_names_the_agent(self, answer: Any):
         """And the place in the answer."""
-        with pytest.raises(wire.Unreadable, match="agent east did not answer with"):
+        with pytest.raises(wire.UnreadableMessage, match="agent east did not answer with"):
             wire.response_of(answer, "east")
 
 

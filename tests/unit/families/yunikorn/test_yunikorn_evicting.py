@@ -5,12 +5,12 @@ import threading
 import pytest
 
 from slurm_bridge.families.yunikorn import core_requests, setup
-from slurm_bridge.families.yunikorn.demands import Demand
+from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
 from slurm_bridge.families.yunikorn.queues.records import Eviction, News
-from slurm_bridge.families.yunikorn.restorer import Known
+from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.hooks.evictions import Evicts, Recall
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import VirtualClock
@@ -33,7 +33,7 @@ class Log:
 class Scene:
     """Queue a is guaranteed two of the four cpus that it has together with b."""
 
-    def __init__(self, *known: Known, ahead: int = 16, quota: bool = False) -> None:
+    def __init__(self, *known: RestoredWorkload, ahead: int = 16, quota: bool = False) -> None:
         self.clock, self.log, self.woken = VirtualClock(), Log(), list[str]()
         mine = queue("a", resources={"guaranteed": {"vcore": "2"}}, properties={"preemption.delay": "5s"})
         others = queue("b", properties={"quota.preemption.delay": "10s"} if quota else {})
@@ -62,9 +62,9 @@ class Scene:
         return {name: one.allocated.get("vcore", 0) // 1000 for name, one in found.items()}
 
 
-def demand(uid: str, path: str = "root.team.b", cpus: int = 1, created: float = 0.0) -> Demand:
+def demand(uid: str, path: str = "root.team.b", cpus: int = 1, created: float = 0.0) -> CoreDemand:
     """A workload of a queue."""
-    return Demand(
+    return CoreDemand(
         uid=uid,
         title=f"team/{uid}",
         total={"vcore": 1000 * cpus, "pods": 1},
@@ -78,11 +78,11 @@ def demand(uid: str, path: str = "root.team.b", cpus: int = 1, created: float = 
     )
 
 
-def running(**changes: str) -> list[Known]:
+def running(**changes: str) -> list[RestoredWorkload]:
     """Four of queue b, one cpu each; b4 came last."""
     there = {f"b{number}": "" for number in (1, 2, 3, 4)} | changes
     return [
-        Known(demand=demand(uid, created=float(uid[1:])), makes_room_for=asker)
+        RestoredWorkload(demand=demand(uid, created=float(uid[1:])), makes_room_for=asker)
         for uid, asker in there.items()
         if asker != "gone"
     ]
@@ -228,9 +228,9 @@ def test_a_lowered_maximum_names_no_asker() -> None:
     assert scene.manager.evictions.recalls()[uid].cause == "queue root.team.b (over its maximum)"
 
 
-def waits(*victims: str) -> Known:
+def waits(*victims: str) -> RestoredWorkload:
     """The one that asked, as its pods say."""
-    return Known(demand=MINE, waits=True, room_made_by={uid: f"team/{uid}" for uid in victims})
+    return RestoredWorkload(demand=MINE, waits=True, room_made_by={uid: f"team/{uid}" for uid in victims})
 
 
 @pytest.mark.parametrize("gone", [(), ("b4",), ("b3", "b4")])
@@ -258,7 +258,7 @@ def test_what_pods_say_that_nobody_acted_on_is_dropped() -> None:
 def test_whoever_leaves_is_not_asked_to_go_again() -> None:
     """Nor anybody in its place: what it leaves is enough."""
     known = running()
-    scene = Scene(*known[:2], *(Known(demand=one.demand, leaves=True) for one in known[2:]))
+    scene = Scene(*known[:2], *(RestoredWorkload(demand=one.demand, leaves=True) for one in known[2:]))
     assert scene.victims == {"b3": "", "b4": ""}
     scene.manager.enter(MINE)
     scene.later(60)

@@ -5,7 +5,7 @@ import collections
 import pytest
 
 from slurm_bridge.families.yunikorn import node_scores, setup
-from slurm_bridge.families.yunikorn.demands import Demand
+from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.manager import Manager
 from slurm_bridge.families.yunikorn.members import UNSEEN_SECONDS, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
@@ -21,9 +21,9 @@ AHEAD = 10
 RUNNING = 20
 
 
-def demand(path: str, number: int, cpus: int = 1) -> Demand:
+def demand(path: str, number: int, cpus: int = 1) -> CoreDemand:
     """The so manieth workload of a queue."""
-    return Demand(
+    return CoreDemand(
         uid=f"{path}-{number}",
         title=f"team/{path}-{number}",
         total={"vcore": 1000 * cpus, "pods": 1},

@@ -8,11 +8,11 @@ import pytest
 
 from slurm_bridge.families.shared.inline import IN_A_ROW, InlineBudget
 from slurm_bridge.families.yunikorn import setup
-from slurm_bridge.families.yunikorn.demands import Demand
+from slurm_bridge.families.yunikorn.demands import CoreDemand
 from slurm_bridge.families.yunikorn.manager import Manager
-from slurm_bridge.families.yunikorn.members import Member, Stage
+from slurm_bridge.families.yunikorn.members import QueueMember, Stage
 from slurm_bridge.families.yunikorn.options import YunikornOptions
-from slurm_bridge.families.yunikorn.restorer import Known
+from slurm_bridge.families.yunikorn.restorer import RestoredWorkload
 from slurm_bridge.hooks.services import HookServices
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
 from tests.component.families.yunikorn.yunikorn_scenes import document, queue
@@ -29,9 +29,9 @@ def never() -> InlineBudget:
     return inline
 
 
-def demand(uid: str, cpus: int = 1) -> Demand:
+def demand(uid: str, cpus: int = 1) -> CoreDemand:
     """A workload of queue a."""
-    return Demand(
+    return CoreDemand(
         uid=uid,
         title=f"team/{uid}",
         total={"vcore": 1000 * cpus, "pods": 1},
@@ -71,7 +71,7 @@ def test_who_is_let_in_is_woken(manager: Manager, woken: "queues.SimpleQueue[str
     assert second.queue == "root.a"
 
 
-def await_given(member: Member, woken: "queues.SimpleQueue[str]") -> None:
+def await_given(member: QueueMember, woken: "queues.SimpleQueue[str]") -> None:
     """Until it is woken and may go on."""
     while woken.get(timeout=SECONDS) != member.demand.uid or member.stage is not Stage.GIVEN:
         pass
@@ -81,7 +81,7 @@ def test_who_has_entered_a_queue_is_woken_to_be_told_why_it_waits(
     manager: Manager, woken: "queues.SimpleQueue[str]"
 ) -> None:
     """The pass in which it entered knew only that it enters."""
-    manager.begin([Known(demand=demand("runs", 2))])
+    manager.begin([RestoredWorkload(demand=demand("runs", 2))])
     waits = manager.enter(demand("waits"))
     assert woken.get(timeout=SECONDS) == "waits"
     assert (waits.stage, waits.queue) == (Stage.ASKED, "root.a")
@@ -89,7 +89,7 @@ def test_who_has_entered_a_queue_is_woken_to_be_told_why_it_waits(
 
 def test_what_runs_is_known_when_it_begins(manager: Manager) -> None:
     """Before any thread could have told it."""
-    manager.begin([Known(demand=demand("runs"))])
+    manager.begin([RestoredWorkload(demand=demand("runs"))])
     assert manager.members["runs"].queue == "root.a"
     assert manager.committed(lambda partition: partition.root.allocated["vcore"]) == 1000
 
@@ -101,7 +101,7 @@ def test_who_has_to_go_is_woken(woken: "queues.SimpleQueue[str]") -> None:
     options = YunikornOptions.model_validate({"configuration": document(team)})
     made = Manager(setup.make(options), HookServices(clock=SystemClock(), wake=woken.put), never())
     known = [dataclasses.replace(demand(f"b{number}"), queue="root.team.b", created=number) for number in (1, 2)]
-    made.begin(Known(demand=one) for one in known)
+    made.begin(RestoredWorkload(demand=one) for one in known)
     waiting = made.enter(dataclasses.replace(demand("mine"), queue="root.team.a"))
     while woken.get(timeout=SECONDS) not in ("b1", "b2"):
         pass

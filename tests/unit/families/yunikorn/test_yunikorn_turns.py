@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from slurm_bridge.families.shared.inline import IN_A_ROW, InlineBudget
-from slurm_bridge.families.yunikorn.turns import Turns
+from slurm_bridge.families.yunikorn.turns import CoreTurns
 from slurm_bridge.runtime.clock import SystemClock, VirtualClock
 
 SECONDS = 20.0
@@ -33,7 +33,7 @@ class Work:
     def fail(self, error: Exception) -> None:
         self.failed.append(error)
 
-    def tell(self, turns: Turns, what: str) -> None:
+    def tell(self, turns: CoreTurns, what: str) -> None:
         """As a pass does."""
         with self.changed:
             self.told.append(what)
@@ -52,11 +52,11 @@ def work() -> Work:
 
 
 @pytest.fixture
-def started() -> Iterator[Callable[[Turns], None]]:
+def started() -> Iterator[Callable[[CoreTurns], None]]:
     """Gives turns their thread."""
     stop, every = threading.Event(), []
 
-    def start(turns: Turns) -> None:
+    def start(turns: CoreTurns) -> None:
         thread = threading.Thread(target=turns.serve, args=(stop,), name="its own", daemon=True)
         every.append((turns, thread))
         thread.start()
@@ -69,13 +69,13 @@ def started() -> Iterator[Callable[[Turns], None]]:
         assert not thread.is_alive()
 
 
-def made(work: Work, most: float = SECONDS) -> Turns:
+def made(work: Work, most: float = SECONDS) -> CoreTurns:
     """Whose thread is not started."""
     inline = InlineBudget(VirtualClock(), most)
-    return Turns(work.settle, work.fail, SystemClock(), threads=True, inline=inline)
+    return CoreTurns(work.settle, work.fail, SystemClock(), threads=True, inline=inline)
 
 
-def another_at(work: Work, turns: Turns, what: str) -> tuple[threading.Thread, threading.Event]:
+def another_at(work: Work, turns: CoreTurns, what: str) -> tuple[threading.Thread, threading.Event]:
     """Somebody else is in the middle of this, until the event is set; what comes after it is not held up."""
     here, go_on = threading.Event(), threading.Event()
 
@@ -110,7 +110,7 @@ def test_what_is_told_from_within_the_work_does_not_begin_it_again(work: Work):
     assert (len(depth), len(work.done)) == (1, 1)
 
 
-def test_what_is_told_while_another_works_is_done_by_the_thread(work: Work, started: Callable[[Turns], None]):
+def test_what_is_told_while_another_works_is_done_by_the_thread(work: Work, started: Callable[[CoreTurns], None]):
     """However late it came for the other."""
     turns = made(work)
     other, go_on = another_at(work, turns, "one")
@@ -123,7 +123,7 @@ def test_what_is_told_while_another_works_is_done_by_the_thread(work: Work, star
     assert ("two", "its own") in work.done
 
 
-def test_what_takes_long_is_done_by_the_thread(work: Work, started: Callable[[Turns], None]):
+def test_what_takes_long_is_done_by_the_thread(work: Work, started: Callable[[CoreTurns], None]):
     """A pass has no time for it."""
     turns = made(work, most=-1.0)
     for _ in range(IN_A_ROW):
@@ -168,7 +168,7 @@ def test_without_a_thread_a_failure_is_the_callers(work: Work):
         raise LookupError("broken")
 
     work.during = fails
-    turns = Turns(work.settle, work.fail, SystemClock(), threads=False)
+    turns = CoreTurns(work.settle, work.fail, SystemClock(), threads=False)
     with pytest.raises(LookupError, match="broken"):
         work.tell(turns, "one")
 
@@ -183,7 +183,7 @@ def test_what_nobody_waits_for_is_left_to_whoever_asks_next(work: Work):
     assert [one for one, _ in work.done] == ["left", "asked"]
 
 
-def test_what_nobody_waits_for_is_done_where_nobody_asks(work: Work, started: Callable[[Turns], None]):
+def test_what_nobody_waits_for_is_done_where_nobody_asks(work: Work, started: Callable[[CoreTurns], None]):
     """By the thread, soon."""
     turns = made(work)
     started(turns)
@@ -195,7 +195,7 @@ def test_what_nobody_waits_for_is_done_where_nobody_asks(work: Work, started: Ca
 
 def test_without_a_thread_it_is_done_at_once(work: Work):
     """There is nobody to leave it to."""
-    turns = Turns(work.settle, work.fail, SystemClock(), threads=False)
+    turns = CoreTurns(work.settle, work.fail, SystemClock(), threads=False)
     work.told.append("left")
     turns.leave()
     assert [one for one, _ in work.done] == ["left"]

@@ -33,7 +33,7 @@ class Template:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class QueueDocument:
     """One queue with all that is below it; names are kept as they are written."""
 
     name: str
@@ -46,7 +46,7 @@ class Queue:
     properties: Stated = NOTHING
     template: Template | None = None
     limits: tuple[Limit, ...] = ()
-    queues: tuple["Queue", ...] = ()
+    queues: tuple["QueueDocument", ...] = ()
     where: str = dataclasses.field(default="", compare=False)
 
     @property
@@ -54,13 +54,13 @@ class Queue:
         """Applications go into leaves only."""
         return not (self.parent or self.queues)
 
-    def child(self, name: str) -> "Queue | None":
+    def child(self, name: str) -> "QueueDocument | None":
         """The child of this name, ignoring case."""
         return next((queue for queue in self.queues if queue.name.lower() == name.lower()), None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class UserFilter:
     """Whom a placement rule is for; `kind` is allow, deny or empty, in any case of letters."""
 
     kind: str = ""
@@ -75,14 +75,14 @@ class Filter:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class PlacementRule:
     """One placement rule; its parent rule finds the queue above."""
 
     name: str
     value: str = ""
     create: bool = False
-    parent: "Rule | None" = None
-    filter: Filter = Filter()
+    parent: "PlacementRule | None" = None
+    filter: UserFilter = UserFilter()
     where: str = dataclasses.field(default="", compare=False)
 
     @property
@@ -90,7 +90,7 @@ class Rule:
         """The name ignoring case."""
         return self.name.lower()
 
-    def chain(self) -> tuple["Rule", ...]:
+    def chain(self) -> tuple["PlacementRule", ...]:
         """The rule with all its parent rules, the outermost first."""
         return (*(self.parent.chain() if self.parent else ()), self)
 
@@ -105,7 +105,7 @@ class NodeSort:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Preemption:
+class PreemptionDocument:
     """Whether a partition preempts for guarantees, and for maxima that were lowered."""
 
     enabled: bool = True
@@ -113,15 +113,15 @@ class Preemption:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
+class PartitionDocument:
     """One tree of queues; `limits` are those that were written on the partition and hold for its root."""
 
     name: str
-    root: Queue
+    root: QueueDocument
     limits: tuple[Limit, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PlacementRule, ...] = ()
     node_sort: NodeSort = NodeSort()
-    preemption: Preemption = Preemption()
+    preemption: PreemptionDocument = PreemptionDocument()
     where: str = dataclasses.field(default="", compare=False)
 
 
@@ -129,10 +129,10 @@ class Partition:
 class Document:
     """A whole configuration."""
 
-    partitions: tuple[Partition, ...]
+    partitions: tuple[PartitionDocument, ...]
 
 
-def walk(queue: Queue, above: str = "") -> Iterator[tuple[str, Queue]]:
+def walk(queue: QueueDocument, above: str = "") -> Iterator[tuple[str, QueueDocument]]:
     """The queue and all below it with their paths, parents first."""
     path = f"{above}.{queue.name.lower()}" if above else queue.name.lower()
     yield path, queue

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 #: By the old word.
 HINTS: Mapping[str, str] = {
@@ -20,13 +20,13 @@ LISTS: Mapping[str, str] = {
 }
 
 
-def within(value: object, where: str) -> Iterator[Problem]:
+def within(value: object, where: str) -> Iterator[QueueProblem]:
     """Every old word at or below a place that is not read any further."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             place = f"{where}.{key}"
             if key in HINTS:
-                yield Problem(code="seed_spelling", field=place, there="is an old name", allowed=HINTS[key])
+                yield QueueProblem(code="seed_spelling", field=place, there="is an old name", allowed=HINTS[key])
             yield from within(inner, place)
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
         for number, inner in enumerate(value):

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from slurm_bridge.families.yunikorn.queues.config import documents, properties
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
-from slurm_bridge.families.yunikorn.queues.config.records import Record
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
+from slurm_bridge.families.yunikorn.queues.config.records import ConfigRecord
 
 #: The name of a partition that has none.
 DEFAULT = "default"
@@ -16,13 +16,13 @@ class Parsed:
     """What could be read, and what was wrong with it."""
 
     document: documents.Document
-    problems: tuple[Problem, ...]
+    problems: tuple[QueueProblem, ...]
 
 
 def parse(mapping: object) -> Parsed:
     """The document as it is given, a root put above queues that have none."""
-    problems: list[Problem] = []
-    record = Record(mapping, "", problems)
+    problems: list[QueueProblem] = []
+    record = ConfigRecord(mapping, "", problems)
     partitions = tuple(map(_partition, record.records("partitions")))
     record.finish()
     if not partitions and not record.is_noted("partitions"):
@@ -30,10 +30,10 @@ def parse(mapping: object) -> Parsed:
     return Parsed(document=documents.Document(partitions=partitions), problems=tuple(problems))
 
 
-def _partition(record: Record) -> documents.Partition:
+def _partition(record: ConfigRecord) -> documents.PartitionDocument:
     limits = tuple(map(_limit, record.records("limits")))
     queues = tuple(map(_queue, record.records("queues")))
-    read = documents.Partition(
+    read = documents.PartitionDocument(
         name=record.text("name") or DEFAULT,
         root=_rooted(queues, limits, f"{record.where}.queues"),
         limits=limits,
@@ -48,18 +48,20 @@ def _partition(record: Record) -> documents.Partition:
     return read
 
 
-def _rooted(queues: tuple[documents.Queue, ...], limits: tuple[documents.Limit, ...], where: str) -> documents.Queue:
+def _rooted(
+    queues: tuple[documents.QueueDocument, ...], limits: tuple[documents.Limit, ...], where: str
+) -> documents.QueueDocument:
     """The one queue that is called root, or a root above all; it has the limits of the partition if it has none."""
     if len(queues) == 1 and queues[0].name.lower() == documents.ROOT:
         root = dataclasses.replace(queues[0], name=documents.ROOT, parent=True)
     else:
-        root = documents.Queue(name=documents.ROOT, parent=True, queues=queues, where=where)
+        root = documents.QueueDocument(name=documents.ROOT, parent=True, queues=queues, where=where)
     return root if root.limits else dataclasses.replace(root, limits=limits)
 
 
-def _queue(record: Record) -> documents.Queue:
+def _queue(record: ConfigRecord) -> documents.QueueDocument:
     guaranteed, maximum = _resources(record.record("resources"))
-    read = documents.Queue(
+    read = documents.QueueDocument(
         name=record.text("name"),
         parent=record.flag("parent"),
         submit_acl=record.text("submitacl"),
@@ -77,7 +79,7 @@ def _queue(record: Record) -> documents.Queue:
     return read
 
 
-def _resources(record: Record | None) -> tuple[Mapping[str, int] | None, Mapping[str, int] | None]:
+def _resources(record: ConfigRecord | None) -> tuple[Mapping[str, int] | None, Mapping[str, int] | None]:
     if record is None:
         return None, None
     read = record.amount("guaranteed"), record.amount("max")
@@ -85,7 +87,7 @@ def _resources(record: Record | None) -> tuple[Mapping[str, int] | None, Mapping
     return read
 
 
-def _template(record: Record | None) -> documents.Template | None:
+def _template(record: ConfigRecord | None) -> documents.Template | None:
     if record is None:
         return None
     guaranteed, maximum = _resources(record.record("resources"))
@@ -100,7 +102,7 @@ def _template(record: Record | None) -> documents.Template | None:
     return read
 
 
-def _properties(record: Record | None) -> properties.Stated:
+def _properties(record: ConfigRecord | None) -> properties.Stated:
     """The properties that a queue states; values may be written as numbers, as in YuniKorn's own files."""
     said = {}
     for name, where, value in record.items() if record else ():
@@ -115,7 +117,7 @@ def _properties(record: Record | None) -> properties.Stated:
     return properties.Stated(**said)
 
 
-def _limit(record: Record) -> documents.Limit:
+def _limit(record: ConfigRecord) -> documents.Limit:
     read = documents.Limit(
         note=record.text("limit"),
         users=record.texts("users"),
@@ -128,9 +130,9 @@ def _limit(record: Record) -> documents.Limit:
     return read
 
 
-def _rule(record: Record) -> documents.Rule:
+def _rule(record: ConfigRecord) -> documents.PlacementRule:
     parent = record.record("parent")
-    read = documents.Rule(
+    read = documents.PlacementRule(
         name=record.text("name"),
         value=record.text("value"),
         create=record.flag("create"),
@@ -142,17 +144,17 @@ def _rule(record: Record) -> documents.Rule:
     return read
 
 
-def _filter(record: Record | None) -> documents.Filter:
+def _filter(record: ConfigRecord | None) -> documents.UserFilter:
     if record is None:
-        return documents.Filter()
-    read = documents.Filter(
+        return documents.UserFilter()
+    read = documents.UserFilter(
         kind=record.text("type"), users=record.texts("users"), groups=record.texts("groups"), where=record.where
     )
     record.finish()
     return read
 
 
-def _node_sort(record: Record | None) -> documents.NodeSort:
+def _node_sort(record: ConfigRecord | None) -> documents.NodeSort:
     if record is None:
         return documents.NodeSort()
     weights = record.record("resourceweights")
@@ -161,14 +163,14 @@ def _node_sort(record: Record | None) -> documents.NodeSort:
     return read
 
 
-def _weights(record: Record | None) -> Mapping[str, float]:
+def _weights(record: ConfigRecord | None) -> Mapping[str, float]:
     return {kind: record.number(where, value) for kind, where, value in record.items()} if record else {}
 
 
-def _preemption(record: Record | None) -> documents.Preemption:
+def _preemption(record: ConfigRecord | None) -> documents.PreemptionDocument:
     if record is None:
-        return documents.Preemption()
-    read = documents.Preemption(
+        return documents.PreemptionDocument()
+    read = documents.PreemptionDocument(
         enabled=record.flag("enabled", default=True), quota=record.flag("quotapreemptionenabled")
     )
     record.finish()

@@ -68,7 +68,7 @@ CODES: Mapping[str, str] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class QueueProblem:
     """One rule that a configuration breaks; `field` is the place in the document as it was given."""
 
     code: str
@@ -80,9 +80,9 @@ class Problem:
         return f"{self.field or 'the document'}: {self.there}; {self.allowed} [{self.code}]"
 
 
-class Refused(errors.BadConfiguration):
+class ConfigurationRefused(errors.BadConfiguration):
     """A configuration of queues that cannot be used; it carries all that is wrong with it."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[QueueProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))

@@ -11,7 +11,7 @@ from typing import Any
 from slurm_bridge import errors
 from slurm_bridge.families.yunikorn.queues import amounts, quantities
 from slurm_bridge.families.yunikorn.queues.config import old_spelling
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -34,10 +34,10 @@ def field(where: str, key: object) -> str:
     return f'{where}["{name}"]'
 
 
-class Record:
+class ConfigRecord:
     """One map of the document and where it stands; what is wrong with it goes into `problems`."""
 
-    def __init__(self, value: object, where: str, problems: list[Problem], depth: int = 0) -> None:
+    def __init__(self, value: object, where: str, problems: list[QueueProblem], depth: int = 0) -> None:
         self.where = where
         self._problems = problems
         self._depth = depth
@@ -78,15 +78,15 @@ class Record:
         self._wrong(field(self.where, key), value, "a whole number, 0 or more")
         return 0
 
-    def record(self, key: str) -> "Record | None":
+    def record(self, key: str) -> "ConfigRecord | None":
         """A map within this one, None where there is none."""
         value = self._take(key)
-        return None if value is None else Record(value, field(self.where, key), self._problems, self._depth + 1)
+        return None if value is None else ConfigRecord(value, field(self.where, key), self._problems, self._depth + 1)
 
-    def records(self, key: str) -> "tuple[Record, ...]":
+    def records(self, key: str) -> "tuple[ConfigRecord, ...]":
         """A list of maps."""
         listed = self._list(key, "a list of maps")
-        return tuple(Record(one, where, self._problems, self._depth + 1) for where, one in listed)
+        return tuple(ConfigRecord(one, where, self._problems, self._depth + 1) for where, one in listed)
 
     def number(self, where: str, value: object) -> float:
         """One number of those that `items` gave, 0 where it is none."""
@@ -122,7 +122,7 @@ class Record:
 
     def note(self, code: str, where: str, there: str, allowed: str) -> None:
         """One more problem."""
-        self._problems.append(Problem(code=code, field=where, there=there, allowed=allowed))
+        self._problems.append(QueueProblem(code=code, field=where, there=there, allowed=allowed))
 
     def is_noted(self, key: str) -> bool:
         """There is a problem with this field itself."""

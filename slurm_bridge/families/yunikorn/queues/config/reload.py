@@ -15,14 +15,14 @@ from collections.abc import Container, Iterator, Mapping
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.config import tree_builder
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem, Refused
+from slurm_bridge.families.yunikorn.queues.config.problems import ConfigurationRefused, QueueProblem
 from slurm_bridge.families.yunikorn.queues.config.tree_builder import Plan, Planned
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class TreeChanges:
     """What a new configuration does to a tree, as paths; `lowered` are those of `changed` whose maximum shrank."""
 
     added: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Changes:
     removed: tuple[str, ...] = ()
 
 
-def diff(root: Queue, plan: Plan, busy: Container[str] = ()) -> Changes:
+def diff(root: Queue, plan: Plan, busy: Container[str] = ()) -> TreeChanges:
     """What `reload` would do. `busy` are the leaves with applications; Refused where a queue would change its kind.
 
     A leaf with applications cannot become a parent, nor a parent of queues in use a leaf.
@@ -40,10 +40,10 @@ def diff(root: Queue, plan: Plan, busy: Container[str] = ()) -> Changes:
     standing = {queue.path: queue for queue in tree.downward(root)}
     problems = tuple(_obstacles(standing, plan, busy))
     if problems:
-        raise Refused(problems)
+        raise ConfigurationRefused(problems)
     both = [(standing[path], one) for path, one in plan.items() if _stays(standing.get(path), one)]
     changed = [(queue, new) for queue, new in both if queue.settings != new.settings or not queue.managed]
-    return Changes(
+    return TreeChanges(
         added=tuple(path for path, one in plan.items() if not _stays(standing.get(path), one)),
         changed=tuple(queue.path for queue, _ in changed),
         lowered=tuple(queue.path for queue, new in changed if _is_lower(new.settings.max, queue.settings.max)),
@@ -56,7 +56,7 @@ def diff(root: Queue, plan: Plan, busy: Container[str] = ()) -> Changes:
     )
 
 
-def reload(root: Queue, plan: Plan, busy: Container[str] = ()) -> tuple[Changes, tuple[Queue, ...]]:
+def reload(root: Queue, plan: Plan, busy: Container[str] = ()) -> tuple[TreeChanges, tuple[Queue, ...]]:
     """Let the tree follow the configuration; what was changed, and the queues that are gone. Refused as `diff`."""
     changes = diff(root, plan, busy)
     gone: list[Queue] = []
@@ -114,7 +114,7 @@ def _stays(queue: Queue | None, one: Planned) -> bool:
     return queue is not None and queue.leaf == one.leaf
 
 
-def _obstacles(standing: Mapping[str, Queue], plan: Plan, busy: Container[str]) -> Iterator[Problem]:
+def _obstacles(standing: Mapping[str, Queue], plan: Plan, busy: Container[str]) -> Iterator[QueueProblem]:
     for path, one in plan.items():
         queue = standing.get(path)
         if queue is None or queue.leaf == one.leaf or all(_is_empty(below, busy) for below in tree.downward(queue)):
@@ -122,7 +122,7 @@ def _obstacles(standing: Mapping[str, Queue], plan: Plan, busy: Container[str]) 
         old, new = ("leaf", "parent") if queue.leaf else ("parent", "leaf")
         there = f"makes {path} a {new}; it is a {old} in use"
         allowed = "a queue changes its kind when nothing is in it: remove it, and add it again when it has drained"
-        yield Problem(code="queue_kind", field=one.where, there=there, allowed=allowed)
+        yield QueueProblem(code="queue_kind", field=one.where, there=there, allowed=allowed)
 
 
 def _dismantle(queue: Queue) -> Iterator[Queue]:
@@ -144,7 +144,7 @@ def _leave_behind(root: Queue, plan: Plan) -> None:
             _refresh(queue, tree_builder.made_settings(plan, queue.path, leaf=queue.leaf))
 
 
-def _refresh(queue: Queue, settings: Settings) -> None:
+def _refresh(queue: Queue, settings: QueueSettings) -> None:
     if queue.settings != settings:
         queue.configure(settings)
 

@@ -11,7 +11,7 @@ from slurm_bridge.families.yunikorn.queues import acl, tree
 from slurm_bridge.families.yunikorn.queues.config import documents, properties
 from slurm_bridge.families.yunikorn.queues.config.documents import Template
 from slurm_bridge.families.yunikorn.queues.config.properties import Properties
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import SEPARATOR
 
 
@@ -21,7 +21,7 @@ class Planned:
 
     path: str
     leaf: bool
-    settings: Settings
+    settings: QueueSettings
     handed_down: Properties
     template: Template | None
     where: str
@@ -31,7 +31,7 @@ class Planned:
 Plan = Mapping[str, Planned]
 
 
-def plan(partition: documents.Partition) -> Plan:
+def plan(partition: documents.PartitionDocument) -> Plan:
     """What holds for each queue, with all that is handed down to it."""
     planned: dict[str, Planned] = {}
     for path, queue in documents.walk(partition.root):
@@ -39,7 +39,7 @@ def plan(partition: documents.Partition) -> Plan:
     return planned
 
 
-def _planned(path: str, queue: documents.Queue, above: Planned | None) -> Planned:
+def _planned(path: str, queue: documents.QueueDocument, above: Planned | None) -> Planned:
     begin = above.handed_down if above else properties.DEFAULTS
     own = properties.overlaid(begin, queue.properties)
     # A parent passes the order of applications on to its leaves; its own children are in the order that it states.
@@ -70,8 +70,8 @@ def _access(text: str) -> acl.Acl:
     return acl.parse(f" {fields}" if only_groups else fields)
 
 
-def _settings(own: Properties) -> Settings:
-    return Settings(**{field.name: getattr(own, field.name) for field in dataclasses.fields(Properties)})
+def _settings(own: Properties) -> QueueSettings:
+    return QueueSettings(**{field.name: getattr(own, field.name) for field in dataclasses.fields(Properties)})
 
 
 def build(planned: Plan) -> tree.Queue:
@@ -117,14 +117,14 @@ def _standing(root: tree.Queue, names: Sequence[str]) -> tuple[tree.Queue, Seque
     return here, ()
 
 
-def made_settings(planned: Plan, path: str, *, leaf: bool) -> Settings:
+def made_settings(planned: Plan, path: str, *, leaf: bool) -> QueueSettings:
     """What holds for a queue that nobody configured: nothing for the recovery queue, which has to take everybody."""
     above = path
     while above not in planned:
         above = above.rpartition(SEPARATOR)[0]
     near = planned[above]
     if path == acl.RECOVERY:
-        return Settings()
+        return QueueSettings()
     if not leaf or near.template is None:
         return dataclasses.replace(
             _settings(near.handed_down), sort_policy=near.handed_down.sort_policy if leaf else None

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from slurm_bridge.families.yunikorn.queues.config import documents, parser
 from slurm_bridge.families.yunikorn.queues.config.checks import beyond, limits, resources, rules, structure
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem, Refused
+from slurm_bridge.families.yunikorn.queues.config.problems import ConfigurationRefused, QueueProblem
 
-Check = Callable[[documents.Partition], Iterable[Problem]]
+Check = Callable[[documents.PartitionDocument], Iterable[QueueProblem]]
 
 #: From what others rest on to what rests on it: a name that is twice there explains a sum that is too large.
 BASE: tuple[Check, ...] = (structure.partition, resources.partition, limits.partition, rules.partition)
@@ -20,11 +20,11 @@ def load(mapping: object) -> documents.Document:
     parsed = parser.parse(mapping)
     found = tuple(problems(parsed))
     if found:
-        raise Refused(found)
+        raise ConfigurationRefused(found)
     return parsed.document
 
 
-def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[Problem]:
+def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[QueueProblem]:
     """What could not be read, then what YuniKorn's rules forbid, then what `ours` do.
 
     A partition of which something could not be read is not checked any further: what is missing would be missed.
@@ -41,6 +41,6 @@ def problems(parsed: parser.Parsed, *, ours: bool = True) -> Iterator[Problem]:
         yield from beyond.places(documents.Document(partitions=tuple(readable)))
 
 
-def _is_broken(partition: documents.Partition, found: Iterable[Problem]) -> bool:
+def _is_broken(partition: documents.PartitionDocument, found: Iterable[QueueProblem]) -> bool:
     """Something within the partition could not be read."""
     return any(one.field.startswith(f"{partition.where}.") and one.code not in _HARMLESS for one in found)

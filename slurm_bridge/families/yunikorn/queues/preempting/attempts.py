@@ -16,7 +16,15 @@ from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.preempting import balance as balances
 from slurm_bridge.families.yunikorn.queues.preempting import candidates, crowded, facts, guards, placements
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Key, Outcome, Planned, Reason, Refused, Scene
+from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+    Asker,
+    AttemptRefused,
+    AttemptScene,
+    Key,
+    Outcome,
+    Planned,
+    Reason,
+)
 from slurm_bridge.families.yunikorn.queues.preempting.placements import Placement
 from slurm_bridge.families.yunikorn.queues.preempting.trial import Trial
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts
@@ -32,7 +40,7 @@ def is_allowed(asker: Asker, *, now: float, delay: float = DELAY) -> bool:
     return may and now >= asker.created + delay and now >= asker.last_check + CHECK_EVERY
 
 
-def try_preemption(asker: Asker, scene: Scene) -> Outcome:
+def try_preemption(asker: Asker, scene: AttemptScene) -> Outcome:
     """The whole attempt for one ask, on the tree as it is; nothing is changed."""
     balance = Balance(asker.queue)
     for queue, amount in scene.promised:
@@ -53,7 +61,7 @@ def try_preemption(asker: Asker, scene: Scene) -> Outcome:
 
 def confirm(asker: Asker, outcome: Outcome, is_released: Callable[[Key], bool]) -> Outcome:
     """The last look before anybody is evicted: a plan stands only if all its victims still do."""
-    if isinstance(outcome, Refused) or not any(is_released(victim.key) for victim in outcome.victims):
+    if isinstance(outcome, AttemptRefused) or not any(is_released(victim.key) for victim in outcome.victims):
         return outcome
     return facts.refused(asker, Reason.VICTIMS_RELEASED)
 
@@ -64,7 +72,7 @@ class _Found:
     victims: tuple[Unit, ...]
 
 
-def _find(asker: Asker, scene: Scene, balance: Balance) -> _Found | Reason:
+def _find(asker: Asker, scene: AttemptScene, balance: Balance) -> _Found | Reason:
     if is_hopeless(asker, balance):
         return Reason.DOES_NOT_GUARANTEE
     eligible = candidates.candidates(asker, balance, scene.standing).units
@@ -87,7 +95,7 @@ def _find(asker: Asker, scene: Scene, balance: Balance) -> _Found | Reason:
     return _Found(placement=placement, victims=victims)
 
 
-def _placed(asker: Asker, scene: Scene, balance: Balance, eligible: Sequence[Unit]) -> Placement | Reason:
+def _placed(asker: Asker, scene: AttemptScene, balance: Balance, eligible: Sequence[Unit]) -> Placement | Reason:
     if not _is_entitled(asker, balance, eligible):
         return Reason.DOES_NOT_GUARANTEE
     placement = placements.place(Trial(asker, balance, guarded=scene.guarded), scene, eligible)
@@ -96,13 +104,13 @@ def _placed(asker: Asker, scene: Scene, balance: Balance, eligible: Sequence[Uni
     return placement
 
 
-def _has_place(asker: Asker, scene: Scene, balance: Balance, placement: Placement) -> bool:
+def _has_place(asker: Asker, scene: AttemptScene, balance: Balance, placement: Placement) -> bool:
     """Nobody has to go for its nodes, or for a maximum above it."""
     return scene.guarded and guards.has_place(asker, placement.nodes, (), balance)
 
 
 def _chosen(
-    asker: Asker, scene: Scene, balance: Balance, placement: Placement, eligible: Iterable[Unit]
+    asker: Asker, scene: AttemptScene, balance: Balance, placement: Placement, eligible: Iterable[Unit]
 ) -> tuple[Unit, ...] | Reason:
     # The rules always look further; who takes as little as possible does so only where the nodes' victims do not do.
     least = _takes_least(asker, scene)
@@ -164,7 +172,7 @@ def _further(trial: Trial, placement: Placement, eligible: Iterable[Unit]) -> li
 
 
 def _trimmed(
-    asker: Asker, scene: Scene, balance: Balance, placement: Placement, more: Iterable[Unit]
+    asker: Asker, scene: AttemptScene, balance: Balance, placement: Placement, more: Iterable[Unit]
 ) -> tuple[Unit, ...] | None:
     """As many as the ask needs; None where all of them are not enough.
 
@@ -180,7 +188,7 @@ def _trimmed(
     return _covering(asker, victims, names if placement.victims else None)
 
 
-def _takes_least(asker: Asker, scene: Scene) -> bool:
+def _takes_least(asker: Asker, scene: AttemptScene) -> bool:
     return scene.guarded or asker.members > 1
 
 
@@ -212,7 +220,7 @@ def _least(asker: Asker, balance: Balance, placement: Placement, victims: Sequen
     return tuple(kept) or None
 
 
-def _is_taken_back(asker: Asker, scene: Scene, balance: Balance, found: _Found) -> bool:
+def _is_taken_back(asker: Asker, scene: AttemptScene, balance: Balance, found: _Found) -> bool:
     """Once the plan is carried out, the queue of a victim would have something of the asking queue preempted."""
     later = guards.later(asker, scene, found.placement, found.victims)
     after = guards.served(asker, found.victims, balance)

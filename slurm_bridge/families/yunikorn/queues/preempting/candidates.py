@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, units, victim_order
 from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
 from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy
@@ -49,7 +49,7 @@ def _stops(queue: Queue, asker: Asker, balance: Balance) -> bool:
     return not amounts.fit_in_max_undefined(wanted, tree.effective_max(queue))
 
 
-def candidates(asker: Asker, balance: Balance, standing: Callable[[Queue], Iterable[Standing]]) -> Candidates:
+def candidates(asker: Asker, balance: Balance, standing: Callable[[Queue], Iterable[AttemptAllocation]]) -> Candidates:
     """What is eligible in the reach of the ask; only queues under the fence are looked at."""
     reached = reach(asker, balance)
     found = [

@@ -14,7 +14,7 @@ Key = Hashable
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Standing:
+class AttemptAllocation:
     """An allocation: each of its members has `resource` on one of `nodes`, and none goes without the others.
 
     Allocations of one `group` end together, whichever of them is evicted; None is a group of its own. A larger
@@ -60,7 +60,7 @@ class Asker:
         return amounts.times(self.resource, self.members)
 
 
-class Node(Protocol):
+class AttemptNode(Protocol):
     """A node as an attempt sees it; `free` is what its allocations leave of its capacity."""
 
     @property
@@ -73,20 +73,20 @@ class Node(Protocol):
     def schedulable(self) -> bool: ...
 
 
-class Nodes(Protocol):
+class AttemptNodes(Protocol):
     """All nodes of a partition, by name and one after the other."""
 
-    def get(self, name: str, /) -> Node | None: ...
-    def __iter__(self) -> Iterator[Node]: ...
+    def get(self, name: str, /) -> AttemptNode | None: ...
+    def __iter__(self) -> Iterator[AttemptNode]: ...
 
 
 class Acceptable(Protocol):
     """Whether the node does for a member of the ask in all that is not amounts, once the victims are gone."""
 
-    def __call__(self, node: str, victims: tuple[Standing, ...], /) -> bool: ...
+    def __call__(self, node: str, victims: tuple[AttemptAllocation, ...], /) -> bool: ...
 
 
-def any_node(_node: str, _victims: tuple[Standing, ...], /) -> bool:
+def any_node(_node: str, _victims: tuple[AttemptAllocation, ...], /) -> bool:
     """No predicates: every node does."""
     return True
 
@@ -97,7 +97,7 @@ def nobody(_node: str, /) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class AttemptScene:
     """Where an attempt is made.
 
     `standing` has the allocations of a leaf queue; `held` whether a node is reserved for another one; `nodes_tried`
@@ -112,8 +112,8 @@ class Scene:
     end.
     """
 
-    standing: Callable[[Queue], Iterable[Standing]]
-    nodes: Nodes
+    standing: Callable[[Queue], Iterable[AttemptAllocation]]
+    nodes: AttemptNodes
     acceptable: Acceptable = any_node
     held: Callable[[str], bool] = nobody
     nodes_tried: bool = False
@@ -160,12 +160,12 @@ class Planned:
     asker: Key | None
     queue: str
     nodes: tuple[str, ...]
-    victims: tuple[Standing, ...]
+    victims: tuple[AttemptAllocation, ...]
     message: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class AttemptRefused:
     """Nothing is preempted for this asker."""
 
     asker: Key | None
@@ -173,17 +173,17 @@ class Refused:
     message: str
 
 
-Outcome = Planned | Refused
+Outcome = Planned | AttemptRefused
 
 
-def refused(asker: Asker, reason: Reason) -> Refused:
+def refused(asker: Asker, reason: Reason) -> AttemptRefused:
     """The refusal in words."""
     message = WORDS[reason].format(asker=asker.key, queue=asker.queue.path)
-    return Refused(asker=asker.key, reason=reason, message=message)
+    return AttemptRefused(asker=asker.key, reason=reason, message=message)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class ImaginedNode:
     """A node with other amounts than those it has, or that stands for itself."""
 
     name: str
@@ -192,28 +192,30 @@ class Room:
     schedulable: bool = True
 
 
-def room(name: str, capacity: Amount, standing: Iterable[Standing], *, schedulable: bool = True) -> Room:
+def room(
+    name: str, capacity: Amount, standing: Iterable[AttemptAllocation], *, schedulable: bool = True
+) -> ImaginedNode:
     """A node of this capacity with these allocations, each as often as it names the node."""
     free: Amount = dict(capacity)
     for one in standing:
         free = amounts.minus(free, amounts.times(one.resource, one.nodes.count(name)))
-    return Room(name=name, capacity=capacity, free=free, schedulable=schedulable)
+    return ImaginedNode(name=name, capacity=capacity, free=free, schedulable=schedulable)
 
 
-class Rooms:
+class ImaginedNodes:
     """Nodes by name, some of them in the place of others."""
 
     __slots__ = ("_behind", "_rooms")
 
-    def __init__(self, rooms: Iterable[Node], behind: Nodes | None = None) -> None:
+    def __init__(self, rooms: Iterable[AttemptNode], behind: AttemptNodes | None = None) -> None:
         self._rooms = {one.name: one for one in rooms}
         self._behind = behind
 
-    def get(self, name: str) -> Node | None:
+    def get(self, name: str) -> AttemptNode | None:
         found = self._rooms.get(name)
         return self._behind.get(name) if found is None and self._behind is not None else found
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[AttemptNode]:
         if self._behind is None:
             yield from self._rooms.values()
             return

@@ -7,18 +7,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Node, Room, Rooms, Scene, Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+    Asker,
+    AttemptAllocation,
+    AttemptNode,
+    AttemptScene,
+    ImaginedNode,
+    ImaginedNodes,
+)
 from slurm_bridge.families.yunikorn.queues.preempting.placements import Placement
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 
-def has_place(asker: Asker, nodes: Sequence[Node], gone: Sequence[Unit], balance: Balance) -> bool:
+def has_place(asker: Asker, nodes: Sequence[AttemptNode], gone: Sequence[Unit], balance: Balance) -> bool:
     """With these, and all who are on their way out, gone, the ask fits on its nodes and into every maximum above it."""
     return _fits_maxima(asker, gone, balance) and _fits_nodes(asker, nodes, gone)
 
 
-def _fits_nodes(asker: Asker, nodes: Sequence[Node], gone: Iterable[Unit]) -> bool:
+def _fits_nodes(asker: Asker, nodes: Sequence[AttemptNode], gone: Iterable[Unit]) -> bool:
     by_name = {node.name: node for node in nodes}
     members = collections.Counter(node.name for node in nodes)
     freed = _freed(gone)
@@ -98,11 +105,11 @@ def asked_again(gone: Iterable[Unit]) -> Iterator[Asker]:
             )
 
 
-def later(asker: Asker, scene: Scene, placement: Placement, gone: tuple[Unit, ...]) -> Scene:
+def later(asker: Asker, scene: AttemptScene, placement: Placement, gone: tuple[Unit, ...]) -> AttemptScene:
     """The scene with the plan carried out, where the ask is the newest that runs and every node does."""
     ended = {part.key for part in parts(gone)}
     names = tuple(node.name for node in placement.nodes)
-    placed = Standing(
+    placed = AttemptAllocation(
         key=asker.key,
         queue=asker.queue,
         resource=asker.resource,
@@ -111,7 +118,7 @@ def later(asker: Asker, scene: Scene, placement: Placement, gone: tuple[Unit, ..
         created=math.inf,
     )
 
-    def standing(queue: Queue) -> list[Standing]:
+    def standing(queue: Queue) -> list[AttemptAllocation]:
         there = [one for one in scene.standing(queue) if one.key not in ended]
         return [*there, placed] if queue is asker.queue else there
 
@@ -120,9 +127,9 @@ def later(asker: Asker, scene: Scene, placement: Placement, gone: tuple[Unit, ..
         amounts.add(changes.setdefault(name, {}), amounts.times(asker.resource, -1))
     nodes = [node for node in map(scene.nodes.get, changes) if node is not None]
     rooms = [_changed(node, changes[node.name]) for node in nodes]
-    return Scene(standing=standing, nodes=Rooms(rooms, scene.nodes), held=scene.held, size=scene.size)
+    return AttemptScene(standing=standing, nodes=ImaginedNodes(rooms, scene.nodes), held=scene.held, size=scene.size)
 
 
-def _changed(node: Node, change: Amount) -> Room:
+def _changed(node: AttemptNode, change: Amount) -> ImaginedNode:
     free = amounts.plus(node.free, change)
-    return Room(name=node.name, capacity=node.capacity, free=free, schedulable=node.schedulable)
+    return ImaginedNode(name=node.name, capacity=node.capacity, free=free, schedulable=node.schedulable)

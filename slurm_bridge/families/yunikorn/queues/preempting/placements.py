@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Node, Scene
+from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptNode, AttemptScene
 from slurm_bridge.families.yunikorn.queues.preempting.trial import Trial
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts
 
@@ -22,14 +22,14 @@ Solution = tuple[Unit, ...]
 class Placement:
     """A node for each member, and the victims that make room there."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[AttemptNode, ...]
     victims: Solution
 
 
 # -- one node ----------------------------------------------------------------------------------------------------------
 
 
-def solution(trial: Trial, node: Node, found: Sequence[Unit]) -> Solution | None:
+def solution(trial: Trial, node: AttemptNode, found: Sequence[Unit]) -> Solution | None:
     """The victims that make room for one member on the node, none of them where it fits; None where it cannot."""
     if amounts.fit_in(trial.asker.resource, trial.free(node)):
         return ()
@@ -38,7 +38,7 @@ def solution(trial: Trial, node: Node, found: Sequence[Unit]) -> Solution | None
     return taken or _sufficient(trial.fork(), node, _promising(trial.fork(), node, found, all_of_them=True))
 
 
-def _promising(trial: Trial, node: Node, found: Iterable[Unit], *, all_of_them: bool) -> list[Unit]:
+def _promising(trial: Trial, node: AttemptNode, found: Iterable[Unit], *, all_of_them: bool) -> list[Unit]:
     """What may be taken, as long as the asking queue has room for it; what does not help comes last."""
     helpful: list[Unit] = []
     others: list[Unit] = []
@@ -60,7 +60,7 @@ def _promising(trial: Trial, node: Node, found: Iterable[Unit], *, all_of_them: 
     return helpful + others
 
 
-def _sufficient(trial: Trial, node: Node, found: Iterable[Unit]) -> Solution | None:
+def _sufficient(trial: Trial, node: AttemptNode, found: Iterable[Unit]) -> Solution | None:
     """As many of them as it takes, in their order."""
     taken: list[Unit] = []
     for unit in found:
@@ -73,7 +73,7 @@ def _sufficient(trial: Trial, node: Node, found: Iterable[Unit]) -> Solution | N
     return None
 
 
-def _lacking(trial: Trial, node: Node) -> Amount:
+def _lacking(trial: Trial, node: AttemptNode) -> Amount:
     free = trial.free(node)
     return {kind: max(0, amount - free.get(kind, 0)) for kind, amount in trial.asker.resource.items()}
 
@@ -81,7 +81,7 @@ def _lacking(trial: Trial, node: Node) -> Amount:
 # -- choice ------------------------------------------------------------------------------------------------------------
 
 
-def place(trial: Trial, scene: Scene, found: Sequence[Unit]) -> Placement | None:
+def place(trial: Trial, scene: AttemptScene, found: Sequence[Unit]) -> Placement | None:
     """The best place for all members, all or none. What is decided is in the trial then."""
     return _Search(trial, scene, found).run()
 
@@ -98,7 +98,7 @@ class _Offer:
 
 
 class _Search:
-    def __init__(self, trial: Trial, scene: Scene, found: Sequence[Unit]) -> None:
+    def __init__(self, trial: Trial, scene: AttemptScene, found: Sequence[Unit]) -> None:
         self._trial = trial
         self._scene = scene
         self._by_node: dict[str, list[Unit]] = {}
@@ -108,8 +108,8 @@ class _Search:
         self._offers: list[_Offer] = []
         self._serials = itertools.count()
         #: Of each node with an offer: which one stands, at how many placed members it was made, and its victims.
-        self._latest: dict[str, tuple[int, int, Node, Solution]] = {}
-        self._placed: list[Node] = []
+        self._latest: dict[str, tuple[int, int, AttemptNode, Solution]] = {}
+        self._placed: list[AttemptNode] = []
         self._victims: list[Unit] = []
 
     def run(self) -> Placement | None:
@@ -141,7 +141,7 @@ class _Search:
                 if other is not None and self._is_usable(other):
                     self._offer(other)
 
-    def _offer(self, node: Node) -> None:
+    def _offer(self, node: AttemptNode) -> None:
         gone = self._trial.gone
         found = solution(self._trial, node, [unit for unit in self._by_node.get(node.name, ()) if unit not in gone])
         if found is None or (self._tried_all and not found):
@@ -161,10 +161,10 @@ class _Search:
         """Every node has been tried without victims; of a gang that says only that not all of it has its place."""
         return self._scene.nodes_tried and self._trial.asker.members == 1
 
-    def _nodes(self) -> Iterator[Node]:
+    def _nodes(self) -> Iterator[AttemptNode]:
         nodes = map(self._scene.nodes.get, self._by_node) if self._tried_all else iter(self._scene.nodes)
         return (node for node in nodes if node is not None and self._is_usable(node))
 
-    def _is_usable(self, node: Node) -> bool:
+    def _is_usable(self, node: AttemptNode) -> bool:
         fits = amounts.fit_in(self._trial.asker.resource, node.capacity)
         return fits and node.schedulable and not self._scene.held(node.name)

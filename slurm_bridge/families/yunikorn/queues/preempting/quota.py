@@ -8,7 +8,7 @@ from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.preempting import guards
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preempting.candidates import is_eligible
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Planned, Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptAllocation, Planned
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts, units
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
@@ -16,7 +16,7 @@ HOUR = 3600
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class QuotaVictims:
     """The victims in order, and what they have together; None where there are none."""
 
     victims: tuple[Unit, ...]
@@ -75,7 +75,7 @@ def _surplus(queue: Queue) -> dict[str, int]:
 # -- who ---------------------------------------------------------------------------------------------------------------
 
 
-def candidates(preemptable: Known, standing: Iterable[Standing]) -> list[Unit]:
+def candidates(preemptable: Known, standing: Iterable[AttemptAllocation]) -> list[Unit]:
     """Those that have something of what is taken back and may be evicted, in the order they are in."""
     if amounts.is_empty(preemptable):
         return []
@@ -93,13 +93,13 @@ def ordered(found: Iterable[Unit], preemptable: Amount, maximum: Known) -> list[
     return sorted(found, key=considered)
 
 
-def victims(found: Iterable[Unit], preemptable: Known, maximum: Known, guarded: Balance | None = None) -> Claim:
+def victims(found: Iterable[Unit], preemptable: Known, maximum: Known, guarded: Balance | None = None) -> QuotaVictims:
     """Those that together do not exceed what is taken back, in order.
 
     With a balance nobody is among them whose queue would end below a guarantee that was met.
     """
     if preemptable is None:
-        return Claim(victims=(), claimed=None)
+        return QuotaVictims(victims=(), claimed=None)
     taken: list[Unit] = []
     claimed: dict[str, int] = {}
     for unit in ordered(found, preemptable, maximum):
@@ -110,7 +110,7 @@ def victims(found: Iterable[Unit], preemptable: Known, maximum: Known, guarded: 
         ):
             taken.append(unit)
             claimed = with_it
-    return Claim(victims=tuple(taken), claimed=claimed if taken else None)
+    return QuotaVictims(victims=tuple(taken), claimed=claimed if taken else None)
 
 
 def _within(amount: Amount, preemptable: Amount) -> bool:
@@ -121,7 +121,7 @@ def _within(amount: Amount, preemptable: Amount) -> bool:
 # -- the whole ---------------------------------------------------------------------------------------------------------
 
 
-def plan(queue: Queue, standing: Callable[[Queue], Iterable[Standing]]) -> tuple[Planned, ...]:
+def plan(queue: Queue, standing: Callable[[Queue], Iterable[AttemptAllocation]]) -> tuple[Planned, ...]:
     """Who is evicted so that the queue comes back within its maximum, a plan for each leaf that loses something.
 
     Nobody is evicted from a queue that would end below a guarantee that was met.

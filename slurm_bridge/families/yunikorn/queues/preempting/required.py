@@ -6,16 +6,23 @@ from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.preempting import facts, guards
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
 from slurm_bridge.families.yunikorn.queues.preempting.candidates import is_eligible
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Node, Outcome, Planned, Reason, Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+    Asker,
+    AttemptAllocation,
+    AttemptNode,
+    Outcome,
+    Planned,
+    Reason,
+)
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts, units
 
 
-def candidates(asker: Asker, standing: Iterable[Standing]) -> list[Unit]:
+def candidates(asker: Asker, standing: Iterable[AttemptAllocation]) -> list[Unit]:
     """Those of the node's allocations that may be evicted for the ask."""
     return [unit for unit in units(standing) if unit.priority <= asker.priority and is_eligible(unit, asker.resource)]
 
 
-def victims(asker: Asker, node: Node, found: Iterable[Unit]) -> tuple[Unit, ...]:
+def victims(asker: Asker, node: AttemptNode, found: Iterable[Unit]) -> tuple[Unit, ...]:
     """As many as cover the ask by themselves; none at all unless with what is free they cover it in every type."""
     taken: list[Unit] = []
     freed: dict[str, int] = {}
@@ -27,7 +34,7 @@ def victims(asker: Asker, node: Node, found: Iterable[Unit]) -> tuple[Unit, ...]
     return tuple(taken) if amounts.fit_in(asker.resource, amounts.plus(freed, node.free)) else ()
 
 
-def _ordered(node: Node, found: Iterable[Unit]) -> list[Unit]:
+def _ordered(node: AttemptNode, found: Iterable[Unit]) -> list[Unit]:
     """Regular ones, then those that opted out, then originators; of low priority, new and small first."""
 
     def considered(unit: Unit) -> tuple[int, int, float, tuple[float, ...]]:
@@ -38,7 +45,9 @@ def _ordered(node: Node, found: Iterable[Unit]) -> list[Unit]:
     return sorted(found, key=considered)
 
 
-def try_preemption(asker: Asker, node: Node, standing: Iterable[Standing], *, guarded: bool = True) -> Outcome:
+def try_preemption(
+    asker: Asker, node: AttemptNode, standing: Iterable[AttemptAllocation], *, guarded: bool = True
+) -> Outcome:
     """The whole attempt, where `standing` are the node's allocations, each with all of its group.
 
     Guarded, nobody is evicted from a queue that would end below a guarantee that was met.

@@ -4,7 +4,7 @@ from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
 from slurm_bridge.families.yunikorn.queues.preempting import balance as balances
 from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Node
+from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, AttemptNode
 from slurm_bridge.families.yunikorn.queues.preempting.units import Unit
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
@@ -28,7 +28,7 @@ class Trial:
         other.freed = {node: dict(amount) for node, amount in self.freed.items()}
         return other
 
-    def free(self, node: Node) -> Amount:
+    def free(self, node: AttemptNode) -> Amount:
         """What the ask finds there."""
         freed = self.freed.get(node.name)
         return amounts.plus(node.free, freed) if freed else node.free

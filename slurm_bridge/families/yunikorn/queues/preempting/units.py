@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 _NOTHING: Amount = {}
@@ -17,7 +17,7 @@ _NOTHING: Amount = {}
 class Unit:
     """Allocations that end together. It is as protected as the most protected of them, and as old as the oldest."""
 
-    parts: tuple[Standing, ...]
+    parts: tuple[AttemptAllocation, ...]
     queue: Queue
     total: Amount
     by_node: Mapping[str, Amount]
@@ -39,9 +39,9 @@ class Unit:
         return self.by_node.get(node, _NOTHING)
 
 
-def units(standing: Iterable[Standing]) -> list[Unit]:
+def units(standing: Iterable[AttemptAllocation]) -> list[Unit]:
     """The allocations by what ends together, in the order of the first of each."""
-    groups: dict[Hashable, list[Standing]] = {}
+    groups: dict[Hashable, list[AttemptAllocation]] = {}
     for one in standing:
         groups.setdefault(one if one.group is None else (one.queue, one.group), []).append(one)
     return [_alone(parts[0]) if len(parts) == 1 else _unit(tuple(parts)) for parts in groups.values()]
@@ -49,11 +49,11 @@ def units(standing: Iterable[Standing]) -> list[Unit]:
 
 # Attempts look at thousands that have not changed since the last one.
 @functools.lru_cache(maxsize=1 << 16)
-def _alone(one: Standing) -> Unit:
+def _alone(one: AttemptAllocation) -> Unit:
     return _unit((one,))
 
 
-def _unit(parts: tuple[Standing, ...]) -> Unit:
+def _unit(parts: tuple[AttemptAllocation, ...]) -> Unit:
     total, by_node = _amounts(parts)
     return Unit(
         parts=parts,
@@ -69,7 +69,7 @@ def _unit(parts: tuple[Standing, ...]) -> Unit:
     )
 
 
-def _amounts(parts: tuple[Standing, ...]) -> tuple[Amount, Mapping[str, Amount]]:
+def _amounts(parts: tuple[AttemptAllocation, ...]) -> tuple[Amount, Mapping[str, Amount]]:
     """In all, and by node."""
     first = parts[0]
     if len(parts) == 1 and len(first.nodes) == 1:
@@ -88,6 +88,6 @@ def victim_order(found: Iterable[Unit]) -> list[Unit]:
     return sorted(found, key=operator.attrgetter("place"))
 
 
-def parts(found: Iterable[Unit]) -> tuple[Standing, ...]:
+def parts(found: Iterable[Unit]) -> tuple[AttemptAllocation, ...]:
     """All allocations of these units, in their order."""
     return tuple(part for unit in found for part in unit.parts)

@@ -4,7 +4,7 @@ from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.config import documents, parser, tree_builder, validation
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 from slurm_bridge.families.yunikorn.queues.config.tree_builder import Plan
 
 Mapping = dict[str, Any]
@@ -25,7 +25,7 @@ def config(*partitions: Mapping) -> Mapping:
     return {"partitions": list(partitions)}
 
 
-def problems(mapping: object, *, ours: bool = True) -> list[Problem]:
+def problems(mapping: object, *, ours: bool = True) -> list[QueueProblem]:
     """All that is wrong with it."""
     return list(validation.problems(parser.parse(mapping), ours=ours))
 
@@ -35,7 +35,7 @@ def codes(mapping: object, *, ours: bool = True) -> list[str]:
     return [problem.code for problem in problems(mapping, ours=ours)]
 
 
-def loaded(*queues: Mapping, **fields: Any) -> documents.Partition:
+def loaded(*queues: Mapping, **fields: Any) -> documents.PartitionDocument:
     """The one partition of a configuration without a problem."""
     return validation.load(config(partition(*queues, **fields))).partitions[0]
 

@@ -5,16 +5,16 @@ from typing import Any
 from slurm_bridge.families.yunikorn.queues import core, records
 from slurm_bridge.families.yunikorn.queues.config import validation
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
-from slurm_bridge.families.yunikorn.queues.plans import Plan
+from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
 from slurm_bridge.families.yunikorn.queues.ports import Clock
 from slurm_bridge.families.yunikorn.queues.records import (
-    Ask,
+    AllocationAsk,
     AskId,
     Eviction,
+    FitQuestion,
     Named,
     News,
-    Node,
-    Question,
+    NodeReport,
     Registration,
     Rejected,
     Released,
@@ -34,7 +34,7 @@ class FakeManager:
     def __init__(self) -> None:
         self.heard: list[News] = []
         self.refuses: dict[str, str] = {}
-        self.asked: list[Question] = []
+        self.asked: list[FitQuestion] = []
         self.next_error: Exception | None = None
         self.next_question: Exception | None = None
 
@@ -44,7 +44,7 @@ class FakeManager:
             raise error
         self.heard.append(news)
 
-    def predicate(self, question: Question) -> str:
+    def predicate(self, question: FitQuestion) -> str:
         if self.next_question is not None:
             error, self.next_question = self.next_question, None
             raise error
@@ -88,8 +88,8 @@ class World:
         self.clock = clock or VirtualClock()
         self.failed: list[tuple[str, Exception]] = []
         #: What the preemptor plans, each of them once.
-        self.plans: list[Plan] = []
-        self.core = core.Core(
+        self.plans: list[PreemptionPlan] = []
+        self.core = core.QueueCore(
             self.clock,
             lambda name, error: self.failed.append((name, error)),
             **{"preemptor": lambda _partition, _now: [self.plans.pop(0)] if self.plans else [], **options},
@@ -132,9 +132,9 @@ def several(*partitions: Mapping) -> Document:
     return validation.load(config(*partitions))
 
 
-def node(name: str, vcore: int = 10_000, partition: str = "default", **fields: Any) -> Node:
+def node(name: str, vcore: int = 10_000, partition: str = "default", **fields: Any) -> NodeReport:
     """A node of so many vcores, and memory enough."""
-    return Node(name=name, partition=partition, capacity={"vcore": vcore, "memory": 10 * GIGA}, **fields)
+    return NodeReport(name=name, partition=partition, capacity={"vcore": vcore, "memory": 10 * GIGA}, **fields)
 
 
 def application(name: str, queue: str = "root.a", partition: str = "default", **fields: Any) -> records.Application:
@@ -142,9 +142,9 @@ def application(name: str, queue: str = "root.a", partition: str = "default", **
     return records.Application(name=name, queue=queue, partition=partition, **{"user": "ann", **fields})
 
 
-def ask(application: str, key: str, vcore: int = 1_000, partition: str = "default", **fields: Any) -> Ask:
+def ask(application: str, key: str, vcore: int = 1_000, partition: str = "default", **fields: Any) -> AllocationAsk:
     """An ask for vcores."""
-    return Ask(key=key, application=application, partition=partition, resource={"vcore": vcore}, **fields)
+    return AllocationAsk(key=key, application=application, partition=partition, resource={"vcore": vcore}, **fields)
 
 
 def ask_id(application: str, key: str, partition: str = "default") -> AskId:

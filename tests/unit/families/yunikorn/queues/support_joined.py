@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from slurm_bridge.families.yunikorn.queues.records import AskId, Release, Update, Why
+from slurm_bridge.families.yunikorn.queues.records import AllocationRelease, AskId, Update, Why
 from tests.unit.families.yunikorn.queues.support_configs import queue
 from tests.unit.families.yunikorn.queues.support_core import FakeManager, World, application, ask, documented, node
 
@@ -47,7 +47,7 @@ class Site:
 
     def end(self, *keys: AskId, why: Why = Why.ASKED) -> None:
         """These are over."""
-        self.world.update(releases=tuple(Release(id=key, why=why) for key in keys))
+        self.world.update(releases=tuple(AllocationRelease(id=key, why=why) for key in keys))
         self.world.settle()
 
     def confirm(self) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 TYPES = ("vcore", "memory", "gpu")
@@ -19,12 +19,12 @@ known = st.none() | amounts_of_any_sign
 limits = st.none() | amounts_of_things
 
 
-def limited(**maximum: int) -> Settings:
+def limited(**maximum: int) -> QueueSettings:
     """Only a maximum."""
-    return Settings(max=maximum)
+    return QueueSettings(max=maximum)
 
 
-def root_of(*paths: str, settings: Mapping[str, Settings] | None = None) -> Queue:
+def root_of(*paths: str, settings: Mapping[str, QueueSettings] | None = None) -> Queue:
     """A tree with leaves of these paths below the root; settings by full path."""
     known_settings = settings or {}
     root = Queue("root", settings=known_settings.get("root"))

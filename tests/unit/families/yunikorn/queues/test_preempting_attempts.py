@@ -6,8 +6,8 @@ import pytest
 
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.preempting import attempts
-from slurm_bridge.families.yunikorn.queues.preempting.facts import WORDS, Asker, Planned, Reason, Standing
-from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, Settings
+from slurm_bridge.families.yunikorn.queues.preempting.facts import WORDS, Asker, AttemptAllocation, Planned, Reason
+from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.unit.families.yunikorn.queues.support_preempting import Cluster, guarantees, reason, victims
 
@@ -114,7 +114,7 @@ def test_who_has_borrowed_more_than_the_asking_queue_may_have_is_not_protected_b
 
 def test_what_is_beyond_a_lowered_maximum_goes_with_what_is_borrowed() -> None:
     """It is in the way of whoever is entitled, and from each of the others a part of it too small to be taken back."""
-    settings = guarantees(p_a={"cpu": 2}, p_b={"cpu": 2}) | {"root.p": Settings(max={"cpu": 4})}
+    settings = guarantees(p_a={"cpu": 2}, p_b={"cpu": 2}) | {"root.p": QueueSettings(max={"cpu": 4})}
     cluster = Cluster("p.a", "p.b", "p.c", nodes={"n": {"cpu": 90}}, settings=settings)
     cluster.run("mine", "p.a", "n", resource=CPU)
     cluster.run("large", "p.b", "n", resource={"cpu": 2})
@@ -125,7 +125,7 @@ def test_what_is_beyond_a_lowered_maximum_goes_with_what_is_borrowed() -> None:
 
 def test_a_small_one_that_comes_first_does_not_protect_a_large_one() -> None:
     """Of the guarantee less is left then than the large one has; it goes alone, because it is enough."""
-    settings = guarantees(p_a={"cpu": 2}) | {"root.p": Settings(max={"cpu": 3})}
+    settings = guarantees(p_a={"cpu": 2}) | {"root.p": QueueSettings(max={"cpu": 3})}
     cluster = Cluster("p.a", "p.b", nodes={"n": {"cpu": 90}}, settings=settings)
     cluster.run("large", "p.b", "n", resource={"cpu": 2})
     cluster.run("small", "p.b", "n", resource=CPU)
@@ -164,7 +164,7 @@ def test_nobody_is_evicted_where_the_ask_fits_anyway() -> None:
 
 def test_nobody_is_evicted_where_that_is_not_enough_for_the_maximum_above() -> None:
     """The node has room for all, and what may be taken is too little for the queue's maximum."""
-    settings = guarantees(p_a={"cpu": 4, "gpu": 4}) | {"root.p": Settings(max={"cpu": 4})}
+    settings = guarantees(p_a={"cpu": 4, "gpu": 4}) | {"root.p": QueueSettings(max={"cpu": 4})}
     cluster = Cluster("p.a", "p.b", "p.c", nodes={"n": {"cpu": 9, "gpu": 9}}, settings=settings)
     cluster.run("gpus", "p.b", "n", resource={"gpu": 2})
     cluster.run("bound", "p.c", "n", resource={"cpu": 4}, required_node="n")
@@ -180,7 +180,7 @@ def test_predicates_are_asked_with_the_victims_from_the_best_node_on() -> None:
         cluster.run(node, "b", node, resource=CPU)
     asked: list[tuple[str, list[object]]] = []
 
-    def acceptable(node: str, gone: tuple[Standing, ...]) -> bool:
+    def acceptable(node: str, gone: tuple[AttemptAllocation, ...]) -> bool:
         asked.append((node, [one.key for one in gone]))
         return node == "n2"
 
@@ -199,12 +199,12 @@ def test_a_node_that_is_held_for_another_ask_is_left_out() -> None:
 
 def test_only_leaves_under_the_fence_are_looked_at() -> None:
     """The cost is that of the queues that an ask reaches."""
-    fence = {"root.team": Settings(preemption_policy=PreemptionPolicy.FENCE)}
+    fence = {"root.team": QueueSettings(preemption_policy=PreemptionPolicy.FENCE)}
     cluster = Cluster("team.a", "team.b", "c", nodes={"n": CPU}, settings=guarantees(team_a=CPU) | fence)
     cluster.run("one", "team.b", "n", resource=CPU)
     seen: list[str] = []
 
-    def standing(queue: Queue) -> list[Standing]:
+    def standing(queue: Queue) -> list[AttemptAllocation]:
         seen.append(queue.path)
         return cluster.standing(queue)
 
@@ -217,7 +217,7 @@ def test_an_ask_that_its_queue_is_not_guaranteed_looks_at_nobody() -> None:
     """Most asks that wait are such."""
     cluster = borrowed()
 
-    def nobody(queue: Queue) -> list[Standing]:
+    def nobody(queue: Queue) -> list[AttemptAllocation]:
         raise AssertionError(queue.path)
 
     scene = dataclasses.replace(cluster.scene(), standing=nobody)

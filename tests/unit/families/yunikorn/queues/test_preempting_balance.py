@@ -8,9 +8,9 @@ import hypothesis
 from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, Planned, Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, AttemptAllocation, Planned
 from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
-from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, Settings
+from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, QueueSettings
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_preempting import Cluster, below
 
@@ -25,9 +25,9 @@ def _amount(dice: random.Random, most: int) -> dict[str, int]:
     return {kind: dice.randint(1, most) for kind in kinds}
 
 
-def _settings(dice: random.Random, *, leaf: bool) -> Settings:
+def _settings(dice: random.Random, *, leaf: bool) -> QueueSettings:
     fenced, ruled = dice.random() < 0.1, dice.random() < 0.2
-    return Settings(
+    return QueueSettings(
         guaranteed=_amount(dice, 7) if dice.random() < (0.7 if leaf else 0.3) else None,
         max={"cpu": dice.randint(6, 14)} if dice.random() < 0.2 else None,
         offset=dice.choice((0, 0, 0, 1, -1)),
@@ -135,7 +135,7 @@ def _nobody_is_taken_back(cluster: Cluster, asker: Asker, plan: Planned) -> None
         assert all(one.queue is not asker.queue for one in taken)
 
 
-def _again(victim: Standing) -> Asker:
+def _again(victim: AttemptAllocation) -> Asker:
     return Asker(
         key=victim.key,
         queue=victim.queue,

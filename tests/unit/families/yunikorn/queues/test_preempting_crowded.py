@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.preempting import crowded
 from slurm_bridge.families.yunikorn.queues.preempting.facts import Planned
-from slurm_bridge.families.yunikorn.queues.records import Mode, Node
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.records import NodeMode, NodeReport
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from slurm_bridge.families.yunikorn.queues.wait_reasons import waits
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_configs import queue
@@ -26,13 +26,13 @@ class Sized(Site):
     """One node that takes everything, and says how large the cluster is."""
 
     def __init__(self, *queues: Any, vcore: int | None = 20_000, **options: Any) -> None:
-        super().__init__(*queues, nodes=0, mode=Mode.ALLOCATABLE, **options)
+        super().__init__(*queues, nodes=0, mode=NodeMode.ALLOCATABLE, **options)
         self.resize(vcore)
 
     def resize(self, vcore: int | None) -> None:
         """So large is the cluster from now on; None: nobody says."""
         capacity, size = {"vcore": BIG, "memory": BIG}, None if vcore is None else {"vcore": vcore}
-        self.world.update(nodes=(Node(name="slurm", partition="default", capacity=capacity, size=size),))
+        self.world.update(nodes=(NodeReport(name="slurm", partition="default", capacity=capacity, size=size),))
         self.world.settle()
 
     def start(self, name: str, *numbers: int) -> None:
@@ -95,7 +95,7 @@ class TestKeptBack:
         site.submit("a", "root.a", 4_000)
         site.later()
         capacity = {"vcore": BIG, "memory": BIG}
-        site.world.update(nodes=(Node(name="slurm", partition="default", capacity=capacity, size={}),))
+        site.world.update(nodes=(NodeReport(name="slurm", partition="default", capacity=capacity, size={}),))
         site.world.settle()
         assert site.used("a") == 0
         site.confirm()
@@ -284,7 +284,8 @@ def _crowd(dice: random.Random) -> tuple[Cluster, dict[str, int]]:
     paths = {"root.p", "root.q", *(f"root.{leaf}" for leaf in _LEAVES)}
     often = {"root.p.a": 1.0, "root.p": 0.3, "root.d": 0.3}
     settings = {
-        path: Settings(guaranteed=share() if dice.random() < often.get(path, 0.6) else None) for path in sorted(paths)
+        path: QueueSettings(guaranteed=share() if dice.random() < often.get(path, 0.6) else None)
+        for path in sorted(paths)
     }
     cluster = Cluster(*_LEAVES, nodes={"n": dict.fromkeys(kinds, BIG)}, settings=settings)
     for number in range(dice.randint(5, 25)):

@@ -1,7 +1,7 @@
 """Gangs: asks whose members all need a place, and victims that end together."""
 
 from slurm_bridge.families.yunikorn.queues.preempting.facts import Planned
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from tests.unit.families.yunikorn.queues.support_preempting import Cluster, guarantees, reason, victims
 
 CPU = {"cpu": 1}
@@ -62,7 +62,7 @@ def test_a_gang_that_fits_as_it_is_evicts_nobody() -> None:
 
 def test_a_maximum_above_is_made_room_in_for_the_whole_gang() -> None:
     """The nodes have room, and the queue above only for what is there."""
-    settings = guarantees(p_a={"cpu": 2}) | {"root.p": Settings(max={"cpu": 3})}
+    settings = guarantees(p_a={"cpu": 2}) | {"root.p": QueueSettings(max={"cpu": 3})}
     cluster = Cluster("p.a", "p.b", nodes={"n": {"cpu": 9}}, settings=settings)
     for key in ("old", "middle", "new"):
         cluster.run(key, "p.b", "n", resource=CPU)

@@ -5,7 +5,7 @@ import pytest
 from slurm_bridge.errors import BadConfiguration
 from slurm_bridge.families.yunikorn.queues import acl
 from slurm_bridge.families.yunikorn.queues.acl import Acl
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from tests.unit.families.yunikorn.queues.support_trees import at, root_of
 
 
@@ -57,10 +57,10 @@ _GUARDED = root_of(
     "team.a",
     "@recovery@",
     settings={
-        "root": Settings(admin_acl=_acl("boss")),
-        "root.team": Settings(submit_acl=_acl("ann"), admin_acl=_acl(groups=("leads",))),
-        "root.team.a": Settings(submit_acl=_acl("bob")),
-        "root.@recovery@": Settings(submit_acl=Acl(everybody=True)),
+        "root": QueueSettings(admin_acl=_acl("boss")),
+        "root.team": QueueSettings(submit_acl=_acl("ann"), admin_acl=_acl(groups=("leads",))),
+        "root.team.a": QueueSettings(submit_acl=_acl("bob")),
+        "root.@recovery@": QueueSettings(submit_acl=Acl(everybody=True)),
     },
 )
 

@@ -5,7 +5,7 @@ import pytest
 from slurm_bridge.families.yunikorn.queues import acl, tree
 from slurm_bridge.families.yunikorn.queues.acl import Acl
 from slurm_bridge.families.yunikorn.queues.config import tree_builder
-from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, QueueSettings, SortPolicy
 from tests.unit.families.yunikorn.queues.support_configs import paths, planned, queue
 from tests.unit.families.yunikorn.queues.support_trees import at
 
@@ -29,7 +29,7 @@ def test_a_queue_has_the_settings_that_are_configured() -> None:
         resources={"guaranteed": {"x": 1}, "max": {"x": 2}},
         properties={"priority.offset": "5", "application.unschedasks.backoff": 7},
     )
-    assert at(tree_builder.build(planned(written)), "root.a").settings == Settings(
+    assert at(tree_builder.build(planned(written)), "root.a").settings == QueueSettings(
         guaranteed={"x": 1},
         max={"x": 2},
         max_applications=3,
@@ -46,7 +46,9 @@ def test_properties_are_inherited_but_for_offset_and_fences() -> None:
     root = tree_builder.build(
         planned(queue("a", queue("b"), queue("c", properties={"preemption.delay": "6s"}), properties=above))
     )
-    assert at(root, "root.a.b").settings == Settings(preemption_delay=5.0, preemption_policy=PreemptionPolicy.DISABLED)
+    assert at(root, "root.a.b").settings == QueueSettings(
+        preemption_delay=5.0, preemption_policy=PreemptionPolicy.DISABLED
+    )
     assert at(root, "root.a.c").preemption_delay == 6.0
 
 
@@ -92,7 +94,7 @@ def test_the_recovery_queue_has_no_limits() -> None:
     """It takes whoever was running already."""
     plan = planned(queue("a"))
     root = tree_builder.build(plan)
-    assert tree_builder.create(root, plan, acl.RECOVERY).settings == Settings()
+    assert tree_builder.create(root, plan, acl.RECOVERY).settings == QueueSettings()
 
 
 def test_made_queues_on_one_path_may_have_one_name() -> None:

@@ -5,15 +5,15 @@ import pytest
 from slurm_bridge import errors
 from slurm_bridge.families.yunikorn.queues.config import parser, validation
 from slurm_bridge.families.yunikorn.queues.config.documents import (
-    Filter,
     Limit,
     NodeSort,
-    Preemption,
-    Queue,
-    Rule,
+    PlacementRule,
+    PreemptionDocument,
+    QueueDocument,
     Template,
+    UserFilter,
 )
-from slurm_bridge.families.yunikorn.queues.config.problems import CODES, Refused
+from slurm_bridge.families.yunikorn.queues.config.problems import CODES, ConfigurationRefused
 from slurm_bridge.families.yunikorn.queues.config.properties import Stated
 from slurm_bridge.families.yunikorn.queues.settings import SortPolicy
 from tests.unit.families.yunikorn.queues.support_configs import codes, config, loaded, partition, problems, queue
@@ -35,7 +35,7 @@ def test_every_field_of_a_queue_has_its_place_in_the_record() -> None:
     )
     assert parser.parse(config(partition(written | {"queues": [queue("b", maxapplications=1)]}))).problems == ()
     found = parser.parse(config(partition(written))).document.partitions[0].root.queues[0]
-    assert found == Queue(
+    assert found == QueueDocument(
         name="a",
         parent=True,
         submit_acl="ann dev",
@@ -46,7 +46,7 @@ def test_every_field_of_a_queue_has_its_place_in_the_record() -> None:
         properties=Stated(sort_policy=SortPolicy.FAIR),
         template=Template(max={"memory": 5}, max_applications=1),
         limits=(Limit(note="mine", users=("ann",), groups=("dev",), max_applications=2),),
-        queues=(Queue(name="b"),),
+        queues=(QueueDocument(name="b"),),
     )
 
 
@@ -67,17 +67,17 @@ def test_every_field_of_a_partition_has_its_place_in_the_record() -> None:
         nodesortpolicy={"type": "binpacking", "resourceweights": {"vcore": 2, "gpu": 0.5}},
         preemption={"enabled": False, "quotapreemptionenabled": True},
     )
-    above = Rule(name="fixed", value="a")
-    chosen = Filter(kind="deny", users=("ann",), groups=("dev",))
+    above = PlacementRule(name="fixed", value="a")
+    chosen = UserFilter(kind="deny", users=("ann",), groups=("dev",))
     assert read.name == "gpu"
-    assert read.rules == (Rule(name="tag", value="namespace", create=True, parent=above, filter=chosen),)
+    assert read.rules == (PlacementRule(name="tag", value="namespace", create=True, parent=above, filter=chosen),)
     assert read.node_sort == NodeSort(policy="binpacking", weights={"vcore": 2.0, "gpu": 0.5})
-    assert read.preemption == Preemption(enabled=False, quota=True)
+    assert read.preemption == PreemptionDocument(enabled=False, quota=True)
 
 
 def test_preemption_is_on_and_quota_preemption_off_where_nothing_is_said() -> None:
     """YuniKorn's defaults."""
-    assert loaded(queue("a")).preemption == Preemption(enabled=True, quota=False)
+    assert loaded(queue("a")).preemption == PreemptionDocument(enabled=True, quota=False)
 
 
 @pytest.mark.parametrize("queues", [[queue("a")], [queue("a"), queue("b")], [queue("root"), queue("b")]])
@@ -172,7 +172,7 @@ def test_a_record_that_contains_itself_ends() -> None:
 def test_a_value_that_is_left_empty_is_left_out() -> None:
     """YAML makes null of a key with nothing behind it."""
     assert loaded({"name": "a", "resources": None, "limits": None, "maxapplications": None}).root.queues == (
-        Queue(name="a"),
+        QueueDocument(name="a"),
     )
 
 
@@ -196,7 +196,7 @@ def test_an_unknown_field_hides_no_other_problem() -> None:
 
 def test_loading_refuses_with_all_problems() -> None:
     """As a configuration that cannot work."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ConfigurationRefused) as refused:
         validation.load(config(partition(queue("a$"), queue("b$"))))
     assert isinstance(refused.value, errors.BadConfiguration)
     assert [problem.code for problem in refused.value.problems] == ["queue_name", "queue_name"]

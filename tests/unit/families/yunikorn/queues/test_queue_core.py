@@ -6,8 +6,8 @@ import pytest
 
 from slurm_bridge import errors
 from slurm_bridge.families.yunikorn.queues import ledger
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Mode, Release, Thing
-from slurm_bridge.families.yunikorn.queues.rules import Rules
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationRelease, NodeMode, Thing
+from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
 from tests.unit.families.yunikorn.queues.support_configs import partition, queue
 from tests.unit.families.yunikorn.queues.support_core import (
     World,
@@ -34,7 +34,7 @@ class TestManagers:
     def test_two_managers_share_one_core_and_see_nothing_of_each_other(self):
         """The same partition, node, queue and application names, each with its own state and its own news."""
         world = World()
-        one, other = world.register(rm="one"), world.register(rm="other", mode=Mode.ALLOCATABLE)
+        one, other = world.register(rm="one"), world.register(rm="other", mode=NodeMode.ALLOCATABLE)
         for rm in ("one", "other"):
             world.update(rm, nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", rm, 8_000),))
         world.update("other", asks=(ask("app", "more", 8_000),))
@@ -247,7 +247,7 @@ class TestApplications:
         manager = world.register()
         world.update(
             applications=(application("app", partition="x"),),
-            releases=(Release(id=ask_id("app", "1", "x")),),
+            releases=(AllocationRelease(id=ask_id("app", "1", "x")),),
             withdrawn=(ask_id("app", "1", "x"), ask_id("app", "1")),
             removed_nodes=(named("n1", "x"),),
             spared=(ask_id("app", "1", "x"),),
@@ -328,7 +328,7 @@ class TestModes:
     def test_by_allocatable_only_the_capacity_of_nodes_counts(self):
         """What is in use does not, and the root has no maximum: another scheduler queues."""
         world = World()
-        manager = world.register(documented(queue("a", resources={"max": {"vcore": "30"}})), mode=Mode.ALLOCATABLE)
+        manager = world.register(documented(queue("a", resources={"max": {"vcore": "30"}})), mode=NodeMode.ALLOCATABLE)
         world.update(nodes=(node("n1"),))
         waiting_for(world, *(("app", f"{number}", 9_000) for number in range(4)), ("app", "large", 11_000))
         world.settle()
@@ -338,7 +338,7 @@ class TestModes:
     def test_by_allocatable_members_of_a_gang_share_the_capacity(self):
         """Two that fill a node need two nodes."""
         world = World()
-        manager = world.register(mode=Mode.ALLOCATABLE)
+        manager = world.register(mode=NodeMode.ALLOCATABLE)
         world.update(nodes=(node("n1"), node("n2")), applications=(application("app"),))
         world.update(asks=(ask("app", "gang", 10_000, members=2), ask("app", "huge", 10_000, members=3)))
         world.settle()
@@ -411,7 +411,7 @@ class TestPredicates:
 class TestReservations:
     def test_delay_and_timeout_are_rules_of_the_core(self):
         """Younger asks hold nothing."""
-        world = World(rules=Rules(reservation_delay=60))
+        world = World(rules=AllocationRules(reservation_delay=60))
         world.register()
         world.update(nodes=(node("n1"), node("n2")), applications=(application("app"),))
         now = world.clock.wall()

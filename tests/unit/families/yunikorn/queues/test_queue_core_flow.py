@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.families.yunikorn.queues.plans import Plan
-from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId, Release, Thing, Update, Why
+from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationRelease, AskId, Thing, Update, Why
 from tests.unit.families.yunikorn.queues.support_configs import partition, queue
 from tests.unit.families.yunikorn.queues.support_core import (
     FakeManager,
@@ -167,7 +167,7 @@ class TestRequests:
         """The second removal could otherwise meet what has the name by then."""
         world, manager = running()
         twice = {
-            "releases": (Release(id=ask_id("app", "one")),),
+            "releases": (AllocationRelease(id=ask_id("app", "one")),),
             "withdrawn": (ask_id("app", "large"),),
             "removed_nodes": (named("n1"),),
         }
@@ -214,7 +214,7 @@ class TestRequests:
         assert manager.new == [("app", "one", ("n1",))]
         assert vcores(world.committed().root) == vcores(world.scheduled().root) == asked_now
         assert world.scheduled().root.pending == {} == world.scheduled().applications["app"].asks
-        world.update(releases=(Release(id=ask_id("app", "one"), why=Why.ASKED),))
+        world.update(releases=(AllocationRelease(id=ask_id("app", "one"), why=Why.ASKED),))
         world.settle()
         assert vcores(world.committed().root) == vcores(world.scheduled().root) == 0
 
@@ -224,7 +224,7 @@ class TestAllocations:
         """Its room is not free before the manager confirms; then the asker has it."""
         world, manager = running()
         world.plans.append(
-            Plan(
+            PreemptionPlan(
                 asker=ask_id("app", "large", "rm_default"),
                 node="n1",
                 victims=victims("one", "two"),
@@ -237,10 +237,10 @@ class TestAllocations:
             ("two", "large", "make room"),
         ]
         assert world.committed().root.preempting == {"vcore": 8_000} == world.scheduled().root.preempting
-        world.update(releases=(Release(id=ask_id("app", "one"), why=Why.PREEMPTED),))
+        world.update(releases=(AllocationRelease(id=ask_id("app", "one"), why=Why.PREEMPTED),))
         world.settle()
         assert [key for _, key, _ in manager.new] == ["one", "two"]
-        world.update(releases=(Release(id=ask_id("app", "two"), why=Why.PREEMPTED),))
+        world.update(releases=(AllocationRelease(id=ask_id("app", "two"), why=Why.PREEMPTED),))
         world.settle()
         assert [key for _, key, _ in manager.new] == ["one", "two", "large"]
         assert manager.gone(Thing.ALLOCATION) == [("app", "one", Why.PREEMPTED), ("app", "two", Why.PREEMPTED)]
@@ -251,7 +251,7 @@ class TestAllocations:
         world = World()
         manager = world.register()
         world.update(nodes=(node("n1"),), applications=(application("app"),), asks=(ask("app", "one"),))
-        world.plans.append(Plan(victims=victims("one"), message="over its maximum"))
+        world.plans.append(PreemptionPlan(victims=victims("one"), message="over its maximum"))
         world.settle()
         assert [one.victim.key for one in manager.evictions] == ["one"]
         assert world.committed().root.preempting == {"vcore": 1_000} == world.scheduled().root.preempting
@@ -260,10 +260,14 @@ class TestAllocations:
         """Small ones that come meanwhile do not take what becomes free."""
         world, manager = running()
         world.plans.append(
-            Plan(asker=ask_id("app", "large", "rm_default"), node="n1", victims=victims("one"), message="make room")
+            PreemptionPlan(
+                asker=ask_id("app", "large", "rm_default"), node="n1", victims=victims("one"), message="make room"
+            )
         )
         world.settle()
-        world.update(releases=(Release(id=ask_id("app", "one"), why=Why.PREEMPTED),), asks=(ask("app", "small", 1),))
+        world.update(
+            releases=(AllocationRelease(id=ask_id("app", "one"), why=Why.PREEMPTED),), asks=(ask("app", "small", 1),)
+        )
         world.settle()
         assert [key for _, key, _ in manager.new] == ["one", "two"]
         assert world.scheduled().holders[ask_id("app", "large", "rm_default")].on.keys() == {"n1"}
@@ -271,7 +275,7 @@ class TestAllocations:
     def test_an_allocation_that_cannot_be_evicted_is_spared(self):
         """Nobody counts on its room any more, and it may be asked to go another time."""
         world, manager = running()
-        plan = Plan(asker=None, victims=victims("one"), message="over its maximum")
+        plan = PreemptionPlan(asker=None, victims=victims("one"), message="over its maximum")
         world.plans.append(plan)
         world.settle()
         world.update(spared=(ask_id("app", "one"),))
@@ -283,7 +287,7 @@ class TestAllocations:
     def test_allocation_remove_by_the_manager_is_confirmed(self):
         """From the scheduler, then from the cache; then its room is free for the next one."""
         world, manager = running()
-        world.update(releases=(Release(id=ask_id("app", "one")), Release(id=ask_id("app", "two"))))
+        world.update(releases=(AllocationRelease(id=ask_id("app", "one")), AllocationRelease(id=ask_id("app", "two"))))
         assert manager.gone(Thing.ALLOCATION) == [("app", "one", Why.ASKED), ("app", "two", Why.ASKED)]
         world.settle()
         assert [key for _, key, _ in manager.new] == ["one", "two", "large"]
@@ -292,7 +296,7 @@ class TestAllocations:
     def test_an_unknown_allocation_is_no_allocation_to_remove(self):
         """The manager is told that there is none."""
         world, manager = running()
-        world.update(releases=(Release(id=ask_id("app", "never")),))
+        world.update(releases=(AllocationRelease(id=ask_id("app", "never")),))
         assert manager.reasons(Thing.ALLOCATION) == ["application app has no allocation never"]
 
 
@@ -463,7 +467,7 @@ class TestConfigurations:
         world, manager = running()
         world.update(configuration=documented(queue("b")), applications=(application("new"),))
         assert "root.a is draining" in manager.reasons(Thing.APPLICATION)[0]
-        world.update(releases=(Release(id=ask_id("app", "one")), Release(id=ask_id("app", "two"))))
+        world.update(releases=(AllocationRelease(id=ask_id("app", "one")), AllocationRelease(id=ask_id("app", "two"))))
         world.settle()
         assert [key for _, key, _ in manager.new] == ["one", "two", "large"]
         world.update(removed_applications=(named("app"),))

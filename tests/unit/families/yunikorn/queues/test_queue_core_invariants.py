@@ -9,9 +9,9 @@ import hypothesis
 from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import amounts
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.plans import Plan
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Mode, Release, Thing, Update, Why
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationRelease, NodeMode, Thing, Update, Why
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_configs import queue
@@ -78,7 +78,7 @@ def evicts(victim: str, key: str, asker: str, asks: str, on: str) -> Action:
     """Plan it for the next pass that is asked."""
 
     def act(world: World) -> None:
-        plan = Plan(
+        plan = PreemptionPlan(
             victims=(ask_id(victim, key, "rm_default"),),
             asker=ask_id(asker, asks, "rm_default"),
             node=on,
@@ -92,7 +92,9 @@ def evicts(victim: str, key: str, asker: str, asks: str, on: str) -> Action:
 _SMALL = st.sampled_from([500, 2_000, 5_000])
 EVICTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(evicts, _NAMES, _KEYS, _NAMES, _KEYS, _NODES),
-    st.builds(lambda name, key: send(releases=(Release(id=ask_id(name, key), why=Why.PREEMPTED),)), _NAMES, _KEYS),
+    st.builds(
+        lambda name, key: send(releases=(AllocationRelease(id=ask_id(name, key), why=Why.PREEMPTED),)), _NAMES, _KEYS
+    ),
     st.builds(lambda name, key: send(spared=(ask_id(name, key),)), _NAMES, _KEYS),
 )
 #: Nothing of this lets anybody have more than is allowed.
@@ -101,7 +103,7 @@ CALM: st.SearchStrategy[Action] = st.one_of(
     st.builds(lambda name: send(applications=(application(name, _QUEUES[name]),)), _NAMES),
     st.builds(asked, _NAMES, _KEYS, _SMALL, st.just(1), st.just("")),
     st.builds(asked, _NAMES, _KEYS, _SMALL, st.integers(1, 3), st.sampled_from(["", "", "n1"])),
-    st.builds(lambda name, key: send(releases=(Release(id=ask_id(name, key)),)), _NAMES, _KEYS),
+    st.builds(lambda name, key: send(releases=(AllocationRelease(id=ask_id(name, key)),)), _NAMES, _KEYS),
     st.builds(lambda name, key: send(withdrawn=(ask_id(name, key),)), _NAMES, _KEYS),
     st.builds(lambda name: send(removed_applications=(named(name),)), _NAMES),
 )
@@ -141,7 +143,7 @@ def allocations(applications: Mapping[str, Any]) -> dict[tuple[str, str], tuple[
     return {(name, key): one.nodes for name, app in applications.items() for key, one in app.allocations.items()}
 
 
-def sums(partition: Partition) -> None:
+def sums(partition: QueuePartition) -> None:
     """What is kept incrementally is what there is."""
     total: dict[str, int] = {}
     for one in partition.applications.values():
@@ -172,7 +174,7 @@ def told(manager: FakeManager) -> dict[tuple[str, str], int]:
     return dict(has)
 
 
-def made(number: int, mode: Mode) -> tuple[World, FakeManager]:
+def made(number: int, mode: NodeMode) -> tuple[World, FakeManager]:
     """Queues with limits, two nodes and an application."""
     world = World(schedulers=number)
     limited = queue("a", resources={"max": {"vcore": f"{_MOST}m"}}, maxapplications=1)
@@ -185,8 +187,8 @@ _NUMBERS = st.integers(1, 3)
 
 
 @hypothesis.settings(max_examples=examples(80))
-@hypothesis.given(st.lists(ACTIONS, max_size=40), _NUMBERS, st.sampled_from(Mode))
-def test_both_sides_agree_and_nothing_is_lost(actions: list[Action], number: int, mode: Mode):
+@hypothesis.given(st.lists(ACTIONS, max_size=40), _NUMBERS, st.sampled_from(NodeMode))
+def test_both_sides_agree_and_nothing_is_lost(actions: list[Action], number: int, mode: NodeMode):
     """With one scheduler or several, in both modes."""
     world, manager = made(number, mode)
     for action in actions:
@@ -200,7 +202,7 @@ def test_both_sides_agree_and_nothing_is_lost(actions: list[Action], number: int
 @hypothesis.given(st.lists(CALM, max_size=40), _NUMBERS)
 def test_no_limit_is_exceeded_at_any_time(actions: list[Action], number: int):
     """The maximum of a queue, the applications that may run in it, and the capacity of nodes."""
-    world, _ = made(number, Mode.FREE)
+    world, _ = made(number, NodeMode.FREE)
     for action in (*actions, World.settle):
         action(world)
         committed = world.committed()

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from slurm_bridge.families.yunikorn.queues.config.documents import Document
-from slurm_bridge.families.yunikorn.queues.events import Answer
+from slurm_bridge.families.yunikorn.queues.events import ProposalAnswer
 from slurm_bridge.families.yunikorn.queues.lane import Lane
-from slurm_bridge.families.yunikorn.queues.records import News, Question, Registration, Thing, Update
+from slurm_bridge.families.yunikorn.queues.records import FitQuestion, News, Registration, Thing, Update
 from slurm_bridge.runtime.clock import SystemClock
 from slurm_bridge.runtime.threads import Supervisor
 from tests.unit.families.yunikorn.queues.support_configs import partition, queue
@@ -41,7 +41,7 @@ class Listener(FakeManager):
             super().update(news)
             self._changed.notify_all()
 
-    def predicate(self, question: Question) -> str:
+    def predicate(self, question: FitQuestion) -> str:
         gate = self.gates.get(question.node)
         assert gate is None or gate.wait(_LONG)
         return super().predicate(question)
@@ -172,7 +172,7 @@ def refused(world: World) -> int:
     count = 0
     for scheduler in world.core.schedulers:
         for event in scheduler.events.take():
-            count += isinstance(event, Answer) and bool(event.refused)
+            count += isinstance(event, ProposalAnswer) and bool(event.refused)
             scheduler.events.put(event)
     return count
 

@@ -1,8 +1,8 @@
 """A guaranteed queue gets its share back from those that borrowed it, through all parts of the core."""
 
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Standing
+from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.preemption import MOST_ATTEMPTS
-from slurm_bridge.families.yunikorn.queues.records import Mode
+from slurm_bridge.families.yunikorn.queues.records import NodeMode
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from slurm_bridge.families.yunikorn.queues.wait_reasons import waits
 from tests.unit.families.yunikorn.queues.support_configs import queue
@@ -309,7 +309,7 @@ class TestBehindAnotherScheduler:
             queue("b"),
             resources={"max": {"vcore": "8"}},
         )
-        site = Site(parent, nodes=1, mode=Mode.ALLOCATABLE)
+        site = Site(parent, nodes=1, mode=NodeMode.ALLOCATABLE)
         site.submit("b", "root.p.b", *[2_000] * 6, priority=5)
         assert site.used("p.b") == 8_000
         site.submit("a", "root.p.a", 2_000, 2_000, 2_000, priority=5)
@@ -322,7 +322,7 @@ class TestBehindAnotherScheduler:
 
     def test_nobody_is_preempted_where_there_is_room_in_the_queues(self):
         """The node is full many times over, and that is another scheduler's business."""
-        site = Site(*two(), nodes=1, mode=Mode.ALLOCATABLE)
+        site = Site(*two(), nodes=1, mode=NodeMode.ALLOCATABLE)
         site.submit("b", "root.b", *[9_000] * 6)
         site.submit("a", "root.a", 9_000)
         site.later()
@@ -339,7 +339,7 @@ class TestCost:
         standing = site.world.scheduled().standing
         inner = standing.of
 
-        def counted(leaf: Queue, now: float) -> list[Standing]:
+        def counted(leaf: Queue, now: float) -> list[AttemptAllocation]:
             looked.append(leaf.path)
             return inner(leaf, now)
 
@@ -361,7 +361,7 @@ class TestCost:
         standing = site.world.scheduled().standing
         inner, looked = standing.of, list[float]()
 
-        def counted(leaf: Queue, now: float) -> list[Standing]:
+        def counted(leaf: Queue, now: float) -> list[AttemptAllocation]:
             looked.append(now)
             return inner(leaf, now)
 

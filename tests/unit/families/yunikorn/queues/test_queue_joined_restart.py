@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from slurm_bridge.families.yunikorn.queues import records
 from slurm_bridge.families.yunikorn.queues.records import (
     Allocation,
-    Ask,
+    AllocationAsk,
+    AllocationRelease,
     AskId,
     Eviction,
-    Mode,
+    FitQuestion,
     News,
-    Question,
-    Release,
+    NodeMode,
     Update,
     Why,
 )
@@ -35,7 +35,7 @@ _NEEDED = 4
 class Keeper:
     """The manager with its memory; a new core is told all of it at once."""
 
-    def __init__(self, mode: Mode, size: int) -> None:
+    def __init__(self, mode: NodeMode, size: int) -> None:
         self.mode = mode
         self.world = World(preemptor=None)
         now = self.world.clock.wall()
@@ -48,7 +48,7 @@ class Keeper:
         }
         wanted = [ask("a", f"a{number}", size, created=now) for number in range(8_000 // size)]
         others = [ask("b", f"c{number}", 2_000, created=now - 50, priority=3) for number in range(3)]
-        self.asks: dict[AskId, Ask] = {one.id: one for one in (*wanted, *others)}
+        self.asks: dict[AskId, AllocationAsk] = {one.id: one for one in (*wanted, *others)}
         self.records: dict[AskId, Eviction] = {}
         self.evicted: collections.Counter[AskId] = collections.Counter()
         self.start()
@@ -95,7 +95,7 @@ class Keeper:
             self.evicted[eviction.victim] += 1
             self.records[eviction.victim] = eviction
 
-    def predicate(self, _question: Question) -> str:
+    def predicate(self, _question: FitQuestion) -> str:
         return ""
 
     # -- what happens ------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ class Keeper:
         del self.standing[victim]
         if self.records[victim].asker not in self.asks:
             del self.records[victim]
-        self.world.core.update(Update(rm="rm", releases=(Release(id=victim, why=Why.PREEMPTED),)))
+        self.world.core.update(Update(rm="rm", releases=(AllocationRelease(id=victim, why=Why.PREEMPTED),)))
 
     def finish(self) -> None:
         """Let everything come to its end."""
@@ -171,8 +171,8 @@ def check(keeper: Keeper, needed: int) -> None:
 
 
 @hypothesis.settings(max_examples=examples(150))
-@hypothesis.given(st.lists(ACTIONS, max_size=40), st.sampled_from(Mode), st.sampled_from([2_000, 4_000]))
-def test_a_restart_neither_evicts_twice_nor_forgets(actions: list[Action], mode: Mode, size: int):
+@hypothesis.given(st.lists(ACTIONS, max_size=40), st.sampled_from(NodeMode), st.sampled_from([2_000, 4_000]))
+def test_a_restart_neither_evicts_twice_nor_forgets(actions: list[Action], mode: NodeMode, size: int):
     """Whatever was under way, in both modes."""
     keeper = Keeper(mode, size)
     for action in actions:
@@ -183,7 +183,7 @@ def test_a_restart_neither_evicts_twice_nor_forgets(actions: list[Action], mode:
 
 def test_the_room_of_victims_that_went_meanwhile_is_still_the_askers():
     """Others are of higher priority, and came first."""
-    keeper = Keeper(Mode.FREE, 4_000)
+    keeper = Keeper(NodeMode.FREE, 4_000)
     keeper.world.clock.advance(31)
     keeper.world.settle()
     assert len(keeper.records) == _NEEDED
@@ -196,7 +196,7 @@ def test_the_room_of_victims_that_went_meanwhile_is_still_the_askers():
 
 def test_what_is_marked_counts_as_such_at_once():
     """Before any pass."""
-    keeper = Keeper(Mode.FREE, 4_000)
+    keeper = Keeper(NodeMode.FREE, 4_000)
     keeper.world.clock.advance(31)
     keeper.world.settle()
     keeper.start()
@@ -210,7 +210,7 @@ def test_what_is_marked_counts_as_such_at_once():
 
 def test_a_record_of_what_is_gone_on_both_sides_is_rejected():
     """It can be forgotten."""
-    keeper = Keeper(Mode.FREE, 4_000)
+    keeper = Keeper(NodeMode.FREE, 4_000)
     old = Eviction(victim=ask_id("b", "b99"), asker=None, message="over its maximum")
     heard: list[News] = []
     keeper.update = heard.append  # type: ignore[method-assign]

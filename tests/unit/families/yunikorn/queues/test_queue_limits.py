@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import amounts
-from slurm_bridge.families.yunikorn.queues.config.documents import Limit, Queue
-from slurm_bridge.families.yunikorn.queues.limits import Limits, Refusal
+from slurm_bridge.families.yunikorn.queues.config.documents import Limit, QueueDocument
+from slurm_bridge.families.yunikorn.queues.limits import LimitRefusal, MeasuredLimits
 
 
 def _user(name: str, applications: int = 0, **resources: int) -> Limit:
@@ -20,13 +20,17 @@ def _group(name: str, applications: int = 0, **resources: int) -> Limit:
     return Limit(groups=(name,), max_applications=applications, max_resources=resources or None)
 
 
-def _config(root: tuple[Limit, ...] = (), a: tuple[Limit, ...] = (), b: tuple[Limit, ...] = ()) -> Queue:
+def _config(root: tuple[Limit, ...] = (), a: tuple[Limit, ...] = (), b: tuple[Limit, ...] = ()) -> QueueDocument:
     """root ─ a ─ b, each with these limits."""
-    return Queue(name="root", limits=root, queues=(Queue(name="A", limits=a, queues=(Queue(name="b", limits=b),)),))
+    return QueueDocument(
+        name="root",
+        limits=root,
+        queues=(QueueDocument(name="A", limits=a, queues=(QueueDocument(name="b", limits=b),)),),
+    )
 
 
-def _with(config: Queue, *applications: str, user: str = "ann", groups: tuple[str, ...] = ()) -> Limits:
-    limits = Limits(config)
+def _with(config: QueueDocument, *applications: str, user: str = "ann", groups: tuple[str, ...] = ()) -> MeasuredLimits:
+    limits = MeasuredLimits(config)
     for name in applications:
         limits.enter(name, "root.a.b", user, groups)
     return limits
@@ -85,7 +89,7 @@ def test_a_refusal_names_the_limit_and_the_queue() -> None:
     limits = _with(_config(root=(_user("*", x=5),), a=(_user("ann", x=5),)), "one")
     limits.allocate("one", {"x": 4})
     assert limits.refusal("one", {"x": 1}) is None
-    assert limits.refusal("one", {"x": 2}) == Refusal(
+    assert limits.refusal("one", {"x": 2}) == LimitRefusal(
         queue="root.a",
         subject="user ann",
         words="user ann has 4 of 5 that queue root.a allows: 2 more of x are too much",
@@ -134,7 +138,7 @@ def test_a_limit_of_resources_alone_allows_any_number() -> None:
 # -- groups ----------------------------------------------------------------------------------------------------------
 
 
-def _group_of(config: Queue, *groups: str) -> str | None:
+def _group_of(config: QueueDocument, *groups: str) -> str | None:
     """The group for which an application of a user in these counts."""
     limits = _with(config, "one", groups=groups)
     return next((used.subject for used in limits.used() if used.subject.startswith("group")), None)
@@ -159,7 +163,7 @@ def test_an_application_counts_for_the_first_group_on_the_way_up(groups: tuple[s
 
 def test_who_is_in_no_named_group_counts_for_all_others_together() -> None:
     """One room for all of them."""
-    limits = Limits(_config(a=(_group("dev", x=9), _group("*", x=3))))
+    limits = MeasuredLimits(_config(a=(_group("dev", x=9), _group("*", x=3))))
     limits.enter("one", "root.a.b", "ann", ("hr",))
     limits.enter("two", "root.a.b", "bob", ())
     limits.allocate("one", {"x": 2})
@@ -168,7 +172,7 @@ def test_who_is_in_no_named_group_counts_for_all_others_together() -> None:
 
 def test_users_of_a_group_share_its_limit() -> None:
     """Each of them below their own."""
-    limits = Limits(_config(a=(Limit(users=("ann",), groups=("dev",), max_resources={"x": 5}),)))
+    limits = MeasuredLimits(_config(a=(Limit(users=("ann",), groups=("dev",), max_resources={"x": 5}),)))
     limits.enter("one", "root.a.b", "ann", ("dev",))
     limits.enter("two", "root.a.b", "bob", ("dev",))
     limits.allocate("two", {"x": 4})
@@ -254,9 +258,9 @@ class _Fact:
     runs: bool = False
 
 
-def _afresh(config: Queue, facts: dict[str, _Fact]) -> Limits:
+def _afresh(config: QueueDocument, facts: dict[str, _Fact]) -> MeasuredLimits:
     """The same state, reached at once."""
-    limits = Limits(config)
+    limits = MeasuredLimits(config)
     for name, fact in facts.items():
         user, groups = _APPLICATIONS[name]
         limits.enter(name, "root.a.b", user, groups)
@@ -266,7 +270,7 @@ def _afresh(config: Queue, facts: dict[str, _Fact]) -> Limits:
     return limits
 
 
-def _apply(limits: Limits, facts: dict[str, _Fact], step: tuple[str, str, int]) -> None:
+def _apply(limits: MeasuredLimits, facts: dict[str, _Fact], step: tuple[str, str, int]) -> None:
     action, name, number = step
     if name not in facts:
         user, groups = _APPLICATIONS[name]
@@ -289,7 +293,7 @@ def _apply(limits: Limits, facts: dict[str, _Fact], step: tuple[str, str, int]) 
 def test_what_is_kept_is_what_would_be_counted(steps: list[tuple[str, str, int]]) -> None:
     """After any changes, new limits among them: no usage is lost, none is left over."""
     config, facts = _CONFIGS[0], dict[str, _Fact]()
-    limits: Any = Limits(config)
+    limits: Any = MeasuredLimits(config)
     for step in steps:
         if step[0] == "configure":
             config = _CONFIGS[step[2]]

@@ -18,7 +18,8 @@ def filled(kind: type[Any], **given: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "renamed"), [(records.Ask, partition_names.ask_in), (records.Application, partition_names.application_in)]
+    ("kind", "renamed"),
+    [(records.AllocationAsk, partition_names.ask_in), (records.Application, partition_names.application_in)],
 )
 def test_a_renamed_record_differs_in_its_partition_only(kind: type[Any], renamed: Any) -> None:
     """Whatever else it has."""
@@ -28,14 +29,14 @@ def test_a_renamed_record_differs_in_its_partition_only(kind: type[Any], renamed
 
 def test_a_subject_outside_differs_in_its_partition_only() -> None:
     """Whatever else it has."""
-    one = filled(records.Subject, partition=HERE)
+    one = filled(records.AnswerSubject, partition=HERE)
     assert partition_names.subject_outside("rm", one) == dataclasses.replace(one, partition="here")
 
 
 def test_a_question_outside_asks_all_that_it_asks_inside() -> None:
     """About the ask and those who would be gone, by the names that the manager knows."""
-    ask, gone = filled(records.Ask, partition=HERE), filled(records.AskId, partition=HERE)
-    one = filled(records.Question, ask=ask, without=(gone,))
+    ask, gone = filled(records.AllocationAsk, partition=HERE), filled(records.AskId, partition=HERE)
+    one = filled(records.FitQuestion, ask=ask, without=(gone,))
     expected = dataclasses.replace(
         one, ask=partition_names.ask_in("here", ask), without=(dataclasses.replace(gone, partition="here"),)
     )
@@ -44,14 +45,14 @@ def test_a_question_outside_asks_all_that_it_asks_inside() -> None:
 
 def test_every_part_of_a_request_comes_inside() -> None:
     """None of its fields is left behind."""
-    ask, name = filled(records.Ask, partition="here"), filled(records.AskId, partition="here")
+    ask, name = filled(records.AllocationAsk, partition="here"), filled(records.AskId, partition="here")
     given = {
         "asks": (ask,),
         "applications": (filled(records.Application, partition="here"),),
         "standing": (records.Allocation(ask=ask, nodes=("n",)),),
         "evicting": (filled(records.Eviction, victim=name, asker=None),),
-        "releases": (filled(records.Release, id=name),),
-        "nodes": (filled(records.Node, partition="here"),),
+        "releases": (filled(records.AllocationRelease, id=name),),
+        "nodes": (filled(records.NodeReport, partition="here"),),
         "configuration": None,
         "rm": "rm",
         "terminated": True,
@@ -66,6 +67,6 @@ def test_every_part_of_a_request_comes_inside() -> None:
 
 def test_an_ask_comes_out_as_it_went_in() -> None:
     """The manager hears of the very ask that it sent."""
-    names, ask = Names("rm"), filled(records.Ask, partition="here")
+    names, ask = Names("rm"), filled(records.AllocationAsk, partition="here")
     (inside,) = names.inside(records.Update(rm="rm", asks=(ask,))).asks
-    assert names.question(filled(records.Question, ask=inside, without=())).ask is ask
+    assert names.question(filled(records.FitQuestion, ask=inside, without=())).ask is ask

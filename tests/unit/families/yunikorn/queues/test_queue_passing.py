@@ -6,29 +6,29 @@ from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import node_search, nodes, records
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing, Reserved
-from slurm_bridge.families.yunikorn.queues.applications import Waiting
-from slurm_bridge.families.yunikorn.queues.nodes import Nodes
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, Mode
-from slurm_bridge.families.yunikorn.queues.rules import Rules
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
+from slurm_bridge.families.yunikorn.queues.nodes import NodesOfPartition
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, NodeMode
+from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_core import application, ask, node
 
 
-def partition_of(*sizes: int, maximum: int | None = None, most: int = 0, **rules: object) -> Partition:
+def partition_of(*sizes: int, maximum: int | None = None, most: int = 0, **rules: object) -> QueuePartition:
     """Nodes of so many vcores, and one leaf."""
     root = Queue("root")
-    settings = Settings(max={"vcore": maximum} if maximum else None, max_applications=most)
+    settings = QueueSettings(max={"vcore": maximum} if maximum else None, max_applications=most)
     Queue("a", root, leaf=True, settings=settings)
-    made = Partition(root, nodes.sorts(), Rules(**rules))  # type: ignore[arg-type]
+    made = QueuePartition(root, nodes.sorts(), AllocationRules(**rules))  # type: ignore[arg-type]
     for number, size in enumerate(sizes):
         made.put_node(node(f"n{number}", size))
     return made
 
 
-def asking(partition: Partition, *asks: Ask) -> Passing:
+def asking(partition: QueuePartition, *asks: AllocationAsk) -> Passing:
     """Their applications are in the leaf."""
     for name in dict.fromkeys(one.application for one in asks):
         partition.add_application(application(name), partition.root.children["a"])
@@ -77,8 +77,10 @@ class Forgetful(Passing):
 
 
 @hypothesis.settings(max_examples=examples(150))
-@hypothesis.given(SIZES, ASKS, st.sampled_from([None, 6_000]), st.sampled_from(Mode))
-def test_what_is_remembered_changes_no_result(sizes: list[int], asks: list[Ask], maximum: int | None, mode: Mode):
+@hypothesis.given(SIZES, ASKS, st.sampled_from([None, 6_000]), st.sampled_from(NodeMode))
+def test_what_is_remembered_changes_no_result(
+    sizes: list[int], asks: list[AllocationAsk], maximum: int | None, mode: NodeMode
+):
     """Step by step the same, also after room came back and time went by."""
     first, second = (partition_of(*sizes, maximum=maximum, mode=mode) for _ in range(2))
     remembers = asking(first, *asks)
@@ -115,7 +117,7 @@ def test_members_of_a_gang_go_where_they_would_go_one_by_one(sizes: list[int], m
 )
 def test_the_order_of_nodes_follows_every_change(changes: list[tuple[str, int, int]], sort: str):
     """As if they were sorted anew."""
-    book = Nodes(nodes.sorts(), Mode.FREE)
+    book = NodesOfPartition(nodes.sorts(), NodeMode.FREE)
     assert list(book.ordered(sort)) == []
     for number, (name, vcore, size) in enumerate(changes):
         book.put(node(name, size))
@@ -132,7 +134,7 @@ def test_the_order_of_nodes_follows_every_change(changes: list[tuple[str, int, i
 
 def test_what_comes_off_a_node_leaves_it_as_it_was():
     """Free room, and the place in the order."""
-    book = Nodes(nodes.sorts(), Mode.FREE)
+    book = NodesOfPartition(nodes.sorts(), NodeMode.FREE)
     book.put(node("a"))
     book.put(node("b"))
     on = Allocation(ask=ask("app", "1", members=2), nodes=("a", "a"))
@@ -166,7 +168,7 @@ def test_an_ask_that_arrives_while_nothing_can_be_placed_is_tried():
 def test_a_node_that_is_not_schedulable_is_for_those_who_require_it():
     """Whoever could go elsewhere does."""
     partition = partition_of(9_000, 9_000)
-    partition.put_node(records.Node(name="n0", partition="default", capacity={"vcore": 9_000}, schedulable=False))
+    partition.put_node(records.NodeReport(name="n0", partition="default", capacity={"vcore": 9_000}, schedulable=False))
     asks = ask("app", "any", created=1), ask("app", "one", required_node="n0", created=2)
     assert results(asking(partition, *asks)) == [("any", ("n1",)), ("one", ("n0",))]
 
@@ -176,11 +178,11 @@ def test_a_reserved_node_that_is_closed_serves_nobody_until_it_is_open_again():
     partition = partition_of(9_000, 9_000)
     passing = asking(partition, *(ask("app", f"{number}", 6_000) for number in range(3)))
     assert results(passing) == [("0", ("n0",)), ("1", ("n1",)), ("2", "n0")]
-    closed = records.Node(name="n0", partition="default", capacity={"vcore": 9_000}, schedulable=False)
+    closed = records.NodeReport(name="n0", partition="default", capacity={"vcore": 9_000}, schedulable=False)
     partition.put_node(closed)
     partition.release(ask("app", "0").id)
     assert results(passing) == []
-    partition.put_node(records.Node(name="n0", partition="default", capacity={"vcore": 9_000}))
+    partition.put_node(records.NodeReport(name="n0", partition="default", capacity={"vcore": 9_000}))
     assert results(passing) == [("2", ("n0",))]
 
 
@@ -204,9 +206,9 @@ def test_members_of_says_how_many_go_into_a_room(resource: dict[str, int], room:
 
 def test_a_gang_holds_no_more_nodes_than_it_needs():
     """Counted as if they were empty."""
-    waiting = Waiting(ask("app", "gang", 4_000, members=3), "fair")
-    own = [nodes.Node(node("n0", 9_000)), nodes.Node(node("n1", 3_000))]
+    waiting = PendingAsk(ask("app", "gang", 4_000, members=3), "fair")
+    own = [nodes.PartitionNode(node("n0", 9_000)), nodes.PartitionNode(node("n1", 3_000))]
     waiting.on.update({"n0": 0.0, "n1": 0.0})
     assert node_search.may_reserve(waiting, own, now=100, delay=2)
-    assert not node_search.may_reserve(waiting, [*own, nodes.Node(node("n2", 4_000))], now=100, delay=2)
+    assert not node_search.may_reserve(waiting, [*own, nodes.PartitionNode(node("n2", 4_000))], now=100, delay=2)
     assert not node_search.may_reserve(waiting, (), now=1, delay=2)

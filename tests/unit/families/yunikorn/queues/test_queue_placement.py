@@ -4,12 +4,12 @@ import pytest
 
 from slurm_bridge.families.yunikorn.queues import acl, placement, tree
 from slurm_bridge.families.yunikorn.queues.acl import Acl
-from slurm_bridge.families.yunikorn.queues.config.documents import Filter, Rule
-from slurm_bridge.families.yunikorn.queues.placement import Candidate, Placed, Rejected
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.config.documents import PlacementRule, UserFilter
+from slurm_bridge.families.yunikorn.queues.placement import ApplicationCandidate, Placed, Rejected
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from tests.unit.families.yunikorn.queues.support_trees import at, root_of
 
-EVERYBODY = Settings(submit_acl=Acl(everybody=True))
+EVERYBODY = QueueSettings(submit_acl=Acl(everybody=True))
 
 
 def _open(*leaves: str) -> tree.Queue:
@@ -17,14 +17,14 @@ def _open(*leaves: str) -> tree.Queue:
     return root_of(*leaves, settings={"root": EVERYBODY})
 
 
-def _path(root: tree.Queue, *rules: Rule, **candidate: object) -> str:
-    result = placement.place(root, rules, Candidate(**({"user": "ann"} | candidate)))
+def _path(root: tree.Queue, *rules: PlacementRule, **candidate: object) -> str:
+    result = placement.place(root, rules, ApplicationCandidate(**({"user": "ann"} | candidate)))
     assert isinstance(result, Placed), result
     return result.path
 
 
-def _rejected(root: tree.Queue, *rules: Rule, **candidate: object) -> Rejected:
-    result = placement.place(root, rules, Candidate(**({"user": "ann"} | candidate)))
+def _rejected(root: tree.Queue, *rules: PlacementRule, **candidate: object) -> Rejected:
+    result = placement.place(root, rules, ApplicationCandidate(**({"user": "ann"} | candidate)))
     assert isinstance(result, Rejected), result
     return result
 
@@ -32,11 +32,11 @@ def _rejected(root: tree.Queue, *rules: Rule, **candidate: object) -> Rejected:
 def test_a_queue_that_exists_is_given_itself() -> None:
     """One that has to be made is given as a path alone."""
     root = _open("a")
-    rules = (Rule(name="provided", create=True),)
-    assert placement.place(root, rules, Candidate(user="ann", queue="root.a")) == Placed(
+    rules = (PlacementRule(name="provided", create=True),)
+    assert placement.place(root, rules, ApplicationCandidate(user="ann", queue="root.a")) == Placed(
         path="root.a", queue=at(root, "root.a")
     )
-    assert placement.place(root, rules, Candidate(user="ann", queue="root.b")) == Placed(path="root.b")
+    assert placement.place(root, rules, ApplicationCandidate(user="ann", queue="root.b")) == Placed(path="root.b")
 
 
 def test_a_queue_is_found_in_any_case_of_letters() -> None:
@@ -46,34 +46,34 @@ def test_a_queue_is_found_in_any_case_of_letters() -> None:
 
 def test_names_of_rules_are_read_in_any_case_of_letters() -> None:
     """As YuniKorn reads them."""
-    assert _path(_open("a"), Rule(name="Fixed", value="Root.A")) == "root.a"
+    assert _path(_open("a"), PlacementRule(name="Fixed", value="Root.A")) == "root.a"
 
 
 def test_the_name_of_a_tag_is_lower_case() -> None:
     """However the rule writes it."""
-    assert _path(_open("dev"), Rule(name="tag", value="Namespace"), tags={"namespace": "dev"}) == "root.dev"
+    assert _path(_open("dev"), PlacementRule(name="tag", value="Namespace"), tags={"namespace": "dev"}) == "root.dev"
 
 
 def test_a_user_is_one_name_even_with_dots() -> None:
     """Also one that looks like a path."""
-    assert _path(_open(), Rule(name="user", create=True), user="root.ann") == "root.root_dot_ann"
+    assert _path(_open(), PlacementRule(name="user", create=True), user="root.ann") == "root.root_dot_ann"
 
 
 def test_a_fixed_value_may_be_a_path_without_root() -> None:
     """Its dots part queues."""
-    assert _path(_open("a.b"), Rule(name="fixed", value="a.b")) == "root.a.b"
+    assert _path(_open("a.b"), PlacementRule(name="fixed", value="a.b")) == "root.a.b"
 
 
 def test_a_qualified_value_does_not_ask_the_parent_rule() -> None:
     """Which would fail here."""
-    rule = Rule(name="provided", create=True, parent=Rule(name="fixed", value="a"))
+    rule = PlacementRule(name="provided", create=True, parent=PlacementRule(name="fixed", value="a"))
     assert _path(_open("a"), rule, queue="root.b.c") == "root.b.c"
 
 
 def test_a_parent_rule_that_finds_nothing_makes_the_rule_find_nothing() -> None:
     """The next one is asked."""
-    first = Rule(name="user", create=True, parent=Rule(name="tag", value="namespace", create=True))
-    assert _path(_open("b"), first, Rule(name="fixed", value="b")) == "root.b"
+    first = PlacementRule(name="user", create=True, parent=PlacementRule(name="tag", value="namespace", create=True))
+    assert _path(_open("b"), first, PlacementRule(name="fixed", value="b")) == "root.b"
 
 
 @pytest.mark.parametrize("state", [tree.State.DRAINING, tree.State.STOPPED])
@@ -81,12 +81,12 @@ def test_only_an_active_queue_takes_applications(state: tree.State) -> None:
     """The next rule is asked."""
     root = _open("a", "b")
     at(root, "root.a").turn(state)
-    assert _path(root, Rule(name="fixed", value="a"), Rule(name="fixed", value="b")) == "root.b"
+    assert _path(root, PlacementRule(name="fixed", value="a"), PlacementRule(name="fixed", value="b")) == "root.b"
 
 
 def test_the_recovery_queue_cannot_be_asked_for() -> None:
     """Not even where it does not exist and root might be submitted to."""
-    found = _rejected(_open("a"), Rule(name="provided", create=True), queue=acl.RECOVERY)
+    found = _rejected(_open("a"), PlacementRule(name="provided", create=True), queue=acl.RECOVERY)
     assert "nobody submits to root.@recovery@" in found.why
 
 
@@ -104,22 +104,22 @@ def test_the_default_queue_must_take_it_too() -> None:
 def test_what_no_rule_takes_goes_to_the_default_queue() -> None:
     """If there is one."""
     root = _open("default")
-    assert placement.place(root, (), Candidate(user="ann", queue="root.none")) == Placed(
+    assert placement.place(root, (), ApplicationCandidate(user="ann", queue="root.none")) == Placed(
         path="root.default", queue=at(root, "root.default")
     )
 
 
 def test_to_a_queue_that_does_not_exist_those_submit_who_may_to_the_nearest_above() -> None:
     """Over any number of levels that do not exist either."""
-    root = root_of("a.b", settings={"root.a": Settings(submit_acl=Acl(users=frozenset({"ann"})))})
-    rules = (Rule(name="provided", create=True),)
+    root = root_of("a.b", settings={"root.a": QueueSettings(submit_acl=Acl(users=frozenset({"ann"})))})
+    rules = (PlacementRule(name="provided", create=True),)
     assert _path(root, *rules, queue="root.a.x.y") == "root.a.x.y"
     assert "user ann may not submit to root;" in _rejected(root, *rules, queue="root.x.y").why
 
 
 def test_a_parent_rule_must_not_find_a_leaf() -> None:
     """Nothing is below it."""
-    rule = Rule(name="user", create=True, parent=Rule(name="fixed", value="a"))
+    rule = PlacementRule(name="user", create=True, parent=PlacementRule(name="fixed", value="a"))
     found = _rejected(_open("a"), rule)
     assert (found.error, found.why) == (placement.LEAF_ABOVE, "rule user: parent rule returned a leaf queue, root.a")
 
@@ -127,10 +127,10 @@ def test_a_parent_rule_must_not_find_a_leaf() -> None:
 def test_a_rejection_names_what_every_rule_said() -> None:
     """So that a user can see which rule was meant for the application."""
     rules = (
-        Rule(name="provided"),
-        Rule(name="fixed", value="a", filter=Filter(kind="allow", users=("bob",))),
-        Rule(name="fixed", value="a"),
-        Rule(name="tag", value="namespace"),
+        PlacementRule(name="provided"),
+        PlacementRule(name="fixed", value="a", filter=UserFilter(kind="allow", users=("bob",))),
+        PlacementRule(name="fixed", value="a"),
+        PlacementRule(name="tag", value="namespace"),
     )
     assert _rejected(root_of("a.b"), *rules, queue="x").why == (
         "no queue for user ann: rule provided: root.x does not exist; "
@@ -143,7 +143,9 @@ def test_a_rejection_names_what_every_rule_said() -> None:
 
 def test_an_error_names_the_rule_and_the_value() -> None:
     """And ends the search."""
-    found = _rejected(_open("a"), Rule(name="user", create=True), Rule(name="fixed", value="a"), user="ann lee")
+    found = _rejected(
+        _open("a"), PlacementRule(name="user", create=True), PlacementRule(name="fixed", value="a"), user="ann lee"
+    )
     assert found.error == placement.INVALID_NAME
     assert found.why == ("rule user: invalid queue name 'ann lee': allowed are 1 to 64 letters, digits and _ : # / @ -")
 
@@ -151,21 +153,23 @@ def test_an_error_names_the_rule_and_the_value() -> None:
 @pytest.mark.parametrize(
     ("chosen", "passes"),
     [
-        (Filter(), True),
-        (Filter(kind="deny"), False),
-        (Filter(users=("an+",)), True),
-        (Filter(users=("an",)), False),
-        (Filter(users=("^n",)), False),
-        (Filter(users=("an+", "bob")), False),
-        (Filter(kind="DENY", users=("an+",)), False),
-        (Filter(groups=("o.*",)), True),
-        (Filter(kind="deny", groups=("dev",)), True),
-        (Filter(users=("bob",), groups=("ops",)), True),
+        (UserFilter(), True),
+        (UserFilter(kind="deny"), False),
+        (UserFilter(users=("an+",)), True),
+        (UserFilter(users=("an",)), False),
+        (UserFilter(users=("^n",)), False),
+        (UserFilter(users=("an+", "bob")), False),
+        (UserFilter(kind="DENY", users=("an+",)), False),
+        (UserFilter(groups=("o.*",)), True),
+        (UserFilter(kind="deny", groups=("dev",)), True),
+        (UserFilter(users=("bob",), groups=("ops",)), True),
     ],
 )
-def test_a_filter_lists_names_or_is_one_expression(chosen: Filter, passes: bool) -> None:
+def test_a_filter_lists_names_or_is_one_expression(chosen: UserFilter, passes: bool) -> None:
     """An expression is searched for, and only where it is alone in its list."""
     result = placement.place(
-        _open("a"), (Rule(name="fixed", value="a", filter=chosen),), Candidate(user="ann", groups=("ops",))
+        _open("a"),
+        (PlacementRule(name="fixed", value="a", filter=chosen),),
+        ApplicationCandidate(user="ann", groups=("ops",)),
     )
     assert isinstance(result, Placed) == passes

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.config import reload, tree_builder, validation
-from slurm_bridge.families.yunikorn.queues.config.problems import Refused
-from slurm_bridge.families.yunikorn.queues.config.reload import Changes
+from slurm_bridge.families.yunikorn.queues.config.problems import ConfigurationRefused
+from slurm_bridge.families.yunikorn.queues.config.reload import TreeChanges
 from slurm_bridge.families.yunikorn.queues.config.tree_builder import Plan
 from slurm_bridge.families.yunikorn.queues.tree import State
 from tests.unit.families.yunikorn.queues.support_configs import config, paths, planned, queue
@@ -28,7 +28,7 @@ def test_changed_limits_apply_in_place_and_usage_stays() -> None:
     changes, gone = reload.reload(root, planned(_limited("a", 3)))
     assert at(root, "root.a") is kept
     assert (kept.max, kept.allocated, root.allocated) == ({"x": 3}, {"x": 4}, {"x": 4})
-    assert (changes, gone) == (Changes(changed=("root.a",), lowered=("root.a",)), ())
+    assert (changes, gone) == (TreeChanges(changed=("root.a",), lowered=("root.a",)), ())
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_queue_changes_its_kind_only_when_nothing_is_in_it(busy: bool) -> None
         _, gone = reload.reload(root, new)
         assert ([one.path for one in gone], paths(root)) == (["root.a"], ["root", "root.a", "root.a.b"])
         return
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ConfigurationRefused) as refused:
         reload.reload(root, new, busy={"root.a"})
     (problem,) = refused.value.problems
     assert (problem.code, problem.field) == ("queue_kind", "partitions[0].queues[0].queues[0]")
@@ -186,7 +186,7 @@ def test_a_parent_in_use_does_not_become_a_leaf() -> None:
     """While one of its queues has something."""
     root = tree_builder.build(planned(queue("a", queue("b"))))
     at(root, "root.a.b").allocate({"x": 1})
-    with pytest.raises(Refused, match=r"root\.a a leaf"):
+    with pytest.raises(ConfigurationRefused, match=r"root\.a a leaf"):
         reload.diff(root, planned(queue("a")))
 
 
@@ -194,7 +194,7 @@ def test_the_same_configuration_changes_nothing() -> None:
     """Neither by itself, nor to what is shown."""
     plan = planned(_limited("a", 5), queue("b", parent=True))
     root = tree_builder.build(plan)
-    assert reload.reload(root, plan) == (Changes(), ())
+    assert reload.reload(root, plan) == (TreeChanges(), ())
 
 
 _PLANS: tuple[Plan, ...] = (

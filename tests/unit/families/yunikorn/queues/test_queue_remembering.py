@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import nodes, plan_execution
 from slurm_bridge.families.yunikorn.queues.allocation_pass import Allocated, Passing
-from slurm_bridge.families.yunikorn.queues.applications import Waiting
+from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.config import documents
 from slurm_bridge.families.yunikorn.queues.node_search import May
-from slurm_bridge.families.yunikorn.queues.nodes import Node
-from slurm_bridge.families.yunikorn.queues.partition import Partition
-from slurm_bridge.families.yunikorn.queues.plans import Plan
-from slurm_bridge.families.yunikorn.queues.records import Allocation, Ask, Mode
-from slurm_bridge.families.yunikorn.queues.rules import Rules
-from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
+from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
+from slurm_bridge.families.yunikorn.queues.records import Allocation, AllocationAsk, NodeMode
+from slurm_bridge.families.yunikorn.queues.rules import AllocationRules
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue, find
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_core import application, ask, ask_id, node
@@ -37,15 +37,15 @@ Results = list[tuple[str, object]]
 class World:
     """A partition, the time, and the pass over it: one that remembers, or one that begins anew with every step."""
 
-    def __init__(self, mode: Mode, *, limited: bool, patient: bool, ahead: int, remembers: bool) -> None:
+    def __init__(self, mode: NodeMode, *, limited: bool, patient: bool, ahead: int, remembers: bool) -> None:
         root = Queue("root")
-        above = Queue("p", root, settings=Settings(max={"vcore": 9_000}, max_applications=3))
-        Queue("a", above, leaf=True, settings=Settings(max={"vcore": 5_000}, sort_policy=SortPolicy.FAIR))
-        Queue("b", above, leaf=True, settings=Settings(backoff=2, backoff_delay=5))
-        Queue("c", root, leaf=True, settings=Settings(max_applications=1))
-        self.document = _limits() if limited else documents.Queue(name="root")
-        rules = Rules(mode=mode, reservation_delay=1_000 if patient else 2, reservation_timeout=50)
-        self.partition = Partition(root, nodes.sorts(), rules, self.document)
+        above = Queue("p", root, settings=QueueSettings(max={"vcore": 9_000}, max_applications=3))
+        Queue("a", above, leaf=True, settings=QueueSettings(max={"vcore": 5_000}, sort_policy=SortPolicy.FAIR))
+        Queue("b", above, leaf=True, settings=QueueSettings(backoff=2, backoff_delay=5))
+        Queue("c", root, leaf=True, settings=QueueSettings(max_applications=1))
+        self.document = _limits() if limited else documents.QueueDocument(name="root")
+        rules = AllocationRules(mode=mode, reservation_delay=1_000 if patient else 2, reservation_timeout=50)
+        self.partition = QueuePartition(root, nodes.sorts(), rules, self.document)
         self.now = 100.0
         self._ahead, self._remembers = ahead, remembers
         self._passing = Passing(self.partition, self.may)
@@ -58,7 +58,7 @@ class World:
     def may(self) -> May | None:
         return self._has_place if self._ahead else None
 
-    def _has_place(self, waiting: Waiting, one: Node, reserving: bool) -> bool:
+    def _has_place(self, waiting: PendingAsk, one: PartitionNode, reserving: bool) -> bool:
         """As many may be there as there are places ahead; some kinds never go to the first node."""
         there = sum(len(known.allocations) for known in self.partition.applications.values())
         return there < self._ahead and not (waiting.ask.shape == "shy" and one.name == "n0") and not reserving
@@ -94,12 +94,14 @@ class World:
         return Passing(self.partition, self.may).step(self.now)
 
 
-def _limits() -> documents.Queue:
+def _limits() -> documents.QueueDocument:
     """Ann may have so much below p, bob so many applications, and eve may start two anywhere."""
     ann = documents.Limit(users=("ann",), max_resources={"vcore": 4_000})
     bob = documents.Limit(users=("bob",), max_applications=1)
     eve = documents.Limit(users=("eve",), max_applications=2, max_resources={"vcore": 3_000})
-    return documents.Queue(name="root", limits=(eve,), queues=(documents.Queue(name="p", limits=(ann, bob)),))
+    return documents.QueueDocument(
+        name="root", limits=(eve,), queues=(documents.QueueDocument(name="p", limits=(ann, bob)),)
+    )
 
 
 Action = Callable[[World], None]
@@ -152,7 +154,7 @@ def stands(name: str, on: str) -> Action:
     """Something that was decided elsewhere, as large as it may be."""
 
     def act(world: World) -> None:
-        standing: Ask = ask(name, "stands", 1_500)
+        standing: AllocationAsk = ask(name, "stands", 1_500)
         world.enter(name)
         if "stands" not in world.partition.applications[name].allocations and world.partition.nodes.get(on):
             world.partition.adopt(Allocation(ask=standing, nodes=(on,)))
@@ -165,7 +167,7 @@ def evicts(number: int, asker: str, key: str, on: str) -> Action:
 
     def act(world: World) -> None:
         victims = tuple(one.ask.id for one in world.allocation(number))
-        plan = Plan(victims=victims, message="room", asker=ask_id(asker, key), node=on)
+        plan = PreemptionPlan(victims=victims, message="room", asker=ask_id(asker, key), node=on)
         plan_execution.carry_out(world.partition, plan, world.now)
 
     return act
@@ -228,18 +230,18 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
 @hypothesis.given(
     st.lists(ASKS, min_size=4, max_size=18),
     st.lists(st.lists(ACTIONS, min_size=1, max_size=2), max_size=12),
-    st.sampled_from(Mode),
+    st.sampled_from(NodeMode),
     st.tuples(st.booleans(), st.booleans()),
     st.sampled_from([0, 0, 0, 4, 8]),
 )
 def test_a_pass_that_remembers_gives_what_one_gives_that_begins_anew(
-    first: list[Action], later: list[list[Action]], mode: Mode, how: tuple[bool, bool], ahead: int
+    first: list[Action], later: list[list[Action]], mode: NodeMode, how: tuple[bool, bool], ahead: int
 ):
     """The same, in the same order, on the same nodes, whatever happens between passes."""
     assert_agree((first, *later), mode, how, ahead)
 
 
-def assert_agree(steps: Iterable[list[Action]], mode: Mode, how: tuple[bool, bool], ahead: int = 0) -> Results:
+def assert_agree(steps: Iterable[list[Action]], mode: NodeMode, how: tuple[bool, bool], ahead: int = 0) -> Results:
     """Both give the same after each step; what they give after the last one."""
     limited, patient = how
     remembers, forgets = (
@@ -265,4 +267,4 @@ def test_whoever_keeps_a_node_and_may_not_start_hides_nothing_that_limits_give_b
         asks("b2", "x", 500, 1, 0.0, required_node="n0"),
     ]
     steps = [waiting, [releases(1)], [releases(0)]]
-    assert assert_agree(steps, Mode.FREE, (True, False)) == [("b1 x", ("n2",)), ("landed", 0)]
+    assert assert_agree(steps, NodeMode.FREE, (True, False)) == [("b1 x", ("n2",)), ("landed", 0)]

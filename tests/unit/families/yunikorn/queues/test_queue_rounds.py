@@ -2,8 +2,8 @@
 
 import threading
 
-from slurm_bridge.families.yunikorn.queues.events import EventQueue
-from slurm_bridge.families.yunikorn.queues.partition import Partition
+from slurm_bridge.families.yunikorn.queues.events import CoreEventQueue
+from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.records import News, Registration, Update
 from tests.unit.families.yunikorn.queues.support_configs import queue
 from tests.unit.families.yunikorn.queues.support_core import (
@@ -26,7 +26,7 @@ class Passes:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, _partition: Partition, _now: float) -> tuple[()]:
+    def __call__(self, _partition: QueuePartition, _now: float) -> tuple[()]:
         self.count += 1
         return ()
 
@@ -104,7 +104,7 @@ def test_an_ask_of_no_partition_is_told_of_by_its_name() -> None:
 
 def test_no_event_is_lost_or_overlooked_between_threads() -> None:
     """Whoever waits is woken by each of those who put, and each one's events stay in order."""
-    events: EventQueue[tuple[int, int]] = EventQueue()
+    events: CoreEventQueue[tuple[int, int]] = CoreEventQueue()
     taken: list[tuple[int, int]] = []
 
     def take() -> None:
@@ -126,7 +126,7 @@ def test_no_event_is_lost_or_overlooked_between_threads() -> None:
 
 def test_one_who_waits_is_woken_by_a_single_event() -> None:
     """Long before the time is over."""
-    events: EventQueue[int] = EventQueue()
+    events: CoreEventQueue[int] = CoreEventQueue()
     thread = threading.Thread(target=events.wait, args=(2 * _LONG,))
     thread.start()
     events.put(1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from slurm_bridge.families.yunikorn.queues import amounts, orders
 from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.orders import Applications, NodePolicy
-from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 from tests.unit.families.yunikorn.queues.support_trees import App, amounts_of_things, apps, limits, names, policies
 
@@ -38,11 +38,11 @@ _alike = st.fixed_dictionaries({"vcore": st.integers(-1, 3)})
 _unlike = st.fixed_dictionaries({"vcore": st.integers(-1, 3), "memory": st.integers(0, 3)})
 
 
-def _parent(children: list[tuple[dict[str, object], dict[str, int]]], settings: Settings) -> Queue:
+def _parent(children: list[tuple[dict[str, object], dict[str, int]]], settings: QueueSettings) -> Queue:
     parent = Queue("root", settings=settings)
     parent.resize({"vcore": 10})
     for place, (facts, pending) in enumerate(children):
-        child = Queue(f"q{place}", parent, leaf=True, settings=Settings(guaranteed=facts["guaranteed"]))
+        child = Queue(f"q{place}", parent, leaf=True, settings=QueueSettings(guaranteed=facts["guaranteed"]))
         child.allocate(facts["allocated"])
         child.add_pending(pending)
         child.set_waiting(facts["priority"])
@@ -61,9 +61,9 @@ _CHANGES = [
     Queue.add_pending,
     lambda child, amount: child.set_waiting(len(amount)),
     lambda child, _: child.turn(State.DRAINING),
-    lambda child, amount: child.configure(Settings(guaranteed=amount)),
+    lambda child, amount: child.configure(QueueSettings(guaranteed=amount)),
     lambda child, amount: _above(child).resize(amount),
-    lambda child, amount: _above(child).configure(Settings(max=amount, priority_sorting=False)),
+    lambda child, amount: _above(child).configure(QueueSettings(max=amount, priority_sorting=False)),
     lambda child, _: _above(child).arrange([child.name]),
 ]
 
@@ -94,14 +94,14 @@ class TestQueues:
     @hypothesis.given(st.lists(st.tuples(_shared, _alike), max_size=8), policies, st.booleans())
     def test_the_order_is_that_of_the_rule(self, children, policy: SortPolicy, by_priority: bool):
         """Stable, without those that are stopped or wait for nothing."""
-        parent = _parent(children, Settings(sort_policy=policy, priority_sorting=by_priority))
+        parent = _parent(children, QueueSettings(sort_policy=policy, priority_sorting=by_priority))
         expected = sorted(_served(parent), key=functools.cmp_to_key(functools.partial(_compare, parent)))
         assert names(orders.sorted_queues(parent)) == names(expected)
 
     @hypothesis.given(st.lists(st.tuples(st.just(_PLAIN) | _shared, _unlike), max_size=8), policies, st.booleans())
     def test_nobody_stands_before_one_that_is_ahead(self, children, policy: SortPolicy, by_priority: bool):
         """Next to each other, also where of two neither has more of everything pending."""
-        parent = _parent(children, Settings(sort_policy=policy, priority_sorting=by_priority))
+        parent = _parent(children, QueueSettings(sort_policy=policy, priority_sorting=by_priority))
         order = orders.sorted_queues(parent)
         assert sorted(names(order)) == sorted(names(_served(parent)))
         assert all(_compare(parent, left, right) <= 0 for left, right in itertools.pairwise(order))
@@ -109,7 +109,7 @@ class TestQueues:
     @hypothesis.given(st.lists(st.tuples(_shared, _unlike), min_size=1, max_size=6), policies, st.data())
     def test_a_remembered_order_is_that_of_a_new_tree(self, children, policy: SortPolicy, data: st.DataObject):
         """After any changes below, of the settings and of the size of the cluster."""
-        parent = _parent(children, Settings(sort_policy=policy))
+        parent = _parent(children, QueueSettings(sort_policy=policy))
         for _ in range(data.draw(st.integers(0, 5))):
             orders.sorted_queues(parent)
             child = data.draw(st.sampled_from(list(parent.children.values())))
@@ -122,7 +122,7 @@ class TestQueues:
 
     def test_a_priority_that_changes_below_the_highest_changes_the_order(self):
         """Of three the highest stays what it was; the other two change places."""
-        parent = Queue("root", settings=Settings(sort_policy=SortPolicy.FIFO))
+        parent = Queue("root", settings=QueueSettings(sort_policy=SortPolicy.FIFO))
         for name, priority in (("a", 3), ("b", 1), ("c", 0)):
             child = Queue(name, parent, leaf=True)
             child.add_pending({"vcore": 1})
@@ -133,7 +133,7 @@ class TestQueues:
 
     def test_what_did_not_change_is_not_sorted_again(self):
         """The same answer until something changes below."""
-        parent = _parent([(_PLAIN, {"vcore": 1})], Settings())
+        parent = _parent([(_PLAIN, {"vcore": 1})], QueueSettings())
         first = orders.sorted_queues(parent)
         assert orders.sorted_queues(parent) is first
         parent.children["q0"].allocate({"vcore": 1})
@@ -141,7 +141,7 @@ class TestQueues:
 
     def test_a_draining_queue_is_served(self):
         """Only nothing new is taken into it."""
-        parent = _parent([(_PLAIN, {"vcore": 1})], Settings())
+        parent = _parent([(_PLAIN, {"vcore": 1})], QueueSettings())
         parent.children["q0"].turn(State.DRAINING)
         assert names(orders.sorted_queues(parent)) == ["q0"]
 
@@ -183,7 +183,7 @@ class TestApplications:
                 order.put(changed)
                 there += [] if changed in there else [changed]
             if data.draw(st.booleans()):
-                leaf.configure(Settings(sort_policy=data.draw(policies), guaranteed=data.draw(limits)))
+                leaf.configure(QueueSettings(sort_policy=data.draw(policies), guaranteed=data.draw(limits)))
             expected = orders.sorted_applications(
                 there, leaf.sort_policy, by_priority=leaf.priority_sorting, total=leaf.guaranteed
             )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from slurm_bridge.families.yunikorn.queues import amounts, priorities, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.priorities import NOTHING, PriorityPolicy
-from slurm_bridge.families.yunikorn.queues.settings import Settings, SortPolicy
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings, SortPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State
 from tests.unit.families.yunikorn.queues.support_trees import amounts_of_things, at, known, limited, limits, root_of
 
@@ -85,7 +85,9 @@ class TestLimits:
         self, maxima: tuple[Known, Known, Known], used: tuple[dict[str, int], dict[str, int]]
     ):
         """And what does not fit would break one of those above."""
-        settings = {path: Settings(max=one) for path, one in zip(("root", "root.a", "root.a.x"), maxima, strict=True)}
+        settings = {
+            path: QueueSettings(max=one) for path, one in zip(("root", "root.a", "root.a.x"), maxima, strict=True)
+        }
         root = root_of("a.x", "b.z", settings=settings)
         leaf = at(root, "root.a.x")
         leaf.allocate(used[0])
@@ -126,7 +128,7 @@ class TestLimits:
         root = root_of(*_LEAVES)
         for path, configured, maximum in changes:
             queue = at(root, path)
-            queue.configure(Settings(max=maximum)) if configured else queue.resize(maximum)
+            queue.configure(QueueSettings(max=maximum)) if configured else queue.resize(maximum)
         for queue in tree.downward(root):
             above = queue.parent.fair_max if queue.parent else None
             inherited = {**above, **queue.max} if above and queue.max else above
@@ -146,7 +148,7 @@ class TestPriorities:
         for path, highest in asked:
             at(root, path).set_waiting(highest)
         for path, offset, policy in configured:
-            at(root, path).configure(Settings(offset=offset, priority_policy=policy))
+            at(root, path).configure(QueueSettings(offset=offset, priority_policy=policy))
         for path, highest in asked[::-1]:
             at(root, path).set_waiting(highest)
         assert all(queue.priority == _highest(queue) for queue in tree.downward(root))
@@ -177,7 +179,7 @@ class TestPriorities:
 class TestApplications:
     def test_an_accepted_application_counts_before_it_runs(self):
         """And passes where it counts already."""
-        root = root_of("a.x", settings={"root.a": Settings(max_applications=2)})
+        root = root_of("a.x", settings={"root.a": QueueSettings(max_applications=2)})
         leaf = at(root, "root.a.x")
         leaf.accept("one")
         leaf.start("one")
@@ -225,9 +227,9 @@ class TestShape:
 
     def test_queues_are_fair_and_leaves_fifo_unless_it_is_said(self):
         """As YuniKorn has it."""
-        root = root_of("a", settings={"root": Settings(sort_policy=SortPolicy.FIFO)})
+        root = root_of("a", settings={"root": QueueSettings(sort_policy=SortPolicy.FIFO)})
         assert (root.sort_policy, at(root, "root.a").sort_policy) == (SortPolicy.FIFO, SortPolicy.FIFO)
-        root.configure(Settings())
+        root.configure(QueueSettings())
         assert root.sort_policy is SortPolicy.FAIR
 
     def test_only_an_empty_queue_can_be_removed(self):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.preempting import quota
-from slurm_bridge.families.yunikorn.queues.settings import Settings
+from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_preempting import Cluster, below, guarantees
 
@@ -84,7 +84,7 @@ def test_a_gang_counts_with_all_its_members() -> None:
 def _cluster(dice: random.Random) -> Cluster:
     paths = ("root", "root.t", "root.t.a", "root.t.b", "root.t.b.c", "root.t.d")
     chosen = {path: {kind: dice.randint(0, 6) for kind in ("cpu", "gpu") if dice.random() < 0.5} for path in paths}
-    settings = {path: Settings(guaranteed=amount or None) for path, amount in chosen.items()}
+    settings = {path: QueueSettings(guaranteed=amount or None) for path, amount in chosen.items()}
     cluster = Cluster("t.a", "t.b.c", "t.d", nodes={"n": {}}, settings=settings)
     for key in range(dice.randint(1, 15)):
         resource = {kind: dice.randint(0, 3) for kind in ("cpu", "gpu")}

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues.config import documents
-from slurm_bridge.families.yunikorn.queues.config.documents import Queue
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.documents import QueueDocument
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 RULES = ("user", "fixed", "provided", "tag")
 
@@ -22,7 +22,7 @@ class _Place:
     where: str
 
 
-def places(document: documents.Document) -> Iterator[Problem]:
+def places(document: documents.Document) -> Iterator[QueueProblem]:
     """The name of a queue has one place: it is below the same parent in every partition that has it.
 
     A partition need not have it, which is as if nobody might submit to it there. Whatever is below a queue that
@@ -37,17 +37,17 @@ def places(document: documents.Document) -> Iterator[Problem]:
                 allowed = (
                     f"a name has one place, and {first.where} has it as {first.path} in partition {first.partition}"
                 )
-                yield Problem(code="queue_place", field=f"{place.where}.name", there=there, allowed=allowed)
+                yield QueueProblem(code="queue_place", field=f"{place.where}.name", there=there, allowed=allowed)
 
 
-def _places(partition: documents.Partition) -> Iterator[tuple[str, _Place]]:
+def _places(partition: documents.PartitionDocument) -> Iterator[tuple[str, _Place]]:
     for path, queue in documents.walk(partition.root):
         above, _, name = path.rpartition(".")
         parent = above.rpartition(".")[2]
         yield name, _Place(parent=parent, path=path, partition=partition.name, where=queue.where)
 
 
-def partition(checked: documents.Partition) -> Iterator[Problem]:
+def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     """The rules that exist, lists that mean one thing only, and templates where children can come to be."""
     for rule in checked.rules:
         for part in rule.chain():
@@ -57,21 +57,21 @@ def partition(checked: documents.Partition) -> Iterator[Problem]:
         if queue.leaf and queue.template is not None:
             where, there = queue.template.where, "stands on a leaf"
             allowed = "a template is for children, and `parent: true` allows some"
-            yield Problem(code="template_on_leaf", field=where, there=there, allowed=allowed)
+            yield QueueProblem(code="template_on_leaf", field=where, there=there, allowed=allowed)
 
 
-def _rule(rule: documents.Rule) -> Iterator[Problem]:
+def _rule(rule: documents.PlacementRule) -> Iterator[QueueProblem]:
     if rule.kind not in RULES:
         there, allowed = f"is {rule.name!r}", f"allowed are {', '.join(RULES)}"
-        yield Problem(code="rule_unknown", field=f"{rule.where}.name", there=there, allowed=allowed)
+        yield QueueProblem(code="rule_unknown", field=f"{rule.where}.name", there=there, allowed=allowed)
     elif rule.kind in _WITH_VALUE and not rule.value:
         allowed = "it is the queue" if rule.kind == "fixed" else "it is the name of the tag"
-        yield Problem(code="rule_value", field=f"{rule.where}.value", there="is missing", allowed=allowed)
+        yield QueueProblem(code="rule_value", field=f"{rule.where}.value", there="is missing", allowed=allowed)
 
 
-def _acls(queue: Queue) -> Iterator[Problem]:
+def _acls(queue: QueueDocument) -> Iterator[QueueProblem]:
     for field, text in (("submitacl", queue.submit_acl), ("adminacl", queue.admin_acl)):
         name = text.strip()
         if " " not in name and text.startswith("  ") and name:
             allowed = f"with so many spaces {name!r} may be users or groups: '{name}' or ' {name}'"
-            yield Problem(code="acl_spaces", field=f"{queue.where}.{field}", there=f"is {text!r}", allowed=allowed)
+            yield QueueProblem(code="acl_spaces", field=f"{queue.where}.{field}", there=f"is {text!r}", allowed=allowed)

@@ -8,7 +8,7 @@ from slurm_bridge.families.yunikorn.queues.config import documents, names, recor
 from slurm_bridge.families.yunikorn.queues.config.checks.resources import said
 from slurm_bridge.families.yunikorn.queues.config.documents import Limit
 from slurm_bridge.families.yunikorn.queues.config.names import WILDCARD
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 #: A list of subjects: its field, the word for one of them, and how a name of it looks.
 _KINDS = (("users", "user", names.USER), ("groups", "group", names.GROUP))
@@ -22,12 +22,12 @@ class _Level:
     limits: Mapping[str, Mapping[str, Limit]]
 
 
-def partition(checked: documents.Partition) -> Iterator[Problem]:
+def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     """Every limit of every queue."""
     yield from _below(checked.root, "", ())
 
 
-def _below(queue: documents.Queue, above: str, levels: tuple[_Level, ...]) -> Iterator[Problem]:
+def _below(queue: documents.QueueDocument, above: str, levels: tuple[_Level, ...]) -> Iterator[QueueProblem]:
     path = f"{above}.{queue.name}" if above else queue.name
     for limit in queue.limits:
         yield from _single(limit)
@@ -42,7 +42,7 @@ def _below(queue: documents.Queue, above: str, levels: tuple[_Level, ...]) -> It
 # -- each by itself --------------------------------------------------------------------------------------------------
 
 
-def _single(limit: Limit) -> Iterator[Problem]:
+def _single(limit: Limit) -> Iterator[QueueProblem]:
     if not limit.users and not limit.groups:
         yield _problem("limit_without_subject", limit.where, "has neither users nor groups", "it needs one of them")
     if not limit.max_applications and limit.max_resources is None:
@@ -59,7 +59,7 @@ def _single(limit: Limit) -> Iterator[Problem]:
                 yield _problem(f"limit_{word}_name", f"{limit.where}.{field}[{place}]", f"is {name!r}", allowed)
 
 
-def _against_queue(limit: Limit, queue: documents.Queue, path: str, *, root: bool) -> Iterator[Problem]:
+def _against_queue(limit: Limit, queue: documents.QueueDocument, path: str, *, root: bool) -> Iterator[QueueProblem]:
     if 0 < queue.max_applications < limit.max_applications:
         allowed = f"allowed are those of {path}, {queue.max_applications}"
         there = f"is {limit.max_applications}"
@@ -71,12 +71,12 @@ def _against_queue(limit: Limit, queue: documents.Queue, path: str, *, root: boo
 # -- those of one queue ----------------------------------------------------------------------------------------------
 
 
-def _together(queue: documents.Queue) -> Iterator[Problem]:
+def _together(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
     for field, word, _ in _KINDS:
         yield from _order(queue, field, word)
 
 
-def _order(queue: documents.Queue, field: str, word: str) -> Iterator[Problem]:
+def _order(queue: documents.QueueDocument, field: str, word: str) -> Iterator[QueueProblem]:
     seen: dict[str, str] = {}
     for where, name in _listed(queue, field):
         if name in seen:
@@ -90,7 +90,7 @@ def _order(queue: documents.Queue, field: str, word: str) -> Iterator[Problem]:
         seen.setdefault(name, where)
 
 
-def _listed(queue: documents.Queue, field: str) -> Iterator[tuple[str, str]]:
+def _listed(queue: documents.QueueDocument, field: str) -> Iterator[tuple[str, str]]:
     """The names of all limits, top to bottom, each with its place."""
     for limit in queue.limits:
         for place, name in enumerate(getattr(limit, field)):
@@ -100,13 +100,13 @@ def _listed(queue: documents.Queue, field: str) -> Iterator[tuple[str, str]]:
 # -- against the ancestors -------------------------------------------------------------------------------------------
 
 
-def _against_ancestors(limit: Limit, levels: tuple[_Level, ...]) -> Iterator[Problem]:
+def _against_ancestors(limit: Limit, levels: tuple[_Level, ...]) -> Iterator[QueueProblem]:
     for field, word, _ in _KINDS:
         for name in getattr(limit, field):
             yield from _subject(limit, field, f"{word} {name}", levels)
 
 
-def _subject(limit: Limit, field: str, subject: str, levels: tuple[_Level, ...]) -> Iterator[Problem]:
+def _subject(limit: Limit, field: str, subject: str, levels: tuple[_Level, ...]) -> Iterator[QueueProblem]:
     """Against the limits of the same name above, or those of the wildcard for a name that is not limited there."""
     word, name = subject.split(" ", 1)
     named = any(name in level.limits[field] for level in levels)
@@ -119,14 +119,14 @@ def _subject(limit: Limit, field: str, subject: str, levels: tuple[_Level, ...])
             yield from _applications(limit, other, f"limit_applications_above_ancestor{suffix}", whom)
 
 
-def _applications(limit: Limit, above: Limit, code: str, whom: str) -> Iterator[Problem]:
+def _applications(limit: Limit, above: Limit, code: str, whom: str) -> Iterator[QueueProblem]:
     most, wanted = above.max_applications, limit.max_applications
     if most and (wanted > most or not wanted):
         there = f"is {wanted}" if wanted else "is missing or 0, which is no limit"
         yield _problem(code, f"{limit.where}.maxapplications", there, f"allowed are those of {whom}, {most}")
 
 
-def _resources(limit: Limit, most: amounts.Known, code: str, whose: str) -> Iterator[Problem]:
+def _resources(limit: Limit, most: amounts.Known, code: str, whose: str) -> Iterator[QueueProblem]:
     for kind, amount in (limit.max_resources or {}).items():
         if most and amount > most.get(kind, amount):
             where = records.field(f"{limit.where}.maxresources", kind)
@@ -134,5 +134,5 @@ def _resources(limit: Limit, most: amounts.Known, code: str, whose: str) -> Iter
             yield _problem(code, where, f"is {said(kind, amount)}", allowed)
 
 
-def _problem(code: str, field: str, there: str, allowed: str) -> Problem:
-    return Problem(code=code, field=field, there=there, allowed=allowed)
+def _problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
+    return QueueProblem(code=code, field=field, there=there, allowed=allowed)

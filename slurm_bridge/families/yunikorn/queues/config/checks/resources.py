@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Known
 from slurm_bridge.families.yunikorn.queues.config import documents, records
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 
-def partition(checked: documents.Partition) -> Iterator[Problem]:
+def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     """Every queue of the partition."""
     yield from _queue(checked.root, None)
 
@@ -19,7 +19,7 @@ def said(kind: str, amount: int) -> str:
     return f"{amount}m" if kind == "vcore" else str(amount)
 
 
-def _queue(queue: documents.Queue, above: Known) -> Iterator[Problem]:
+def _queue(queue: documents.QueueDocument, above: Known) -> Iterator[QueueProblem]:
     """`above` is the effective maximum of the parent."""
     yield from _own(queue, above)
     here = amounts.smaller(queue.max, above)
@@ -29,7 +29,7 @@ def _queue(queue: documents.Queue, above: Known) -> Iterator[Problem]:
         yield from _queue(child, here)
 
 
-def _own(queue: documents.Queue, above: Known) -> Iterator[Problem]:
+def _own(queue: documents.QueueDocument, above: Known) -> Iterator[QueueProblem]:
     for one in (queue, queue.template) if queue.template else (queue,):
         for kind, amount in _exceeding(one.guaranteed, one.max):
             where = _at(one.where, "guaranteed", kind)
@@ -40,7 +40,7 @@ def _own(queue: documents.Queue, above: Known) -> Iterator[Problem]:
         yield _problem("max_above_parent", _at(queue.where, "max", kind), f"is {said(kind, amount)}", allowed)
 
 
-def _guaranteed(queue: documents.Queue, maximum: Known) -> Iterator[Problem]:
+def _guaranteed(queue: documents.QueueDocument, maximum: Known) -> Iterator[QueueProblem]:
     wanted = _of_children(queue)
     names = ", ".join(child.name for child in queue.queues)
     for kind, amount in _exceeding(wanted, queue.guaranteed):
@@ -53,7 +53,7 @@ def _guaranteed(queue: documents.Queue, maximum: Known) -> Iterator[Problem]:
         yield _problem("children_guaranteed_above_max", _at(queue.where, "max", kind), there, allowed)
 
 
-def _applications(queue: documents.Queue) -> Iterator[Problem]:
+def _applications(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
     most = queue.max_applications
     for child in queue.queues if most else ():
         where = f"{child.where}.maxapplications"
@@ -65,12 +65,12 @@ def _applications(queue: documents.Queue) -> Iterator[Problem]:
             yield _problem("maxapplications_above_parent", where, f"is {child.max_applications}", allowed)
 
 
-def _effective(queue: documents.Queue) -> Known:
+def _effective(queue: documents.QueueDocument) -> Known:
     """What it is guaranteed; a queue that says nothing is guaranteed what its children are."""
     return _of_children(queue) if amounts.is_empty(queue.guaranteed) else queue.guaranteed
 
 
-def _of_children(queue: documents.Queue) -> Known:
+def _of_children(queue: documents.QueueDocument) -> Known:
     return functools.reduce(amounts.plus, map(_effective, queue.queues), None)
 
 
@@ -83,5 +83,5 @@ def _at(where: str, field: str, kind: str) -> str:
     return records.field(f"{where}.resources.{field}", kind)
 
 
-def _problem(code: str, field: str, there: str, allowed: str) -> Problem:
-    return Problem(code=code, field=field, there=there, allowed=allowed)
+def _problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
+    return QueueProblem(code=code, field=field, there=there, allowed=allowed)

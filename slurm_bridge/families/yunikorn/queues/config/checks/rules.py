@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues.config import documents, names
-from slurm_bridge.families.yunikorn.queues.config.documents import ROOT, Queue, Rule
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.documents import ROOT, PlacementRule, QueueDocument
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 _FILTERS = ("", "allow", "deny")
 
 
-def partition(checked: documents.Partition) -> Iterator[Problem]:
+def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     """Every rule of the partition with its parent rules."""
     for rule in checked.rules:
         for part in rule.chain():
@@ -27,7 +27,7 @@ def is_qualified(value: str) -> bool:
 # -- one rule by itself ----------------------------------------------------------------------------------------------
 
 
-def _part(rule: Rule) -> Iterator[Problem]:
+def _part(rule: PlacementRule) -> Iterator[QueueProblem]:
     if not names.RULE.fullmatch(rule.name):
         allowed = "allowed are letters, digits and _, and no digit first"
         yield _problem("rule_name", f"{rule.where}.name", f"is {rule.name!r}", allowed)
@@ -38,7 +38,7 @@ def _part(rule: Rule) -> Iterator[Problem]:
     yield from _single(chosen.groups, f"{chosen.where}.groups", names.GROUP)
 
 
-def _single(entries: tuple[str, ...], where: str, form: re.Pattern[str]) -> Iterator[Problem]:
+def _single(entries: tuple[str, ...], where: str, form: re.Pattern[str]) -> Iterator[QueueProblem]:
     """A list of one entry may be a regular expression; names of longer lists that are none just match nobody."""
     if len(entries) == 1 and not form.fullmatch(entries[0]) and names.expression(entries[0]) is None:
         allowed = f"allowed are names like {form.pattern} and regular expressions"
@@ -48,7 +48,7 @@ def _single(entries: tuple[str, ...], where: str, form: re.Pattern[str]) -> Iter
 # -- fixed rules -----------------------------------------------------------------------------------------------------
 
 
-def _fixed(rule: Rule, root: Queue) -> Iterator[Problem]:
+def _fixed(rule: PlacementRule, root: QueueDocument) -> Iterator[QueueProblem]:
     chain = rule.chain()
     fixed = list(itertools.takewhile(lambda part: part.kind == "fixed", chain))
     for part in fixed[1:]:
@@ -63,7 +63,7 @@ def _fixed(rule: Rule, root: Queue) -> Iterator[Problem]:
         yield from _walk(rule, root, full, dynamic=len(fixed) < len(chain))
 
 
-def _walk(rule: Rule, root: Queue, path: str, *, dynamic: bool) -> Iterator[Problem]:
+def _walk(rule: PlacementRule, root: QueueDocument, path: str, *, dynamic: bool) -> Iterator[QueueProblem]:
     """Follow the static path through the configured queues."""
     here, passed = root, ROOT
     for name in path.split(".")[1:]:
@@ -82,7 +82,7 @@ def _walk(rule: Rule, root: Queue, path: str, *, dynamic: bool) -> Iterator[Prob
     yield from _end(rule, here, path, dynamic=dynamic)
 
 
-def _end(rule: Rule, queue: Queue, path: str, *, dynamic: bool) -> Iterator[Problem]:
+def _end(rule: PlacementRule, queue: QueueDocument, path: str, *, dynamic: bool) -> Iterator[QueueProblem]:
     if dynamic and queue.leaf:
         allowed = "it is a leaf, and what the next rule finds is below it"
         yield _broken("rule_queue_not_parent", rule, f"begins with {path}", allowed)
@@ -91,9 +91,9 @@ def _end(rule: Rule, queue: Queue, path: str, *, dynamic: bool) -> Iterator[Prob
         yield _broken("rule_queue_not_leaf", rule, f"goes to {path}", allowed)
 
 
-def _broken(code: str, rule: Rule, there: str, allowed: str) -> Problem:
+def _broken(code: str, rule: PlacementRule, there: str, allowed: str) -> QueueProblem:
     return _problem(code, rule.where, there, allowed)
 
 
-def _problem(code: str, field: str, there: str, allowed: str) -> Problem:
-    return Problem(code=code, field=field, there=there, allowed=allowed)
+def _problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
+    return QueueProblem(code=code, field=field, there=there, allowed=allowed)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from slurm_bridge.families.yunikorn.queues.config import documents, names, records
-from slurm_bridge.families.yunikorn.queues.config.problems import Problem
+from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 #: Users, then groups.
 _ACL_FIELDS = 2
@@ -11,9 +11,9 @@ _ACL_FIELDS = 2
 NODE_SORTS = ("fair", "binpacking")
 
 
-def partition_names(document: documents.Document) -> Iterator[Problem]:
+def partition_names(document: documents.Document) -> Iterator[QueueProblem]:
     """Two partitions differ in more than their case."""
-    seen: dict[str, documents.Partition] = {}
+    seen: dict[str, documents.PartitionDocument] = {}
     for partition in document.partitions:
         first = seen.setdefault(partition.name.lower(), partition)
         if first is not partition:
@@ -21,7 +21,7 @@ def partition_names(document: documents.Document) -> Iterator[Problem]:
             yield _problem("duplicate_partition", f"{partition.where}.name", there, "every partition has its own name")
 
 
-def partition(checked: documents.Partition) -> Iterator[Problem]:
+def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     """The root, the names and lists of all queues, the limits on the partition, and its order of nodes."""
     root = checked.root
     if root.guaranteed or root.max:
@@ -38,7 +38,7 @@ def partition(checked: documents.Partition) -> Iterator[Problem]:
     yield from _node_sort(checked.node_sort)
 
 
-def _children(queue: documents.Queue) -> Iterator[Problem]:
+def _children(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
     seen: dict[str, str] = {}
     for child in queue.queues:
         if not names.QUEUE.fullmatch(child.name):
@@ -52,7 +52,7 @@ def _children(queue: documents.Queue) -> Iterator[Problem]:
             )
 
 
-def _acls(queue: documents.Queue) -> Iterator[Problem]:
+def _acls(queue: documents.QueueDocument) -> Iterator[QueueProblem]:
     for field, text in (("submitacl", queue.submit_acl), ("adminacl", queue.admin_acl)):
         fields = text.strip().split(" ")
         if len(fields) > _ACL_FIELDS:
@@ -60,7 +60,7 @@ def _acls(queue: documents.Queue) -> Iterator[Problem]:
             yield _problem("acl_fields", f"{queue.where}.{field}", there, "allowed are 'users groups', or '*' for all")
 
 
-def _node_sort(sort: documents.NodeSort) -> Iterable[Problem]:
+def _node_sort(sort: documents.NodeSort) -> Iterable[QueueProblem]:
     if sort.policy and sort.policy not in NODE_SORTS:
         allowed = f"allowed are {' and '.join(NODE_SORTS)}"
         yield _problem("unknown_node_sort_policy", f"{sort.where}.type", f"is {sort.policy!r}", allowed)
@@ -70,5 +70,5 @@ def _node_sort(sort: documents.NodeSort) -> Iterable[Problem]:
             yield _problem("negative_node_weight", where, f"is {weight:g}", "allowed is 0 or more")
 
 
-def _problem(code: str, field: str, there: str, allowed: str) -> Problem:
-    return Problem(code=code, field=field, there=there, allowed=allowed)
+def _problem(code: str, field: str, there: str, allowed: str) -> QueueProblem:
+    return QueueProblem(code=code, field=field, there=there, allowed=allowed)
