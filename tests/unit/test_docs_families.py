@@ -21,7 +21,8 @@ from slurm_bridge.hooks import registry, session
 from slurm_bridge.scheduler.eviction import hold_table
 from tests.unit.families.kube_scheduler import scenes
 
-DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+DOCS = PROJECT / "docs"
 FAMILIES = "slurm_bridge.families"
 
 #: The page on which what a module says to people is explained.
@@ -169,6 +170,31 @@ def test_the_least_configuration_of_a_page_is_accepted(name: str) -> None:
     configured = yaml.safe_load(blocks(name, "yaml")[0])["hooks"]
     for one in configured:
         registry.shipped(one["name"]).Options.model_validate(one.get("options", {}))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", registry.BUILTIN)
+def test_each_included_hook_has_its_places(name: str) -> None:
+    """Each place is a list that a new hook has to be added to."""
+    package = registry.BUILTIN[name].removeprefix(f"{FAMILIES}.").partition(":")[0].split(".")[0]
+    hooks, generator = (PROJECT / "docs" / "hooks.md").read_text(), (PROJECT / "hack" / "docs.py").read_text()
+    tests = PROJECT / "tests" / "unit" / "families"
+    places = {
+        "docs/hooks.md: no row in its first table": f"`{name}`" in "".join(re.findall(r"^\| `.*", hooks, re.MULTILINE)),
+        "hack/docs.py: its options are on no page": f'docs_hooks.options("{name}"' in generator,
+        "tests/unit/families/: no tests": (tests / package).is_dir() or (tests / f"test_{package}.py").exists(),
+    }
+    missing = [words for words, there in places.items() if not there]
+    assert not missing, "\n".join(missing)
+
+
+def test_the_paths_on_the_page_for_developers_exist() -> None:
+    """Its steps name the files to change; NAME stands for a name that is chosen."""
+    text = (DOCS / "contributing.md").read_text()
+    rooms = "slurm_bridge|tests|docs|deploy|examples|hack"
+    named = {one for one in re.findall(rf"`((?:{rooms})/[\w./-]*)`", text) if "NAME" not in one}
+    missing = sorted(one for one in named if not (PROJECT / one).exists())
+    assert len(named) > 20
+    assert not missing, f"docs/contributing.md names what does not exist: {', '.join(missing)}"
 
 
 def blocks(name: str, language: str) -> list[str]:

@@ -1,6 +1,7 @@
 """What the settings mean for each room: every key means something, and nothing is lost on the way."""
 
 import dataclasses
+import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -113,6 +114,13 @@ def test_hold_by_default_means_all_kinds_but_those_that_say_otherwise() -> None:
     assert "Job" not in held.hold_after_timeout
     assert {"StatefulSet", "JobSet", "Mine"} <= held.hold_after_timeout
     assert configuration.ends(settings()).hold_after_timeout == frozenset()
+
+
+def test_each_value_for_the_end_by_a_time_limit_means_something_else() -> None:
+    """A value that the scheduler's record does not hold would be a setting without effect."""
+    values = typing.get_args(groups.AfterTimeout)
+    meant = {configuration.ends(settings(ends={"after_timeout": {"default": value}})) for value in values}
+    assert len(meant) == len(values), f"ends() of daemon/configuration.py makes the same of some of {values}"
 
 
 def test_ids_are_chosen_unless_slurm_counts() -> None:

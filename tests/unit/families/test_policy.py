@@ -1,6 +1,7 @@
 """Users set by annotation what the policy allows them, and get its defaults where they say nothing."""
 
 import dataclasses
+import pathlib
 from typing import Any
 
 import pytest
@@ -67,6 +68,15 @@ def test_every_guarded_key_can_be_allowed() -> None:
     """The table of annotations and the policy's keys are the same, and partition besides."""
     for key in (*GUARDED, "partition"):
         PolicyOptions.model_validate({"rules": [{"allow": {key: ["*"]}}]})
+
+
+@pytest.mark.parametrize("page", ["docs/hooks.md", "docs/security.md", "deploy/config.yaml"])
+def test_every_guarded_key_is_named_where_operators_read_of_it(page: str) -> None:
+    """In the sentence that lists them."""
+    text = (pathlib.Path(__file__).resolve().parents[3] / page).read_text()
+    written = "`{}`" if page.endswith(".md") else "{}"
+    missing = [key for key in GUARDED if written.format(key) not in text]
+    assert not missing, f"{page} does not name {', '.join(missing)}"
 
 
 @pytest.mark.parametrize(("value", "allowed"), [("1", True), ("1000", True), ("1001", False), ("-1", False)])

@@ -255,6 +255,13 @@ def test_gres_is_written_as_it_was_read(text: str) -> None:
     assert gres.write(gres.parse(text)) == text
 
 
+def test_the_suite_on_real_servers_has_a_case_for_every_key_that_becomes_a_field() -> None:
+    """That suite says the same of itself, but only where a cluster runs."""
+    cases = (pathlib.Path(__file__).parents[3] / "tests" / "e2e" / "test_shown.py").read_text()
+    missing = [row.key for row in annotations.ANNOTATIONS if not row.hint and f'"{row.key}": case(' not in cases]
+    assert not missing, f"CASES of tests/e2e/test_shown.py has no row for {', '.join(missing)}"
+
+
 def test_the_documentation_names_every_key() -> None:
     """The page is generated from the rows."""
     page = (pathlib.Path(__file__).parents[3] / "docs" / "annotations.md").read_text()

@@ -4,6 +4,7 @@ import importlib
 import itertools
 import pathlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,6 +114,35 @@ def test_each_kind_has_an_example() -> None:
     ]
     assert not missing, "\n".join(missing)
     assert any(names.GROUP in str(one) for one in manifests)
+
+
+def test_each_example_is_listed() -> None:
+    """On the page of the examples, and with what Slurm has to show for it on real servers."""
+    listed, expected = (
+        (ROOT / file).read_text(encoding="utf-8") for file in ("examples/README.md", "tests/e2e/test_examples.py")
+    )
+    folders = sorted(path.parent.name for path in (ROOT / "examples").glob("*/README.md"))
+    missing = [
+        f"examples/README.md does not link to {name}" for name in folders if f"]({name}/README.md)" not in listed
+    ]
+    missing += [
+        f"tests/e2e/test_examples.py does not name {name}"
+        for name in folders
+        if name != "hooks" and f'"{name}"' not in expected
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_each_kind_has_tests() -> None:
+    """A test of this folder says what its pods become."""
+    here = pathlib.Path(__file__)
+    tests = " ".join(file.read_text(encoding="utf-8") for file in here.parent.glob("test_*.py") if file != here)
+    missing = [
+        f"kind {spec.name}: no other test in tests/unit/workloads/ names it"
+        for spec in KINDS
+        if not re.search(rf"\b{spec.name}\b", tests)
+    ]
+    assert not missing, "\n".join(missing)
 
 
 def test_a_part_is_called_as_its_kind_calls_it() -> None:
