@@ -15,7 +15,7 @@ from slurm_bridge import errors
 Mark = tuple[int, int, int]
 
 
-class TokenFile:
+class AcceptedTokens:
     """The tokens that a file holds now."""
 
     def __init__(self, path: pathlib.Path) -> None:

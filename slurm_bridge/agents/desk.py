@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from loguru import logger
 
 from slurm_bridge import errors, ports
-from slurm_bridge.agents.bearer import TokenFile
+from slurm_bridge.agents.bearer import AcceptedTokens
 from slurm_bridge.families.vela import pipeline, wire
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
 from slurm_bridge.telemetry.agents import AgentMetrics
@@ -45,7 +45,12 @@ class AgentHandler:
     """Answers over HTTP. `problem` says why nothing can be answered yet; empty when it can."""
 
     def __init__(
-        self, sampler: Sampler, tokens: TokenFile, clock: ports.Clock, metrics: AgentMetrics, problem: Callable[[], str]
+        self,
+        sampler: Sampler,
+        tokens: AcceptedTokens,
+        clock: ports.Clock,
+        metrics: AgentMetrics,
+        problem: Callable[[], str],
     ) -> None:
         self._sampler, self._tokens, self._clock, self._metrics = sampler, tokens, clock, metrics
         self._problem = problem

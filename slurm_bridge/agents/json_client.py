@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from slurm_bridge import errors, ports
-from slurm_bridge.agents.bearer import TokenFile
+from slurm_bridge.agents.bearer import AcceptedTokens
 from slurm_bridge.hooks.services import NotAnswered, Target
 from slurm_bridge.runtime.caches import LruCache
 from slurm_bridge.runtime.http.client import Client
@@ -107,7 +107,7 @@ class _Bearer:
     """The first token of a file, or none."""
 
     def __init__(self, path: str) -> None:
-        self._file = TokenFile(pathlib.Path(path)) if path else None
+        self._file = AcceptedTokens(pathlib.Path(path)) if path else None
         self._sent: collections.deque[str] = collections.deque(maxlen=_TOKENS)
 
     def headers(self) -> Mapping[str, str]:

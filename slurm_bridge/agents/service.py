@@ -14,7 +14,7 @@ from loguru import logger
 
 import slurm_bridge
 from slurm_bridge import errors, ports
-from slurm_bridge.agents.bearer import TokenFile
+from slurm_bridge.agents.bearer import AcceptedTokens
 from slurm_bridge.agents.cache import AgentCache
 from slurm_bridge.agents.desk import AgentHandler, Sampler
 from slurm_bridge.runtime.threads import Supervisor
@@ -53,7 +53,7 @@ class AgentService:
         self._place, self._clock, self.cache = place, clock, cache
         self.metrics, self.health = metrics, Health(clock.now)
         self.supervisor = Supervisor(_report)
-        tokens = TokenFile(place.token_file)
+        tokens = AcceptedTokens(place.token_file)
         # A file that holds no token ends the agent here, not at the first question.
         tokens.all()
         self._sampler = sampler

@@ -88,7 +88,7 @@ class PocketObserver:
 
     def _jobs(self) -> Iterator[JobSeen]:
         """A heterogeneous job counts as one job, with all its components."""
-        found: dict[int, list[state.Job]] = collections.defaultdict(list)
+        found: dict[int, list[state.SlurmJob]] = collections.defaultdict(list)
         for job in self._world.slurmctld.control.jobs().values():
             found[job.leader or job.job_id].append(job)
         for job_id, parts in found.items():
@@ -129,7 +129,7 @@ class PocketObserver:
         )
 
 
-def _held(parts: Iterable[state.Job]) -> collections.Counter[str]:
+def _held(parts: Iterable[state.SlurmJob]) -> collections.Counter[str]:
     """The cpus that running jobs hold on each node."""
     held: collections.Counter[str] = collections.Counter()
     for job in parts:

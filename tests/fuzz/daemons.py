@@ -98,7 +98,7 @@ class Play:
         for name in strangers.NAMESPACES:
             self._kube.create(kinds.NAMESPACES, {"metadata": {"name": name}})
         self._hostile = _Hostile(self._dice, self) if hostile else None
-        self._seen: dict[int, state.Job] = {}
+        self._seen: dict[int, state.SlurmJob] = {}
 
     def _close_its_eyes(self) -> None:
         """The simulation's own observer believes what pods say of whose they are; here that is not true."""
@@ -153,7 +153,7 @@ class Play:
         for event in self._kube.list(kinds.EVENTS):
             yield from rules.message("event", event.get("note", ""))
 
-    def _given(self, job: state.Job, owner: marks.Owner) -> Iterator[str]:
+    def _given(self, job: state.SlurmJob, owner: marks.Owner) -> Iterator[str]:
         if rules.unprintable(job.ask.name):
             yield "acceptance: control characters in the job's name"
         charged = job.ask.text("account") or job.ask.text("wckey")
@@ -309,7 +309,7 @@ def _amounts(dice: random.Random) -> Json:
     return {"requests": {kind: dice.choice(_TAKEN) for kind in wanted if generators.chance(dice, 0.3)}}
 
 
-def _owner(job: state.Job) -> marks.Owner | None:
+def _owner(job: state.SlurmJob) -> marks.Owner | None:
     found = marks.read(job.ask.text("admin_comment"))
     return found if found is not None and found.cluster == CLUSTER_ID else None
 

@@ -172,7 +172,7 @@ class Evicted:
                 yield f"I10: {pod.key} has a node, and says that others go for it: {pod.room}"
 
 
-def holds(jobs: Iterable[tuple[str, state.Job]]) -> Mapping[str, int]:
+def holds(jobs: Iterable[tuple[str, state.SlurmJob]]) -> Mapping[str, int]:
     """How many CPUs the living jobs of each group have, or want."""
     found: dict[str, int] = {}
     for uid, job in jobs:

@@ -14,9 +14,9 @@ class Runs:
         self._slurm_names = slurm_names
         self._runs: dict[tuple[int, str], observed.Run] = {}
 
-    def follow(self, owned: Iterable[tuple[str, state.Job]], now: float) -> None:
+    def follow(self, owned: Iterable[tuple[str, state.SlurmJob]], now: float) -> None:
         """Look at all jobs of ours, each with the uid that its owner record says."""
-        families: dict[tuple[str, int], list[state.Job]] = collections.defaultdict(list)
+        families: dict[tuple[str, int], list[state.SlurmJob]] = collections.defaultdict(list)
         for uid, job in owned:
             families[uid, family(job)].append(job)
         running = set()
@@ -37,7 +37,7 @@ class Runs:
         else:
             self._runs[key] = observed.Run(job_id=key[0], uid=uid, shares=shares, since=now)
 
-    def _shares(self, jobs: Iterable[state.Job]) -> Mapping[str, observed.Amounts]:
+    def _shares(self, jobs: Iterable[state.SlurmJob]) -> Mapping[str, observed.Amounts]:
         return observed.shares((job.grant for job in jobs if job.grant is not None), self._slurm_names)
 
     def of(self, uid: str) -> Iterator[observed.Run]:
@@ -46,12 +46,12 @@ class Runs:
         return iter(sorted(mine, key=lambda run: run.left is not None))
 
 
-def _run(jobs: list[state.Job]) -> bool:
+def _run(jobs: list[state.SlurmJob]) -> bool:
     """All of them do, and hold something."""
     whole = len(jobs) >= max(1, len(jobs[0].components))
     return whole and all(job.state == state.RUNNING and not job.configuring and job.grant is not None for job in jobs)
 
 
-def family(job: state.Job) -> int:
+def family(job: state.SlurmJob) -> int:
     """The id of the leader, for all components of a job."""
     return job.leader or job.job_id

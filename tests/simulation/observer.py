@@ -46,9 +46,9 @@ class Observer:
         self._kube, self._slurm = kube, slurm
         self._slurm_names = slurm_names
         self._version = 0
-        self._last: list[state.Job] = []
+        self._last: list[state.SlurmJob] = []
         self._owners: dict[str, marks.Owner | None] = {}
-        self._foreign: dict[int, state.Job] = {}
+        self._foreign: dict[int, state.SlurmJob] = {}
         self._runs = job_runs.Runs(slurm_names)
         self._nodes_left: dict[str, float] = {}
         self._had_job: set[tuple[str, int]] = set()
@@ -109,7 +109,7 @@ class Observer:
 
     # -- jobs --------------------------------------------------------------------------------------------------------
 
-    def owner(self, job: state.Job) -> marks.Owner | None:
+    def owner(self, job: state.SlurmJob) -> marks.Owner | None:
         """Whose placeholder it is, None when it is not one of ours; a component is the leader's."""
         text = job.ask.text("admin_comment")
         leader = self._slurm.world.jobs.get(job.leader)
@@ -120,12 +120,12 @@ class Observer:
             self._owners[text] = found if found is not None and found.cluster == CLUSTER_ID else None
         return self._owners[text]
 
-    def living(self, uid: str) -> list[state.Job]:
+    def living(self, uid: str) -> list[state.SlurmJob]:
         """The jobs of a workload that are not over, all their components."""
         found = [(job, self.owner(job)) for job in self._slurm.world.jobs.values() if not job.over]
         return [job for job, owner in found if owner is not None and owner.uid == uid]
 
-    def _look_at_jobs(self, jobs: list[state.Job], by: str) -> None:
+    def _look_at_jobs(self, jobs: list[state.SlurmJob], by: str) -> None:
         foreign = {job.job_id: job for job in jobs if self.owner(job) is None}
         self._check_foreign(foreign, by)
         self._foreign = foreign
@@ -149,7 +149,7 @@ class Observer:
             if self._now >= self._lenient_until or self._now - self._twice_since[uid] > MENDING:
                 raise Broken(f"I1: {ids} are living jobs of the same workload {uid} (after {by or 'the world'})")
 
-    def _check_right(self, uid: str, job: state.Job, by: str) -> None:
+    def _check_right(self, uid: str, job: state.SlurmJob, by: str) -> None:
         """A job of a pod is for a pod that is in no group, and not held back."""
         pod = self.pods.get(uid)
         if pod is None or not by:
@@ -159,7 +159,7 @@ class Observer:
         if pod.group != uid:
             raise Broken(f"I1: {by} has job {job.job_id} for {pod.key} alone, which is a member of {pod.group}")
 
-    def _check_foreign(self, now: Mapping[int, state.Job], by: str) -> None:
+    def _check_foreign(self, now: Mapping[int, state.SlurmJob], by: str) -> None:
         if not by:
             return
         for job_id, before in self._foreign.items():
@@ -305,5 +305,5 @@ class Observer:
             elif not (pod.leaving or self._excused(pod, living) or self.evicted.excuses(pod, self.pods, holds)):
                 yield f"I6: {pod.key} of {pod.group} {'is parked' if pod.parked else 'has no node'}: {living}"
 
-    def _excused(self, pod: observed.Pod, living: Sequence[state.Job]) -> bool:
+    def _excused(self, pod: observed.Pod, living: Sequence[state.SlurmJob]) -> bool:
         return self.groups.excused(pod, [run for run in self._runs.of(pod.group) if run.left is None], living)

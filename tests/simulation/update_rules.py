@@ -96,12 +96,12 @@ class Updates:
 
         return passed
 
-    def _given_back(self, job: state.Job) -> None:
+    def _given_back(self, job: state.SlurmJob) -> None:
         """It had nodes, and no pod came: they were denied."""
         if job.grant is not None and not any(pod.job_id == job.job_id for pod in self._observer.pods.values()):
             self.reasons += DENIED
 
-    def _updated(self, job: state.Job, who: str) -> None:
+    def _updated(self, job: state.SlurmJob, who: str) -> None:
         before, after = self._observer.owner(job), self._now(job)
         if before is None or after is None:
             return
@@ -126,13 +126,13 @@ class Updates:
             times = f"{self.others[job.job_id]} times (beside {self.turns[job.job_id]} turns)"
             raise Broken(f"I8: {who} has updated job {job.job_id} {times} for at most {most} reasons: {change}")
 
-    def _is_overwritten(self, job: state.Job, who: str) -> bool:
+    def _is_overwritten(self, job: state.SlurmJob, who: str) -> bool:
         """Beside another leader: it does not say any more what this one wrote."""
         key = job.job_id, job.sluid
         before, self._writers[key] = self._writers.get(key, who), who
         return self._mixed and before != who
 
-    def _now(self, job: state.Job) -> marks.Owner | None:
+    def _now(self, job: state.SlurmJob) -> marks.Owner | None:
         there = self._slurm.world.jobs.get(job.job_id)
         return self._observer.owner(there) if there is not None and not there.over else None
 

@@ -216,18 +216,18 @@ class World:
 
     # -- administrators ----------------------------------------------------------------------------------------------
 
-    def ours(self, *states: str) -> list[state.Job]:
+    def ours(self, *states: str) -> list[state.SlurmJob]:
         """Our living jobs in these states, in order."""
         jobs = sorted(self.slurm.world.jobs.values(), key=lambda job: job.job_id)
         return [job for job in jobs if self.observer.owner(job) is not None and job.state in states]
 
-    def job_of(self, name: str, *states: str) -> state.Job | None:
+    def job_of(self, name: str, *states: str) -> state.SlurmJob | None:
         """The job of a pod that is there."""
         pod = self.find(name)
         uid = pod["metadata"]["uid"] if pod else ""
         return next((job for job in self.ours(*states) if self.observer.owner(job).uid == uid), None)  # type: ignore[union-attr]
 
-    def end_job(self, job: state.Job, word: str = "CANCELLED") -> None:
+    def end_job(self, job: state.SlurmJob, word: str = "CANCELLED") -> None:
         """scancel, a limit, a more important job, a machine."""
         self.weather.note(f"admin ends job {job.job_id} ({job.state}) as {word}")
         self.slurm.control.end(job.job_id, word)

@@ -11,7 +11,7 @@ from slurm_bridge.sim.slurm.world import World
 _NEWEST = "v0.0.45"
 
 
-def job(world: World, record: state.Job, version: str) -> Json:
+def job(world: World, record: state.SlurmJob, version: str) -> Json:
     """One job in full."""
     ask, identity = record.ask, world.config.users.get(record.user, 0)
     answer: Json = {
@@ -54,18 +54,18 @@ _TEXTS = (
 ).split()
 
 
-def state_words(record: state.Job) -> list[str]:
+def state_words(record: state.SlurmJob) -> list[str]:
     """The base state and the flags beside it."""
     beside = [word for word, there in _beside(record) if there]
     return [record.state, *beside]
 
 
-def _beside(record: state.Job) -> tuple[tuple[str, bool], ...]:
+def _beside(record: state.SlurmJob) -> tuple[tuple[str, bool], ...]:
     deleted = record.pending and record.reason == state.RESERVATION_DELETED
     return ("CONFIGURING", record.configuring), ("RESV_DEL_HOLD", deleted)
 
 
-def job_state(record: state.Job) -> Json:
+def job_state(record: state.SlurmJob) -> Json:
     """One line of jobs/state: the id is text, and `+N` is a difference of ids, even for chosen ones."""
     text = str(record.job_id)
     if record.leader:
@@ -73,7 +73,7 @@ def job_state(record: state.Job) -> Json:
     return {"job_id": text, "state": state_words(record)}
 
 
-def allocation(world: World, record: state.Job) -> list[Json]:
+def allocation(world: World, record: state.SlurmJob) -> list[Json]:
     """The nodes of a running job; GPUs of which Slurm has lost count are shown as 0."""
     assert record.grant is not None
     kinds = dict.fromkeys((part.name, part.type) for share in record.grant.shares for part in share.gres)
@@ -96,7 +96,7 @@ def allocation(world: World, record: state.Job) -> list[Json]:
 # -- parts of a job --------------------------------------------------------------------------------------------------
 
 
-def _times(world: World, record: state.Job) -> Json:
+def _times(world: World, record: state.SlurmJob) -> Json:
     plan = world.plans.get(record.job_id) if record.pending else None
     start = plan.start if plan else record.started
     end = record.ended or (record.deadline if record.running else 0)
@@ -113,7 +113,7 @@ def _times(world: World, record: state.Job) -> Json:
     }
 
 
-def _size(world: World, record: state.Job) -> Json:
+def _size(world: World, record: state.SlurmJob) -> Json:
     ask, grant = record.ask, record.grant
     cpus = grant.cpus if grant else ask.minimum_cpus
     nodes = len(grant.shares) if grant else _fewest_nodes(world, ask)
@@ -169,7 +169,7 @@ def _requested(world: World, ask: state.RequestedJob) -> str:
     )
 
 
-def _het(record: state.Job) -> Json:
+def _het(record: state.SlurmJob) -> Json:
     return {
         "het_job_id": number(record.leader),
         "het_job_offset": number(record.offset),
@@ -194,7 +194,7 @@ def _id_set(ids: Sequence[int]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _flags(record: state.Job) -> Iterator[str]:
+def _flags(record: state.SlurmJob) -> Iterator[str]:
     ask = record.ask
     if ask.tasks_given:
         yield "EXACT_TASK_COUNT_REQUESTED"

@@ -33,7 +33,7 @@ class SlurmCall:
         """The body, if it is an object."""
         return self.body if isinstance(self.body, Mapping) else {}
 
-    def job(self) -> state.Job | None:
+    def job(self) -> state.SlurmJob | None:
         """The job in the path; `12+1` is the component of job 12 whose id is one more."""
         leader, _, distance = self.params["job_id"].partition("+")
         job = self.world.jobs.get(int(leader))

@@ -77,18 +77,18 @@ def _kill_one(call: SlurmCall, job_id: str, signal: str) -> Iterator[dict[str, A
             _signal(call, member)
 
 
-def _signal(call: SlurmCall, job: state.Job) -> None:
+def _signal(call: SlurmCall, job: state.SlurmJob) -> None:
     """No process takes the signal: Slurm believes that the node has failed."""
     if call.world.config.poison_on_signal and job.grant is not None:
         for name in job.grant.nodes:
             call.world.put_node(dataclasses.replace(call.world.nodes[name], responding=False))
 
 
-def _step(job: state.Job) -> str:
+def _step(job: state.SlurmJob) -> str:
     return f"{job.leader}+{job.offset}" if job.offset else str(job.job_id)
 
 
-def _line(number: int, step: str, job: state.Job | None = None) -> dict[str, Any]:
+def _line(number: int, step: str, job: state.SlurmJob | None = None) -> dict[str, Any]:
     words = replies.WORDS[number]
     return {
         "error": {"string": words, "code": number, "message": words},

@@ -21,12 +21,12 @@ class Control:
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
-    def job(self, job_id: int) -> state.Job:
+    def job(self, job_id: int) -> state.SlurmJob:
         """The record of one job."""
         with self._lock:
             return self._world.jobs[job_id]
 
-    def jobs(self) -> dict[int, state.Job]:
+    def jobs(self) -> dict[int, state.SlurmJob]:
         """All records."""
         with self._lock:
             return dict(self._world.jobs)
@@ -181,7 +181,7 @@ class Control:
             automatic = [job_id for job_id in lost if job_id < self._world.next_id]
             self._world.restart(kept, min([self._world.next_id, *automatic]))
 
-    def _placed(self, job: state.Job) -> state.Job:
+    def _placed(self, job: state.SlurmJob) -> state.SlurmJob:
         """A job that the saved state has on a node deleted since has failed.
 
         So has a job that requires such a node, running or not; a job that excludes it goes on.
@@ -222,7 +222,7 @@ class Control:
         self._recovered.wait(seconds)
 
 
-def _as_of(job: state.Job, horizon: float) -> state.Job:
+def _as_of(job: state.SlurmJob, horizon: float) -> state.SlurmJob:
     """The job as it was at that time; what it did afterwards is undone."""
     if job.over and job.ended > horizon:
         running = job.grant is not None

@@ -6,7 +6,7 @@ from slurm_bridge.sim.slurm import select, state
 from slurm_bridge.sim.slurm.world import World
 
 
-def plan(world: World, job: state.Job, grounds: Sequence[select.NodeChoice]) -> state.StartPlan | None:
+def plan(world: World, job: state.SlurmJob, grounds: Sequence[select.NodeChoice]) -> state.StartPlan | None:
     """The earliest start if every running job uses its whole time limit; None if that frees too little."""
     running = [world.jobs[job_id] for job_id in world.running]
     ends = sorted({running_job.deadline for running_job in running if running_job.deadline != float("inf")})
@@ -23,7 +23,12 @@ def plan(world: World, job: state.Job, grounds: Sequence[select.NodeChoice]) -> 
 
 
 def _fits(
-    world: World, job: state.Job, grounds: Sequence[select.NodeChoice], running: Sequence[state.Job], *, until: float
+    world: World,
+    job: state.SlurmJob,
+    grounds: Sequence[select.NodeChoice],
+    running: Sequence[state.SlurmJob],
+    *,
+    until: float,
 ) -> state.StartPlan | None:
     """Where the job would start after everything that ends by then has ended."""
     free = world.free.copy()

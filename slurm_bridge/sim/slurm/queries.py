@@ -51,7 +51,7 @@ def job(call: SlurmCall) -> SlurmReply:
     return SlurmReply(fields=_job_list(call, family, updated=call.world.now))
 
 
-def _job_list(call: SlurmCall, found: list[state.Job], *, updated: float) -> dict[str, Any]:
+def _job_list(call: SlurmCall, found: list[state.SlurmJob], *, updated: float) -> dict[str, Any]:
     return {
         "jobs": [_record(call, record) for record in found],
         "last_backfill": number(call.world.last_pass if updated else 0),
@@ -59,7 +59,7 @@ def _job_list(call: SlurmCall, found: list[state.Job], *, updated: float) -> dic
     }
 
 
-def _record(call: SlurmCall, record: state.Job) -> dict[str, Any]:
+def _record(call: SlurmCall, record: state.SlurmJob) -> dict[str, Any]:
     """Any flag but DETAIL leaves out the details of the allocation."""
     flags = call.query.get("flags", ["DETAIL"])
     details: dict[str, Any] = {} if "DETAIL" in flags else {"gres_detail": [], "job_resources": None}
@@ -91,7 +91,7 @@ def unknown_parameters(call: SlurmCall, parser: str, *known: str) -> list[Warn]:
     ]
 
 
-def _asked_for(call: SlurmCall, text: str) -> list[state.Job]:
+def _asked_for(call: SlurmCall, text: str) -> list[state.SlurmJob]:
     """A leader stands for all its components."""
     found = SlurmCall(world=call.world, version=call.version, caller=call.caller, params={"job_id": text}).job()
     if found is None:

@@ -46,7 +46,7 @@ def tick(world: World) -> None:
             SchedulingPass(world).run()
 
 
-def start_now(world: World, job: state.Job) -> bool:
+def start_now(world: World, job: state.SlurmJob) -> bool:
     """Start this job at once if no job waits before it and it fits."""
     if world.paused or any(not world.jobs[other].held for other in world.pending if other != job.job_id):
         return False
@@ -74,7 +74,7 @@ class SchedulingPass:
                 self.consider(job)
         world.plans = self._plans
 
-    def consider(self, job: state.Job) -> None:
+    def consider(self, job: state.SlurmJob) -> None:
         """Start the job, or set its reason."""
         if job.components:
             self._together(job)
@@ -85,7 +85,7 @@ class SchedulingPass:
         else:
             self._alone(job)
 
-    def _alone(self, job: state.Job) -> None:
+    def _alone(self, job: state.SlurmJob) -> None:
         key = job.ask.shape
         grant = None if key in self._hopeless else self._find(job)
         if grant is None:
@@ -96,7 +96,7 @@ class SchedulingPass:
         else:
             self._start(job, grant)
 
-    def _together(self, leader: state.Job) -> None:
+    def _together(self, leader: state.SlurmJob) -> None:
         """Start all components or none; components that wait only for others get that reason.
 
         One cancelled component keeps the rest waiting for ever.
@@ -112,7 +112,7 @@ class SchedulingPass:
             if not job.held:
                 self._world.explain(job, *(self._obstacle(job) or ("Resources", "")))
 
-    def _apart(self, family: Sequence[state.Job]) -> list[state.Grant]:
+    def _apart(self, family: Sequence[state.SlurmJob]) -> list[state.Grant]:
         """Nodes for each component, apart from those of the others; none if one component finds none."""
         used: tuple[str, ...] = ()
         found = []
@@ -125,14 +125,14 @@ class SchedulingPass:
             found.append(grant)
         return found
 
-    def _start(self, job: state.Job, grant: state.Grant) -> None:
+    def _start(self, job: state.SlurmJob, grant: state.Grant) -> None:
         self._world.start(job, grant)
         full = {name for name in grant.nodes if not self._world.free[name].cpus}
         if full:
             for nodes in self._grounds.values():
                 nodes[:] = [node for node in nodes if node.name not in full]
 
-    def _wait(self, job: state.Job) -> None:
+    def _wait(self, job: state.SlurmJob) -> None:
         outlook = self._outlook(job)
         if outlook is not prospects.Outlook.GOOD:  # so no job waits behind it
             self._world.explain(job, *_HOPELESS[outlook])
@@ -145,13 +145,13 @@ class SchedulingPass:
             if plan is not None:
                 self._plans[job.job_id] = plan
 
-    def _outlook(self, job: state.Job) -> prospects.Outlook:
+    def _outlook(self, job: state.SlurmJob) -> prospects.Outlook:
         key = job.ask.shape
         if key not in self._outlooks:
             self._outlooks[key] = prospects.best(self._world, job.ask)
         return self._outlooks[key]
 
-    def _find(self, job: state.Job) -> state.Grant | None:
+    def _find(self, job: state.SlurmJob) -> state.Grant | None:
         for name in job.ask.partitions:
             if _partition_obstacle(job, self._world.partitions.get(name)) is not None:
                 continue
@@ -160,25 +160,25 @@ class SchedulingPass:
                 return grant
         return None
 
-    def _delays_nobody(self, job: state.Job, grant: state.Grant) -> bool:
+    def _delays_nobody(self, job: state.SlurmJob, grant: state.Grant) -> bool:
         """A later job may start first only if the planned jobs do not need its nodes, or it ends before they do."""
         end = float("inf") if job.ask.minutes is None else self._world.now + job.ask.minutes * 60
         return all(end <= plan.start or not set(plan.nodes) & set(grant.nodes) for plan in self._plans.values())
 
-    def _ground(self, job: state.Job, name: str) -> select.NodeChoice:
+    def _ground(self, job: state.SlurmJob, name: str) -> select.NodeChoice:
         partition = self._world.partitions[name]
         key = (name, job.ask.reservation)
         if key not in self._grounds:
             self._grounds[key] = usable(self._world, partition, job)
         return select.NodeChoice(nodes=self._grounds[key], free=self._world.free, partition=partition)
 
-    def _licensed(self, job: state.Job) -> bool:
+    def _licensed(self, job: state.SlurmJob) -> bool:
         world = self._world
         return all(
             world.licenses.get(name, 0) - world.licenses_used[name] >= count for name, count in job.ask.licenses.items()
         )
 
-    def _obstacle(self, job: state.Job) -> tuple[str, str] | None:
+    def _obstacle(self, job: state.SlurmJob) -> tuple[str, str] | None:
         """An obstacle that free resources would not remove: reason and description."""
         if job.ask.begin > self._world.now:
             return "BeginTime", ""
@@ -188,7 +188,7 @@ class SchedulingPass:
             return (job.reason if fresh else reasons[0] or ""), ""
         return self._missing_node(job)
 
-    def _missing_node(self, job: state.Job) -> tuple[str, str] | None:
+    def _missing_node(self, job: state.SlurmJob) -> tuple[str, str] | None:
         """A required node that is not available."""
         ask = job.ask
         if not ask.required or ask.candidates:
@@ -200,7 +200,7 @@ class SchedulingPass:
         return "ReqNodeNotAvail", _UNAVAILABLE
 
 
-def usable(world: World, partition: state.Partition, job: state.Job) -> list[state.Node]:
+def usable(world: World, partition: state.Partition, job: state.SlurmJob) -> list[state.Node]:
     """The nodes of a partition on which this job may start."""
     closed = world.closed_nodes(job.ask.reservation)
     nodes = [world.nodes[name] for name in partition.nodes if name in world.nodes and name not in closed]
@@ -210,7 +210,7 @@ def usable(world: World, partition: state.Partition, job: state.Job) -> list[sta
     return [node for node in nodes if node.usable and world.free[node.name].cpus > 0]
 
 
-def _partition_obstacle(job: state.Job, partition: state.Partition | None) -> str | None:
+def _partition_obstacle(job: state.SlurmJob, partition: state.Partition | None) -> str | None:
     if partition is None or not partition.starts_jobs:
         return "PartitionDown" if partition is None or partition.state == "DOWN" else "PartitionInactive"
     limit = partition.maximum_minutes
@@ -221,7 +221,7 @@ def _partition_obstacle(job: state.Job, partition: state.Partition | None) -> st
 
 def _finish_configuring(world: World) -> None:
     seconds = world.config.configuring_seconds
-    ready: Sequence[state.Job] = [
+    ready: Sequence[state.SlurmJob] = [
         job
         for job in (world.jobs[job_id] for job_id in (world.running if seconds else ()))
         if job.configuring and job.started + seconds <= world.now
@@ -248,7 +248,7 @@ def _close_reservations(world: World) -> None:
                     world.end(job, "TIMEOUT", reason="TimeLimit")
 
 
-def _left_by(reservation: state.Reservation, job: state.Job) -> state.Job:
+def _left_by(reservation: state.Reservation, job: state.SlurmJob) -> state.SlurmJob:
     left = dataclasses.replace(job, ask=dataclasses.replace(job.ask, reservation=""))
     if "NO_HOLD_JOBS_AFTER_END" in reservation.flags:
         return left

@@ -203,7 +203,7 @@ ALIVE = frozenset({PENDING, RUNNING, SUSPENDED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SlurmJob:
     """One job, or one component of a heterogeneous one. Times are Unix seconds, 0 while unset."""
 
     job_id: int

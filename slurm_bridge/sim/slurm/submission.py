@@ -53,7 +53,7 @@ def _single(call: SlurmCall, job: Any, script: Any) -> SlurmReply:
     return _accepted(outcome, reading, _waits_because(outcome))
 
 
-def _make_single(call: SlurmCall, values: Mapping[str, Any], script: Any) -> state.Job | Error:
+def _make_single(call: SlurmCall, values: Mapping[str, Any], script: Any) -> state.SlurmJob | Error:
     external = "EXTERNAL_JOB" in values.get("flags", ())
     if not (script or external):
         return Error(9000, _NO_SCRIPT, "_job_post")
@@ -64,7 +64,7 @@ def _make_single(call: SlurmCall, values: Mapping[str, Any], script: Any) -> sta
     return Error(outcome, "Batch job submission failed", _SINGLE) if isinstance(outcome, int) else outcome
 
 
-def _accepted(job: state.Job, reading: fields.ReadFields, warning: int) -> SlurmReply:
+def _accepted(job: state.SlurmJob, reading: fields.ReadFields, warning: int) -> SlurmReply:
     """An error beside a job id: the job exists all the same."""
     warnings = [*reading.warnings, *_waiting("Job", warning, _SINGLE)]
     answer = {"job_id": job.job_id, "step_id": "batch", "job_submit_user_msg": ""}
@@ -78,7 +78,7 @@ def _waiting(what: str, warning: int, source: str) -> list[Warn]:
     return [Warn(f"{what} submission resulted in non-zero return code: {text}", source), Warn(text, _SINGLE)]
 
 
-def _waits_because(job: state.Job) -> int:
+def _waits_because(job: state.SlurmJob) -> int:
     return 2042 if job.held else _WARNED.get(job.reason, 0)
 
 
@@ -106,7 +106,7 @@ def _application(call: SlurmCall, values: Mapping[str, Any], *, external: bool) 
 _LEAVES_NOTHING = (2052, 2053)
 
 
-def _take_in(call: SlurmCall, application: admission.JobApplication) -> state.Job | int:
+def _take_in(call: SlurmCall, application: admission.JobApplication) -> state.SlurmJob | int:
     """Check everything, then create the job; a failure after the id was issued uses the id up."""
     world = call.world
     ask = admission.examine(world, application)
@@ -128,11 +128,11 @@ def _take_in(call: SlurmCall, application: admission.JobApplication) -> state.Jo
 
 def _make(
     call: SlurmCall, application: admission.JobApplication, admitted: admission.Admitted, job_id: int
-) -> state.Job:
+) -> state.SlurmJob:
     ask, now = admitted.ask, call.world.now
     priority = ask.priority if ask.priority is not None and application.operator else max(1, -ask.nice)
     held = ask.hold or ask.priority == 0
-    return state.Job(
+    return state.SlurmJob(
         job_id=job_id,
         ask=ask,
         user=application.user,
@@ -160,10 +160,10 @@ def _het(call: SlurmCall) -> SlurmReply:
         return SlurmReply(errors=errors, warnings=warnings)
     if _same_node_twice(readings):
         return SlurmReply(errors=[*errors, Error(2018, "HetJob submission failed", _HET)], warnings=warnings)
-    made: list[state.Job] = []
+    made: list[state.SlurmJob] = []
     for reading in readings:
         outcome = _component(call, reading.values, first=not made)
-        if not isinstance(outcome, state.Job):
+        if not isinstance(outcome, state.SlurmJob):
             return SlurmReply(errors=[*errors, _abandon(call, made, outcome)], warnings=warnings)
         made.append(outcome)
     _join(call, made)
@@ -179,7 +179,7 @@ def _same_node_twice(readings: Sequence[fields.ReadFields]) -> bool:
     return len(required) != len(set(required))
 
 
-def _component(call: SlurmCall, values: Mapping[str, Any], *, first: bool) -> state.Job | Error:
+def _component(call: SlurmCall, values: Mapping[str, Any], *, first: bool) -> state.SlurmJob | Error:
     external = "EXTERNAL_JOB" in values.get("flags", ())
     if external and not first and not call.world.config.external_components:
         return Error(2189, "HetJob submission failed", _HET)
@@ -190,14 +190,14 @@ def _component(call: SlurmCall, values: Mapping[str, Any], *, first: bool) -> st
     return Error(outcome, "HetJob submission failed", _HET) if isinstance(outcome, int) else outcome
 
 
-def _abandon(call: SlurmCall, made: Sequence[state.Job], error: Error) -> Error:
+def _abandon(call: SlurmCall, made: Sequence[state.SlurmJob], error: Error) -> Error:
     for job in made:
         call.world.put(dataclasses.replace(job, leader=made[0].job_id))
         call.world.end(call.world.jobs[job.job_id], "CANCELLED")
     return error
 
 
-def _join(call: SlurmCall, made: Sequence[state.Job]) -> None:
+def _join(call: SlurmCall, made: Sequence[state.SlurmJob]) -> None:
     """Components have automatic ids, also if the leader's id was chosen."""
     ids = tuple(job.job_id for job in made)
     for offset, job in enumerate(made):

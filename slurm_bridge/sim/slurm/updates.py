@@ -65,7 +65,7 @@ def _apply(call: SlurmCall, values: Mapping[str, Any]) -> int:
     return _apply_pending(call.world, job, values) if job.pending else _apply_running(call.world, job, values)
 
 
-def _may(call: SlurmCall, job: state.Job, values: Mapping[str, Any]) -> int:
+def _may(call: SlurmCall, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     if values.get("user_id", job.user) not in (job.user, str(call.world.config.users.get(job.user))):
         return 2010
     if call.operator:
@@ -78,11 +78,11 @@ def _may(call: SlurmCall, job: state.Job, values: Mapping[str, Any]) -> int:
 # -- pending ---------------------------------------------------------------------------------------------------------
 
 
-def _reserved(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _reserved(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     return admission.reservation(world, values.get("reservation", ""), job.user)
 
 
-def _apply_pending(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _apply_pending(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     for check in _CHECKS:
         number = check(world, job, values)
         if number:
@@ -95,22 +95,22 @@ def _apply_pending(world: World, job: state.Job, values: Mapping[str, Any]) -> i
     return 0
 
 
-def _listed(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _listed(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     """A deleted node in either list fails every update, even one that would remove it."""
     if any(name not in world.nodes for name in (*job.ask.required, *job.ask.excluded)):
         return 2018
     return admission.hosts(world, values, empty_clears=True)
 
 
-def _features(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _features(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     return admission.constraints(world, values)
 
 
-def _licenses(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _licenses(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     return admission.licenses(world, values)
 
 
-def _gres(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _gres(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     try:
         for name in ("tres_per_node", "tres_per_task", "tres_per_job"):
             tres.parse_gres(values.get(name, ""))
@@ -119,7 +119,7 @@ def _gres(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
     return 0
 
 
-def _moves(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _moves(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     """Without accounting neither the account nor the partition of a job can be changed."""
     names = [name for name in values.get("partition", "").split(",") if name]
     if any(name not in world.partitions for name in names):
@@ -128,11 +128,11 @@ def _moves(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
     return 11 if moved or values.get("account", job.ask.text("account")) != job.ask.text("account") else 0
 
 
-def _priority(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _priority(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     return 2042 if job.held and values.get("priority") and values.get("hold") is not False else 0
 
 
-_CHECKS: tuple[Callable[[World, state.Job, Mapping[str, Any]], int], ...] = (
+_CHECKS: tuple[Callable[[World, state.SlurmJob, Mapping[str, Any]], int], ...] = (
     _listed,
     _features,
     _licenses,
@@ -161,7 +161,7 @@ def _resized(old: state.RequestedJob, new: state.RequestedJob, values: Mapping[s
     return dataclasses.replace(new, minimum_cpus=cpus)
 
 
-def _with_priority(world: World, job: state.Job, values: Mapping[str, Any]) -> state.Job:
+def _with_priority(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> state.SlurmJob:
     """Priority 0 and hold are the same; an operator's hold says so, a release computes the priority again."""
     if values.get("hold") or values.get("priority", 1) == 0:
         return dataclasses.replace(job, priority=0, reason="JobHeldAdmin", eligible=0)
@@ -175,7 +175,7 @@ def _with_priority(world: World, job: state.Job, values: Mapping[str, Any]) -> s
 # -- running ---------------------------------------------------------------------------------------------------------
 
 
-def _apply_running(world: World, job: state.Job, values: Mapping[str, Any]) -> int:
+def _apply_running(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> int:
     """Nodes are released first, even if the rest is refused."""
     if any(name in values for name in _NODE_FIELDS):
         job = _shrink(world, job, values)
@@ -193,7 +193,7 @@ def _apply_running(world: World, job: state.Job, values: Mapping[str, Any]) -> i
     return 0
 
 
-def _shrink(world: World, job: state.Job, values: Mapping[str, Any]) -> state.Job:
+def _shrink(world: World, job: state.SlurmJob, values: Mapping[str, Any]) -> state.SlurmJob:
     """A smaller count, or a shorter list, takes nodes away from a running job."""
     assert job.grant is not None
     wanted = requested_job.apply(state.RequestedJob(), {name: values[name] for name in _NODE_FIELDS if name in values})

@@ -38,7 +38,7 @@ class World:
         self._configured_partitions = dict(self.partitions)
         self.licenses = dict(config.licenses)
         self.reservations = {reservation.name: reservation for reservation in reservations}
-        self.jobs: dict[int, state.Job] = {}
+        self.jobs: dict[int, state.SlurmJob] = {}
         self.pending: dict[int, None] = {}
         self.running: dict[int, None] = {}
         self.plans: dict[int, state.StartPlan] = {}
@@ -81,7 +81,7 @@ class World:
             text = _LETTERS[digit] + text
         return f"s{text:0>11}{offset:02}"
 
-    def put(self, job: state.Job) -> None:
+    def put(self, job: state.SlurmJob) -> None:
         """Add a job, or replace its record."""
         self.jobs[job.job_id] = job
         self.jobs_changed = self.now
@@ -89,13 +89,13 @@ class World:
             self.pending[job.job_id] = None
         self.dirty = True
 
-    def explain(self, job: state.Job, reason: str, description: str = "") -> None:
+    def explain(self, job: state.SlurmJob, reason: str, description: str = "") -> None:
         """Set the reason why a job waits; an unchanged reason costs nothing."""
         if (job.reason, job.description) != (reason, description):
             self.jobs[job.job_id] = dataclasses.replace(job, reason=reason, description=description)
             self.jobs_changed = self.now
 
-    def start(self, job: state.Job, grant: state.Grant) -> None:
+    def start(self, job: state.SlurmJob, grant: state.Grant) -> None:
         """Start a job with these resources."""
         begun = dataclasses.replace(
             job,
@@ -109,7 +109,7 @@ class World:
         )
         self.hold(begun)
 
-    def hold(self, job: state.Job) -> None:
+    def hold(self, job: state.SlurmJob) -> None:
         """Add a job that holds resources, and take them."""
         assert job.grant is not None
         self.free.take(job.grant)
@@ -120,11 +120,11 @@ class World:
         self.watch(job)
         self.nodes_changed = self.now
 
-    def watch(self, job: state.Job) -> None:
+    def watch(self, job: state.SlurmJob) -> None:
         """Schedule a check of its time limit; an earlier check that no longer applies is ignored."""
         heapq.heappush(self._deadlines, (job.deadline, job.job_id))
 
-    def end(self, job: state.Job, word: str, *, reason: str = state.NO_REASON, failed_node: str = "") -> None:
+    def end(self, job: state.SlurmJob, word: str, *, reason: str = state.NO_REASON, failed_node: str = "") -> None:
         """End a job; its nodes are free at once, because external jobs have no epilog.
 
         A job that never ran keeps the reason for which it waited, and its start time is its end.
@@ -139,7 +139,7 @@ class World:
         self.put(dataclasses.replace(over, state=word, ended=now))
         heapq.heappush(self._ended, (now, job.job_id))
 
-    def shrink(self, job: state.Job, keep: int) -> Sequence[str]:
+    def shrink(self, job: state.SlurmJob, keep: int) -> Sequence[str]:
         """A running job releases all but its first nodes; returns the released names."""
         assert job.grant is not None
         kept, released = job.grant.shares[:keep], job.grant.shares[keep:]
@@ -149,7 +149,7 @@ class World:
         self.nodes_changed = self.now
         return [share.node for share in released]
 
-    def _let_go(self, job: state.Job) -> None:
+    def _let_go(self, job: state.SlurmJob) -> None:
         assert job.grant is not None
         self.free.give(job.grant.shares)
         self.licenses_used.subtract(job.ask.licenses)
@@ -158,7 +158,7 @@ class World:
 
     # -- time passes -------------------------------------------------------------------------------------------------
 
-    def expired(self) -> Iterator[state.Job]:
+    def expired(self) -> Iterator[state.SlurmJob]:
         """Running jobs whose time limit has passed, each named once."""
         while self._deadlines and self._deadlines[0][0] <= self.now:
             _, job_id = heapq.heappop(self._deadlines)
@@ -179,7 +179,7 @@ class World:
                     self.gaps[job.leader] = self.now + _GAP_SECONDS
                 self.jobs_changed = self.now
 
-    def restart(self, jobs: Iterable[state.Job], next_id: int) -> None:
+    def restart(self, jobs: Iterable[state.SlurmJob], next_id: int) -> None:
         """Replace all jobs with these: what slurmctld does with its state file."""
         self.jobs, self.pending, self.running, self.plans = {}, {}, {}, {}
         self._deadlines, self._ended, self.gaps = [], [], {}
@@ -194,7 +194,7 @@ class World:
             if job.over:
                 heapq.heappush(self._ended, (job.ended, job.job_id))
 
-    def _whole(self, jobs: Sequence[state.Job]) -> Iterator[state.Job]:
+    def _whole(self, jobs: Sequence[state.SlurmJob]) -> Iterator[state.SlurmJob]:
         """A component without its leader is dropped; an incomplete family fails; each family is sorted by id."""
         known = {job.job_id for job in jobs}
         for job in jobs:
@@ -250,12 +250,12 @@ class World:
         self.free.recount(self.nodes, (grant for grant in grants if grant is not None))
         self.dirty = True
 
-    def jobs_on(self, node: str) -> list[state.Job]:
+    def jobs_on(self, node: str) -> list[state.SlurmJob]:
         """The running jobs on this node."""
         running = (self.jobs[job_id] for job_id in self.running)
         return [job for job in running if job.grant is not None and node in job.grant.nodes]
 
-    def family(self, job: state.Job) -> list[state.Job]:
+    def family(self, job: state.SlurmJob) -> list[state.SlurmJob]:
         """A leader and its components as far as they are remembered, or just the job."""
         if not job.components:
             return [job]

@@ -190,7 +190,7 @@ def test_a_job_that_may_exist_is_found_when_its_pod_goes(bridge: Bridge, fault: 
     assert not any(bridge.core.queue.counts().values())
 
 
-def stray(bridge: Bridge, kind: str) -> state.Job:
+def stray(bridge: Bridge, kind: str) -> state.SlurmJob:
     """A job of this bridge that stands for something else than a pod."""
     text = record("u", "sim").replace('"kind":"Pod"', f'"kind":"{kind}"')
     return bridge.slurm.world.jobs[bridge.world.submit("stray", admin_comment=text)]

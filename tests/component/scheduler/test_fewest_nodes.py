@@ -61,7 +61,7 @@ def nodes(bridge: Bridge, pods: list[str]) -> set[str]:
     return {bridge.node_of(name) for name in pods}
 
 
-def job_of(bridge: Bridge) -> state.Job:
+def job_of(bridge: Bridge) -> state.SlurmJob:
     """The one job that was ever asked for."""
     (job,) = bridge.jobs(GROUP)
     return job

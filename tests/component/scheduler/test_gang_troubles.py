@@ -32,7 +32,7 @@ def podgroup(bridge: Bridge, pods: list[str], minimum: int = 2) -> list[str]:
     return pods
 
 
-def living(bridge: Bridge) -> list[state.Job]:
+def living(bridge: Bridge) -> list[state.SlurmJob]:
     """All our jobs that are not over."""
     return [job for job in bridge.jobs() if not job.over]
 

@@ -29,7 +29,7 @@ def gang(bridge: Bridge, size: int = 4, **changes: object) -> list[str]:
     return found
 
 
-def job_of(bridge: Bridge, uid: str = f"Group:{NAMESPACE}/g") -> state.Job:
+def job_of(bridge: Bridge, uid: str = f"Group:{NAMESPACE}/g") -> state.SlurmJob:
     """The one living job of the group; of a heterogeneous one its leader."""
     living = [job for job in bridge.jobs(uid) if not job.over and not job.offset]
     assert len(living) == 1, f"{len(living)} living jobs of {uid}: {living}"
@@ -310,7 +310,7 @@ def pair(bridge: Bridge, leader: str = "3", worker: str = "2") -> list[str]:
     return ["g-0", "g-1"]
 
 
-def parts(bridge: Bridge) -> list[state.Job]:
+def parts(bridge: Bridge) -> list[state.SlurmJob]:
     """The components of the group's job, as they are."""
     leader = job_of(bridge)
     return [job for job in bridge.slurm.world.jobs.values() if job.leader == leader.job_id]

@@ -22,7 +22,7 @@ def stranger(bridge: Bridge, name: bytes) -> int:
     job_id = world.next_id
     world.next_id += 1
     ask = state.RequestedJob(name="theirs", partitions=("debug",))
-    world.put(state.Job(job_id=job_id, ask=ask, user="alice", submitted=world.now, eligible=world.now))
+    world.put(state.SlurmJob(job_id=job_id, ask=ask, user="alice", submitted=world.now, eligible=world.now))
     bridge.slurm.control.rename(job_id, name)
     return job_id
 

@@ -120,7 +120,7 @@ def reserved(bridge: Bridge) -> list[state.Reservation]:
     return [one for one in bridge.slurm.world.reservations.values() if one.name.startswith(mine)]
 
 
-def record(bridge: Bridge, job: state.Job) -> marks.Owner:
+def record(bridge: Bridge, job: state.SlurmJob) -> marks.Owner:
     """Its owner record, as Slurm has it."""
     found = bridge.world.observer.owner(bridge.of(job))
     assert found is not None

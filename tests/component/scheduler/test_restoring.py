@@ -12,7 +12,7 @@ from tests.component.scheduler.whole_core import Bridge
 SUBMIT = "/job/submit"
 
 
-def forgotten(bridge: Bridge, **changes: object) -> state.Job:
+def forgotten(bridge: Bridge, **changes: object) -> state.SlurmJob:
     """A bound pod whose job slurmctld has lost; nobody knows it yet."""
     job = bridge.bound("a", **changes)
     bridge.run(3)

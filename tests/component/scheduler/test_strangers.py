@@ -86,7 +86,7 @@ def bound(pods: list[dict[str, Any]]) -> bool:
     return all(pod["spec"].get("nodeName") for pod in pods)
 
 
-def owned(bridge: Bridge, namespace: str) -> Iterator[state.Job]:
+def owned(bridge: Bridge, namespace: str) -> Iterator[state.SlurmJob]:
     """The jobs that stand for workloads there."""
     for job in bridge.jobs():
         owner = bridge.world.observer.owner(job)

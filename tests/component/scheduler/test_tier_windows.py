@@ -46,7 +46,7 @@ def bridge_of(folder: pathlib.Path, ahead: float) -> Bridge:
     return bridge
 
 
-def job(bridge: Bridge) -> state.Job:
+def job(bridge: Bridge) -> state.SlurmJob:
     """The one of the pod."""
     (found,) = (one for one in bridge.world.ours("PENDING", "RUNNING"))
     return found

@@ -206,13 +206,13 @@ class Bridge:
         assert not changes, changes
         return str(made["metadata"]["uid"])
 
-    def bound(self, name: str = "a", **changes: Any) -> state.Job:
+    def bound(self, name: str = "a", **changes: Any) -> state.SlurmJob:
         """A pod that has a node, and its job."""
         self.pod(name, **changes)
         self.until(lambda: self.node_of(name))
         return self.job(name)
 
-    def waiting(self, name: str = "a", **changes: Any) -> state.Job:
+    def waiting(self, name: str = "a", **changes: Any) -> state.SlurmJob:
         """A pod whose job pends, because Slurm starts nothing."""
         self.slurm.control.pause()
         self.pod(name, **changes)
@@ -288,28 +288,28 @@ class Bridge:
         assert isinstance(found, dict)
         return found
 
-    def jobs(self, uid: str = "") -> list[state.Job]:
+    def jobs(self, uid: str = "") -> list[state.SlurmJob]:
         """All jobs of ours that Slurm remembers, the oldest first; of one pod when its uid is given."""
         every = sorted(self.slurm.world.jobs.values(), key=lambda one: (one.submitted, one.job_id))
         owned = [(job, self.world.observer.owner(job)) for job in every]
         return [job for job, owner in owned if owner is not None and uid in ("", owner.uid)]
 
-    def job(self, name: str = "a") -> state.Job:
+    def job(self, name: str = "a") -> state.SlurmJob:
         """The one living job of a pod that is there."""
         living = [job for job in self.jobs(self.uid(name)) if not job.over]
         assert len(living) == 1, f"{len(living)} living jobs of {name}: {living}"
         return living[0]
 
-    def of(self, job: state.Job) -> state.Job:
+    def of(self, job: state.SlurmJob) -> state.SlurmJob:
         """The same job, as it is now."""
         return self.slurm.world.jobs[job.job_id]
 
-    def note(self, job: state.Job) -> str:
+    def note(self, job: state.SlurmJob) -> str:
         """The last word in the owner record of a job."""
         owner = self.world.observer.owner(self.of(job))
         return owner.note if owner is not None else ""
 
-    def known(self, job: state.Job) -> Placeholder | None:
+    def known(self, job: state.SlurmJob) -> Placeholder | None:
         """What the daemon knows of a job."""
         return self.core.context.table.get(JobId(job.job_id))
 

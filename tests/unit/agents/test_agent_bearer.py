@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from slurm_bridge import errors
-from slurm_bridge.agents.bearer import TokenFile
+from slurm_bridge.agents.bearer import AcceptedTokens
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def path(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_a_token_that_was_written_anew_is_used(path: pathlib.Path) -> None:
     """In place."""
-    file = TokenFile(path)
+    file = AcceptedTokens(path)
     assert file.first() == "secret-one"
     path.write_text("secret-second\n")
     assert file.first() == "secret-second"
@@ -29,7 +29,7 @@ def test_a_token_whose_link_was_moved_is_used(path: pathlib.Path, tmp_path: path
     """As the kubelet exchanges a mounted Secret."""
     link, renewed = tmp_path / "link", tmp_path / "renewed"
     link.symlink_to(path)
-    file = TokenFile(link)
+    file = AcceptedTokens(link)
     assert file.first() == "secret-one"
     renewed.write_text("secret-two\n")
     (tmp_path / "new").symlink_to(renewed)
@@ -39,7 +39,7 @@ def test_a_token_whose_link_was_moved_is_used(path: pathlib.Path, tmp_path: path
 
 def test_a_file_that_is_empty_for_a_moment_keeps_its_token(path: pathlib.Path) -> None:
     """A shell empties it before it writes."""
-    file = TokenFile(path)
+    file = AcceptedTokens(path)
     assert file.first() == "secret-one"
     path.write_text("")
     assert file.first() == "secret-one"
@@ -49,7 +49,7 @@ def test_a_file_that_is_empty_for_a_moment_keeps_its_token(path: pathlib.Path) -
 
 def test_a_renewal_that_stat_does_not_show_is_found_when_asked_again(path: pathlib.Path) -> None:
     """Same length, same inode, same time."""
-    file = TokenFile(path)
+    file = AcceptedTokens(path)
     seen = path.stat()
     assert file.first() == "secret-one"
     path.write_text("secret-two\n")
@@ -60,7 +60,7 @@ def test_a_renewal_that_stat_does_not_show_is_found_when_asked_again(path: pathl
 def test_any_of_several_tokens_is_known(path: pathlib.Path) -> None:
     """So that a renewal refuses nobody in between."""
     path.write_text("secret-one\n\nsecret-two\n")
-    file = TokenFile(path)
+    file = AcceptedTokens(path)
     assert file.first() == "secret-one"
     assert [file.knows(one) for one in ("secret-one", "secret-two", "secret-three", "", "ü")] == [
         True,
@@ -81,12 +81,12 @@ def test_a_file_without_a_token_is_named(path: pathlib.Path, content: str | None
     if content is not None:
         path.write_text(content)
     with pytest.raises(errors.BadConfiguration, match=f"token file {path}.*{said}") as raised:
-        TokenFile(path).first()
+        AcceptedTokens(path).first()
     assert content is None or not content.strip() or content not in str(raised.value)
 
 
 def test_its_repr_names_the_path_alone(path: pathlib.Path) -> None:
     """Logs show objects."""
-    file = TokenFile(path)
+    file = AcceptedTokens(path)
     file.first()
     assert "secret" not in repr(file)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slurm_bridge.agents.bearer import TokenFile
+from slurm_bridge.agents.bearer import AcceptedTokens
 from slurm_bridge.agents.desk import AgentHandler
 from slurm_bridge.families.vela.pipeline import Busy, PipelineFailed, UnknownStrategy
 from slurm_bridge.families.vela.samples import SamplingRequest, SamplingResponse
@@ -55,7 +55,9 @@ class Front:
         self.file = folder / "token"
         self.file.write_text(f"{TOKEN}\n")
         self.sampler, self.metrics, self.problem = Sampler(), AgentMetrics(), ""
-        self.desk = AgentHandler(self.sampler, TokenFile(self.file), SystemClock(), self.metrics, lambda: self.problem)
+        self.desk = AgentHandler(
+            self.sampler, AcceptedTokens(self.file), SystemClock(), self.metrics, lambda: self.problem
+        )
         self._table = RouteTable(self.desk.routes())
 
     def ask(self, path: str, body: bytes = QUESTION, *, token: str | None = f"Bearer {TOKEN}") -> Reply:

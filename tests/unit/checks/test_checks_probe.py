@@ -42,7 +42,7 @@ class World:
         found = table.findings(self.gather(wanted), wanted)
         return {finding.check: finding for finding in found if finding.level in (Level.WARNING, Level.FAILURE)}
 
-    def left(self) -> list[state.Job]:
+    def left(self) -> list[state.SlurmJob]:
         """Jobs that have not ended."""
         return [job for job in self.slurm.world.jobs.values() if not job.over]
 

@@ -50,7 +50,7 @@ def group(bridge: Bridge, size: int, cpu: str = "4") -> list[str]:
     return found
 
 
-def living(bridge: Bridge) -> list[state.Job]:
+def living(bridge: Bridge) -> list[state.SlurmJob]:
     """Of the group; of a job of several components its leader."""
     mine = bridge.jobs(f"Group:{NAMESPACE}/g")
     return [one for one in mine if not one.over and not one.offset]
@@ -64,7 +64,7 @@ def attempt(bridge: Bridge) -> PlanState:
     return PlanState.of_running(owner.plan)
 
 
-def allowed(job: state.Job) -> set[str]:
+def allowed(job: state.SlurmJob) -> set[str]:
     """The nodes that it may have."""
     return set(NODES) - set(job.ask.excluded)
 
