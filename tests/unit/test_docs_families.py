@@ -31,7 +31,7 @@ SPEAKERS: Mapping[str, str] = {
     f"{FAMILIES}.kube_scheduler.extenders.desk": "kube-scheduler.md",
     f"{FAMILIES}.kube_scheduler.extenders.wire": "kube-scheduler.md",
     f"{FAMILIES}.kube_scheduler.hook": "kube-scheduler.md",
-    f"{FAMILIES}.kube_scheduler.verifying": "kube-scheduler.md",
+    f"{FAMILIES}.kube_scheduler.allocation_check": "kube-scheduler.md",
     f"{FAMILIES}.vela.agents": "vela.md",
     f"{FAMILIES}.vela.conflict": "vela.md",
     f"{FAMILIES}.vela.decision": "vela.md",

@@ -25,7 +25,7 @@ class Family(Scene):
         """A new pod with these owners."""
         return self.pod(ownerReferences=list(above), **metadata)
 
-    def owners(self, *more: Kind[Object], limits: owners.Limits | None = None) -> owners.Owners:
+    def owners(self, *more: Kind[Object], limits: owners.OwnerLimits | None = None) -> owners.Owners:
         """A reader of chains, without an informer that holds Jobs."""
         return owners.Owners(self.cluster, self.clock, known=known.NOTHING, more=more, limits=limits)
 

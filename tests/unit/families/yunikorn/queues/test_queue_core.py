@@ -445,5 +445,5 @@ def test_what_fails_in_one_event_is_reported_and_the_next_one_is_handled():
     broken = dataclasses.replace(node("n1"), capacity=None)
     world.update(nodes=(broken,))
     world.update(nodes=(node("n2"),))
-    assert [name for name, _ in world.failed] == ["cache: Updated"]
+    assert [name for name, _ in world.failed] == ["cache: RequestUpdated"]
     assert (Thing.NODE, "n2", "") in manager.accepted
