@@ -39,7 +39,7 @@ BUILTIN: Mapping[str, str] = {
     "eligibility": "slurm_bridge.families.eligibility:Eligibility",
     "vela": "slurm_bridge.families.vela.hook:Vela",
     "kube-scheduler": "slurm_bridge.families.kube_scheduler.hook:KubeScheduler",
-    "preemption": "slurm_bridge.families.kube_scheduler.preempting.hook:Preemption",
+    "preemption": "slurm_bridge.families.kube_scheduler.preemption.hook:Preemption",
     "kai": "slurm_bridge.families.kai.hook:Kai",
     "yunikorn": "slurm_bridge.families.yunikorn.hook:Yunikorn",
 }

@@ -159,7 +159,7 @@ def _line(event: yaml.Event) -> int | None:
 
 
 @dataclasses.dataclass(slots=True)
-class _Level:
+class _Nesting:
     """A collection that is open: its anchor, how many values it has come to, and how deep they go."""
 
     anchor: str | None
@@ -171,7 +171,7 @@ class _Look:
     """Counts what a text would become."""
 
     def __init__(self) -> None:
-        self._open: list[_Level] = [_Level(None)]
+        self._open: list[_Nesting] = [_Nesting(None)]
         #: By anchor: values and height of what it names; None while that is still open.
         self._named: dict[str, tuple[int, int] | None] = {}
 
@@ -179,7 +179,7 @@ class _Look:
         """The next one."""
         match event:
             case yaml.CollectionStartEvent(anchor=anchor):
-                self._open.append(_Level(anchor))
+                self._open.append(_Nesting(anchor))
                 self._name(anchor, None)
                 self._check(event, 0)
             case yaml.CollectionEndEvent():

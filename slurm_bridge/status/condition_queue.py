@@ -20,7 +20,7 @@ class PendingCondition:
 
 
 @dataclasses.dataclass(slots=True)
-class _Asked:
+class _ConditionWrite:
     """The key of the condition that was last asked for, and the condition that we last wrote."""
 
     key: str
@@ -34,7 +34,7 @@ class ConditionQueue:
         self._most = most
         self._lock = threading.Lock()
         self._queue: Turns[str, PendingCondition] = Turns(lambda waiting: waiting.pod.metadata.namespace)
-        self._asked: OrderedDict[str, _Asked] = OrderedDict()
+        self._asked: OrderedDict[str, _ConditionWrite] = OrderedDict()
 
     def __len__(self) -> int:
         with self._lock:
@@ -44,7 +44,7 @@ class ConditionQueue:
         """Queues a condition, unless it was asked for already; returns how many others were dropped for it."""
         uid = waiting.pod.uid
         with self._lock:
-            asked = self._asked.setdefault(uid, _Asked(key=""))
+            asked = self._asked.setdefault(uid, _ConditionWrite(key=""))
             if asked.key == waiting.key:
                 return 0
             asked.key = waiting.key
@@ -61,7 +61,7 @@ class ConditionQueue:
     def settle(self, uid: str, key: str) -> None:
         """The pod shows this condition already, and nothing has to be written."""
         with self._lock:
-            self._asked[uid] = _Asked(key=key)
+            self._asked[uid] = _ConditionWrite(key=key)
             self._make_room()
 
     def due(self) -> float | None:

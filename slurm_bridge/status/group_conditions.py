@@ -38,7 +38,7 @@ class GroupCondition:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class _Written:
+class _WrittenCondition:
     """What was last passed on to the members, to how many, and when."""
 
     key: str = ""
@@ -62,7 +62,7 @@ class GroupConditions:
         self._most = most
         self._lock = threading.Lock()
         self._due: dict[str, _Due] = {}
-        self._written: OrderedDict[str, _Written] = OrderedDict()
+        self._written: OrderedDict[str, _WrittenCondition] = OrderedDict()
 
     def put(self, condition: GroupCondition, now: float, *, quiet: float, at_most: float) -> None:
         """Wants this condition on every member, unless it was passed on to as many members a short time ago."""
@@ -85,7 +85,7 @@ class GroupConditions:
             if ripe is None:
                 return None
             condition = self._due.pop(ripe).condition
-            self._written[ripe] = _Written(key=condition.key, count=len(condition.members), at=now)
+            self._written[ripe] = _WrittenCondition(key=condition.key, count=len(condition.members), at=now)
             self._written.move_to_end(ripe)
             while len(self._written) > self._most:
                 self._written.popitem(last=False)
@@ -98,5 +98,5 @@ class GroupConditions:
             self._written.pop(uid, None)
 
     def _known(self, condition: GroupCondition, now: float) -> bool:
-        written = self._written.get(condition.uid, _Written())
+        written = self._written.get(condition.uid, _WrittenCondition())
         return written.key == condition.key and written.count == len(condition.members) and now - written.at < _REPEAT

@@ -4,10 +4,6 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from slurm_bridge.families.kai import allocation, fairshare
-from slurm_bridge.families.kai.allocation import TaskGroup
-from slurm_bridge.families.kai.bench import Bench, Machine, TaskRequest
-from slurm_bridge.families.kai.fairshare import Divided, QueueClaim
 from slurm_bridge.families.kai.topology import GPU, WHOLE
 from slurm_bridge.hooks.base import Ask, NodeSet, Subsets
 from slurm_bridge.hooks.calls import Hook, HookCaller, Unobserved
@@ -20,6 +16,10 @@ from slurm_bridge.model.workload import Root, Workload
 from slurm_bridge.runtime.clock import VirtualClock
 from tests.conformance import kube_records
 from tests.conformance.fields import Fields, Malformed
+from tests.conformance.kai_arithmetic import allocation, fairshare
+from tests.conformance.kai_arithmetic.allocation import TaskGroup
+from tests.conformance.kai_arithmetic.bench import Bench, Machine, TaskRequest
+from tests.conformance.kai_arithmetic.fairshare import Divided, QueueClaim
 from tests.conformance.kai_topology import constraint, job, topologies
 
 Result = Mapping[str, Any]

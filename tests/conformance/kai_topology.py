@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from slurm_bridge.cluster.columns import Whole
-from slurm_bridge.families.kai import domain_order, fit, nodesets, scores, topology
+from slurm_bridge.families.kai import domain_order, fit, nodesets, topology
 from slurm_bridge.families.kai.domain_order import Branch
 from slurm_bridge.families.kai.fit import DomainRoom, DomainScope, TaskDemand
 from slurm_bridge.families.kai.nodesets import NodeSetQuestion
-from slurm_bridge.families.kai.scores import Has
 from slurm_bridge.families.kai.stock import StockNode, StockNodes
 from slurm_bridge.families.kai.topology import (
     WHOLE,
@@ -23,6 +22,8 @@ from slurm_bridge.families.kai.topology import (
 )
 from slurm_bridge.families.kai.tree import Tree
 from tests.conformance.fields import Fields
+from tests.conformance.kai_arithmetic import scores
+from tests.conformance.kai_arithmetic.scores import Has
 
 Result = Mapping[str, Any]
 Operation = Callable[[Fields], Result]

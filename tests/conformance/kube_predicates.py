@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slurm_bridge.cluster.cluster_cache import ClusterCache
-from slurm_bridge.families.kube_scheduler import filters, fiterror, scene
+from slurm_bridge.families.kube_scheduler import filters, scene
 from slurm_bridge.families.kube_scheduler.predicates import resources as fitting
 from slurm_bridge.families.kube_scheduler.predicates import standard
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures
@@ -15,6 +15,7 @@ from slurm_bridge.model.pod import Container, ContainerPort, Pod, PodSpec, Resou
 from slurm_bridge.translate import resources
 from tests.conformance import kube_priorities
 from tests.conformance.fields import Fields
+from tests.conformance.kube_cycle import fiterror
 
 _NODE = "node"
 _AMOUNTS = {"cpu_milli": "cpu", "memory": "memory", "ephemeral_storage": "ephemeral-storage", "pods": "pods"}

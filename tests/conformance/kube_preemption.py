@@ -7,8 +7,8 @@ from slurm_bridge.cluster import parties
 from slurm_bridge.cluster.parties import Fits, Party, Victims
 from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.rules.budgets import Budget
-from slurm_bridge.families.kube_scheduler.preempting import choice as choosing
-from slurm_bridge.families.kube_scheduler.preempting import room
+from slurm_bridge.families.kube_scheduler.preemption import choice as choosing
+from slurm_bridge.families.kube_scheduler.preemption import room
 from slurm_bridge.hooks.services import NotAnswered
 from slurm_bridge.model import selectors
 from slurm_bridge.model.meta import ObjectMeta

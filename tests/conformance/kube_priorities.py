@@ -8,9 +8,8 @@ import numpy as np
 
 from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.rules import volumes
-from slurm_bridge.families.kube_scheduler import cycle, scene, selection
+from slurm_bridge.families.kube_scheduler import scene, selection
 from slurm_bridge.families.kube_scheduler.extenders import verdicts
-from slurm_bridge.families.kube_scheduler.fiterror import FitError
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Predicate
@@ -24,6 +23,8 @@ from slurm_bridge.hooks.session import Session
 from slurm_bridge.model.pod import Pod
 from tests.conformance import kube_records
 from tests.conformance.fields import Fields
+from tests.conformance.kube_cycle import cycle
+from tests.conformance.kube_cycle.fiterror import FitError
 
 Result = Mapping[str, Any]
 Operation = Callable[[Fields], Result]

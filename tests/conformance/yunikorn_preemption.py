@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
-from slurm_bridge.families.yunikorn.queues.preempting import (
+from slurm_bridge.families.yunikorn.queues.preemptors import (
     attempts,
     balance,
     candidates,
@@ -17,8 +17,8 @@ from slurm_bridge.families.yunikorn.queues.preempting import (
     required,
     units,
 )
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptAllocation,
     AttemptRefused,

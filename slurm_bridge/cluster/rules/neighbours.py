@@ -61,7 +61,7 @@ def term(written: Mapping[str, Any], namespace: str) -> Term:
     A term with a key, a list of namespaces or a selector of them that makes no sense means no pod.
     """
     try:
-        found = msgspec.convert(written, _Written)
+        found = msgspec.convert(written, _WrittenTerm)
     except msgspec.ValidationError:
         return _odd(written, namespace)
     named, whole = found.namespaces or (), found.namespace_selector
@@ -87,7 +87,7 @@ class _Selector(msgspec.Struct, rename="camel", gc=False):
         return (*(Requirement(key, "In", (value,)) for key, value in self.match_labels.items()), *rows)
 
 
-class _Written(msgspec.Struct, rename="camel", gc=False):
+class _WrittenTerm(msgspec.Struct, rename="camel", gc=False):
     """Likewise: read in one go, because strangers write thousands of terms."""
 
     topology_key: str = ""

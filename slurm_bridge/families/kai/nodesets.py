@@ -72,9 +72,9 @@ def node_sets(trees: Mapping[str, Tree], question: NodeSetQuestion, incoming: fr
     scope = DomainScope(topology=tree.topology, levels=levels, held=held)
     cut = tree.cut(incoming, tree.topology.depth(levels[0]))
     # As it was given to an equal question about the same nodes.
-    asked = _Asked(constraint=constraint, scope=scope, demand=TaskDemand.of(question.tasks))
+    asked = _SetQuestion(constraint=constraint, scope=scope, demand=TaskDemand.of(question.tasks))
     key = asked.key
-    known: _Answer | None = cut.answers.get(key)
+    known: _SetAnswer | None = cut.answers.get(key)
     if known is None:
         known = _work_out(tree, cut, asked)
         cut.answers.put(key, known)
@@ -106,7 +106,7 @@ def room_in(tree: Tree, cut: TreePart, demand: TaskDemand) -> DomainRoom:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _SetQuestion:
     """All that an answer depends on, but for names that are only in messages."""
 
     constraint: TopologyConstraint
@@ -122,7 +122,7 @@ class _Asked:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Answer:
+class _SetAnswer:
     """The sets; without any, the domain that is too full as a whole, or what the domains are short of."""
 
     sets: tuple[DomainCandidate, ...] = ()
@@ -135,21 +135,21 @@ def _whole(incoming: frozenset[str]) -> Found:
     return Found(relevant=False, sets=(DomainCandidate(domain=(), nodes=incoming),))
 
 
-def _work_out(tree: Tree, cut: TreePart, asked: _Asked) -> _Answer:
+def _work_out(tree: Tree, cut: TreePart, asked: _SetQuestion) -> _SetAnswer:
     scope, demand, outline = asked.scope, asked.demand, cut.outline
     room = room_in(tree, cut, demand)
     fits = room.fits(demand).tolist()
     start = topology.lowest_common_domain(tree.topology, cut.ends(), asked.constraint)
     if not fits[outline.index[start]]:
-        return _Answer(full=start)
+        return _SetAnswer(full=start)
     within = _sorted(_within(cut, start), room, asked)
     order = domain_order.reverse_level_order(within)
     taking = frozenset(fit.candidates(scope, [one.domain for one in order], [fits[one.number] for one in order]))
     if not taking:
         numbers = [one.number for one in order]
-        return _Answer(lines=fit.shortages(scope, [one.domain for one in order], room.of(numbers), demand))
+        return _SetAnswer(lines=fit.shortages(scope, [one.domain for one in order], room.of(numbers), demand))
     sets = (DomainCandidate(domain=one.domain, nodes=cut.nodes(one.number)) for one in order if one.domain in taking)
-    return _Answer(sets=tuple(sets), tree=within)
+    return _SetAnswer(sets=tuple(sets), tree=within)
 
 
 def _within(cut: TreePart, start: Domain) -> Branch:
@@ -160,6 +160,6 @@ def _within(cut: TreePart, start: Domain) -> Branch:
     return branch if cut.counts.all() else domain_order.kept(branch, lambda one: bool(cut.counts[one.number]))
 
 
-def _sorted(branch: Branch, room: DomainRoom, asked: _Asked) -> Branch | None:
+def _sorted(branch: Branch, room: DomainRoom, asked: _SetQuestion) -> Branch | None:
     ratios = room.ratios(asked.demand.requested).tolist()
     return domain_order.sort_tree(branch, lambda one: ratios[one.number], asked.constraint.finest)

@@ -51,7 +51,7 @@ class _Metadata(Record, frozen=True, kw_only=True):
     uid: Annotated[str, msgspec.Meta(max_length=_MOST_NAME)] = ""
 
 
-class _Node(Record, frozen=True, kw_only=True):
+class _SampledNode(Record, frozen=True, kw_only=True):
     metadata: _Metadata
 
 
@@ -62,11 +62,11 @@ class _Score(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 class _Sampled(Record, frozen=True, kw_only=True):
     cluster_name: str = ""
-    node: _Node
+    node: _SampledNode
     sampling_score: _Score = _Score()
 
 
-class _Answer(Record, frozen=True, kw_only=True, omit_defaults=False):
+class _AgentAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
     nodes: tuple[_Sampled, ...]
 
 
@@ -78,7 +78,7 @@ class _Status(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 # Made at import, and used by many threads later: see runtime.decoding. Converting needs what the second one describes.
 _requests: Final = msgspec.json.Decoder(_Request)
-_answers: Final = msgspec.json.Decoder(_Answer)
+_answers: Final = msgspec.json.Decoder(_AgentAnswer)
 
 
 def path(strategy: str) -> str:
@@ -109,7 +109,7 @@ def read_request(body: bytes) -> SamplingRequest:
 def write_response(response: SamplingResponse) -> bytes:
     """An agent's answer."""
     rows = zip(response.nodes, response.uids, response.accumulated.tolist(), response.plugins.tolist(), strict=True)
-    return msgspec.json.encode(_Answer(nodes=tuple(_sampled(response.cluster, *row) for row in rows)))
+    return msgspec.json.encode(_AgentAnswer(nodes=tuple(_sampled(response.cluster, *row) for row in rows)))
 
 
 def response_of(answer: object, cluster: str) -> SamplingResponse:
@@ -118,7 +118,7 @@ def response_of(answer: object, cluster: str) -> SamplingResponse:
     Whose nodes they are is not for the answer to say: an agent speaks for its own cluster only.
     """
     try:
-        nodes = msgspec.convert(answer, type=_Answer).nodes
+        nodes = msgspec.convert(answer, type=_AgentAnswer).nodes
     except msgspec.ValidationError as error:
         raise UnreadableMessage(
             f"agent {cluster} did not answer with {{nodes: [{{clusterName, node}}]}}: {error}"
@@ -140,6 +140,6 @@ def status_body(status: str, routes: tuple[str, ...], nodes_count: int) -> bytes
 def _sampled(cluster: str, name: str, uid: str, accumulated: int, plugins: int) -> _Sampled:
     return _Sampled(
         cluster_name=cluster,
-        node=_Node(metadata=_Metadata(name=name, uid=uid)),
+        node=_SampledNode(metadata=_Metadata(name=name, uid=uid)),
         sampling_score=_Score(accumulated=accumulated, plugins=plugins),
     )

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from slurm_bridge.families.yunikorn.demands import MEMORY
 from slurm_bridge.families.yunikorn.queues import tree
 from slurm_bridge.families.yunikorn.queues.committed import Application, CommittedPartition
-from slurm_bridge.families.yunikorn.queues.preempting import crowded
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors import crowded
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
 from slurm_bridge.families.yunikorn.queues.quantities import VCORE
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 

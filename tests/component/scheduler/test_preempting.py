@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slurm_bridge.daemon import configuration
-from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption, PreemptionOptions
+from slurm_bridge.families.kube_scheduler.preemption.hook import Preemption, PreemptionOptions
 from slurm_bridge.hooks import calls, chain, needs, registry
 from slurm_bridge.hooks.needs import Need
 from slurm_bridge.hooks.services import ChainServices, HookServices, JsonClient, NotAnswered, Target

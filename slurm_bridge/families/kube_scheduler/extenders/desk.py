@@ -38,7 +38,7 @@ WORKERS = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class _ExtenderAnswer:
     """What was said, of which nodes, and when."""
 
     said: Said
@@ -53,7 +53,7 @@ class ExtenderDesk:
         self._extenders = tuple(extenders)
         self._services = services
         self._desk = KeyedWorkerPool("extenders", services, workers=WORKERS, most=MOST_QUESTIONS)
-        self._answers: Recent[str, _Answer] = Recent(MOST_ANSWERS)
+        self._answers: Recent[str, _ExtenderAnswer] = Recent(MOST_ANSWERS)
 
     def said(self, workload: WorkloadKey, key: bytes, pod: Pod, nodes: Nodes, columns: NodeColumns) -> Said | Wait:
         """What they say of these nodes. `workload` is the uid to wake, `key` tells its shapes apart."""
@@ -82,7 +82,7 @@ class ExtenderDesk:
         """Nobody asks any more."""
         self._desk.close()
 
-    def _usable(self, name: str, nodes: Nodes) -> _Answer | None:
+    def _usable(self, name: str, nodes: Nodes) -> _ExtenderAnswer | None:
         answer = self._answers.get(name)
         if answer is None or self._services.clock.now() - answer.at > _lasts(answer.said):
             return None
@@ -95,7 +95,7 @@ class ExtenderDesk:
             said = Said(failure=f"extenders could not be asked: {type(error).__name__}: {error}")
         for problem in (*said.passed_over, *([said.failure] if said.failure else [])):
             self._services.log.warning(problem)
-        self._answers.put(name, _Answer(said=said, nodes=nodes, at=self._services.clock.now()))
+        self._answers.put(name, _ExtenderAnswer(said=said, nodes=nodes, at=self._services.clock.now()))
         self._services.wake(workload)
 
 

@@ -11,7 +11,7 @@ from slurm_bridge.cluster.facts import NodeFacts
 from slurm_bridge.cluster.parties import Victims
 from slurm_bridge.families.kube_scheduler.extenders import wire
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
-from slurm_bridge.families.kube_scheduler.preempting import choice
+from slurm_bridge.families.kube_scheduler.preemption import choice
 from slurm_bridge.families.kube_scheduler.priority_chain import Extended
 from slurm_bridge.hooks import services
 from slurm_bridge.hooks.services import JsonClient, NotAnswered

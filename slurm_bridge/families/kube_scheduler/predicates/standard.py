@@ -18,7 +18,7 @@ from slurm_bridge.families.kube_scheduler.predicates import (
     ports,
     resources,
     services,
-    volume_binding,
+    volume_nodes,
 )
 from slurm_bridge.families.kube_scheduler.predicates.base import BadPredicate, Builder, Failures, PredicateRule
 from slurm_bridge.families.kube_scheduler.predicates.own import GROUP
@@ -85,10 +85,10 @@ PREDICATES: Mapping[str, Builder] = {
     ),
     **_ATTACHING,
     "CheckVolumeBinding": plain(
-        PredicateRule(failures=volume_binding.volume_binding, needs=_STORAGE, moving=attachments.claims)
+        PredicateRule(failures=volume_nodes.volume_binding, needs=_STORAGE, moving=attachments.claims)
     ),
     "NoVolumeZoneConflict": plain(
-        PredicateRule(failures=volume_binding.volume_zone, needs=_STORAGE, moving=attachments.claims)
+        PredicateRule(failures=volume_nodes.volume_zone, needs=_STORAGE, moving=attachments.claims)
     ),
     "CheckNodeMemoryPressure": plain(PredicateRule(failures=nodes.memory_pressure, moving=nodes.ill("MemoryPressure"))),
     "CheckNodePIDPressure": plain(PredicateRule(failures=nodes.pid_pressure, moving=nodes.ill("PIDPressure"))),

@@ -21,7 +21,7 @@ from slurm_bridge.families.yunikorn.queues.leaves import Leaf
 from slurm_bridge.families.yunikorn.queues.node_search import May
 from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
 from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
-from slurm_bridge.families.yunikorn.queues.preempting.attempts import CHECK_EVERY
+from slurm_bridge.families.yunikorn.queues.preemptors.attempts import CHECK_EVERY
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId
 from slurm_bridge.families.yunikorn.queues.searches import Searches
 from slurm_bridge.families.yunikorn.queues.tree import Queue, State

@@ -16,8 +16,8 @@ from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
 from slurm_bridge.families.yunikorn.queues.applications import PendingAsk
 from slurm_bridge.families.yunikorn.queues.flights import Flight
 from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
-from slurm_bridge.families.yunikorn.queues.preempting import crowded
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors import crowded
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
 from slurm_bridge.families.yunikorn.queues.tree import Queue, upward
 
 

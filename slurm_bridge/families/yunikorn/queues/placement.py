@@ -53,7 +53,7 @@ class Rejected:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class _RuleAnswer:
     """What a rule says: a path, or why there is none; with an error nobody else is asked."""
 
     path: str = ""
@@ -119,39 +119,39 @@ def _nearest(root: tree.Queue, path: str) -> tree.Queue:
 # -- one rule --------------------------------------------------------------------------------------------------------
 
 
-def _evaluate(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidate) -> _Answer:
+def _evaluate(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidate) -> _RuleAnswer:
     value = _VALUES[rule.kind](rule, candidate)
     if not value:
-        return _Answer(why="the application has no value for it")
+        return _RuleAnswer(why="the application has no value for it")
     if not _passes(rule.filter, candidate):
-        return _Answer(why=f"its filter does not let user {candidate.user} pass")
+        return _RuleAnswer(why=f"its filter does not let user {candidate.user} pass")
     answer = _path(root, rule, value, candidate)
     if answer.path and not rule.create and _find(root, answer.path) is None:
-        return _Answer(why=f"{answer.path} does not exist")
+        return _RuleAnswer(why=f"{answer.path} does not exist")
     return answer
 
 
-def _path(root: tree.Queue, rule: PlacementRule, value: str, candidate: ApplicationCandidate) -> _Answer:
+def _path(root: tree.Queue, rule: PlacementRule, value: str, candidate: ApplicationCandidate) -> _RuleAnswer:
     """The value, checked, below what the parent rule finds, unless it says itself where it is."""
     qualified = rule.kind != "user" and value.startswith(_QUALIFIED)
     name = value if qualified or rule.kind == "fixed" else value.replace(".", "_dot_")
     wrong = next((part for part in name.split(".") if not names.QUEUE.fullmatch(part)), None)
     if wrong is not None:
-        return _Answer(error=INVALID_NAME, why=f"{INVALID_NAME} {wrong!r}: allowed are 1 to 64 {names.IN_QUEUES}")
+        return _RuleAnswer(error=INVALID_NAME, why=f"{INVALID_NAME} {wrong!r}: allowed are 1 to 64 {names.IN_QUEUES}")
     if qualified:
-        return _Answer(path=name)
+        return _RuleAnswer(path=name)
     above = _above(root, rule, candidate)
-    return _Answer(path=f"{above.path}.{name}") if above.path else above
+    return _RuleAnswer(path=f"{above.path}.{name}") if above.path else above
 
 
-def _above(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidate) -> _Answer:
+def _above(root: tree.Queue, rule: PlacementRule, candidate: ApplicationCandidate) -> _RuleAnswer:
     """What the parent rule finds, root without one; no leaf that exists."""
     if rule.parent is None:
-        return _Answer(path=ROOT)
+        return _RuleAnswer(path=ROOT)
     answer = _evaluate(root, rule.parent, candidate)
     queue = _find(root, answer.path) if answer.path else None
     if queue is not None and queue.leaf:
-        return _Answer(error=LEAF_ABOVE, why=f"{LEAF_ABOVE}, {queue.path}")
+        return _RuleAnswer(error=LEAF_ABOVE, why=f"{LEAF_ABOVE}, {queue.path}")
     return answer
 
 

@@ -14,8 +14,8 @@ from slurm_bridge.families.yunikorn.queues.applications import Application, Pend
 from slurm_bridge.families.yunikorn.queues.config.documents import PreemptionDocument as Settings
 from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
-from slurm_bridge.families.yunikorn.queues.preempting import attempts, required
-from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+from slurm_bridge.families.yunikorn.queues.preemptors import attempts, required
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptAllocation,
     AttemptScene,

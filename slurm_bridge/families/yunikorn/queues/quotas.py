@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
 from slurm_bridge.families.yunikorn.queues.plans import PreemptionPlan
-from slurm_bridge.families.yunikorn.queues.preempting import attempts, quota
+from slurm_bridge.families.yunikorn.queues.preemptors import attempts, quota
 from slurm_bridge.families.yunikorn.queues.records import AskId
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 

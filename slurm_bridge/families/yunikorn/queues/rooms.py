@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slurm_bridge.families.yunikorn.queues.nodes import PartitionNode
 from slurm_bridge.families.yunikorn.queues.partition import QueuePartition
-from slurm_bridge.families.yunikorn.queues.preempting import facts
+from slurm_bridge.families.yunikorn.queues.preemptors import facts
 
 
 class Rooms:

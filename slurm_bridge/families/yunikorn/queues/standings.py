@@ -1,6 +1,6 @@
 """What stands in each leaf, as attempts of preemption see it: kept with every change, made when somebody looks."""
 
-from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptAllocation
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.records import Allocation, AskId
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 

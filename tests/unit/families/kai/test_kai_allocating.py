@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.families.kai import allocation, fairshare
-from slurm_bridge.families.kai.allocation import TaskGroup
-from slurm_bridge.families.kai.bench import Bench, Machine, TaskRequest
-from slurm_bridge.families.kai.fairshare import QueueClaim
 from slurm_bridge.families.kai.topology import TaskOwner, Topology, TopologyConstraint
+from tests.conformance.kai_arithmetic import allocation, fairshare
+from tests.conformance.kai_arithmetic.allocation import TaskGroup
+from tests.conformance.kai_arithmetic.bench import Bench, Machine, TaskRequest
+from tests.conformance.kai_arithmetic.fairshare import QueueClaim
 
 JOB = TaskOwner(namespace="team", name="train")
 RACKS = Topology(name="racks", levels=("zone", "rack"))

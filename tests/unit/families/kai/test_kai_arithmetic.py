@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_bridge.families.kai import domain_order, fit, scores, topology
+from slurm_bridge.families.kai import domain_order, fit, topology
 from slurm_bridge.families.kai.domain_order import Branch
 from slurm_bridge.families.kai.fit import DomainRoom, DomainScope, TaskDemand
-from slurm_bridge.families.kai.scores import Has
 from slurm_bridge.families.kai.topology import Domain, InvalidConstraint, Topology, TopologyConstraint
+from tests.conformance.kai_arithmetic import scores
+from tests.conformance.kai_arithmetic.scores import Has
 
 RACKS = Topology(name="racks", levels=("zone", "rack"))
 

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 import pytest
 
 from slurm_bridge.cluster.nominations import Nominations
-from slurm_bridge.families.kube_scheduler import filters, fiterror
-from slurm_bridge.families.kube_scheduler.fiterror import FitError
+from slurm_bridge.families.kube_scheduler import filters
 from slurm_bridge.families.kube_scheduler.predicates import standard
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Predicate
 from slurm_bridge.families.kube_scheduler.scene import Scene, with_pods
 from slurm_bridge.model.pod import Pod
+from tests.conformance.kube_cycle import fiterror
+from tests.conformance.kube_cycle.fiterror import FitError
 from tests.unit.families.kube_scheduler.scenes import keeper, node, pod, seen, snapshot
 
 THREE = [node("a"), node("b"), node("c")]

@@ -5,7 +5,7 @@ import pathlib
 
 import yaml
 
-from slurm_bridge.families.kube_scheduler.preempting.hook import Preemption
+from slurm_bridge.families.kube_scheduler.preemption.hook import Preemption
 from slurm_bridge.hooks import needs
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[4] / "deploy"

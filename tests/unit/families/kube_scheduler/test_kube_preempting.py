@@ -13,8 +13,8 @@ from slurm_bridge.cluster.parties import Party, Victims
 from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.rules.budgets import Budget
 from slurm_bridge.cluster.snapshot import ClusterSnapshot, NodeFacts
-from slurm_bridge.families.kube_scheduler.preempting import choice, proposal, room
-from slurm_bridge.families.kube_scheduler.preempting import hook as hooks
+from slurm_bridge.families.kube_scheduler.preemption import choice, proposal, room
+from slurm_bridge.families.kube_scheduler.preemption import hook as hooks
 from slurm_bridge.hooks.evictions import Site
 from slurm_bridge.hooks.services import HookServices, NotAnswered
 from slurm_bridge.model import selectors

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler import cycle, scene
-from slurm_bridge.families.kube_scheduler.cycle import Algorithm, Scheduled, Unscheduled
-from slurm_bridge.families.kube_scheduler.fiterror import FitError
+from slurm_bridge.families.kube_scheduler import scene
 from slurm_bridge.families.kube_scheduler.predicates.base import Failures, Predicate
 from slurm_bridge.families.kube_scheduler.priorities import table
 from slurm_bridge.families.kube_scheduler.priorities.rule import HostPriority, PriorityConfig
@@ -22,6 +20,9 @@ from slurm_bridge.families.kube_scheduler.selection import HostTurns
 from slurm_bridge.model.meta import ObjectMeta
 from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.storage import Claim
+from tests.conformance.kube_cycle import cycle
+from tests.conformance.kube_cycle.cycle import Algorithm, Scheduled, Unscheduled
+from tests.conformance.kube_cycle.fiterror import FitError
 from tests.unit.families.kube_scheduler.scoring import a_pass, asking, machine, machines, there
 
 

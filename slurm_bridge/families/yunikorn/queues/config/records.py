@@ -10,7 +10,7 @@ from typing import Any
 
 from slurm_bridge import errors
 from slurm_bridge.families.yunikorn.queues import amounts, quantities
-from slurm_bridge.families.yunikorn.queues.config import old_spelling
+from slurm_bridge.families.yunikorn.queues.config import old_keys
 from slurm_bridge.families.yunikorn.queues.config.problems import QueueProblem
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -132,11 +132,11 @@ class ConfigRecord:
         """All fields that this record may have were taken: whatever is left is unknown."""
         for key, value in self._fields.items():
             if key not in self._known:
-                hint = old_spelling.HINTS.get(key)
+                hint = old_keys.HINTS.get(key)
                 code = "seed_spelling" if hint else "unknown_field"
                 there = "is an old name" if hint else f"is no field here, with {_short(value)}"
                 self.note(code, field(self.where, key), there, hint or f"there are {', '.join(self._known)}")
-                self._problems.extend(old_spelling.within(value, field(self.where, key)))
+                self._problems.extend(old_keys.within(value, field(self.where, key)))
 
     def _take(self, key: str) -> Any:
         self._known[key] = None
@@ -146,9 +146,9 @@ class ConfigRecord:
         value, where = self._take(key), field(self.where, key)
         if isinstance(value, Sequence) and not isinstance(value, str | bytes):
             yield from ((f"{where}[{place}]", one) for place, one in enumerate(value))
-        elif isinstance(value, Mapping) and key in old_spelling.LISTS:
-            self.note("seed_spelling", where, "is a map of names", old_spelling.LISTS[key])
-            self._problems.extend(old_spelling.within(value, where))
+        elif isinstance(value, Mapping) and key in old_keys.LISTS:
+            self.note("seed_spelling", where, "is a map of names", old_keys.LISTS[key])
+            self._problems.extend(old_keys.within(value, where))
         elif value is not None:
             self._wrong(where, value, allowed)
 

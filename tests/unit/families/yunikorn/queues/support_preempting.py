@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.preempting import attempts, facts
-from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+from slurm_bridge.families.yunikorn.queues.preemptors import attempts, facts
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptAllocation,
     AttemptRefused,

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from slurm_bridge.families.yunikorn.queues import tree
-from slurm_bridge.families.yunikorn.queues.preempting import attempts
-from slurm_bridge.families.yunikorn.queues.preempting.facts import WORDS, Asker, AttemptAllocation, Planned, Reason
+from slurm_bridge.families.yunikorn.queues.preemptors import attempts
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import WORDS, Asker, AttemptAllocation, Planned, Reason
 from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, QueueSettings
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from tests.unit.families.yunikorn.queues.support_preempting import Cluster, guarantees, reason, victims

@@ -8,7 +8,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, AttemptAllocation, Planned
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import Asker, AttemptAllocation, Planned
 from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
 from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy, QueueSettings
 from tests.examples import examples

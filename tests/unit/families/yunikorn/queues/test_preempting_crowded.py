@@ -8,8 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
-from slurm_bridge.families.yunikorn.queues.preempting import crowded
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Planned
+from slurm_bridge.families.yunikorn.queues.preemptors import crowded
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import Planned
 from slurm_bridge.families.yunikorn.queues.records import NodeMode, NodeReport
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from slurm_bridge.families.yunikorn.queues.wait_reasons import waits

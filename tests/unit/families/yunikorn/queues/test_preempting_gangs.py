@@ -1,6 +1,6 @@
 """Gangs: asks whose members all need a place, and victims that end together."""
 
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Planned
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import Planned
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from tests.unit.families.yunikorn.queues.support_preempting import Cluster, guarantees, reason, victims
 

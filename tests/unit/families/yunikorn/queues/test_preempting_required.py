@@ -1,7 +1,7 @@
 """Asks that have to run on one node."""
 
-from slurm_bridge.families.yunikorn.queues.preempting import facts, required
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Outcome, Planned
+from slurm_bridge.families.yunikorn.queues.preemptors import facts, required
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import Outcome, Planned
 from tests.unit.families.yunikorn.queues.support_preempting import Cluster, guarantees, reason, victims
 
 CPU = {"cpu": 1}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slurm_bridge.families.yunikorn.queues.config import old_spelling
+from slurm_bridge.families.yunikorn.queues.config import old_keys
 from tests.unit.families.yunikorn.queues.support_configs import codes, config, partition, problems, queue
 
 #: The seed's example, as YAML reads it.
@@ -44,8 +44,8 @@ def test_the_seeds_example_is_refused_with_a_hint_for_each_of_its_words() -> Non
     assert "a list of queues" in found[queues]
 
 
-@pytest.mark.parametrize("word", old_spelling.HINTS)
+@pytest.mark.parametrize("word", old_keys.HINTS)
 def test_an_old_word_in_a_queue_of_ours_is_answered_with_the_new_one(word: str) -> None:
     """Rather than as an unknown field."""
     (found,) = problems(config(partition(queue("a", **{word: "x"}))))
-    assert (found.code, found.allowed) == ("seed_spelling", old_spelling.HINTS[word])
+    assert (found.code, found.allowed) == ("seed_spelling", old_keys.HINTS[word])

@@ -1,7 +1,7 @@
 """A guaranteed queue gets its share back from those that borrowed it, through all parts of the core."""
 
-from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.preemption import MOST_ATTEMPTS
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.records import NodeMode
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 from slurm_bridge.families.yunikorn.queues.wait_reasons import waits

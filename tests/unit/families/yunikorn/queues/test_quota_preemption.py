@@ -6,7 +6,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from slurm_bridge.families.yunikorn.queues import tree
-from slurm_bridge.families.yunikorn.queues.preempting import quota
+from slurm_bridge.families.yunikorn.queues.preemptors import quota
 from slurm_bridge.families.yunikorn.queues.settings import QueueSettings
 from tests.examples import examples
 from tests.unit.families.yunikorn.queues.support_preempting import Cluster, below, guarantees

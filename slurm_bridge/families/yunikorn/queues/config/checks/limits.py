@@ -15,7 +15,7 @@ _KINDS = (("users", "user", names.USER), ("groups", "group", names.GROUP))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Level:
+class _QueueLevel:
     """The limits of one queue by field and name."""
 
     path: str
@@ -27,7 +27,7 @@ def partition(checked: documents.PartitionDocument) -> Iterator[QueueProblem]:
     yield from _below(checked.root, "", ())
 
 
-def _below(queue: documents.QueueDocument, above: str, levels: tuple[_Level, ...]) -> Iterator[QueueProblem]:
+def _below(queue: documents.QueueDocument, above: str, levels: tuple[_QueueLevel, ...]) -> Iterator[QueueProblem]:
     path = f"{above}.{queue.name}" if above else queue.name
     for limit in queue.limits:
         yield from _single(limit)
@@ -36,7 +36,7 @@ def _below(queue: documents.QueueDocument, above: str, levels: tuple[_Level, ...
     yield from _together(queue)
     by_name = {field: {name: one for one in queue.limits for name in getattr(one, field)} for field, _, _ in _KINDS}
     for child in queue.queues:
-        yield from _below(child, path, (_Level(path=path, limits=by_name), *levels))
+        yield from _below(child, path, (_QueueLevel(path=path, limits=by_name), *levels))
 
 
 # -- each by itself --------------------------------------------------------------------------------------------------
@@ -100,13 +100,13 @@ def _listed(queue: documents.QueueDocument, field: str) -> Iterator[tuple[str, s
 # -- against the ancestors -------------------------------------------------------------------------------------------
 
 
-def _against_ancestors(limit: Limit, levels: tuple[_Level, ...]) -> Iterator[QueueProblem]:
+def _against_ancestors(limit: Limit, levels: tuple[_QueueLevel, ...]) -> Iterator[QueueProblem]:
     for field, word, _ in _KINDS:
         for name in getattr(limit, field):
             yield from _subject(limit, field, f"{word} {name}", levels)
 
 
-def _subject(limit: Limit, field: str, subject: str, levels: tuple[_Level, ...]) -> Iterator[QueueProblem]:
+def _subject(limit: Limit, field: str, subject: str, levels: tuple[_QueueLevel, ...]) -> Iterator[QueueProblem]:
     """Against the limits of the same name above, or those of the wildcard for a name that is not limited there."""
     word, name = subject.split(" ", 1)
     named = any(name in level.limits[field] for level in levels)

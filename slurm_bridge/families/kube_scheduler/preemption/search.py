@@ -13,9 +13,9 @@ from slurm_bridge.cluster import columns, hypothetical
 from slurm_bridge.cluster.parties import priority_of
 from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.snapshot import ClusterSnapshot
-from slurm_bridge.families.kube_scheduler.preempting import choice
-from slurm_bridge.families.kube_scheduler.preempting import proposal as proposing
-from slurm_bridge.families.kube_scheduler.preempting.choice import Extender
+from slurm_bridge.families.kube_scheduler.preemption import choice
+from slurm_bridge.families.kube_scheduler.preemption import proposal as proposing
+from slurm_bridge.families.kube_scheduler.preemption.choice import Extender
 from slurm_bridge.hooks.base import Ask, Nodes
 from slurm_bridge.hooks.evictions import Answers, Proposal, Situation
 from slurm_bridge.model.pod import Pod

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptAllocation,
     AttemptNode,
@@ -15,8 +15,8 @@ from slurm_bridge.families.yunikorn.queues.preempting.facts import (
     ImaginedNode,
     ImaginedNodes,
 )
-from slurm_bridge.families.yunikorn.queues.preempting.placements import Placement
-from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts
+from slurm_bridge.families.yunikorn.queues.preemptors.placements import Placement
+from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit, parts
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 

@@ -13,12 +13,12 @@ from slurm_bridge.cluster.columns import Mask
 from slurm_bridge.cluster.rules import volumes
 from slurm_bridge.families.kube_scheduler import filters, selection
 from slurm_bridge.families.kube_scheduler.filters import Nominated, Predicates
-from slurm_bridge.families.kube_scheduler.fiterror import FitError
 from slurm_bridge.families.kube_scheduler.matrix import Prioritized
 from slurm_bridge.families.kube_scheduler.priority_chain import PrioritiesFailed, Prioritizer
 from slurm_bridge.families.kube_scheduler.scene import Scene
 from slurm_bridge.families.kube_scheduler.selection import Pick
 from slurm_bridge.hooks.base import Session
+from tests.conformance.kube_cycle.fiterror import FitError
 
 ALL = 100
 

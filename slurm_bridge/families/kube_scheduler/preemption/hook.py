@@ -10,8 +10,8 @@ import pydantic
 
 from slurm_bridge.families.kube_scheduler.extenders import verdicts
 from slurm_bridge.families.kube_scheduler.options import ExtenderOptions
-from slurm_bridge.families.kube_scheduler.preempting import search
-from slurm_bridge.families.kube_scheduler.preempting.choice import Extender
+from slurm_bridge.families.kube_scheduler.preemption import search
+from slurm_bridge.families.kube_scheduler.preemption.choice import Extender
 from slurm_bridge.hooks.base import Ask, Nodes, NodeSet, Session, Subsets
 from slurm_bridge.hooks.evictions import Proposal, Situation, nominated
 from slurm_bridge.hooks.needs import Need

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from slurm_bridge.families.yunikorn.queues import amounts
-from slurm_bridge.families.yunikorn.queues.preempting import facts, guards
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.candidates import is_eligible
-from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+from slurm_bridge.families.yunikorn.queues.preemptors import facts, guards
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors.candidates import is_eligible
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptAllocation,
     AttemptNode,
@@ -14,7 +14,7 @@ from slurm_bridge.families.yunikorn.queues.preempting.facts import (
     Planned,
     Reason,
 )
-from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts, units
+from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit, parts, units
 
 
 def candidates(asker: Asker, standing: Iterable[AttemptAllocation]) -> list[Unit]:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptNode, AttemptScene
-from slurm_bridge.families.yunikorn.queues.preempting.trial import Trial
-from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import AttemptNode, AttemptScene
+from slurm_bridge.families.yunikorn.queues.preemptors.trial import Trial
+from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit, parts
 
 Solution = tuple[Unit, ...]
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
-from slurm_bridge.families.yunikorn.queues.preempting import guards
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.candidates import is_eligible
-from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptAllocation, Planned
-from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts, units
+from slurm_bridge.families.yunikorn.queues.preemptors import guards
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors.candidates import is_eligible
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import AttemptAllocation, Planned
+from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit, parts, units
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 HOUR = 3600

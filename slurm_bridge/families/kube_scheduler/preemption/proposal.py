@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from slurm_bridge.cluster.parties import Victims
 from slurm_bridge.cluster.rules import budgets
 from slurm_bridge.cluster.rules.budgets import Budget
-from slurm_bridge.families.kube_scheduler.preempting import choice, room
-from slurm_bridge.families.kube_scheduler.preempting.choice import Extender
+from slurm_bridge.families.kube_scheduler.preemption import choice, room
+from slurm_bridge.families.kube_scheduler.preemption.choice import Extender
 from slurm_bridge.hooks.evictions import Proposal, Site
 from slurm_bridge.model.pod import Pod
 

@@ -13,10 +13,10 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from slurm_bridge.families.yunikorn.queues import amounts
-from slurm_bridge.families.yunikorn.queues.preempting import balance as balances
-from slurm_bridge.families.yunikorn.queues.preempting import candidates, crowded, facts, guards, placements
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import (
+from slurm_bridge.families.yunikorn.queues.preemptors import balance as balances
+from slurm_bridge.families.yunikorn.queues.preemptors import candidates, crowded, facts, guards, placements
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import (
     Asker,
     AttemptRefused,
     AttemptScene,
@@ -25,9 +25,9 @@ from slurm_bridge.families.yunikorn.queues.preempting.facts import (
     Planned,
     Reason,
 )
-from slurm_bridge.families.yunikorn.queues.preempting.placements import Placement
-from slurm_bridge.families.yunikorn.queues.preempting.trial import Trial
-from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, parts
+from slurm_bridge.families.yunikorn.queues.preemptors.placements import Placement
+from slurm_bridge.families.yunikorn.queues.preemptors.trial import Trial
+from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit, parts
 
 #: How long an ask waits before anything is preempted for it, and until the next attempt, in seconds.
 DELAY = 30.0

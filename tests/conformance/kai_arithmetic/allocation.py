@@ -8,9 +8,9 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from slurm_bridge.families.kai import nodesets
-from slurm_bridge.families.kai.bench import Bench, TaskRequest
 from slurm_bridge.families.kai.nodesets import Found, NodeSetQuestion
 from slurm_bridge.families.kai.topology import WHOLE, Amounts, InvalidConstraint, TaskOwner, TopologyConstraint
+from tests.conformance.kai_arithmetic.bench import Bench, TaskRequest
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,11 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from slurm_bridge.families.kai import scores
-from slurm_bridge.families.kai.scores import Has
 from slurm_bridge.families.kai.stock import StockNode, StockNodes
 from slurm_bridge.families.kai.topology import CPU, GPU, Amounts, Topology
 from slurm_bridge.families.kai.tree import Tree
+from tests.conformance.kai_arithmetic import scores
+from tests.conformance.kai_arithmetic.scores import Has
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, AttemptAllocation
-from slurm_bridge.families.yunikorn.queues.preempting.units import Unit, units, victim_order
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import Asker, AttemptAllocation
+from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit, units, victim_order
 from slurm_bridge.families.yunikorn.queues.priorities import PriorityPolicy
 from slurm_bridge.families.yunikorn.queues.settings import PreemptionPolicy
 from slurm_bridge.families.yunikorn.queues.tree import Queue

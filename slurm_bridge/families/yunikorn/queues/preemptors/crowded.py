@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount, Known
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker
-from slurm_bridge.families.yunikorn.queues.preempting.trial import Trial
-from slurm_bridge.families.yunikorn.queues.preempting.units import Unit
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import Asker
+from slurm_bridge.families.yunikorn.queues.preemptors.trial import Trial
+from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 

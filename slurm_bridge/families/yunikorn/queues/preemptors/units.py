@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from slurm_bridge.families.yunikorn.queues import amounts
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.preempting.facts import AttemptAllocation
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import AttemptAllocation
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 _NOTHING: Amount = {}

@@ -2,10 +2,10 @@
 
 from slurm_bridge.families.yunikorn.queues import amounts, tree
 from slurm_bridge.families.yunikorn.queues.amounts import Amount
-from slurm_bridge.families.yunikorn.queues.preempting import balance as balances
-from slurm_bridge.families.yunikorn.queues.preempting.balance import Balance
-from slurm_bridge.families.yunikorn.queues.preempting.facts import Asker, AttemptNode
-from slurm_bridge.families.yunikorn.queues.preempting.units import Unit
+from slurm_bridge.families.yunikorn.queues.preemptors import balance as balances
+from slurm_bridge.families.yunikorn.queues.preemptors.balance import Balance
+from slurm_bridge.families.yunikorn.queues.preemptors.facts import Asker, AttemptNode
+from slurm_bridge.families.yunikorn.queues.preemptors.units import Unit
 from slurm_bridge.families.yunikorn.queues.tree import Queue
 
 
