@@ -34,7 +34,7 @@ class DirectAnswer:
         try:
             return next(self._pieces, b"")
         except NotAnswered as broken:
-            raise errors.BadAnswer(f"{self._request}: the answer is broken off: {broken}") from broken
+            raise errors.BadAnswer(f"{self._request}: the answer ended early: {broken}") from broken
 
     def read1(self, amount: int, /) -> bytes:
         """Likewise: whatever is there."""
@@ -66,7 +66,7 @@ class DirectPool:
         except Silent as problem:
             raise errors.Unanswered(f"{request}: {problem}") from problem
         except NotAnswered as problem:
-            raise ConnectionDropped(f"{request}: broken off: {problem}") from problem
+            raise ConnectionDropped(f"{request}: the connection broke: {problem}") from problem
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -43,7 +43,7 @@ def while_sending(problem: Exception, about: str) -> errors.BridgeError:
     if any(isinstance(cause, _TIMEOUTS) for cause in causes):
         return errors.Unanswered(f"{about}: {_innermost(causes)}")
     dropped = any(isinstance(cause, ConnectionResetError | BrokenPipeError) for cause in causes)
-    return (ConnectionDropped if dropped else errors.Unanswered)(f"{about}: broken off: {_innermost(causes)}")
+    return (ConnectionDropped if dropped else errors.Unanswered)(f"{about}: the connection broke: {_innermost(causes)}")
 
 
 def while_reading(problem: Exception, about: str) -> errors.BridgeError:
@@ -51,7 +51,7 @@ def while_reading(problem: Exception, about: str) -> errors.BridgeError:
     causes = list(_causes(problem))
     if any(isinstance(cause, _TIMEOUTS) for cause in causes):
         return errors.Unanswered(f"{about}: {_innermost(causes)}")
-    return errors.BadAnswer(f"{about}: the answer is broken off: {_innermost(causes)}")
+    return errors.BadAnswer(f"{about}: the answer ended early: {_innermost(causes)}")
 
 
 def _before_the_request(cause: BaseException) -> bool:

@@ -90,7 +90,7 @@ def test_truncated(script: Script, server: http.Server, line: transport.Transpor
     """An answer shorter than promised is a bad one."""
     script.on("GET", "/thing", {"long": "x" * 1000})
     server.faults.plan(faults.Truncate(after=10))
-    with pytest.raises(errors.BadAnswer, match="broken off"):
+    with pytest.raises(errors.BadAnswer, match="the answer ended early"):
         line.call(THING)
 
 
@@ -185,7 +185,7 @@ def test_cut_stream(script: Script, server: http.Server, line: transport.Transpo
     """A stream that breaks off is told from one that ends."""
     script.on("GET", "/thing", http.Response(body=iter([b"ab", b"cd"])))
     server.faults.plan(faults.Cut(after=1))
-    with pytest.raises(errors.BadAnswer, match="broken off"):
+    with pytest.raises(errors.BadAnswer, match="the answer ended early"):
         list(line.stream(THING))
 
 
