@@ -50,7 +50,7 @@ def pages() -> dict[pathlib.Path, str]:
     generated: tuple[tuple[str, str, str], ...] = (
         ("agents.md", "metrics", docs_metrics.agents_table()),
         ("annotations.md", "annotations", docs_annotations.table()),
-        ("architecture.md", "rooms", rooms()),
+        ("architecture.md", "packages", packages()),
         ("configuration.md", "settings", docs_settings.reference()),
         ("contract.md", "cases", cases()),
         ("decisions-table.md", "states", docs_decisions.states()),
@@ -81,11 +81,11 @@ def pages() -> dict[pathlib.Path, str]:
     return {**parts, **{docs / EXPLAINED / name: text for name, text in docs_explained.pages().items()}}
 
 
-def rooms() -> str:
+def packages() -> str:
     """One row for each package: its charter's first paragraph."""
     charters = sorted((PROJECT / "slurm_bridge").glob("*/__init__.py"))
     rows = [f"| `{init.parent.name}/` | {_first_paragraph(init)} |" for init in charters]
-    return "\n".join(["| room | what it is |", "|---|---|", *rows]) + "\n"
+    return "\n".join(["| package | what it is |", "|---|---|", *rows]) + "\n"
 
 
 def cases() -> str:
