@@ -1,9 +1,9 @@
 """Which workloads keep something at this moment, as hooks have to know it that count: those with a job, or on nodes.
 
-A job keeps all its nodes until it is over: of a group that runs those count who are done, and of one that is done all.
-Of the others only those are told of that something is kept for: others left for them, or are about to.
+A job keeps all its nodes until it is over. So the pods of a running group count when they are done, and a group that is
+done counts as a whole. Of workloads that wait, hooks see only those for which something is kept.
 
-Pods and placeholders are all that it is taken from: whoever starts anew comes to the same.
+The answer depends on pods and placeholders only, so a restarted daemon comes to the same one.
 """
 
 import dataclasses
@@ -82,7 +82,7 @@ def _was_there(context: SchedulerContext, pod_index: PodIndex, uid: WorkloadKey)
 
 
 def _done(context: SchedulerContext, members: WorkloadPods) -> tuple[Pod, ...]:
-    """Those who are over, and whose job is not."""
+    """Pods that are over while their job is not."""
     living = {one.job_id for one in context.table.of(members.root.key) if one.alive}
     return tuple(pod for pod in members.pods(*ENDED) if job_id_of(pod) in living) if living else ()
 
@@ -96,7 +96,7 @@ def _leaves(members: WorkloadPods, *, marked: bool) -> bool:
 
 
 def _workload(context: SchedulerContext, members: WorkloadPods, done: Sequence[Pod]) -> Workload:
-    """As gathered; where nobody can say now who belongs to it, its pods as they are."""
+    """The workload as gathered; while its members cannot be found out, its pods as they are."""
     stands = (PodState.WANTING, *PLACED, *(ENDED if done else ()))
     try:
         gathered = context.guard.always("gathering", members.root.uid, lambda: context.gather(members, *stands))
@@ -112,9 +112,9 @@ def _workload(context: SchedulerContext, members: WorkloadPods, done: Sequence[P
 
 
 def _placed(context: SchedulerContext, members: WorkloadPods, workload: Workload, done: Sequence[Pod]) -> Workload:
-    """Of a group that runs those for whom its job has places: who came later waits for one of them to leave.
+    """The members of a running group for which its job has places: a later pod waits until one of them leaves.
 
-    Who came for one that is done has taken its place.
+    A pod that replaces a finished one has taken its place.
     """
     job = next((one for one in context.table.of(workload.root.key) if one.alive and one.started), None)
     placed = {pod.uid for pod in members.pods(*PLACED)}

@@ -59,7 +59,7 @@ class Avoided:
         return self._tries.get(uid, 0)
 
     def nodes(self, uids: tuple[WorkloadKey, ...], now: float) -> Mapping[str, str]:
-        """The nodes to avoid for whoever has one of these uids, with the reason."""
+        """The nodes that pods with one of these uids avoid, with the reasons."""
         with self._lock:
             return {node: bad.why for uid in uids for node, bad in self._nodes.get(uid, {}).items() if bad.until > now}
 

@@ -122,7 +122,7 @@ class Counters(Protocol):
 
 
 class Gather(Protocol):
-    """Who belongs together, of the members of this crew that stand like this. None: nobody stands like that.
+    """The workload of those members of a crew that are in these states. None: no member is.
 
     `one`: a workload of any one of them, for what holds for all alike.
     """
@@ -185,7 +185,7 @@ class SchedulerContext:
         return state is not None and state.search is not None
 
     def forget(self, uid: WorkloadKey) -> None:
-        """What is known of a workload that waited is of no use when nobody of it waits any more."""
+        """Drop what is known of a workload of which no pod waits any more."""
         self.states.settle(uid)
         for hook in self.config.chain.hooks:
             hook.forget(uid)

@@ -1,4 +1,4 @@
-"""The daemon's brain without threads or sockets: fed with changes, moved on step by step by whoever owns the time.
+"""The scheduler without threads or sockets: feeds report changes to it, and the caller runs its steps.
 
 Threads call the steps in production; a simulation calls them one after the other and gets the same behaviour.
 """
@@ -32,9 +32,9 @@ from slurm_bridge.scheduler.slurm_nodes import SlurmNodes
 from slurm_bridge.scheduler.workload_pods import PodState, job_id_of
 from slurm_bridge.workloads import voices
 
-#: Changes of nodes are gathered for so long before those who wait are looked at.
+#: Changes of nodes are collected for so many seconds before waiting workloads are looked at.
 NODES_SETTLE = 1.0
-#: So many of those who wait for pods to come or go are looked at in a second, however many do.
+#: At most so many workloads that wait for pods to come or go are looked at in a second.
 STIRRED_PER_SECOND = 200
 #: An apiserver or Slurm that refuses what cannot be wrong: wait before asking again.
 DISAGREED = 1.0
@@ -126,7 +126,7 @@ class Core:
             self._stir()
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
-        """A node appeared, changed or went: what it means for those who wait is looked at once it has settled."""
+        """A node appeared, changed or went: waiting workloads are looked at when the changes have settled."""
         self._hear("nodes", old, new, lambda: self._on_node(old, new))
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
@@ -141,7 +141,7 @@ class Core:
             self.on_surroundings()
 
     def _stir(self) -> None:
-        """What runs on the nodes has changed: gathered likewise, for those who were told that it counts."""
+        """What runs on the nodes has changed: collected likewise, for workloads that depend on it."""
         if self._pods_changed is None:
             self._pods_changed = self.context.clock.now()
 
@@ -151,7 +151,7 @@ class Core:
             self._nodes_changed = self.context.clock.now()
 
     def on_owner(self, old: Object | None, new: Object | None) -> None:
-        """Somebody who groups pods, or speaks for them, has changed what counts."""
+        """An object that groups pods, or speaks for them, has changed in a field that counts."""
         self._hear("owners", old, new, lambda: self._on_owner(old, new))
 
     def _on_owner(self, old: Object | None, new: Object | None) -> None:
@@ -173,7 +173,7 @@ class Core:
             self._activate(uid, urgent=bool(self.context.table.of(uid)))
 
     def _placed_by_a_job(self, pod: Pod) -> bool:
-        """It belongs to the workload whose job it names, as far as anybody knows that job."""
+        """It belongs to the workload whose job it names, as far as that job is known."""
         job_id = job_id_of(pod)
         return pod.bound and (job_id is None or self.context.table.get(job_id) is not None)
 
@@ -196,7 +196,7 @@ class Core:
             self.context.avoided.stumble(controller.key)
 
     def _vacated(self, node: str) -> None:
-        """Whoever waits for that node to be left looks again."""
+        """Workloads that wait for this node to become free are looked at again."""
         for uid in self.context.node_waiters.take(node):
             self.queue.activate(uid, urgent=True)
 
@@ -309,11 +309,11 @@ class Core:
         self.facts_step()
 
     def facts_step(self) -> None:
-        """Ask Slurm for its nodes and partitions, when it is time or somebody wants to know."""
+        """Ask Slurm for its nodes and partitions, when they are due or a workload needs them."""
         self._slurm_nodes.step()
 
     def _nodes_step(self) -> None:
-        """Nodes have changed, and have settled: whoever has no node yet is looked at, with what that means for him."""
+        """Nodes have changed and settled: every workload without a node is looked at."""
         since = self._nodes_changed
         if since is None or self.context.clock.now() - since < NODES_SETTLE:
             return
@@ -324,7 +324,7 @@ class Core:
                 self.queue.activate(uid, urgent=any(one.phase is Phase.PENDING for one in self.context.table.of(uid)))
 
     def _pods_step(self) -> None:
-        """Pods have come or gone: whoever they kept away is looked at, in the time that so many of them may take."""
+        """Pods have come or gone: workloads that wait for that are looked at, so many in a second."""
         since = self._pods_changed
         if since is None or self.context.clock.now() - since < max(NODES_SETTLE, self._stirred / STIRRED_PER_SECOND):
             return
@@ -340,7 +340,7 @@ class Core:
                 logger.info("{}: not now: {}", name, problem)
 
     def tell_step(self) -> None:
-        """Tell who is not let in why, take back what others have a right to, and tell of resized pods what counts."""
+        """Tell waiting workloads why they wait, evict for queues with a guarantee, and report resized pods."""
         self.context.guard.one("telling", "", self._tell)
         self.context.guard.one("telling of resizes", "", self.resizes.tell)
 
@@ -368,19 +368,19 @@ class Core:
                 self.queue.activate(one.owner.key, urgent=True)
 
     def _closed(self) -> queue_notices.Why | None:
-        """Why nobody is let in, however few jobs wait in Slurm."""
+        """Why no workload is submitted now, however few jobs wait in Slurm."""
         if self.context.mirror.failing:
             return queue_notices.UNAVAILABLE
         count = self.leftovers.left()
         return queue_notices.leftover(count) if count else None
 
     def retry_all(self) -> None:
-        """Slurm answers again: nobody waits out a pause that has lost its reason."""
+        """Slurm answers again: pauses that began because it did not are over."""
         for uid in self.queue.backing_off():
             self.queue.activate(uid, urgent=True)
 
     def configure(self, config: Config) -> None:
-        """From now on this is the configuration; everybody who waits is looked at again."""
+        """From now on this is the configuration; every waiting workload is looked at again."""
         counted = self._restore(config, fresh=False)
         self.context.config = config
         for uid in sorted(counted or ()):

@@ -16,7 +16,7 @@ def on(node: str, members: WorkloadPods) -> tuple[Pod, ...]:
 
 
 def outlived(members: WorkloadPods, placeholder: Placeholder) -> bool:
-    """Those who were bound by a job are over, and it runs on: for the rest of its start, or for whoever comes then.
+    """The pods that a job bound are over, and it runs on: for the rest of its start, or for members that come later.
 
     Not where all have gone without having done anything: then it is a start like any other.
     """
@@ -29,7 +29,7 @@ def outlived(members: WorkloadPods, placeholder: Placeholder) -> bool:
 
 
 def left_behind(members: WorkloadPods, placeholder: Placeholder | None, placeholders: tuple[Placeholder, ...]) -> bool:
-    """All who have nodes hang there though their job has ended: nobody has to wait for them."""
+    """All pods with nodes are leaving although their job has ended: no workload has to wait for them."""
     if members.count(PodState.BOUND) or placeholder is None:
         return False
     theirs = [one for one in placeholders if one.job_id in members.named]
@@ -49,7 +49,7 @@ def relevant(
     theirs = [one for one in placeholders if one.job_id in named]
     if len(theirs) < len(named):
         return None, named
-    # Those who only hang on a job that has ended have nothing more to expect of it.
+    # Pods that name a job that has ended get nothing more from it.
     holding = [one for one in theirs if members is not None and members.nodes(one.job_id)]
     ended = [one for one in holding if not one.alive]
     if ended:

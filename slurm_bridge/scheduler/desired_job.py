@@ -74,7 +74,7 @@ def retry(workload: Workload) -> str:
 
 
 def members(wanted: DesiredJob) -> str:
-    """What the owner record says of who the members are; of a single pod its uid says enough."""
+    """What the owner record says about the members; for a single pod its uid is enough."""
     return records.members_of(wanted.workload.pods) if wanted.workload.gang is not None else ""
 
 
@@ -201,7 +201,7 @@ def mark(wanted: DesiredJob, planned: Plan) -> str:
 
 
 def parked(wanted: DesiredJob) -> bool:
-    """Some pod says that somebody cancelled just this request, and nothing has changed since."""
+    """A note on a pod says that this very request was cancelled in Slurm, and nothing has changed since."""
     return any(note.intent == wanted.intent for note in _park_notes(wanted))
 
 
@@ -239,7 +239,7 @@ def _park_notes(wanted: DesiredJob) -> Iterator[Parked]:
 
 
 def _read(text: str) -> Parked | None:
-    """Users can write it: what is not readable, or says nothing, parks nobody."""
+    """Users can write it: a note that is not readable, or is empty, parks no workload."""
     note = written.read(text, Parked) if text else None
     return note if isinstance(note, Parked) and note != Parked() else None
 
@@ -247,7 +247,7 @@ def _read(text: str) -> Parked | None:
 def park_note(wanted: DesiredJob, placeholder: Placeholder | None, why: str) -> str:
     """What the pod says from then on."""
     job_id = placeholder.job_id if placeholder is not None else 0
-    # Of the job that was ended: whoever has changed something meanwhile wants another one.
+    # The request of the job that was ended: pods that have changed since ask for another one.
     asked = placeholder.owner.request.partition(":")[0] if placeholder is not None else ""
     said = why.encode()[:_MOST_WHY].decode(errors="ignore")
     return json.dumps({"job": job_id, "why": said, "intent": asked or wanted.intent}, separators=(",", ":"))

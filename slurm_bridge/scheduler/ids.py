@@ -1,4 +1,4 @@
-"""Job ids that we choose: the same attempt of the same workload asks for the same id, whoever asks and however often.
+"""Job ids that the bridge chooses: the same attempt of the same workload has the same id in every process.
 
 slurmctld refuses an id that is taken, so a second submit of one attempt cannot create a second job. The range lies far
 above Slurm's own counter, so that a stranger is never given one of ours.
@@ -21,7 +21,7 @@ class IdRange:
     def choose(self, owner: Owner, *, aside: bool = False) -> JobId:
         """The id of this attempt.
 
-        `aside`: of those that are taken anybody could work out the next. The members of a group are not known before.
+        `aside`: a user can work out the id after one that is taken. The members of a group are not known before.
         """
         parts = (
             owner.cluster,

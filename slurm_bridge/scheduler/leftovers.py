@@ -1,7 +1,7 @@
-"""Jobs whose pods went while nobody looked: what they count as nobody can say any more, not even in which queue.
+"""Jobs whose pods went while no daemon ran: what they count as is unknown, even their queue.
 
-They are withdrawn like any other whose pods are over, and that takes a moment. Whoever was submitted before that might
-get what a queue does not have: so nobody is, where hooks count.
+They are withdrawn like every job whose pods are over, which takes a moment. A workload that was submitted before that
+might get what its queue does not have. So none is submitted meanwhile, where hooks count.
 """
 
 import threading
@@ -13,7 +13,7 @@ from slurm_bridge.model.names import WorkloadKey
 from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.workloads.kind_table import NAMES
 
-#: Some are left alone although nobody of theirs is seen: they must not keep everybody out for ever.
+#: Some are left alone although no pod of theirs is seen: they must not hold all workloads for ever.
 PATIENCE = 60.0
 
 
@@ -34,7 +34,7 @@ class Leftovers:
             self._until = self._context.clock.now() + PATIENCE
 
     def left(self) -> int:
-        """How many have to go before anybody comes. Mostly none: whoever waits for room asks at every turn."""
+        """How many have to go before a workload is submitted. Mostly none, and it is asked often."""
         if not self._uids:
             return 0
         with self._lock:

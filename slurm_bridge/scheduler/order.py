@@ -16,7 +16,7 @@ from slurm_bridge.scheduler.workload_pods import PodState, WorkloadPods
 
 
 class NamespaceTurns:
-    """Start tags of fair queueing: whoever floods a namespace waits behind those of its own, not before all others."""
+    """Start tags of fair queueing: a flood of one namespace waits behind its own workloads, not before all others."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
@@ -64,6 +64,6 @@ class Order:
         try:
             workload = self._gather(members, PodState.WANTING)
         except errors.BridgeError:
-            # Whoever looks at the workload itself meets the same trouble, and says so.
+            # The look at the workload meets the same problem, and reports it.
             return None
         return chain.order_key(workload) if isinstance(workload, Workload) else None

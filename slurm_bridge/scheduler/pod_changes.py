@@ -10,7 +10,7 @@ REFUSALS = frozenset({"NodeAffinity", "NodeSelector", "NodePorts", "TaintTolerat
 
 
 def regrouped(old: Pod, new: Pod) -> bool:
-    """What a pod says of itself has changed: perhaps to whom it belongs, too."""
+    """What a pod says of itself has changed: perhaps its workload has, too."""
     before, now = old.metadata, new.metadata
     return not new.bound and (
         (before.labels, before.annotations, before.owner_references)
@@ -35,7 +35,7 @@ def refused(pod: Pod) -> bool:
 
 
 def stirs(old: Pod | None, new: Pod | None) -> bool:
-    """Whether a pod has come to a node, has left it, or is another one for those who look at their neighbours."""
+    """Whether a pod has come to a node, has left it, or differs for pods that look at their neighbours."""
     return _there(old) != _there(new)
 
 

@@ -1,7 +1,7 @@
-"""The pods of ours as last heard: by workload, by name of whoever made or groups them, and by the node they are on.
+"""The pods of this bridge as last heard: by workload, by the objects that made or group them, and by node.
 
-Fed by watches only. To which workload a pod belongs is asked when it is first seen, and again when somebody who has a
-say in that has changed; a pod that is bound stays with the workload whose job it names.
+Fed by watches only. The workload of a pod is looked up when the pod is first seen, and again when an object that
+decides about it has changed. A pod that is bound stays with the workload whose job it names.
 """
 
 import threading
@@ -22,7 +22,7 @@ K = TypeVar("K")
 REMEMBERED = 50_000
 
 
-#: A workload of one: what a pod is where nobody groups pods.
+#: A workload of one: what a pod is where no object groups pods.
 def alone(pod: Pod) -> Root:
     """The workload that is this pod."""
     return Root(kind="Pod", namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.uid)
@@ -60,7 +60,7 @@ class PodIndex:
         self._by_handle: dict[tuple[str, str], dict[str, None]] = {}
         self._on_node: dict[str, dict[str, None]] = {}
         self._gone: OrderedDict[WorkloadKey, None] = OrderedDict()
-        #: Pods that were bound by somebody else's job, and the job that they name.
+        #: Pods that were bound by a job that is not ours, and that job.
         self._disowned: dict[str, names.JobId] = {}
 
     def put(self, old: Pod | None, new: Pod | None) -> WorkloadKey:
@@ -134,7 +134,7 @@ class PodIndex:
             _take_out(self._on_node, pod.spec.node_name, uid)
 
     def _leave(self, key: WorkloadKey) -> bool:
-        """One less; True when nobody is left."""
+        """One less; True when no member is left."""
         empty = not self._crews.get(key)
         if empty:
             self._crews.pop(key, None)
@@ -149,7 +149,7 @@ class PodIndex:
             self._gone.popitem(last=False)
 
     def disown(self, pod_uid: str, job_id: names.JobId) -> bool:
-        """The pod was bound by this job, and that is not ours: it counts as bound by somebody else from now on.
+        """The pod was bound by this job, which is not ours: from now on it counts as bound by another scheduler.
 
         False when that is known already, or the pod has changed meanwhile.
         """

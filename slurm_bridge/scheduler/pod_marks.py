@@ -1,6 +1,6 @@
 """Annotations in which the bridge remembers something on pods: written before it acts, and taken back for certain.
 
-What is written and of no use any more would mislead whoever starts anew.
+Marks that are of no use any more would mislead a restarted daemon.
 """
 
 from collections.abc import Iterable

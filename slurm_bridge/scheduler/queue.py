@@ -122,7 +122,7 @@ class WorkQueue:
 
         A turn needs room in Slurm's queue, and a namespace that `admits` lets in.
         """
-        # Keys are asked for by the one who pops, and outside the lock: an order hook may take its time over one.
+        # The thread that pops asks for keys outside the lock: an order hook may be slow.
         with self._changed:
             arrived, self._arrived = self._arrived, []
         keyed = [(self._order(uid), number, uid) for number, uid in arrived]
@@ -184,7 +184,7 @@ class WorkQueue:
             self._changed.notify()
 
     def stir(self) -> int:
-        """Pods have come or gone: look at those for whom that counts. How many they are."""
+        """Pods have come or gone: activate the workloads that wait for that. The answer is their number."""
         with self._changed:
             stirred = list(self._moving)
             for uid in stirred:
@@ -200,7 +200,7 @@ class WorkQueue:
 
     @property
     def next_due(self) -> float | None:
-        """When the first timer ends; None when nobody waits for a time."""
+        """When the first timer ends; None when no workload waits for a time."""
         with self._changed:
             return self._timers[0][0] if self._timers else None
 

@@ -1,4 +1,4 @@
-"""Those who line up and are not let in learn why; each is told a thing once."""
+"""Tells workloads that wait in the bridge's own queue why; each is told a reason once."""
 
 from collections.abc import Callable
 
@@ -36,14 +36,14 @@ def leftover(jobs: int) -> Why:
 
 
 class Waiters:
-    """Who was told what."""
+    """Which workload was told what."""
 
     def __init__(self, status: StatusReporter, pod_index: PodIndex, queue: WorkQueue) -> None:
         self._voice, self._pod_index, self._queue = status, pod_index, queue
         self._told: dict[WorkloadKey, str] = {}
 
     def tell(self, why: Callable[[str], Why | None]) -> None:
-        """All who line up, why their namespace is not let in; None: it is."""
+        """For each waiting workload why its namespace may not submit now; None: it may."""
         told: dict[WorkloadKey, str] = {}
         reasons: dict[str, Why | None] = {}
         for uid in self._queue.lined_up():

@@ -1,6 +1,6 @@
 """The window of jobs that have not started, shared between namespaces: max-min fair.
 
-    what the namespaces hold and want together    who may submit
+    what the namespaces hold and want together    namespaces that may submit
     fits into the window                          every namespace
     is more than the window                       a namespace that holds less than its share; while the window is not
                                                   full, also the namespace that holds least of those that wait
@@ -9,7 +9,7 @@ The share is the level to which all namespaces can be filled: a namespace that w
 rest is divided equally between the others. A window that was full before another namespace came is exceeded by up to a
 quarter for it. When that is used up as well, the namespaces beyond their share give jobs back, the youngest first.
 
-Where an order hook says who is next there are no shares: its order is all that counts.
+Where an order hook says which workload is next there are no shares: its order is all that counts.
 """
 
 import dataclasses

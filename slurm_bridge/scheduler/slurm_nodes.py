@@ -1,4 +1,4 @@
-"""Slurm's nodes and partitions, read now and then and when somebody wants to know."""
+"""Slurm's nodes and partitions, read periodically and when a workload needs them."""
 
 from collections.abc import Callable
 

@@ -18,7 +18,7 @@ class PodState(enum.Enum):
     LEAVING = "bound, and its deletion was asked for; it may run for long yet"
     DONE = "it has succeeded"
     OVER = "it has failed, or was deleted before it had a node"
-    STRANGE = "bound by somebody else"
+    STRANGE = "bound by another scheduler"
 
 
 def standing(pod: Pod) -> PodState:
@@ -114,7 +114,7 @@ class WorkloadPods:
             self._rise(stands, self._by[stands].pop(uid), now=None)
 
     def disown(self, uid: str) -> None:
-        """The job that this member names never was the workload's: nothing follows from it, and nobody is lost."""
+        """The job that this member names never was the workload's: nothing follows from it, and no member is lost."""
         stands = self._stands[uid]
         pod = self._by[stands].pop(uid)
         self._by.setdefault(PodState.STRANGE, {})[uid] = pod
@@ -126,7 +126,7 @@ class WorkloadPods:
             self.served = self.served if job_id in self.ever else self.served - {job_id}
 
     def _remember(self, job_id: names.JobId) -> None:
-        """One more job. Anybody can write any id: of more than a group ever has those count that members are on."""
+        """One more job. Users can write any id: beyond what a group ever has, only jobs count that members name."""
         if len(self.served) >= MOST_JOBS:
             self.served &= self.named
             for counts in self.ever, self.losses:
@@ -136,7 +136,7 @@ class WorkloadPods:
         self.served |= {job_id}
 
     def _rise(self, before: PodState, old: Pod, *, now: PodState | None) -> None:
-        """It stands differently, or went: whoever ran and is not known to have succeeded is lost to the others."""
+        """Its state changed, or it went: a member that ran and is not known to have succeeded is lost."""
         job_id = job_id_of(old)
         if job_id is not None:
             self._count(before, old, job_id, -1)
@@ -192,7 +192,7 @@ class WorkloadPods:
 
 
 class PickedPods:
-    """Members of a crew that stand alike, for whoever gathers: asked for one by one only when they are needed."""
+    """Members of a crew in the same state, for gathering: read one by one only when they are needed."""
 
     def __init__(self, members: WorkloadPods, *stands: PodState) -> None:
         self._crew, self._stands = members, stands
@@ -213,7 +213,7 @@ class PickedPods:
 
 
 class AnyPod(PickedPods):
-    """Any one of them, for whoever asks what holds for all alike: costs the same for any number of members."""
+    """Any one of them, for questions whose answer is the same for all: the cost does not grow with their number."""
 
     def __len__(self) -> int:
         return min(1, super().__len__())

@@ -48,7 +48,7 @@ def bind(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -
     if not read.owner.request.startswith(f"{desired.intent}:"):
         return cancel.replace(ctx, read, "the pods changed before they were bound")
     desired = dataclasses.replace(desired, workload=slots.those_who_came_first(desired.workload, read.owner))
-    # Whoever goes on with a start that was interrupted can tell by this who belongs to it.
+    # After an interrupted start the record tells which pods belong to it.
     renamed = update.rename(ctx, desired, read)
     if renamed is not None:
         return renamed
@@ -65,7 +65,7 @@ def bind(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -
 
 
 def join(ctx: SchedulerContext, desired: DesiredJob, members: WorkloadPods, placeholder: Placeholder) -> Filed:
-    """Give those who want nodes what the job has left for them."""
+    """Give pods without a node what the job has left for them."""
     read = _running(ctx, desired, placeholder)
     if isinstance(read, Filed):
         return read
@@ -93,7 +93,7 @@ def _later(ctx: SchedulerContext, workload: Workload, reason: str, message: str,
 def _running(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Placeholder | Filed:
     """The job in full, read since it started and not long ago: what it held then may be another's now."""
     if ctx.mirror.failing:
-        # Nobody knows what Slurm has done since; its next answer wakes everybody who waits for it.
+        # What Slurm has done since is unknown; its next answer wakes every workload that waits for it.
         return ctx.back_off(desired.workload.root.key)
     at = placeholder.read
     fresh = at is not None and at >= placeholder.since and ctx.clock.now() - at <= FRESH
@@ -234,7 +234,7 @@ def _say_bound(ctx: SchedulerContext, workload: Workload, spots: tuple[Spot, ...
 
 
 def _bind(ctx: SchedulerContext, uid: WorkloadKey, spot: Spot, read: Placeholder) -> bool:
-    """An answer that was lost leaves the assumption: the pod may be there, and nobody may count on its place."""
+    """A lost answer leaves the pod assumed: it may be on the node, so its place is not free."""
     context, pod = ctx, spot.pod
     ctx.states.of(uid).claimed.discard(pod.uid)
     _assume(ctx, spot)

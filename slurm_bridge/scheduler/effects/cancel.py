@@ -1,4 +1,4 @@
-"""Giving a job back: noted first why, so that nobody takes it for an administrator's wish, then cancelled."""
+"""Gives a job back: first a note in the job says why, so that it does not look like an administrator's wish."""
 
 from collections.abc import Sequence
 
@@ -49,7 +49,7 @@ def _bound_after_all(ctx: SchedulerContext, placeholder: Placeholder) -> bool:
 def bound_by(ctx: SchedulerContext, placeholder: Placeholder) -> Sequence[Pod]:
     """The pods that this job gave nodes to, as the API server has them now, whatever the watch has told.
 
-    One that cannot be read is one of them, and nobody knows which: then nothing is known.
+    When one of them cannot be read, it is unknown which one: then nothing is known.
     """
     scope = Scope(namespace=placeholder.owner.namespace, labels=f"{names.LABEL_JOB_ID}={placeholder.job_id}")
     listed = ctx.cluster.list(kinds.PODS, scope)

@@ -3,7 +3,7 @@
 pods over          note why in the job, cancel it
 job ended          say so on the pod (DisruptionTarget), then delete exactly this pod
 job gone           the same, after a pause, and unless so many went at once that Slurm's memory is in doubt
-job cancelled      before the pod had a node: respected; the pod is told and waits for somebody to change something
+job cancelled      before the pod had a node: respected; the pod says so and waits until its user changes something
 """
 
 from collections.abc import Iterable
@@ -95,8 +95,8 @@ def cancel_surplus(ctx: SchedulerContext, surplus: tuple[Placeholder, ...]) -> F
 def doubt(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     """The job of bound pods is unknown to Slurm: believed after a pause, one by one, and never of a multitude.
 
-    Whether a job that we have seen is gone is told by others that we have seen. Anybody can write any job id on a
-    pod and bind it himself: such ids count only for pods of whose jobs nothing else is known, either.
+    A job that was seen counts as gone only beside other jobs that were seen. Every user can write any job id on a pod
+    and bind it: such ids count only for pods of whose jobs nothing else is known.
     """
     ends, now = ctx.config.ends, ctx.clock.now()
     settled = placeholder.since + ends.settle_seconds
@@ -138,7 +138,7 @@ def end(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) 
 def _end(ctx: SchedulerContext, members: WorkloadPods, placeholder: Placeholder) -> Filed:
     word, text = words.end_word(placeholder), words.ended(placeholder)
     if word == "TIMEOUT":
-        # Whoever makes such pods would make others, which would be cut off just the same.
+        # The controller would make more such pods, which would be cut off just the same.
         controllers = [maker for pod in members.pods(PodState.BOUND) if (maker := voices.controller(pod)) is not None]
         makers = {one.key: one.kind for one in controllers} | {members.root.object_key: members.root.kind}
         for key, kind in makers.items():
@@ -247,7 +247,7 @@ def again(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) 
 
 
 def park(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder | None, why: str) -> Filed:
-    """Write on the pods at once that they are not to be submitted again until somebody changes something."""
+    """Write on all pods that they are not submitted again until their user changes something."""
     note = desired_job.park_note(desired, placeholder, why)
     _write_note(ctx, desired, note)
     ctx.status.group(desired.workload, "SlurmJobEnded", parked_text(why), warning=True)
@@ -256,7 +256,7 @@ def park(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder | 
 
 
 def spread(ctx: SchedulerContext, desired: DesiredJob) -> Filed:
-    """Those who do not carry the note yet get it from the others: it has to outlive any of them."""
+    """Members without the note get it from the others: it has to outlive each of them."""
     _write_note(ctx, desired, desired_job.note_of(desired))
     return tell_parked(ctx, desired)
 

@@ -1,4 +1,4 @@
-"""The jobs that bound pods name, where they are not known: read, believed, or found to be somebody else's now.
+"""The jobs that bound pods name, where they are not known: read, believed, or found to belong to another owner now.
 
 A pod may have been bound as part of another workload: by another configuration, or before its controller said more.
 Then it belongs to that one. And after a crash slurmctld may have given the id to another job: a stranger's, or ours for
@@ -8,7 +8,7 @@ Pods of another bridge look the same: they name jobs that exist and are not ours
 the pod was bound by us: its own binding says so, or the job was known as this workload's. Without it the pod is left
 alone, whatever becomes of the job.
 
-                                     the job is another's, or nobody's      Slurm knows no such job
+                                     another job has the id, or none        Slurm knows no such job
     bound by us                      gone: the pod is ended in time         gone: likewise
     nobody says by whom              left alone                             gone: an earlier version may have bound it
     kept by another bridge           left alone                             left alone

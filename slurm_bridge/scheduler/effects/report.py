@@ -10,7 +10,7 @@ from slurm_bridge.scheduler.workload_pods import PickedPods, PodState, WorkloadP
 
 
 def of_crew(ctx: SchedulerContext, members: WorkloadPods, obstacle: Wait | Reject) -> Filed:
-    """For members of which nobody knows yet what they make together."""
+    """For members whose workload is not known yet."""
     waiting, lead = PickedPods(members, PodState.WANTING), members.first(PodState.WANTING)
     ctx.status.waiting_together(members.root, waiting, obstacle.reason, obstacle.message, key=obstacle.message)
     if isinstance(obstacle, Reject) and lead is not None:

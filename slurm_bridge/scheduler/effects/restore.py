@@ -4,7 +4,7 @@ Such pods have done nothing wrong and their nodes are still their own in all but
 for again, under the same id and pinned to those nodes.
 
     granted the nodes          all is as it was
-    not granted for a while    somebody else has them: the pods are ended, as if the job had been
+    not granted for a while    another job has them: the pods are ended, as if their job had been
     refused                    likewise
 
 Where ids cannot be chosen the pods would name another job than they have; there the job counts as ended.

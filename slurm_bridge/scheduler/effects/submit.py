@@ -48,7 +48,7 @@ def submit(
     if waiting is not None:
         return waiting
     for pod in desired.workload.pods:
-        # Bindings that were not answered have not come to pass: nobody has to make room for them any more.
+        # Bindings whose answer was lost did not happen: the room that was kept for them is free.
         ctx.keeper.forget(pod.uid)
     attempt = ctx.states.attempts.get(desired.workload.root.key, -1) + 1
     first = attempt if placeholder is None else records.next_attempt(placeholder)
@@ -69,7 +69,7 @@ def _send(
     for number in (attempt + (1 << step) - 1 for step in range(MOST_COLLISIONS)):
         request = asked(ctx, desired, planned, number, aside=number != attempt)
         if request.job_id in served:
-            # Slurm may have forgotten that job; whoever names it would pass for bound by this one.
+            # Slurm may have forgotten that job; pods that name it would pass for bound by this one.
             continue
         outcome = ctx.slurm.submit(request)
         if isinstance(outcome, Refused) and outcome.why is Refusal.EXISTS and request.job_id is not None:

@@ -1,4 +1,4 @@
-"""A job that waits in Slurm: is it still what is wanted, and for whom?
+"""A job that waits in Slurm: is it still what the workload asks for, and for the same members?
 
 the same                  its members may have changed: their record follows
 with required nodes       by an earlier version: they are taken away, because a running job could lose its life by them
@@ -25,7 +25,7 @@ from slurm_bridge.scheduler.state import DesiredJob
 
 #: Intent, what an update cannot change, what it can.
 MARK_PARTS = 3
-#: Why a job is given back that Slurm would start on nodes that are for somebody else.
+#: Why a job is given back that Slurm would start on nodes that were cleared for another workload.
 CROWDED_OUT = "the nodes that are left for it are cleared for another one"
 
 
@@ -49,24 +49,24 @@ def keep(ctx: SchedulerContext, desired: DesiredJob, planned: Plan | Wait | Reje
 
 
 def _in_time(ctx: SchedulerContext, planned: Plan) -> Filed:
-    """A plan of several attempts goes on by itself; everybody else is woken."""
+    """A plan of several attempts goes on after a time; other plans go on when an event wakes them."""
     due = desired_job.due(planned, ctx)
     return WOKEN if due is None else Filed(after=due)
 
 
 def rename(ctx: SchedulerContext, desired: DesiredJob, placeholder: Placeholder) -> Filed | None:
-    """A member was made anew and asks for the same: the job only has to say for whom it is now. None: it does."""
+    """A member was made anew and asks for the same: the job's record has to name it. None: it does."""
     pods = desired.workload.pods
     if desired.workload.gang is None or records.stands_for(placeholder.owner, pods):
         return None
     if ctx.still_ours(placeholder) is None:
         return AT_ONCE
-    # A job that runs has the places that it was asked for, whoever is there to take them.
+    # A running job has the places that it was asked for, whichever pods take them.
     places = records.places_of(placeholder.owner) if placeholder.started else None
     owner = msgspec.structs.replace(placeholder.owner, members=records.members_of(pods, places))
     outcome = ctx.slurm.note(placeholder.job_id, owner)
     if isinstance(outcome, Refused) and outcome.why is not Refusal.BUSY:
-        # It helps to tell newcomers from those who were there, and is no reason to keep anybody waiting.
+        # The record helps to tell new members from earlier ones; without it the workload goes on.
         logger.warning("the record of job {} stays as it is: {}", placeholder.job_id, outcome.message)
         return None
     if not isinstance(outcome, Done):

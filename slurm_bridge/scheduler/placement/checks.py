@@ -1,4 +1,4 @@
-"""Whether pods may be bound to the nodes that Slurm gave: usable, with room for who comes, left by those before."""
+"""Whether pods may be bound to the nodes that Slurm gave: usable, with room for them, and left by earlier pods."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from slurm_bridge.scheduler.context import SchedulerContext
 from slurm_bridge.scheduler.placement import remains
 from slurm_bridge.translate import resources
 
-#: A pod that leaves its node wakes those who wait for that; one whose job holds the node again does not.
+#: A pod that leaves its node wakes workloads that wait for that; one whose job holds the node again does not.
 VACATED_LOOK = 5.0
 #: How many seconds an allocation is kept while earlier pods end on its node.
 PATIENCE = 60.0
@@ -68,9 +68,9 @@ def problem(
 
 
 def _check(ctx: SchedulerContext, uid: WorkloadKey, spots: Sequence[Spot], *, whole: bool) -> Misfit | Occupied | None:
-    """Whether one node can take all who are to come there."""
+    """Whether one node can take all pods that are to be bound to it."""
     node = spots[0].node
-    # Who is counted there since an earlier try whose answer was lost must not be in his own way.
+    # A pod that is counted there since an earlier try, whose answer was lost, must not block itself.
     new = [spot.pod for spot in spots if not ctx.keeper.holds(spot.pod.uid, node.name)]
     why = fits(node, _sum(new)) if new else None
     left, forgotten = remains.all_on(ctx, node.name), remains.forgotten_on(ctx, node.name)

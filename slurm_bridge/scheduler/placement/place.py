@@ -211,7 +211,7 @@ def _amounts(cpus: int, memory_mib: int, gres: Sequence[Gres]) -> dict[_Key, int
 
 
 def _amount(share: NodeShare, key: _Key) -> int | None:
-    """How much there is of it, None where Slurm did not count: nobody is ever given 0 of what he asked for."""
+    """How much there is of it, None where Slurm did not count: no pod is ever given 0 of what it asked for."""
     if key == _CPUS:
         return share.cpus
     if key == _MEMORY:

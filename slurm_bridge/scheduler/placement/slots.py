@@ -34,7 +34,7 @@ def placed(desired: DesiredJob, read: Placeholder, context: SchedulerContext) ->
 
 
 def as_many_as_fit(workload: Workload, members: WorkloadPods, read: Placeholder) -> Workload:
-    """Those whom the job has given places, and of those who come, the first for whom there are more."""
+    """The pods that have places in the job, and the first of the new ones for which there are more."""
     room = max(0, records.places_of(read.owner) - members.on(read.job_id))
     coming = {pod.uid for pod in [pod for pod in workload.pods if not pod.bound][:room]}
     there = (pod for pod in workload.pods if pod.uid in coming or job_id_of(pod) == read.job_id)
