@@ -1,11 +1,11 @@
-"""Every exception that may cross a room's door, grouped by who can act on it.
+"""Every exception that one package may raise for another, grouped by what has to happen next.
 
 Expected obstacles are values, not exceptions; what stands here are surprises from the outside.
 
     BridgeError
     ├── OperatorMustAct            retrying alone will not help
     │   ├── BadConfiguration       a setting, file or address that cannot work
-    │   ├── NotAuthenticated       the server does not know who we are (token, certificate)
+    │   ├── NotAuthenticated       the server does not accept our token or certificate
     │   ├── NotAuthorized          the server knows us and says no
     │   └── NoCommonVersion        the server speaks no API version that we speak
     ├── TryLater                   nobody has to act yet
@@ -35,7 +35,7 @@ class BadConfiguration(OperatorMustAct):
 
 
 class NotAuthenticated(OperatorMustAct):
-    """The server does not know who we are."""
+    """The server does not accept our credentials."""
 
 
 class NotAuthorized(OperatorMustAct):
@@ -47,7 +47,7 @@ class NoCommonVersion(OperatorMustAct):
 
 
 class TryLater(BridgeError):
-    """Nobody has to act yet; `retry_after` is the server's own wish in seconds, where it named one."""
+    """It may pass by itself; `retry_after` is the server's own wish in seconds, where it named one."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -75,7 +75,7 @@ class Expired(TryLater):
 
 
 class NotLeading(TryLater):
-    """Another replica leads, or may: nothing was asked of anybody."""
+    """Another replica leads, or may: nothing was sent."""
 
 
 class Disagreement(BridgeError):

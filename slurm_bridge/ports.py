@@ -1,4 +1,4 @@
-"""All that the program asks of the outside, as Protocols: adapters and fakes implement these, nobody else is asked.
+"""All that the program asks of the outside, as Protocols: adapters and fakes implement these.
 
 Only errors of `slurm_bridge.errors` cross a port. Reads raise them; orders to Slurm end in an `Outcome`, because
 "we do not know" is an answer there that a caller has to handle and must not be able to overlook.
@@ -75,15 +75,15 @@ class Slurm(Protocol):
     def reserve(self, name: str, nodes: Sequence[str], user: str, seconds: int) -> Outcome:
         """Keep these nodes for jobs of this user that name the reservation, for so long from now.
 
-        Whoever is there stays. Where there is one of that name it is changed. It goes by itself, and
-        does no job any harm. Refused (OVERLAP) where another one has a node just then.
+        Jobs that run there stay. A reservation of that name is changed. It ends by itself, and does no job
+        any harm. Refused (OVERLAP) where another one has a node just then.
         """
 
     def unreserve(self, name: str) -> Outcome:
         """Give the nodes back, if they are kept; refused (BUSY) for as long as a job names the reservation."""
 
     def reservations(self) -> Sequence[Reservation]:
-        """All that there are, whoever made them."""
+        """All that there are, of all users."""
 
     def states(self, job_ids: Collection[JobId] | None = None) -> Mapping[JobId, JobStates]:
         """The state words of these jobs, or of all; ids that Slurm does not know are left out.
@@ -168,7 +168,7 @@ class Changes(Protocol[T_co]):
     def __iter__(self) -> Iterator[Put[T_co] | Gone[T_co] | Bookmark]: ...
 
     def close(self) -> None:
-        """End it, from any thread: whoever waits for the next change sees the end at once."""
+        """End it, from any thread: a thread that waits for the next change sees the end at once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,14 +236,14 @@ class Cluster(Protocol):
     def lease(self, namespace: str, name: str) -> Lease | None: ...
 
     def write_lease(self, lease: Lease) -> Lease:
-        """Create it (no resource version) or replace exactly the version read; Conflict when somebody was faster."""
+        """Create it (no resource version) or replace exactly the version read; Conflict when another write was faster."""
 
 
 class Callers(Protocol):
-    """The Kubernetes API for those who ask something of us: what they do there they do with their own rights."""
+    """The Kubernetes API on behalf of callers of our own API: what they do there they do with their own rights."""
 
     def who(self, token: Token) -> Caller | None:
-        """Whose token this is, None when the API server accepts it from nobody."""
+        """The owner of this token, None when the API server does not accept it."""
 
     def create_pod(self, namespace: str, manifest: Manifest, token: Token) -> Pod:
         """As the owner of the token: NotAuthenticated and NotAuthorized are about them, not about us."""

@@ -20,14 +20,14 @@ RequestsOf = Callable[[Pod], Amounts]
 
 
 class ClusterCache:
-    """Fed by watches and by whoever binds, read by everybody; all methods may be called from any thread."""
+    """Watches and bindings write it, all other packages read it. Any thread may call any method."""
 
     def __init__(self, requests_of: RequestsOf) -> None:
         self._requests_of = requests_of
         self._lock = threading.Lock()
         self._nodes: dict[str, NodeFacts] = {}
         self._claims: dict[str, set[str]] = {}
-        #: Nodes whose amounts nobody can read, and why.
+        #: Nodes with amounts that cannot be read, and why.
         self._odd: dict[str, str] = {}
         self._holding = Holding()
         self._nominations = Nominations()
@@ -86,7 +86,7 @@ class ClusterCache:
     def assume(self, uid: str, node: str, requests: Amounts, pod: Pod | None = None) -> None:
         """A binding is on its way: count the pod there until the cluster tells what became of it.
 
-        Without the pod itself its amounts count, and nobody sees it among the pods of the node.
+        Without the pod itself its amounts count, and the pods of the node do not show it.
         """
         with self._lock:
             held = self._holding.get(uid)
@@ -199,7 +199,7 @@ class ClusterCache:
         self._moved()
 
     def _allocatable(self, node: Node) -> Amounts:
-        """What it has; where nobody can read that, nothing: no pod comes there, and all other nodes count."""
+        """What the node has. An amount that cannot be read counts as 0: this node gets no pod, all others do."""
         name = node.metadata.name
         try:
             found = _amounts(node.status.allocatable)
@@ -221,7 +221,7 @@ class ClusterCache:
         self._relink(facts.slurm_name)
 
     def _relink(self, slurm_name: str) -> None:
-        """Two nodes that claim one Slurm node get none: nobody could say which of them an allocation means."""
+        """Two nodes that claim one Slurm node get none: an allocation could mean either of them."""
         claimants = self._claims.get(slurm_name, ())
         found = self._slurm.get(slurm_name) if len(claimants) == 1 else None
         for name in claimants:
@@ -240,7 +240,7 @@ class ClusterCache:
         self._touched[facts.name] = None
 
     def _amounts_of(self, pod: Pod) -> Amounts:
-        """Amounts that nobody can read count as nothing: one odd pod must not stop the watch of all others."""
+        """Amounts that cannot be read count as 0: one odd pod must not stop the watch of all others."""
         try:
             return self._requests_of(pod)
         except (ValueError, ArithmeticError):

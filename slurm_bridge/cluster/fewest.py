@@ -4,7 +4,7 @@ Left alone, Slurm takes nodes as they come: eight tasks go 4 + 4 where two nodes
 room for all eight. Only a maximum makes it look for that one. A maximum costs time where it cannot be kept, so it is
 tried only where all of this holds:
 
-    who      a gang of tasks whose number of nodes nobody has set
+    gang     its number of nodes is not set
     where    its partition is known and open, and nothing narrows the nodes of which only Slurm knows (constraints,
              a reservation)
     room     there is enough for all now, on fewer nodes than Slurm might take
@@ -12,9 +12,9 @@ tried only where all of this holds:
     trust    the fewest nodes by Slurm's count are free in Kubernetes too: it would take one where pods run that it
              does not know of, and the gang would have to be placed anew
 
-Room is what both sides leave: Slurm counts jobs of everybody, as of its last reading; Kubernetes counts the pods that
-have been bound since then. It is worked out for all nodes at once for tasks that nobody has asked about, and after that
-for nodes that have changed.
+Room is what both sides leave: Slurm counts the jobs of all users, as of the last reading; Kubernetes counts the pods that
+have been bound since then. It is computed for all nodes when tasks of a kind are first seen, and after that for nodes
+that have changed.
 """
 
 import dataclasses
@@ -148,7 +148,7 @@ def _inside(snapshot: ClusterSnapshot, columns: NodeColumns, partition: Partitio
 
 
 def _open(named: str | None, partitions: Iterable[Partition]) -> Iterator[Partition]:
-    """Those that the job may come to; none where it names none and nobody knows which one is the default."""
+    """The partitions of the job; none where it names none and the default one is not known."""
     names = {name.strip() for name in named.split(",")} if named else None
     for one in partitions:
         if "UP" in one.states and (one.default if names is None else one.name in names):

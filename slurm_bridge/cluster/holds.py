@@ -20,7 +20,7 @@ _Sums = dict[str, dict[str, Fraction]]
 class Hold:
     """What one pod keeps on a node; assumed: we have decided so, and the cluster has not said so yet.
 
-    `placed`: it has the node from Slurm. `pod` is the pod itself, None when whoever assumed it gave only its amounts.
+    `placed`: it has the node from Slurm. `pod` is the pod itself, None when the binding gave only its amounts.
     """
 
     node: str

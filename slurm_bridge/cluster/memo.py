@@ -36,7 +36,7 @@ class VersionCache(Generic[K, V]):
 
 
 class ByPod(Generic[V]):
-    """What follows from a pod alone, for as many pods as are under way: whoever places one asks half a dozen times.
+    """What follows from a pod alone, for as many pods as are under way: placing one asks half a dozen times.
 
     Used from several threads without a lock, likewise.
     """

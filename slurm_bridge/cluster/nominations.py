@@ -1,4 +1,4 @@
-"""Pods that have been promised a node and are not on it yet: whoever is placed there has to leave room for them."""
+"""Pods that have been promised a node and are not on it yet: other pods that are placed there have to leave room for them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -7,7 +7,7 @@ from slurm_bridge.model.pod import Pod
 
 ByNode = Mapping[str, Sequence[Pod]]
 
-#: Nobody was promised anything.
+#: No pod was promised a node.
 NOBODY: ByNode = MappingProxyType({})
 
 

@@ -27,7 +27,7 @@ from slurm_bridge.translate import resources
 #: For so many kinds of pods it is remembered which nodes have room: a byte for each node.
 MOST_KINDS = 64
 
-#: So many kinds are sorted out once, whoever asks: more than anybody remembers, or what he remembers is lost to him.
+#: At most so many kinds are kept: more than any caller keeps, or what it keeps would be of no use.
 _MOST_SORTED = 16 * MOST_KINDS
 
 #: More than one node in so many are many: one pass over the arrays takes no longer then.
@@ -137,7 +137,7 @@ def _enough(columns: NodeColumns, wanted: _Wanted) -> Iterator[_Enough]:
 
 
 def _wanted(pod: Pod, request: JobRequest) -> _Wanted:
-    """Who may use a reservation finds its nodes reserved, and that is where the job belongs."""
+    """For a job that may use a reservation its nodes look reserved, and they are where it belongs."""
     found = [("room known" if request.reservation else "room open", 1)]
     found += [(name, amount) for name, amount in requested(pod).items() if amount > 0]
     found.append(("room cpus", request.cpus_per_task))

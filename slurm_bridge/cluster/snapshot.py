@@ -17,7 +17,7 @@ class ClusterSnapshot:
     """`version` moves when anything changed that a rule about placement can depend on, `use_version` with every change.
 
     `company_version` moves with `version`, with every word of a node about itself, with promises, and with pods that
-    come, go or change and have a say in who comes near. Most pods have none.
+    come, go or change and have terms about their neighbours. Most pods have none.
     `names` are the keys of `nodes`, kept as one object for as long as none comes or goes; a plan may cache by it.
     `heterogeneous`: Slurm takes jobs of several components. `nominated` are pods that were promised a node.
     """
@@ -36,14 +36,14 @@ class ClusterSnapshot:
 
     @property
     def columns(self) -> NodeColumns:
-        """The nodes as columns, worked out when somebody asks, from those of another snapshot where there is one."""
+        """The nodes as columns, computed at the first use, from those of another snapshot where there is one."""
         made = self._columns.made
         return made if made is not None else self._columns.get(self.nodes, self.names)
 
     def follow(self, follower: Follower) -> None:
         """Work out the columns from those of the keeper's other snapshots."""
         version, nodes, names = self.use_version, self.nodes, self.names
-        # Not of itself: a snapshot that held itself would stay until somebody collects garbage, and there are many.
+        # Not of itself: a snapshot that held itself would stay until the garbage collector runs, and there are many.
         self._columns.make = lambda: follower.columns(version, nodes, names)
 
     def by_slurm_name(self, name: str) -> NodeFacts | None:

@@ -114,7 +114,7 @@ def _backend(settings: Settings, callers: ports.Callers, inputs: SubmissionInput
 class Judge:
     """Says what the translator will reject in a pod, in the words that the pod would get later.
 
-    Objects that the pod refers to are not read: their content may be secret to a user who can create pods beside them.
+    Objects that the pod refers to are not read: their content may be secret to a user with the right to create pods.
     """
 
     def __init__(self, clock: ports.Clock, options: Options, rules: Callable[[], Rules]) -> None:

@@ -67,7 +67,7 @@ class _Class:
 
 
 class _Standing(NamedTuple):
-    """What decides whether a node takes anybody; many nodes have the same."""
+    """What decides whether a node takes any pod; many nodes have the same."""
 
     managed: bool
     known: bool
@@ -229,7 +229,7 @@ def _reasons(denied: Denied) -> Reasons:
 
 
 def _held(pod: Pod) -> Wait | None:
-    """Whoever gathers a gang leaves such pods out; one that got in all the same must hold up all."""
+    """Gathering leaves such pods out of a gang; one that got in all the same holds the whole gang."""
     if pod.terminating:
         return Wait(reason="Terminating", message=f"{_name(pod)} is being deleted")
     if pod.gated:

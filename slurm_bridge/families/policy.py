@@ -1,12 +1,12 @@
 """Which values users may set by annotation, by namespace and service account, and which defaults they get.
 
-What an annotation can reach is refused unless a rule allows it: whose job it is, what is charged, how it is preferred.
+What an annotation can reach is refused unless a rule allows it: the user of the job, its account, its priority.
 All rules that match count together; of the defaults the first rule that names one. Partitions are free until a rule
 that matches lists them, except those that Slurm opens to root and SlurmUser only: the operator's token is let into
 these, so a rule has to name them.
 
-One job has one user and one account, and whoever may set one service account's pods beside another's gets no more than
-both of them have: where members run under several, each of them has to be allowed a value, and defaults have to agree.
+One job has one user and one account. A gang whose pods run under several service accounts gets no more than each of
+them has: every one has to be allowed a value, and their defaults have to agree.
 """
 
 import fnmatch
@@ -95,7 +95,7 @@ class PolicyDefaults(pydantic.BaseModel, frozen=True, extra="forbid", coerce_num
 
 
 class PolicyRule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """For whom, what they may, and what they get."""
+    """Users, what they may set, and the defaults that they get."""
 
     namespaces: tuple[_Glob, ...] = ("*",)
     """Patterns of namespaces that it is about."""
@@ -119,7 +119,7 @@ class PolicyRule(pydantic.BaseModel, frozen=True, extra="forbid", use_attribute_
 
 
 class Whom(NamedTuple):
-    """For whom something is asked."""
+    """The namespace and service account under which a pod runs."""
 
     namespace: str
     account: str
@@ -145,12 +145,12 @@ class Policy:
         self._fields: VersionCache[Whom, Mapping[str, str]] = VersionCache()
 
     def admit(self, session: Session, ask: Ask) -> Admit | Reject | Wait:
-        """Every refusal at once, so that nobody mends them one by one."""
+        """Every refusal at once, so that a user can correct all of them together."""
         workload = ask.workload
         everybody = (Whom(pod.metadata.namespace, pod.spec.service_account_name or "default") for pod in workload.pods)
         first, *others = list(dict.fromkeys(everybody)) or [_first(workload)]
         partition = next((value for value in ask.values if value.key == PARTITION), None)
-        # Who only tries out what would happen may have no Slurm to ask.
+        # A run without effects may have no Slurm to ask.
         if partition is not None and not session.snapshot.partitions and session.mode is Mode.REAL:
             return Wait(reason="SlurmUnavailable", message="Slurm has not told its partitions yet")
         wrong = [
@@ -190,7 +190,7 @@ class Policy:
                 yield f"members have different defaults for {field}: {values}; one job can have only one"
 
     def _closed(self, everybody: Sequence[Whom], value: Value, partitions: Sequence[Partition]) -> Iterator[str]:
-        """Partitions of root that no rule names for somebody; of a list any one may become the job's."""
+        """Partitions of root that no matching rule names; each one of a list may become the job's."""
         closed = {one.name for one in partitions if one.root_only}
         for name in (part.strip() for part in value.value.split(",")):
             for whom in everybody if name in closed else ():

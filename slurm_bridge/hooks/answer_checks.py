@@ -1,6 +1,6 @@
 """Whether an answer holds what its record promises: Python checks neither fields nor what is in them.
 
-An answer that does not is the failure of the hook that gave it, and not of whoever reads it later.
+An answer that does not is the failure of the hook that gave it, and not of the code that reads it later.
 """
 
 import math

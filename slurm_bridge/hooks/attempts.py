@@ -225,7 +225,7 @@ def _course(
         return whole
     every = reached.every
     less = list(itertools.takewhile(lambda one: not _same(one.within, every), found))
-    # Who stays with the last attempt needs all nodes as the last one.
+    # A plan that stays with its last attempt needs all nodes as the last one.
     stays = bool(less) and limits.then is Then.STAY
     return whole if stays or len(less) == len(found) else _made(less, limits, required=required)
 

@@ -51,14 +51,14 @@ class Mode(enum.Enum):
 
 
 class Audience(enum.Enum):
-    """Who is shown an explanation line: the pod's owner, or only those who run the bridge."""
+    """The audience of an explanation line: the pod's owner, or only the bridge's operators."""
 
     USER = "user"
     OPERATOR = "operator"
 
 
 class Log(Protocol):
-    """A logger that is bound to the hook and its workload; what is traced becomes a text where somebody reads it."""
+    """A logger that is bound to the hook and its workload; what is traced becomes a text only where the log level shows it."""
 
     def trace(self, message: object, /) -> None: ...
 
@@ -74,7 +74,7 @@ class Ask:
     """What is to be placed: the workload, and the request that it has become so far, each value with its source.
 
     `hints` are the annotations that speak to hooks, not to Slurm. `shapes` are its pods by what they ask of a node;
-    with fewer than two all ask the same: whoever looked at the first pod has looked at all, but for their volumes.
+    with fewer than two all ask the same: a look at the first pod counts for all, except for their volumes.
     `demands` are fields of the pods that some hook has to honour.
     """
 
@@ -86,7 +86,7 @@ class Ask:
     demands: tuple[FeatureDemand, ...] = ()
 
     def value(self, field: str) -> Value | None:
-        """Where a field of the request comes from; None when nobody set it."""
+        """Where a field of the request comes from; None when it is not set."""
         return next((value for value in self.values if value.field == field), None)
 
 
@@ -127,7 +127,7 @@ class Denied:
     """Nodes that cannot take the workload, each with its reasons.
 
     Records are compared by identity: a hook that returns the same record for equal questions makes the chain fast.
-    `moving`: what runs on the nodes is part of it, so that whoever has no node is looked at when pods come or go.
+    `moving`: what runs on the nodes is part of it, so that a workload without nodes is looked at when pods come or go.
     """
 
     nodes: Mapping[str, tuple[str, ...]]

@@ -50,7 +50,7 @@ class Observer(Protocol):
 
 
 class Unobserved:
-    """Nobody counts."""
+    """Counts nothing."""
 
     def called(self, hook: str, phase: str, outcome: str, seconds: float) -> None:
         """Nothing to do."""

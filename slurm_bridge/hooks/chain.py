@@ -6,7 +6,7 @@
 4 filter   which of them cannot take it        9 attempt  which candidates now, and for how long
 5 score    how good the others are            10 emit     Slurm's node fields
 
-Between 1 and 2 somebody has to honour what its pods ask of their place, or it waits (`honoured_demands`).
+Between 1 and 2 it waits if no hook honours what its pods ask of their place (`honoured_demands`).
 Where the pods of a workload differ, 3 and 4 are asked for each kind of them, and everything else for all together.
 Hooks return data; nothing here talks to Slurm or Kubernetes. Orders, commits and verifications are asked apart.
 """
@@ -119,7 +119,7 @@ class Chain:
 
     @property
     def orders(self) -> bool:
-        """Some hook has a say in who is submitted first."""
+        """Some hook decides which workload is submitted first."""
         return self._order is not None and self._emits != "none"
 
     def order_key(self, workload: Workload) -> Any:

@@ -17,7 +17,7 @@ _Rows = NDArray[np.intp]
 
 
 def added(said: Sequence[Scores], nodes: Nodes) -> Scores:
-    """The sum for each node, and how the first hook that cares wants it to be used; who says nothing does not count."""
+    """The sum for each node, and how the first hook that cares wants it to be used; a hook that says nothing does not count."""
     said = [one for one in said if one.tiers is not None or one.note or one.nodes]
     if not said:
         return Scores(nodes={})
@@ -42,7 +42,7 @@ def _tiers(said: Iterable[Scores]) -> Tiers | None:
 class Ranking:
     """The nodes of a pass by their scores; one without a score has 0.
 
-    `roomy` are those that have room now, None: nobody has looked. `turn` is where among equals the choice begins: a
+    `roomy` are those that have room now, None: that is not known. `turn` is where among equals the choice begins: a
     burst of workloads for which the same nodes are the best must not all be sent to the first few of them.
     """
 
@@ -67,7 +67,7 @@ class Ranking:
         return [nodes if size >= len(nodes) else frozenset(names[:size]) for size in sizes]
 
     def _among(self, nodes: Nodes) -> tuple[_Rows, _Values]:
-        """The rows to choose from, and their values; all where none has room: who waits, waits for the best."""
+        """The rows to choose from, and their values; all where none has room: a workload that waits, waits for the best."""
         if self._looked and self._looked[0][0] is nodes:
             return self._looked[0][1]
         mask = self.columns.mask(nodes)
@@ -79,7 +79,7 @@ class Ranking:
 
     @functools.cached_property
     def _looked(self) -> list[tuple[Nodes, tuple[_Rows, _Values]]]:
-        """The nodes that were asked about last: who asks whether they differ asks for the best of them next."""
+        """The nodes that were asked about last: the question whether they differ comes before that for the best."""
         return []
 
     @functools.cached_property
@@ -111,7 +111,7 @@ def _top(among: _Rows, values: _Values, number: int, turn: int) -> _Rows:
 def layer(outer: NodeSet, answer: Subsets) -> tuple[NodeSet, ...]:
     """The sets within a set: P1 becomes P1R1, P1R2. Where a hook is not relevant the set stays as it is.
 
-    Who may not leave a required set, and only prefers what is within it, may have all of it after that.
+    A workload that may not leave a required set, and only prefers sets within it, may have all of it after those.
     """
     if not answer.relevant:
         return (outer,)
@@ -123,7 +123,7 @@ def layer(outer: NodeSet, answer: Subsets) -> tuple[NodeSet, ...]:
 def _within(outer: NodeSet, inner: NodeSet) -> NodeSet:
     nodes = _both(outer.nodes, inner.nodes)
     if not (outer.name or outer.required or outer.parts or inner.parts) and len(nodes) == len(inner.nodes):
-        # All of it is within a set of which nobody has said anything.
+        # The outer set is all nodes: no hook has narrowed it.
         return inner
     name = "/".join(part for part in (outer.name, inner.name) if part)
     return NodeSet(
@@ -156,7 +156,7 @@ def covered(outer: NodeSet, inner: Iterable[NodeSet]) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """What a division has come to. It is a text only when somebody reads it: there may be many nodes."""
+    """The result of a division. It becomes a text only when it is shown: there may be many nodes."""
 
     name: str
     sets: Sequence[NodeSet]

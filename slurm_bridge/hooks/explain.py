@@ -1,4 +1,4 @@
-"""What each hook said, in lines: for the pod's owner, or only for those who run the bridge."""
+"""What each hook said, in lines: for the pod's owner, or only for the bridge's operators."""
 
 import collections
 from collections.abc import Iterable, Mapping

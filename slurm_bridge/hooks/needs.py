@@ -40,8 +40,8 @@ KINDS: Mapping[Need, Kind[Object]] = {
     Need.DEVICECLASSES: kinds.DEVICECLASSES,
 }
 
-#: What every chain looks at where the cluster serves it. Nobody waits for it: where it is not served, or may not be
-#: listed, there is none of it.
+#: What every chain looks at where the cluster serves it. Where it is not served, or may not be listed, there is none
+#: of it, and no workload waits for that.
 OPTIONAL = frozenset({Need.DEVICECLASSES})
 
 

@@ -31,7 +31,7 @@ class Stopped(Exception):
 
 
 class Layers:
-    """The hooks of a chain by phase, and what outlives a pass: who calls them, where they log, what they may see."""
+    """The hooks of a chain by phase, and what outlives a pass: what calls them, where they log, what they may see."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Layers:
         self.hooks = hooks
         self.caller = caller
         self.dice = dice
-        #: Somebody reads how scores came about, also those from which nothing follows.
+        #: How scores came about is shown, also for those from which nothing follows.
         self.shows_scores = shows_scores
         self.views: Mapping[Need, View] = {}
         #: What pods may ask for beside amounts and nodes, and some hook sees to; `strict`: others wait.
@@ -61,7 +61,7 @@ class Layers:
 
 
 class Pass:
-    """A context manager: its end is the end of the pass, and whoever uses anything of it later is told so."""
+    """A context manager: its end is the end of the pass, and any later use of it is an error."""
 
     __slots__ = ("_attempt", "_layers", "_memos", "_mode", "_now", "_over", "_placed", "_running", "_snapshot")
 

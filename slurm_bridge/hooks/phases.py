@@ -1,7 +1,7 @@
 """The phases of the chain, as small Protocols: a hook is any object with one or more of these methods.
 
 It looks, and returns data: it never talks to Slurm or to Kubernetes and never names nodes to Slurm, which only the
-emitter does. Nobody has to inherit from these; registration looks for methods of these names.
+emitter does. A hook need not inherit from these; registration looks for methods of these names.
 """
 
 from collections.abc import Mapping

@@ -33,7 +33,7 @@ class Plan:
     `basis` is the request without the preferences of this attempt: what stays the same when only scores move.
     `moving`: what runs on the nodes is part of why some of them are excluded. `matrices` tell how the scores came
     about, by hook. `shapes` belong to the parts of a heterogeneous request, in order. `told` is what its owner has to
-    hear of its form, `ignored` what of it nobody honours; `wanted` is what the workload itself asks of its nodes
+    know about its form, `ignored` what no hook honours; `wanted` is what the workload itself asks of its nodes
     together.
     """
 
@@ -85,7 +85,7 @@ class Plan:
 
 
 def single_task(request: JobRequest) -> bool:
-    """One task, which takes one node though nobody says so."""
+    """One task, which takes one node although no field says so."""
     return request.tasks == 1 and request.minimum_nodes is request.maximum_nodes is None and not request.components
 
 
@@ -102,7 +102,7 @@ def limited(settled: Translated, attempt: Attempt) -> Translated:
 def ranked(session: Session, ask: Ask, request: JobRequest, rated: Scores, rooms: NodeRooms) -> Ranking:
     """By these scores, among the nodes that have room now for the first of its pods."""
     workload = ask.workload
-    # Who asks for a single tier wants the scores shown, and not followed.
+    # A hook that asks for a single tier wants the scores shown, and not followed.
     followed = (rated.tiers is None or rated.tiers.count > 1) and rated.nodes
     roomy = rooms.now(session.columns, workload.lead, request) if followed else None
     turn = zlib.crc32(workload.root.uid.encode())

@@ -96,7 +96,7 @@ def shipped(name: str) -> Builder:
 
 
 def complete(configured: Iterable[HookConfig], told: Told) -> tuple[HookConfig, ...]:
-    """With the hooks that are always part of a chain, and the options that nobody should have to repeat."""
+    """With the hooks that are always part of a chain, and the options that several of them share."""
     configs = tuple(configured)
     named = {config.name for config in configs}
     every = (*(HookConfig(name=name) for name in ALWAYS if name not in named), *configs)

@@ -29,7 +29,7 @@ MOST_BYTES = 16 * 1024 * 1024
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where to ask: the service, the file with the token for it, and who may sign its certificate."""
+    """Where to ask: the service, the file with the token for it, and the authorities that may sign its certificate."""
 
     url: str
     token_file: str = ""
@@ -52,12 +52,12 @@ class JsonClient(Protocol):
         """The decoded answer of a 200; raises NotAnswered for everything else, and after so many seconds."""
 
 
-#: Takes lines that hardly anybody reads: what makes them is called only when somebody does.
+#: Takes lines of the finest log level: the function that makes them is called only when that level is on.
 Finest = Callable[[Callable[[], Iterator[str]]], None]
 
 
 def unheard(_: Callable[[], Iterator[str]]) -> None:
-    """Nobody reads them."""
+    """The finest log level is off."""
 
 
 class HookCounters(Protocol):
@@ -67,14 +67,14 @@ class HookCounters(Protocol):
 
 
 class Untold:
-    """Nobody counts."""
+    """Counts nothing."""
 
     def happened(self, hook: str, what: str, amount: int = 1) -> None:
         """Nothing to do."""
 
 
 class Silent:
-    """A logger for nobody."""
+    """A logger without output."""
 
     def trace(self, message: object, /) -> None:
         """Not kept."""
@@ -84,7 +84,7 @@ class Silent:
 
 def nowhere(target: Target, path: str, body: Mapping[str, Any], *, seconds: float) -> Any:  # noqa: ARG001 - a Post
     """The Post of a process that is not connected to anything, as `explain --offline` is."""
-    raise NotAnswered(f"{target.url}{path}: this process asks nobody")
+    raise NotAnswered(f"{target.url}{path}: this process asks no service")
 
 
 class CarriedState:
@@ -138,7 +138,7 @@ class ChainServices:
     post: JsonClient = nowhere
     counters: HookCounters = dataclasses.field(default_factory=Untold)
     finest: Finest = unheard
-    #: Somebody reads how scores came about, also those from which nothing follows.
+    #: How scores came about is shown, also for those from which nothing follows.
     shows_scores: Callable[[], bool] = lambda: True
     #: False: everything is done where it is asked for, at once.
     threads: bool = True

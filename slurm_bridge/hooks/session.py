@@ -40,7 +40,7 @@ class Session(Pass):
         self.denied: list[Denied] = []
         #: How the scores came about, by hook.
         self.matrices: dict[str, Matrix] = {}
-        #: Whom the lines are about from now on, "" for the whole workload.
+        #: The pod that the next lines are about, "" for the whole workload.
         self.members = ""
         #: Some nodes are not looked at, and when others would be.
         self.partial = False
@@ -114,7 +114,7 @@ class Session(Pass):
     def rate_nodes(self, ask: Ask, nodes: Nodes) -> Scores:
         """The same with what the hooks want to be made of it.
 
-        Once one wants a single tier nothing follows from scores: the others are asked only where somebody reads them.
+        Once one wants a single tier nothing follows from scores: the others are asked only where scores are shown.
         """
         self._alive()
         said: list[Scores] = []

@@ -19,7 +19,7 @@ from slurm_bridge.model.job import JobRequest
 from slurm_bridge.model.verdict import Wait
 from slurm_bridge.translate.shapes import Shape
 
-#: A message that names more pods, or more kinds of them, helps nobody.
+#: A message that names more pods, or more kinds of them, is too long to help.
 MOST_NAMES = 3
 
 #: Nodes to keep a workload away from, and why.
@@ -28,7 +28,7 @@ Avoid = Mapping[str, str]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FilterResult:
-    """The nodes for pods of one shape, and who denied the others. `members` names the pods where others differ."""
+    """The nodes for pods of one shape, and which hooks denied the others. `members` names the pods where others differ."""
 
     nodes: Nodes
     denied: tuple[Denied, ...]

@@ -68,7 +68,7 @@ class Mirror:
         return min(self._rhythm.fastest, max(0.01, self._due - self._clock.now()))
 
     def on_recovery(self, listener: Callable[[], None]) -> None:
-        """Whom to tell when Slurm answers again."""
+        """The function to call when Slurm answers again."""
         self._recovered = listener
 
     def nudge(self) -> None:
@@ -116,7 +116,7 @@ class Mirror:
                 self._ask(lambda: self._slurm.states([JobId(1)]))
             return 0
         states = self._ask(lambda: self._slurm.states(self._which(known)))
-        # First who is missing: a place that Slurm has forgotten must not be given to another before that is known.
+        # Missing jobs first: a place that Slurm has forgotten must not be given to another before that is known.
         missing = [one for one in known if one.job_id not in states]
         self._confirm(missing)
         moved = [one for one in known if one.job_id in states and readings.moved(one, states[one.job_id])]
@@ -163,7 +163,7 @@ class Mirror:
         )
 
     def _replace(self, old: Placeholder, new: Placeholder) -> None:
-        """Unless somebody knows better meanwhile."""
+        """Unless newer news has come meanwhile."""
         if self._table.get(old.job_id) is old:
             self._table.put(new)
 
@@ -238,7 +238,7 @@ class Mirror:
             )
 
     def _fresh(self, one: Placeholder) -> bool:
-        """Seen so lately that its end could not have been purged since: who was cancelled meanwhile is not lost."""
+        """Seen so lately that its end could not have been purged since: a job that was cancelled meanwhile is not lost."""
         return self._clock.now() - max(self._polled, one.since, one.read or 0.0) <= self._rhythm.remembered
 
     def adopt(self, view: JobView, *, tell: bool = True) -> Placeholder:
@@ -255,7 +255,7 @@ class Mirror:
         return views
 
     def _adopt(self, views: Iterable[JobView], *, ended: bool = False) -> frozenset[JobId]:
-        """Take in what is ours. Of jobs that have ended and that nobody remembers only a recovery wants to know."""
+        """Take in our jobs. Unknown jobs that have ended count only in a recovery."""
         known = self._table.get
         ours = [
             one
@@ -313,11 +313,11 @@ class Mirror:
         views = self._all() if len(unplaced) >= self._rhythm.many else self._read(unplaced)
         self._adopt(views)
         self._strays.learn(views, states)
-        # The scheduler drops what it is done with; what nobody claimed within a sweep is of no use.
+        # The scheduler drops what it is done with; what it has not claimed within a sweep is of no use.
         self._table.forget_ended(self._swept - self._rhythm.sweep)
 
     def _read(self, job_ids: Iterable[JobId]) -> list[JobView]:
-        """One of which nothing can be read is nobody's until it can be; the next sweep asks again."""
+        """A job that cannot be read belongs to no workload until it can be; the next sweep asks again."""
         found = []
         for job_id in job_ids:
             try:

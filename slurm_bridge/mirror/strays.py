@@ -1,4 +1,4 @@
-"""Jobs that live in Slurm and that nobody has placed: ours by a submit whose answer was lost, or somebody else's."""
+"""Jobs in Slurm that the table does not have: ours by a submit whose answer was lost, or not ours."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
@@ -11,7 +11,7 @@ Ours = Callable[[JobView], bool]
 
 
 class Strays:
-    """Remembers who is a stranger, so that each of them is looked at once. A job that cannot be read may be ours."""
+    """Remembers jobs that are not ours, so that each is read once. A job that cannot be read may be ours."""
 
     def __init__(self, table: Table, ours: Ours) -> None:
         self._table, self._ours = table, ours

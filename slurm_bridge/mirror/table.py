@@ -1,4 +1,4 @@
-"""The placeholders by job id and by workload: written by the mirror and by whoever has just submitted, read by all."""
+"""The placeholders by job id and by workload: written by the mirror and after each submit, read by all."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -10,7 +10,7 @@ from slurm_bridge.model.placeholder import Certainty, Placeholder
 #: Told the key of a workload whose placeholder has changed; called outside the lock.
 Listener = Callable[[WorkloadKey], None]
 
-#: The job waits in Slurm's queue, or nobody can say that it does not.
+#: The job waits in Slurm's queue, or may do so.
 _UNSTARTED = (Phase.PENDING, Phase.UNKNOWN)
 
 
@@ -49,7 +49,7 @@ class Table:
             self._listener(new.owner.key)
 
     def drop(self, job_id: JobId) -> None:
-        """Nobody needs to know of this job any more."""
+        """Forget this job: it is not needed any more."""
         with self._lock:
             old = self._by_id.pop(job_id, None)
             self._living.pop(job_id, None)
@@ -133,7 +133,7 @@ class Table:
     def forget_ended(self, before: float) -> None:
         """Drop those that have been over since before that moment."""
         for one in self.ended():
-            # Of a torn one the rest still lives, and somebody has to end it.
+            # Of a torn one the rest still lives, and has to be ended.
             if one.since < before and not one.torn:
                 self.drop(one.job_id)
 
@@ -178,7 +178,7 @@ class Table:
 def current(placeholders: Iterable[Placeholder]) -> Placeholder | None:
     """The one that counts: the oldest that lives, else the latest that ended.
 
-    Of two that live the older is kept, whoever looks: every daemon that sees both cancels the same one.
+    Of two that live the older is kept: every daemon that sees both cancels the same one.
     """
     ordered = tuple(placeholders)
     living = [one for one in ordered if one.alive]
@@ -191,7 +191,7 @@ def surplus(
 ) -> tuple[Placeholder, ...]:
     """Those that live beside the one that is kept; none as long as it is not clear which one that is.
 
-    Jobs that pods are `named` after are not among them: whoever was bound by one lives on it.
+    Jobs that bound pods name (`named`) are not among them: those pods depend on them.
     """
     if kept is None:
         return ()

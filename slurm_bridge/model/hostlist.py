@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 #: Slurm has no longer range; a longer list is a mistake or an attack.
 MOST_HOSTS = 65_536
 
-#: Likewise for names and ranges, and for letters. Users who submit jobs write such lists, and Slurm repeats them.
+#: Likewise for names and ranges, and for letters. Users of Slurm write such lists, and Slurm repeats them.
 MOST_PARTS = 20_000
 MOST_LETTERS = 1 << 20
 

@@ -1,6 +1,6 @@
 """Texts that users can write and that are read back: bounded, of one shape, and nothing but that shape.
 
-Users who may write on an object may write anything into its annotations. A text that is too long, too deep or of
+Users with the right to write an object can put anything into its annotations. A text that is too long, too deep or of
 another shape says nothing: the reader gets `NotReadable` and no exception.
 """
 

@@ -135,7 +135,7 @@ class DefaultsSettings(SettingsGroup):
     """What of cpu and memory Slurm counts: the pod's requests, or its limits where it has some. Kubernetes itself \
 always counts requests."""
     user: User | None = None
-    """The Slurm user whom placeholders belong to. Left out it is the token's own. Either must be no account of the \
+    """The Slurm user that owns the placeholders. Left out it is the token's own. Either must be no account of the \
 system: jobs of users with a number below 1000 are withdrawn."""
     group: User | None = None
     """That user's group; left out, the primary one."""

@@ -113,7 +113,7 @@ _WORDS: Mapping[Any, str] = {
 
 
 def _type(annotation: Any) -> str:
-    """In the words of a reader who has never seen Python."""
+    """In words that need no knowledge of Python."""
     inner, origin = typing.get_args(annotation), typing.get_origin(annotation)
     if _choices(annotation):
         return " or ".join(_type(choice) for choice in inner)

@@ -1,6 +1,6 @@
 """Limits log lines about workloads: a rate per namespace, and a length.
 
-Users who may create pods influence how often something is logged about them. Dropped lines are counted, and the next
+Users with the right to create pods influence how often something is logged about them. Dropped lines are counted, and the next
 line says how many there were. Lines about no workload are always written.
 """
 

@@ -1,7 +1,7 @@
 """The cluster as NumPy columns: one row for each node (or pod), one array for each thing that rules look at.
 
 Here belong the columns, how they follow a cluster that changes, and answers about nodes that are kept by row. Not here:
-any rule about placement. Arrays that are given out are shared: nobody writes into them.
+any rule about placement. Arrays that are given out are shared and never written.
 """
 
 from slurm_bridge.cluster.columns.answers import Numbers, Reasons

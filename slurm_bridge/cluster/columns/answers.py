@@ -1,4 +1,4 @@
-"""Answers about nodes that are kept by row: mappings for whoever wants a name, arrays for whoever wants all."""
+"""Answers about nodes that are kept by row: mappings for looking up one name, arrays for all."""
 
 import collections
 from collections.abc import Callable, Iterator, Mapping
@@ -76,7 +76,7 @@ Valued = tuple[NDArray[np.float64] | NDArray[np.int64], Mask]
 
 
 class Numbers(Mapping[str, float]):
-    """A number for each node in the rows of a mask. Made when somebody looks: where all are one tier nobody does."""
+    """A number for each node in the rows of a mask. Made at the first use: with a single tier there is none."""
 
     __slots__ = ("_made", "_make", "_members")
 

@@ -105,7 +105,7 @@ class Codes:
         return np.append(np.cumsum(used) - 1, HOLE).astype(np.int32)[array]
 
     def _give(self, array: NDArray[np.int32]) -> Coded[Any]:
-        """Values that stayed are the very same tuple, so that whoever went through them need not do it again."""
+        """Values that stayed are the very same tuple, so that results computed from them stay valid."""
         array.setflags(write=False)
         self._made = Coded(array, tuple(self._values) if self._moved else self._made.values)
         self._moved = False

@@ -57,7 +57,7 @@ class Follower:
 
 
 class Deferred:
-    """Columns that are made when somebody asks for the first time."""
+    """Columns that are made at the first use."""
 
     __slots__ = ("_lock", "made", "make")
 

@@ -47,7 +47,7 @@ class QuestionCache(Generic[K]):
 
 
 class _Last:
-    """What was said last, and of which columns: both at once, whoever reads it meanwhile."""
+    """The last answer and its columns: replaced together, so that a reader never sees a mix."""
 
     __slots__ = ("said",)
 

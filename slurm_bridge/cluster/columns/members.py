@@ -19,7 +19,7 @@ _MANY = 16
 
 
 class NodeRows:
-    """Nodes by row. Equal masks give the same frozenset again, so that whoever remembers by sets of nodes is fast."""
+    """Nodes by row. Equal masks give the same frozenset again, so that caches keyed by sets of nodes are fast."""
 
     def __init__(self, names: Sequence[str], every: frozenset[str]) -> None:
         self.names: NDArray[np.object_] = np.empty(len(names), object)
@@ -82,7 +82,7 @@ class NodeRows:
         return known is not None and np.count_nonzero(known) == len(nodes)
 
     def known(self, nodes: frozenset[str]) -> Mask | None:
-        """The rows of these names, where somebody has asked for them already."""
+        """The rows of these names, if they have been looked up before."""
         known = self._masks.get(id(nodes))
         return known[1] if known is not None and known[0] is nodes else None
 

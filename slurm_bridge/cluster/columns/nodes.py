@@ -182,7 +182,7 @@ class NodeColumns(RecordTable[NodeFacts]):
         return found
 
     def given_away(self, resource: str) -> Whole:
-        """What Slurm has given of it to jobs, whoever's they are and as it told last; it tells of cpu and memory."""
+        """What Slurm has given of it to jobs of all users, as last reported; Slurm reports cpu and memory."""
         return self.of_slurm(f"given away {resource}", functools.partial(_given_away, resource))
 
     def after(self, nodes: Facts, names: frozenset[str], changed: Collection[str]) -> "NodeColumns":

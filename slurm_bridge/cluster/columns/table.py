@@ -32,7 +32,7 @@ _Name = tuple[str, bool]
 
 
 class _Kept:
-    """A column, for which step it was worked out last, and who may work on it."""
+    """A column, the step for which it was computed last, and the lock for computing it."""
 
     __slots__ = ("column", "lock", "step")
 
@@ -45,8 +45,8 @@ class _Kept:
 class Past:
     """What tables of one cluster share: in which rows they differ, and columns that were worked out.
 
-    Each column has a lock of its own: what it is worked out by may be a site's code that hangs, and blocks nobody but
-    those who ask for the same column.
+    Each column has a lock of its own: a site's code that hangs while it computes one blocks only threads that need the
+    same column.
     """
 
     def __init__(self, most_steps: int = MOST_STEPS, most_columns: int = MOST_COLUMNS) -> None:
@@ -57,7 +57,7 @@ class Past:
         self._shared: dict[str, Any] = {}
 
     def shared(self, name: str, make: Callable[[], V]) -> V:
-        """What all who ask about this cluster share beside its columns: made once, so that one name has one meaning."""
+        """What all users of this cluster's columns share beside them: made once, so that one name has one meaning."""
         found: V | None = self._shared.get(name)
         if found is None:
             with self.lock:
@@ -72,7 +72,7 @@ class Past:
             return self._steps
 
     def between(self, one: int, other: int) -> Rows | None:
-        """The rows that may differ between two steps; None when nobody remembers."""
+        """The rows that may differ between two steps; None when that is not known any more."""
         if one == other:
             return NO_ROWS
         low, high = (one, other) if one < other else (other, one)
@@ -147,7 +147,7 @@ class RecordTable(Generic[F]):
         self._strand = Strand(past, step)
 
     def since(self, before: "RecordTable[F]") -> Rows | None:
-        """The rows in which this may differ from another table; None when nobody remembers."""
+        """The rows in which this may differ from another table; None when that is not known any more."""
         return self.past.between(before.step, self.step) if before.past is self.past else None
 
     def __len__(self) -> int:

@@ -19,7 +19,7 @@ _STORAGE = "storage"
 class Claims:
     """A pod's claims.
 
-    `missing`: one that nobody knows, is on its way out, or has lost its volume. `immediate`: one that waits for its
+    `missing`: one that does not exist, is being deleted, or has lost its volume. `immediate`: one that waits for its
     volume whatever pods there are.
     """
 

@@ -11,7 +11,7 @@ from slurm_bridge.model.pod import Pod
 from slurm_bridge.model.selectors import Labels, Requirement
 from slurm_bridge.translate import sizes
 
-#: The labels of a namespace, None for one that nobody knows.
+#: The labels of a namespace, None for an unknown one.
 NamespaceLabels = Callable[[str], Labels | None]
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

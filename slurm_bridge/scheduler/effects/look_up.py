@@ -10,7 +10,7 @@ alone, whatever becomes of the job.
 
                                      another job has the id, or none        Slurm knows no such job
     bound by us                      gone: the pod is ended in time         gone: likewise
-    nobody says by whom              left alone                             gone: an earlier version may have bound it
+    nothing says by which bridge     left alone                             gone: an earlier version may have bound it
     kept by another bridge           left alone                             left alone
 """
 

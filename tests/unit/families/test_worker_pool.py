@@ -165,7 +165,7 @@ def test_a_closed_desk_drops_what_waits_and_takes_nothing() -> None:
 def test_a_process_without_connections_asks_nobody() -> None:
     """And says whom it would have asked, without his token."""
     target = Target(url="https://agent:1", token_file="secret")
-    with pytest.raises(NotAnswered, match="https://agent:1/v1: this process asks nobody"):
+    with pytest.raises(NotAnswered, match="https://agent:1/v1: this process asks no service"):
         nowhere(target, "/v1", {}, seconds=1)
 
 

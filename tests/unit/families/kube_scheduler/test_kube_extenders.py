@@ -433,4 +433,4 @@ def test_over_real_http_a_failing_service_is_a_failure() -> None:
 def test_a_process_that_asks_nobody_says_so() -> None:
     """As `explain --offline`."""
     said = extending.ask((extender(),), services.nowhere, asking(), facts("a"))
-    assert "this process asks nobody" in said.failure
+    assert "this process asks no service" in said.failure
